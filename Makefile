@@ -1,0 +1,36 @@
+# Two commands: `make run` opens the explorer, `make test` runs everything that must pass.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: run test bench screenshots clean
+
+run: $(VENV)/.installed
+	$(BIN)/whatif open jacobi2d
+
+test: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks
+
+screenshots: $(VENV)/.installed-test
+	WHATIF_WRITE_SCREENSHOTS=1 $(BIN)/pytest tests/test_screenshots.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

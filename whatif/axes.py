@@ -1,0 +1,91 @@
+"""Axes and grids: the only place where a name becomes a dimension of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One axis: the leaves that move along it, tied together, and their values.
+
+    A numeric leaf has a float64 array; a structural leaf has an object array of texts.
+    """
+
+    name: str
+    leaves: dict[str, NDArray[np.float64] | NDArray[np.object_]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.leaves.values())))
+
+    @property
+    def structural(self) -> bool:
+        """Whether any leaf on the axis decides which terms exist."""
+        return any(values.dtype == object for values in self.leaves.values())
+
+    def slice(self, part: slice) -> Axis:
+        """The same axis with a part of its values."""
+        return Axis(self.name, {path: values[part] for path, values in self.leaves.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The product of axes; the first one varies slowest."""
+
+    axes: tuple[Axis, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values along each axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of points; 1 where nothing is swept."""
+        size = 1
+        for axis in self.axes:
+            size *= len(axis)
+        return size
+
+    def leaves(self) -> tuple[str, ...]:
+        """Every leaf that is swept, in the order of the axes."""
+        return tuple(path for axis in self.axes for path in axis.leaves)
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Every numeric leaf as an array of shape (1, .., n, .., 1) with n in the position of its axis."""
+        return {
+            path: values.astype(np.float64).reshape(self._position(index))
+            for index, axis in enumerate(self.axes)
+            for path, values in axis.leaves.items()
+            if values.dtype != object
+        }
+
+    def _position(self, index: int) -> tuple[int, ...]:
+        return tuple(len(axis) if i == index else 1 for i, axis in enumerate(self.axes))
+
+    def spread(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
+        """An array that broadcasts against the grid, as a view of the grid's full shape."""
+        return np.broadcast_to(array, self.shape)
+
+    def coordinate(self, path: str) -> NDArray[np.float64] | NDArray[np.object_]:
+        """The value of a swept leaf at every point, as a view of the grid's full shape."""
+        for index, axis in enumerate(self.axes):
+            if path in axis.leaves:
+                return np.broadcast_to(axis.leaves[path].reshape(self._position(index)), self.shape)
+        raise KeyError(path)
+
+    def chunks(self, points: int) -> Iterator[Grid]:
+        """Parts along the leading axis, in order, each of at most about `points` points."""
+        if not self.axes:
+            yield self
+            return
+        leading, rest = self.axes[0], self.axes[1:]
+        step = max(1, points // max(1, self.size // max(1, len(leading))))
+        for start in range(0, len(leading), step):
+            yield Grid((leading.slice(slice(start, start + step)), *rest))
+
+

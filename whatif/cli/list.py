@@ -1,0 +1,39 @@
+"""`whatif list`: what there is to ask about."""
+
+from __future__ import annotations
+
+import click
+
+from whatif.cli.options import open_question
+
+
+@click.command("list", short_help="List platforms, scenarios, or the leaves of a scenario.")
+@click.argument("what", type=click.Choice(["platforms", "scenarios", "leaves"]))
+@click.argument("scenario", default="jacobi2d")
+def command(what: str, scenario: str) -> None:
+    """List the shipped platforms or scenarios, or every leaf of SCENARIO (jacobi2d) with value, grade and source."""
+    {"platforms": _platforms, "scenarios": _scenarios, "leaves": lambda: _leaves(scenario)}[what]()
+
+
+def _platforms() -> None:
+    from whatif.schema.load import load_platform
+    from whatif.schema.shipped import shipped_names
+
+    for name in shipped_names("platforms"):
+        platform, _ = load_platform(name)
+        click.echo(f"{name}\t{platform.description or platform.name}")
+
+
+def _scenarios() -> None:
+    from whatif.schema.load import open_document, question_of
+    from whatif.schema.shipped import shipped_names
+
+    for name in shipped_names("scenarios"):
+        click.echo(f"{name}\t{question_of(open_document(name, 'scenarios').text)}")
+
+
+def _leaves(scenario: str) -> None:
+    program = open_question(scenario, None, (), ()).program
+    for path, leaf in program.leaves.items():
+        kind = "structural" if leaf.structural else "numeric" if path in program.reached else "reaches no term"
+        click.echo("\t".join((path, leaf.text(), kind, leaf.grade, leaf.source)))

@@ -1,0 +1,86 @@
+"""The entry point: verbs are imported when they run, errors become one message and a documented exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Final
+
+import click
+
+from whatif import __version__
+from whatif.errors import WhatifError
+
+VERBS: Final[dict[str, str]] = {
+    "open": "Open the explorer on a scenario.",
+    "run": "Evaluate a scenario, or sweep any of its leaves.",
+    "explain": "Show the equation, inputs, units and sources behind a result.",
+    "check": "Validate scenario and platform files.",
+    "list": "List platforms, scenarios, or the leaves of a scenario.",
+    "schema": "Print the JSON Schema of scenario or platform files.",
+    "resolve": "Print a scenario with its platform merged in.",
+}
+
+EPILOG: Final = (
+    "SCENARIO is a path or the name of a shipped one, such as jacobi2d. Data goes to stdout, narration to stderr. "
+    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 impossible point, 130 interrupted."
+)
+
+
+class Verbs(click.Group):
+    """A group whose commands live in modules that are imported only when used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs, in the order in which a newcomer meets them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a verb."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"whatif.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="whatif")
+@click.pass_context
+def program(context: click.Context) -> None:
+    """What if the machine, or the application, were different? Start the explorer, or use one of the verbs."""
+    if context.invoked_subcommand is None:
+        context.invoke(importlib.import_module("whatif.cli.open").command)
+
+
+def main() -> None:
+    """Run the program; never show a traceback for what a person can mend."""
+    try:
+        code = program.main(standalone_mode=False)
+        sys.stdout.flush()
+    except WhatifError as error:
+        _fail(str(error), error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader has what it wanted; Python would complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(f"whatif: {message}" if "\n" not in message else message, err=True)
+    sys.exit(code)

@@ -1,0 +1,31 @@
+"""`whatif open`: the explorer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whatif.cli.options import parse_sets
+
+
+@click.command("open", short_help="Open the explorer on a scenario.")
+@click.argument("scenario", default="jacobi2d")
+@click.option("--platform", metavar="NAME", help="Use this platform instead of the scenario's.")
+@click.option("--platforms", "folders", multiple=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a leaf.")
+def command(
+    scenario: str = "jacobi2d",
+    platform: str | None = None,
+    folders: tuple[Path, ...] = (),
+    sets: tuple[str, ...] = (),
+) -> None:
+    """Open the explorer on SCENARIO (jacobi2d)."""
+    from whatif.engine.result import Question
+
+    question = Question.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
+    # Everything wrong with the files is said here, before the terminal is taken over.
+    _ = question.program
+    from whatif.tui.app import Explorer
+
+    Explorer(question).run()

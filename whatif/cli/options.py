@@ -1,0 +1,55 @@
+"""Options that several verbs share, and what they turn into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from whatif.errors import UsageError
+
+if TYPE_CHECKING:
+    from whatif.engine.result import Question
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def scenario_options(command: Command) -> Command:
+    """SCENARIO with `--platform`, `--platforms` and `--set`."""
+    for decorate in (
+        click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a leaf."),
+        click.option(
+            "--platforms",
+            "folders",
+            multiple=True,
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Look for platforms here as well.",
+        ),
+        click.option("--platform", metavar="NAME", help="Use this platform instead of the scenario's."),
+        click.argument("scenario"),
+    ):
+        command = decorate(command)
+    return command
+
+
+def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Question:
+    """The question that the options ask."""
+    from whatif.engine.result import Question
+
+    return Question.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
+
+
+def parse_sets(sets: tuple[str, ...]) -> dict[str, str]:
+    """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
+    pairs: dict[str, str] = {}
+    for text in sets:
+        path, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not path:
+            raise UsageError(f"--set {text}: expected PATH=VALUE")
+        if path == "platform":
+            raise UsageError("--set platform=..: use --platform NAME")
+        pairs[path] = value
+    return pairs

@@ -1,0 +1,109 @@
+"""The one evaluator: one call of a pure function per term, over leaves that are numbers or arrays on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from whatif.engine.term import Program, Term, as_array, signature
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import Expression
+from whatif.units import Quantity
+
+Values = dict[str, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The value of every leaf and term; arrays have the grid's axes first, with size 1 where nothing varies."""
+
+    program: Program
+    values: Values
+    possible: FloatArray | None
+    swept: frozenset[str] = frozenset()
+
+    def column(self, name: str) -> FloatArray:
+        """A result column, NaN where the point cannot exist."""
+        return self.masked(self.values[self.program.columns[name]])
+
+    def masked(self, array: FloatArray) -> FloatArray:
+        """An array with NaN where the point cannot exist."""
+        return array if self.possible is None else np.where(self.possible > 0, array, np.nan)
+
+    def reasons(self) -> tuple[str, ...]:
+        """What makes points impossible, each reason once."""
+        failed = (c for c in self.program.constraints if not np.all(self.values[c.term] > 0))
+        return tuple(dict.fromkeys(constraint.reason for constraint in failed))
+
+
+def leaf_values(program: Program) -> Values:
+    """The numeric leaves as they stand in the files; expression leaves are terms."""
+    return {
+        path: as_array(leaf.value)
+        for path, leaf in program.leaves.items()
+        if leaf.field is not None and not isinstance(leaf.value, Expression)
+    }
+
+
+def evaluate(
+    program: Program, swept: Mapping[str, FloatArray] | None = None, previous: Evaluation | None = None
+) -> Evaluation:
+    """Compute every term. With `previous`, only what lies downstream of the leaves that differ from it.
+
+    `swept` gives leaves as arrays of shape (1, .., n, .., 1), one position for each axis of the grid; a swept
+    expression leaf is replaced. Impossible points do not raise: their columns are NaN, with a reason.
+    """
+    values = leaf_values(program) | dict(swept or {})
+    changed = {name for name, array in values.items() if previous is None or _differs(array, previous.values.get(name))}
+    # Points that cannot exist may divide by zero; they are masked, not warned about.
+    with np.errstate(all="ignore"):
+        for name, term in program.terms.items():
+            if name in values:
+                continue
+            if previous is not None and name not in previous.swept and changed.isdisjoint(term.references()):
+                values[name] = previous.values[name]
+            else:
+                values[name] = _call(program, term, values)
+                changed.add(name)
+        return Evaluation(program, values, _possible(program, values), frozenset(swept or ()))
+
+
+def _differs(array: FloatArray, before: FloatArray | None) -> bool:
+    return before is None or (array is not before and not np.array_equal(array, before))
+
+
+def _call(program: Program, term: Term, values: Values) -> FloatArray:
+    arrays = {key: _fetch(item, values) for key, item in term.inputs.items()}
+    declared = signature(term.function)
+    if declared.elementwise and term.core:
+        arrays = {key: _aligned(array, _core(program, term.inputs[key]), term.core) for key, array in arrays.items()}
+    if declared.variadic:
+        result = term.function(*arrays.values(), **term.options)
+    else:
+        result = term.function(**arrays, **term.options)
+    return as_array(result)
+
+
+def _fetch(reference: str | Quantity, values: Values) -> FloatArray:
+    return as_array(reference.value) if isinstance(reference, Quantity) else values[reference]
+
+
+def _core(program: Program, reference: str | Quantity) -> tuple[str, ...]:
+    return program.terms[reference].core if isinstance(reference, str) and reference in program.terms else ()
+
+
+def _aligned(array: FloatArray, core: Collection[str], wanted: Collection[str]) -> FloatArray:
+    """Give an array on the grid alone the size-1 core axes that it needs beside arrays that have them."""
+    return array if core or array.ndim == 0 else array.reshape(array.shape + (1,) * len(wanted))
+
+
+def _possible(program: Program, values: Values) -> FloatArray | None:
+    """1 where every constraint holds; None where all of them hold everywhere."""
+    result: FloatArray | None = None
+    for constraint in program.constraints:
+        fulfilled = values[constraint.term]
+        if not np.all(fulfilled > 0):
+            result = fulfilled if result is None else np.minimum(result, fulfilled)
+    return result

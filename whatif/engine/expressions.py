@@ -1,0 +1,53 @@
+"""Expression leaves as term functions: a tree of plain data, evaluated with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from whatif.models.quantities import Citation, FloatArray
+from whatif.schema.expressions import Expression, Name
+from whatif.schema.expressions import Node as Tree
+from whatif.units import Quantity
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+    "negative": np.negative,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "log2": np.log2,
+    "sqrt": np.sqrt,
+    "min": lambda *values: reduce(np.minimum, values),
+    "max": lambda *values: reduce(np.maximum, values),
+}
+
+
+@dataclass(frozen=True)
+class ExpressionFunction:
+    """Computes an expression from the values of the names it refers to, in the order of `Expression.names`."""
+
+    expression: Expression
+
+    @property
+    def citation(self) -> Citation:
+        """The expression itself is the equation; the file is its source."""
+        return Citation(self.expression.text.removeprefix("=").strip(), "expression in the file")
+
+    def __call__(self, *values: FloatArray) -> FloatArray:
+        return _value(self.expression.tree, dict(zip(self.expression.names(), values, strict=True)))
+
+
+def _value(node: Tree, names: Mapping[str, FloatArray]) -> Any:
+    if isinstance(node, Quantity):
+        return np.float64(node.value)
+    if isinstance(node, Name):
+        return names[node.path]
+    return _OPERATIONS[node.function](*(_value(argument, names) for argument in node.arguments))

@@ -1,0 +1,1 @@
+"""How each kind of phase becomes terms: one module a kind."""

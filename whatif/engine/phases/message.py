@@ -1,0 +1,83 @@
+"""The time of one message at one distance: the chosen model with each protocol's parameters, then the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from whatif.engine.context import Context
+from whatif.engine.term import Reference
+from whatif.models.loggp import loggp
+from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
+from whatif.models.postal import postal
+from whatif.models.protocol import by_protocol
+from whatif.schema.platform import Distance
+
+DISTANCES: Final = ("intra_socket", "inter_socket", "inter_node")
+PROTOCOLS: Final = ("short", "eager", "rendezvous")
+
+# The table of a platform file that holds a model's parameters.
+TABLES: Final[Mapping[str, str]] = {
+    "postal": "postal",
+    "max_rate": "max_rate",
+    "k_model": "max_rate",
+    "injection": "injection",
+    "loggp": "loggp",
+}
+_FUNCTIONS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
+    ("max_rate", "short"): max_rate_short,
+    ("max_rate", "eager"): max_rate,
+    ("max_rate", "rendezvous"): max_rate,
+    **{("postal", protocol): postal for protocol in PROTOCOLS},
+    **{("injection", protocol): max_rate_injection for protocol in PROTOCOLS},
+    **{("loggp", protocol): loggp for protocol in PROTOCOLS},
+}
+_SHARED: Final = ("max_rate", "injection")
+
+
+def message_time(
+    context: Context, phase: str, model: str, distance: str, message_size: Reference, process_count: Reference
+) -> str:
+    """Wire the time of messages of `phase` over a distance; `process_count` is the k of models that share."""
+    used, table, note = _parameters(context, phase, model, distance)
+    base = f"platform.network.{used}"
+    prefix = f"{phase}.{distance}"
+    times: dict[str, Reference] = {}
+    for protocol in PROTOCOLS:
+        inputs = _leaves(context, f"{base}.{table}.{protocol}") | {"message_size": message_size}
+        if table in _SHARED:
+            inputs["process_count"] = process_count
+        name = f"{prefix}.{protocol}_time"
+        times[f"{protocol}_time"] = context.wiring.add(name, _FUNCTIONS[table, protocol], inputs, note=note)
+    limits: dict[str, Reference] = {limit: f"{base}.{limit}" for limit in ("short_limit", "eager_limit")}
+    inputs = {"message_size": message_size} | limits | times
+    return context.wiring.add(f"{prefix}.message_time", by_protocol, inputs, note=note)
+
+
+def _leaves(context: Context, table: str) -> dict[str, Reference]:
+    """The parameters of one protocol, by the names that the model functions use."""
+    leaves = (path for path in context.wiring.leaves if path.startswith(f"{table}."))
+    return {path.rpartition(".")[2]: path for path in leaves}
+
+
+def _parameters(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
+    """The distance and table whose parameters apply, with a note where they are not the ones asked for."""
+    network, platform = context.scenario.platform.network, context.scenario.platform.name
+    farther = DISTANCES[DISTANCES.index(distance) :]
+    used = next(item for item in farther if getattr(network, item) is not None)
+    notes = []
+    if used != distance:
+        notes.append(f"{platform} has no {distance} parameters: those of {used} are applied")
+    parameters: Distance = getattr(network, used)
+    table = TABLES[model]
+    if getattr(parameters, table) is None:
+        # Choi et al. 2020, Tables 3 and 4: "N/A (Apply postal model)".
+        notes.append(f"{platform} has no {table} parameters for {used} messages: the postal model is applied")
+        missing = distance == "inter_node" or parameters.postal is None
+        table = "postal"
+        if missing:
+            has = [name for name in ("postal", "max_rate", "injection", "loggp") if getattr(parameters, name)]
+            known = f"{platform} has {', '.join(has)} for {used} messages"
+            context.wiring.problem(f"application.phases.{phase}.model", f"`{model}` has no parameters; {known}")
+            context.wiring.raise_problems()
+    return used, table, "; ".join(notes)

@@ -1,0 +1,109 @@
+"""Copies between host and device or inside a device, from the link's data sheet and one measured latency."""
+
+from __future__ import annotations
+
+from whatif.engine.context import Context
+from whatif.engine.term import PhaseTerm, Reference
+from whatif.models.transfer import (
+    device_copy_time,
+    effective_bandwidth,
+    nvlink_bandwidth,
+    nvlink_read_size,
+    nvlink_write_size,
+    pageable_time,
+    pcie_bandwidth,
+    pcie_read_size,
+    pcie_write_size,
+    pinned_time,
+)
+from whatif.models.workload import repeated
+from whatif.schema.application import TransferPhase
+from whatif.schema.platform import NVLink, PCIe
+
+
+def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[PhaseTerm]:
+    """The terms of a transfer phase; its time is that of all transfers of one iteration."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    size = f"{path}.transfer_size" if phase.halo is None else f"{phase.halo}.rank_size"
+    if phase.direction == "device_to_device":
+        time = _device_copy(context, name, size)
+    else:
+        time = _over_link(context, name, phase, size)
+    inputs = {"time": time, "repeat_count": f"{path}.transfer_count"}
+    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "transfer")]
+
+
+def _device_copy(context: Context, name: str, size: str) -> str:
+    gpu = "platform.node.gpu"
+    if context.scenario.platform.node.gpu.copy_latency is None:
+        _missing(context, name, "direction", f"{gpu}.copy_latency")
+    inputs: dict[str, Reference] = {
+        "message_size": size,
+        "latency": f"{gpu}.copy_latency",
+        "memory_bandwidth": f"{gpu}.dram_bandwidth",
+    }
+    return context.wiring.add(f"{name}.transfer_time", device_copy_time, inputs)
+
+
+def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> str:
+    node = context.scenario.platform.node
+    key = "peer_link" if phase.direction == "peer_to_peer" else "host_link"
+    link = node.peer_link if key == "peer_link" else node.host_link
+    base = f"platform.node.{key}"
+    if link is None:
+        _missing(context, name, "direction", base)
+    assert link is not None
+    # The device reads host memory for a copy to the device, and writes it for a copy to the host or a peer.
+    way = "read" if phase.direction == "host_to_device" else "write"
+    transferred = _transferred(context, name, base, link, way, size)
+    speed: dict[str, Reference] = {"link_bandwidth": _bandwidth(context, base, link)}
+    inputs: dict[str, Reference] = {"message_size": size, "transferred_size": transferred}
+    effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs | speed)
+    inputs = {
+        "message_size": size,
+        "latency": f"{base}.{phase.memory}_{way}_latency",
+        "effective_bandwidth": effective,
+    }
+    if phase.memory == "pinned":
+        return context.wiring.add(f"{name}.transfer_time", pinned_time, inputs)
+    if node.host.memory_bandwidth is None:
+        _missing(context, name, "memory", "platform.node.host.memory_bandwidth")
+    memory: dict[str, Reference] = {"memory_bandwidth": "platform.node.host.memory_bandwidth"}
+    return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
+
+
+def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: str) -> str:
+    """Bytes that really cross the link: payload and the overhead of its packets."""
+    keys = _NVLINK if isinstance(link, NVLink) else _PCIE_READ if way == "read" else _PCIE_WRITE
+    function = _SIZES[link.kind, way]
+    inputs: dict[str, Reference] = {parameter: f"{base}.{leaf}" for parameter, leaf in keys.items()}
+    return context.wiring.add(f"{name}.transferred_size", function, inputs | {"message_size": size})
+
+
+_SIZES = {
+    ("pcie", "read"): pcie_read_size,
+    ("pcie", "write"): pcie_write_size,
+    ("nvlink", "read"): nvlink_read_size,
+    ("nvlink", "write"): nvlink_write_size,
+}
+_NVLINK = {"payload_size": "maximum_payload_size", "flit_size": "flit_size"}
+_PCIE_READ = {
+    "read_request_size": "maximum_read_request_size",
+    "completion_boundary_size": "read_completion_size",
+    "request_header_size": "request_header_size",
+    "completion_header_size": "completion_header_size",
+}
+_PCIE_WRITE = {"payload_size": "maximum_payload_size", "write_header_size": "request_header_size"}
+
+
+def _bandwidth(context: Context, base: str, link: PCIe | NVLink) -> str:
+    keys = ("link_count", "lane_count", "lane_bandwidth") if link.kind == "nvlink" else ("lane_count", "generation")
+    function = nvlink_bandwidth if link.kind == "nvlink" else pcie_bandwidth
+    name = f"{base.rpartition('.')[2]}.bandwidth"
+    return context.once(name, function, **{key: f"{base}.{key}" for key in keys})
+
+
+def _missing(context: Context, name: str, key: str, leaf: str) -> None:
+    platform = context.scenario.platform.name
+    context.wiring.problem(f"application.phases.{name}.{key}", f"{platform} does not state `{leaf}`")
+    context.wiring.raise_problems()

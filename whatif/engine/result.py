@@ -1,0 +1,157 @@
+"""From a question to results: load, compile, evaluate a grid in chunks, and tell what each number is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.axes import Axis, Grid
+from whatif.engine.compile import compile_scenario
+from whatif.engine.evaluate import Evaluation, evaluate
+from whatif.engine.sweep import PLATFORM_LEAF, structural_points
+from whatif.engine.term import Program
+from whatif.models.quantities import FloatArray
+from whatif.schema.leaves import worst
+from whatif.schema.load import load_document, open_document
+from whatif.schema.toml import Document
+from whatif.table import Column, Table
+from whatif.units import SECOND
+
+# Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
+CHUNK_POINTS: Final = 65_536
+
+
+@dataclass(frozen=True)
+class Question:
+    """A scenario file with the changes asked for from outside; compiles once for each structural choice."""
+
+    document: Document
+    platform: str | None = None
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+    _programs: dict[tuple[tuple[str, str], ...], Program] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        source: str | Path,
+        *,
+        platform: str | None = None,
+        sets: Mapping[str, Any] | None = None,
+        folders: Sequence[Path] = (),
+    ) -> Question:
+        """A scenario by path or shipped name."""
+        return cls(open_document(source, "scenarios"), platform, dict(sets or {}), tuple(folders))
+
+    @property
+    def program(self) -> Program:
+        """The compiled scenario as it stands."""
+        return self.program_at({})
+
+    def program_at(self, structural: Mapping[str, str]) -> Program:
+        """The compiled scenario with other structural values."""
+        key = tuple(sorted(structural.items()))
+        if key not in self._programs:
+            sets = {path: value for path, value in structural.items() if path != PLATFORM_LEAF}
+            self._programs[key] = compile_scenario(
+                load_document(
+                    self.document,
+                    platform=structural.get(PLATFORM_LEAF, self.platform),
+                    sets={**self.sets, **sets},
+                    folders=self.folders,
+                )
+            )
+        return self._programs[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Columns and phase times over a grid; every array broadcasts to the grid's shape.
+
+    `grade` is the worst grade of the values that the results depend on; `reasons` say why points cannot exist.
+    """
+
+    program: Program
+    grid: Grid
+    columns: Mapping[str, FloatArray]
+    terms: Mapping[str, FloatArray]
+    grade: str
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def impossible(self) -> int:
+        """How many points of the grid cannot exist."""
+        return int(np.isnan(self.grid.spread(self.columns["total_time"])).sum())
+
+    def table(self) -> Table:
+        """One row a point: swept leaves, columns, phase times (`terms.NAME`)."""
+        columns = {path: self._coordinate(path) for path in self.grid.leaves()}
+        columns |= {name: self._column(array) for name, array in self.columns.items()}
+        columns |= {f"terms.{name}": self._column(array) for name, array in self.terms.items()}
+        return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
+
+    def _coordinate(self, path: str) -> Column:
+        leaf = self.program.leaves.get(path)
+        dimension = leaf.dimension if leaf is not None and leaf.field is not None else None
+        return Column(self.grid.coordinate(path).ravel(), dimension)
+
+    def _column(self, array: FloatArray) -> Column:
+        return Column(self.grid.spread(array).ravel(), SECOND)
+
+
+def run(question: Question, grid: Grid = Grid(), chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:  # noqa: B008
+    """Evaluate a grid, in chunks along its leading axis, in order."""
+    for part in grid.chunks(chunk_points):
+        yield _run_structural(question, part) if any(axis.structural for axis in part.axes) else _plain(question, part)
+
+
+def run_whole(question: Question, grid: Grid) -> Result:
+    """Evaluate a grid that is known to be small in one piece."""
+    return next(run(question, grid, chunk_points=max(1, grid.size)))
+
+
+def _plain(question: Question, grid: Grid) -> Result:
+    return result_of(evaluate(question.program, grid.arrays()), grid)
+
+
+def result_of(evaluation: Evaluation, grid: Grid) -> Result:
+    """The result columns of an evaluation."""
+    program = evaluation.program
+    columns = {name: evaluation.column(name) for name in program.columns}
+    terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
+    return Result(program, grid, columns, terms, program.grade, evaluation.reasons())
+
+
+def _run_structural(question: Question, grid: Grid) -> Result:
+    """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
+    columns: dict[str, FloatArray] = {}
+    terms: dict[str, FloatArray] = {}
+    reasons: dict[str, None] = {}
+    grades: list[str] = []
+    first: Program | None = None
+    for places in product(*(_places(axis) for axis in grid.axes)):
+        structural = {path: value for _, values in places for path, value in values.items()}
+        part = Grid(tuple(axis.slice(place) for axis, (place, _) in zip(grid.axes, places, strict=True)))
+        program = question.program_at(structural)
+        result = result_of(evaluate(program, part.arrays()), part)
+        where = tuple(place for place, _ in places)
+        for target, source in ((columns, result.columns), (terms, result.terms)):
+            for name, array in source.items():
+                target.setdefault(name, np.full(grid.shape, np.nan))[where] = part.spread(array)
+        reasons |= dict.fromkeys(result.reasons)
+        grades.append(result.grade)
+        first = first or program
+    assert first is not None
+    return Result(first, grid, columns, terms, worst(iter(grades)), tuple(reasons))
+
+
+def _places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:
+    """The parts of an axis that one compilation can serve: all of a numeric one, each place of a structural one."""
+    if not axis.structural:
+        return [(slice(None), {})]
+    return [(slice(index, index + 1), values) for index, values in enumerate(structural_points(axis))]

@@ -1,0 +1,59 @@
+"""What can go wrong for a user, each with its documented exit code; the command line prints these, never a traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+EXIT_OK = 0
+EXIT_USAGE = 2
+EXIT_INVALID_FILE = 3
+EXIT_IMPOSSIBLE = 4
+
+
+class WhatifError(Exception):
+    """An error to show to the user as it stands."""
+
+    exit_code = EXIT_USAGE
+
+
+class UsageError(WhatifError):
+    """A wrong option: an unknown leaf, a malformed sweep, a grid that is too large."""
+
+
+class ImpossiblePointError(WhatifError):
+    """The question has no answer at this point; the message is the reason."""
+
+    exit_code = EXIT_IMPOSSIBLE
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in one place of a file; `line` and `column` count from 1, 0 means unknown."""
+
+    file: str
+    line: int
+    column: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+
+
+class InvalidFileError(WhatifError):
+    """Everything wrong with the files of one scenario or platform, at once."""
+
+    exit_code = EXIT_INVALID_FILE
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean `bandwidth`?` for the nearest known words, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=2, cutoff=0.6)
+    return f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""

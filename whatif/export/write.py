@@ -1,0 +1,179 @@
+"""Write results to a stream as they come: JSON, CSV, Markdown, a plain table; Parquet to a file, through an extra."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TextIO
+
+from whatif.engine.result import Result
+from whatif.errors import UsageError
+from whatif.export.atomic import atomic_file
+from whatif.table import Column, Table
+from whatif.units import ONE, SECOND, Dimension, format_quantity
+
+TEXT_FORMATS: Final = ("table", "json", "csv", "markdown")
+FORMATS: Final = (*TEXT_FORMATS, "parquet")
+
+
+def write_json(results: Iterable[Result], out: TextIO) -> None:
+    """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist."""
+    first, results = _peek(results)
+    head = {
+        "scenario": first.program.loaded.name,
+        "platform": first.program.loaded.scenario.platform.name,
+        "grade": first.grade,
+        "axes": [list(axis.leaves) for axis in first.grid.axes],
+        "units": _units(first),
+    }
+    out.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "rows": [')
+    separator = "\n"
+    for result in results:
+        for row in _json_rows(result):
+            out.write(separator + json.dumps(row, ensure_ascii=False))
+            separator = ",\n"
+    out.write("\n]}\n")
+
+
+def _units(result: Result) -> dict[str, str]:
+    columns = result.table().columns
+    return {name: column.unit for name, column in columns.items() if not name.startswith("terms.")} | {"terms": "s"}
+
+
+def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
+    table = result.table()
+    outer = [name for name in table.columns if not name.startswith("terms.")]
+    inner = [name.removeprefix("terms.") for name in table.columns if name.startswith("terms.")]
+    for row in table.rows():
+        yield dict(zip(outer, row, strict=False)) | {"terms": dict(zip(inner, row[len(outer) :], strict=True))}
+
+
+def write_csv(results: Iterable[Result], out: TextIO) -> None:
+    """One row a point in base units; the header names the unit: `total_time [s]`."""
+    writer = csv.writer(out, lineterminator="\n")
+    for number, result in enumerate(results):
+        table = result.table()
+        if number == 0:
+            writer.writerow(_headings(table))
+        writer.writerows(table.rows())
+
+
+def _headings(table: Table) -> list[str]:
+    return [f"{name} [{column.unit}]" if column.unit else name for name, column in table.columns.items()]
+
+
+def write_markdown(results: Iterable[Result], out: TextIO) -> None:
+    """A Markdown table with units written out for people."""
+    for number, result in enumerate(results):
+        table = result.table()
+        if number == 0:
+            out.write(f"| {' | '.join(table.columns)} |\n|{'|'.join([' ---: '] * len(table.columns))}|\n")
+        for row in shown_rows(table):
+            out.write(f"| {' | '.join(row)} |\n")
+
+
+def write_table(results: Iterable[Result], out: TextIO) -> None:
+    """Columns for the eye; a single point stands upright, with the share of each phase."""
+    first, results = _peek(results)
+    if first.grid.axes:
+        _write_columns(results, out)
+    else:
+        _write_point(first, out)
+
+
+def _write_point(result: Result, out: TextIO) -> None:
+    iteration = float(result.columns["iteration_time"])
+    rows = [(name, float(array), name.startswith(("total", "setup"))) for name, array in result.columns.items()]
+    rows += [(f"  {name}", float(array), False) for name, array in result.terms.items()]
+    width = max(len(name) for name, _, _ in rows)
+    for name, value, whole_run in rows:
+        if value == 0 and name in ("transfer_time", "overlap_time", "setup_time"):
+            continue
+        share = "" if whole_run or not iteration else f"{value / iteration:8.1%}"
+        out.write(f"{name:{width}}  {format_quantity(value, SECOND):>12}{share}".rstrip() + "\n")
+
+
+def _write_columns(results: Iterable[Result], out: TextIO) -> None:
+    widths: list[int] = []
+    for result in results:
+        table = result.table()
+        columns = {name: column for name, column in table.columns.items() if _worth_showing(name, column)}
+        rows = list(shown_rows(Table(columns)))
+        if not widths:
+            widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(columns)]
+            out.write(_line(list(columns), widths))
+        out.writelines(_line(row, widths) for row in rows)
+
+
+def _worth_showing(name: str, column: Column) -> bool:
+    return not name.startswith("terms.") and not (name in ("overlap_time", "setup_time") and not column.values.any())
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() + "\n"
+
+
+def shown_rows(table: Table) -> Iterator[list[str]]:
+    """Rows as texts with units."""
+    dimensions = [column.dimension for column in table.columns.values()]
+    for row in table.rows():
+        yield [_cell(value, dimension) for value, dimension in zip(row, dimensions, strict=True)]
+
+
+def _cell(value: Any, dimension: Dimension | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, str) else format_quantity(value, dimension or ONE, digits=5)
+
+
+def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
+    """One row a point, one row group a chunk; the unit of a column is in its metadata (`unit`)."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise UsageError("Parquet needs pyarrow: pip install 'whatif[parquet]'") from None
+    first, results = _peek(results)
+    columns = first.table().columns
+    schema = pa.schema(
+        [
+            pa.field(
+                name,
+                pa.string() if column.values.dtype == object else pa.float64(),
+                metadata={"unit": column.unit},
+            )
+            for name, column in columns.items()
+        ]
+    )
+    with parquet.ParquetWriter(out, schema) as writer:
+        for result in results:
+            table = result.table()
+            writer.write_table(pa.table([column.values for column in table.columns.values()], schema=schema))
+
+
+WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
+    "table": write_table,
+    "json": write_json,
+    "csv": write_csv,
+    "markdown": write_markdown,
+}
+
+
+def write_file(results: Iterable[Result], file_format: str, path: Path) -> None:
+    """Write to a file, which appears only when it is complete."""
+    with atomic_file(path) as temporary:
+        if file_format == "parquet":
+            with temporary.open("wb") as binary:
+                write_parquet(results, binary)
+        else:
+            with temporary.open("w", encoding="utf-8", newline="") as text:
+                WRITERS[file_format](results, text)
+
+
+def _peek(results: Iterable[Result]) -> tuple[Result, Iterable[Result]]:
+    iterator = iter(results)
+    first = next(iterator)
+    return first, chain([first], iterator)

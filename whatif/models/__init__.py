@@ -1,0 +1,1 @@
+"""Published performance models as pure, broadcasting numpy functions: one module a model family."""

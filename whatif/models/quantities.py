@@ -1,0 +1,59 @@
+"""What a model function says about itself: the unit of each argument, its equation and where it stands.
+
+An annotation such as `Seconds` is a float64 array with its unit attached. When a term is wired, the units of its
+inputs are compared with these annotations. `Core` names the trailing axes that a function works along
+(ranks, message kinds); an elementwise function has none and broadcasts over whatever it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif import units
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The trailing axes of an argument or result, by name, such as `Core("kind")`."""
+
+    axes: tuple[str, ...]
+
+    def __init__(self, *axes: str) -> None:
+        object.__setattr__(self, "axes", axes)
+
+
+Count = Annotated[FloatArray, units.ONE]
+Fraction = Annotated[FloatArray, units.ONE]
+Seconds = Annotated[FloatArray, units.SECOND]
+Bytes = Annotated[FloatArray, units.BYTE]
+Operations = Annotated[FloatArray, units.FLOP]
+BytesPerSecond = Annotated[FloatArray, units.BYTE_PER_SECOND]
+OperationsPerSecond = Annotated[FloatArray, units.FLOP_PER_SECOND]
+PerSecond = Annotated[FloatArray, units.PER_SECOND]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """The equation a function computes, in the notation of its source, and the source."""
+
+    equation: str
+    source: str
+
+
+def model(equation: str, source: str) -> Callable[[Function], Function]:
+    """Attach a `Citation` to a model function, for `whatif explain`; the function itself is unchanged."""
+
+    def attach(function: Function) -> Function:
+        function.citation = Citation(equation, source)  # type: ignore[attr-defined]
+        return function
+
+    return attach

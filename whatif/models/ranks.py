@@ -1,0 +1,63 @@
+"""How ranks share nodes and sockets: the counts behind k', the processes that communicate at the same time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from whatif.models.quantities import Bytes, Count, model
+
+_CONFIGURATION = "Choi et al. 2020, sec. 4.1 and the authors' configuration (minitu/hpm)"
+
+
+@model("p = GPUs · ranks per GPU", "definition; Choi et al. 2020, sec. 3.2: one process for each GPU")
+def ranks_per_node(gpu_count: Count, ranks_per_gpu: Count) -> Count:
+    """Ranks on a full node."""
+    return gpu_count * ranks_per_gpu
+
+
+@model("⌈p / sockets⌉", "Choi et al. 2020, sec. 6.1: GPUs on a node are divided evenly")
+def ranks_per_socket(ranks_per_node: Count, socket_count: Count) -> Count:
+    """Ranks on a full socket; an odd one out stays with the first sockets."""
+    return np.ceil(ranks_per_node / socket_count)
+
+
+@model("k' = min(p, P)", "Choi et al. 2020, Eq. 2: the processes of a node that use the network")
+def sharing_count(rank_count: Count, available_count: Count) -> Count:
+    """Ranks that communicate from one node or socket at the same time: all that fit, or all there are."""
+    return np.minimum(rank_count, available_count)
+
+
+@model("⌈r / 2⌉", _CONFIGURATION)
+def pair_count(ranks_per_socket: Count) -> Count:
+    """Pairs of ranks that communicate inside one socket at the same time: 2 of Summit's 3 ranks, 1 of Lassen's 2."""
+    return np.ceil(ranks_per_socket / 2)
+
+
+@model("⌈P / p⌉", "definition")
+def nodes_needed(rank_count: Count, ranks_per_node: Count) -> Count:
+    """Nodes that a number of ranks occupies."""
+    return np.ceil(rank_count / ranks_per_node)
+
+
+@model("needed ≤ available", "definition")
+def fits(needed: Count, available: Count) -> Count:
+    """1 where what is needed is available, else 0."""
+    return np.asarray(needed <= available, dtype=np.float64)
+
+
+@model("M · ranks per GPU", "definition")
+def device_memory(memory_size: Bytes, ranks_per_gpu: Count) -> Bytes:
+    """Memory that the ranks of one device need together."""
+    return memory_size * ranks_per_gpu
+
+
+@model("needed ≤ available", "definition")
+def memory_fits(needed_size: Bytes, available_size: Bytes) -> Count:
+    """1 where the memory needed is available, else 0."""
+    return np.asarray(needed_size <= available_size, dtype=np.float64)
+
+
+@model("first = second", "definition")
+def agrees(first: Count, second: Count) -> Count:
+    """1 where two counts are the same, else 0."""
+    return np.asarray(first == second, dtype=np.float64)

@@ -1,0 +1,198 @@
+"""The quantitative roofline: a kernel profiled on one GPU, predicted on another from five of its rates.
+
+A kernel is described by its operations and bytes and by its instruction mix. Its dominant operation is fp_32,
+fp_64 or integer, and that alone decides which rate of the GPU is its `peak_rate` (`DOMINANT_RATES`). Peak
+rates of floating point and of integer multiply-add count two operations an instruction; `peak_add_rate`
+(integer adds, which stand for all other instructions) and `peak_shared_rate` (shared-memory accesses) count
+one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from whatif import units
+from whatif.models.quantities import (
+    Bytes,
+    BytesPerSecond,
+    Count,
+    FloatArray,
+    Fraction,
+    Operations,
+    OperationsPerSecond,
+    Seconds,
+    model,
+)
+
+OperationsPerByte = Annotated[FloatArray, units.FLOP_PER_BYTE]
+
+DOMINANT_RATES = {"fp_32": "peak_single_rate", "fp_64": "peak_double_rate", "integer": "peak_integer_rate"}
+"""The GPU's rate that is `peak_rate` of a kernel with this dominant operation."""
+
+_SOURCE = "Konstantinidis and Cotronis 2017; gpuroofperf"
+
+
+def _issue_time(
+    compute_fraction: Fraction,
+    load_store_fraction: Fraction,
+    peak_rate: OperationsPerSecond,
+    peak_add_rate: OperationsPerSecond,
+    peak_shared_rate: OperationsPerSecond,
+) -> Seconds:
+    """Mean time to issue one instruction of the kernel's mix, in s; a multiply-add is two operations."""
+    other_fraction = 1 - compute_fraction - load_store_fraction
+    return (
+        other_fraction / peak_add_rate
+        + 2 * compute_fraction / peak_rate
+        + load_store_fraction / peak_shared_rate
+    )
+
+
+@model("e_inst = f_d x_c / ((1 − x_c − x_m) f_o + x_c f_d + x_m f_m),  f_i = t_i / t_fp32", _SOURCE)
+def instruction_efficiency(
+    compute_fraction: Fraction,
+    load_store_fraction: Fraction,
+    peak_rate: OperationsPerSecond,
+    peak_add_rate: OperationsPerSecond,
+    peak_shared_rate: OperationsPerSecond,
+) -> Fraction:
+    """Share of the issue time that the dominant operation gets, beside loads, stores and the rest.
+
+    `compute_fraction` (x_c, `mix_compute` in a kernel file) and `load_store_fraction` (x_m, `mix_ldst`) are
+    shares of all instructions. The factors f_i of the source are times per instruction relative to single
+    precision; that reference cancels, so no single-precision rate is needed: t_d = 2 / `peak_rate`, t_o = 1 /
+    `peak_add_rate`, t_m = 1 / `peak_shared_rate`. Elementwise over any broadcastable shapes; valid for
+    fractions ≥ 0 with a sum ≤ 1, finite rates > 0; a kernel without the dominant operation has efficiency 0.
+    Source: Konstantinidis and Cotronis, JPDC 107, 2017; gpuroofperf-toolkit (MIT), the tool of Choi et al.,
+    ICS 2020, Sec. 3.3.
+    """
+    issue_time = _issue_time(
+        compute_fraction, load_store_fraction, peak_rate, peak_add_rate, peak_shared_rate
+    )
+    return 2 * compute_fraction / peak_rate / issue_time
+
+
+@model("P = R_d e_mix e_inst", _SOURCE)
+def attainable_rate(  # noqa: PLR0917
+    compute_fraction: Fraction,
+    load_store_fraction: Fraction,
+    operation_mix_fraction: Fraction,
+    peak_rate: OperationsPerSecond,
+    peak_add_rate: OperationsPerSecond,
+    peak_shared_rate: OperationsPerSecond,
+) -> OperationsPerSecond:
+    """The kernel's own compute roof: `peak_rate` · `operation_mix_fraction` · `instruction_efficiency`.
+
+    `operation_mix_fraction` (e_mix, `opmix_efficiency` in a kernel file) is 1 where all dominant instructions
+    are multiply-adds and 1/2 where none is. Written as operations per issue time, so that an infinite
+    `peak_rate` leaves the time of the other instructions. Elementwise over any broadcastable shapes; valid as
+    `instruction_efficiency`, and `operation_mix_fraction` from 0 to 1. Source: as `instruction_efficiency`.
+    """
+    issue_time = _issue_time(
+        compute_fraction, load_store_fraction, peak_rate, peak_add_rate, peak_shared_rate
+    )
+    return 2 * compute_fraction * operation_mix_fraction / issue_time
+
+
+@model("I = W / Q", _SOURCE)
+def operational_intensity(operations: Operations, dram_size: Bytes) -> OperationsPerByte:
+    """Operations per byte of device memory (`krn_op_ratio` in a prediction file); infinite without bytes.
+
+    Elementwise over any broadcastable shapes; valid for `operations` ≥ 0, `dram_size` ≥ 0. Source: as
+    `instruction_efficiency`.
+    """
+    return np.where(dram_size > 0, operations / np.where(dram_size > 0, dram_size, 1.0), np.inf)
+
+
+@model("B = P / BW", _SOURCE)
+def machine_balance(
+    attainable_rate: OperationsPerSecond, dram_bandwidth: BytesPerSecond
+) -> OperationsPerByte:
+    """The intensity at which the kernel's two roofs meet (`dev_op_ratio` in a prediction file).
+
+    Elementwise over any broadcastable shapes; valid for `attainable_rate` ≥ 0, `dram_bandwidth` > 0. Source:
+    as `instruction_efficiency`.
+    """
+    return attainable_rate / dram_bandwidth
+
+
+@model("φ = atan B − atan I", _SOURCE)
+def deviation_angle(operational_intensity: OperationsPerByte, machine_balance: OperationsPerByte) -> Count:
+    """Angle in radians by which a kernel is memory bound (positive) or compute bound (negative).
+
+    The tool writes `atan((B - I) / (1 + B I))`, which is the same for B, I ≥ 0 but is NaN for a kernel
+    without bytes (I infinite), where this is `atan B - π/2`. Elementwise over any broadcastable shapes.
+    Source: as `instruction_efficiency`.
+    """
+    balance_angle: Count = np.arctan(machine_balance)
+    return balance_angle - np.arctan(operational_intensity)
+
+
+@model("1 if I > B, else 0", _SOURCE)
+def is_compute_bound(
+    operational_intensity: OperationsPerByte, machine_balance: OperationsPerByte
+) -> Fraction:
+    """1 for a compute-bound kernel (`type` in a prediction file), 0 for a memory-bound one or a tie.
+
+    Elementwise over any broadcastable shapes. Source: as `instruction_efficiency`.
+    """
+    return np.where(operational_intensity > machine_balance, 1.0, 0.0)
+
+
+@model("T = max(W / P, Q / BW)", _SOURCE)
+def roofline_time(
+    operations: Operations,
+    dram_size: Bytes,
+    attainable_rate: OperationsPerSecond,
+    dram_bandwidth: BytesPerSecond,
+) -> Seconds:
+    """Time of a kernel that computes and moves data at once: `max(W / P, Q / BW)`.
+
+    `operations` is W, `dram_size` is Q, bytes from and to device memory; over several launches if both count
+    them. Elementwise over any broadcastable shapes; valid for `operations` ≥ 0, `dram_size` ≥ 0,
+    `dram_bandwidth` > 0, and `attainable_rate` > 0 where there are operations (it is 0 for a kernel that has
+    none). Nothing to do takes no time; there is no launch overhead. Source: as `instruction_efficiency`.
+    """
+    compute_time = operations / np.where(operations > 0, attainable_rate, 1.0)
+    time: Seconds = np.maximum(compute_time, dram_size / dram_bandwidth)
+    return time
+
+
+@model("T = max(W / P, Q / BW, Q_L2 / BW_L2)", "Konstantinidis and Cotronis 2017, with a third roof")
+def roofline_l2_time(  # noqa: PLR0917
+    operations: Operations,
+    dram_size: Bytes,
+    l2_size: Bytes,
+    attainable_rate: OperationsPerSecond,
+    dram_bandwidth: BytesPerSecond,
+    l2_bandwidth: BytesPerSecond,
+) -> Seconds:
+    """Time of `roofline_time` with the second-level cache as a third limit.
+
+    `l2_size` is Q_L2, bytes between the cache and the processors, and `l2_bandwidth` what the cache delivers.
+    The tool measures both but predicts without them. Elementwise over any broadcastable shapes; valid as
+    `roofline_time`, `l2_size` ≥ 0, `l2_bandwidth` > 0. An infinite `l2_bandwidth` leaves `roofline_time`.
+    """
+    two_roofs = roofline_time(operations, dram_size, attainable_rate, dram_bandwidth)
+    time: Seconds = np.maximum(two_roofs, l2_size / l2_bandwidth)
+    return time
+
+
+@model("W / T", _SOURCE)
+def achieved_rate(operations: Operations, roofline_time: Seconds) -> OperationsPerSecond:
+    """Operations per second over the predicted time (`throughput` in a prediction file), 0 for no time.
+
+    Elementwise over any broadcastable shapes; valid for `operations` ≥ 0, `roofline_time` ≥ 0.
+    """
+    return np.where(roofline_time > 0, operations / np.where(roofline_time > 0, roofline_time, 1.0), 0.0)
+
+
+@model("Q / T", _SOURCE)
+def achieved_bandwidth(moved_size: Bytes, roofline_time: Seconds) -> BytesPerSecond:
+    """Bytes per second over the predicted time (`bandwidth` and `l2_bandwidth`), 0 for no time.
+
+    Elementwise over any broadcastable shapes; valid for `moved_size` ≥ 0, `roofline_time` ≥ 0.
+    """
+    return np.where(roofline_time > 0, moved_size / np.where(roofline_time > 0, roofline_time, 1.0), 0.0)

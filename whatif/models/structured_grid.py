@@ -1,0 +1,93 @@
+"""The bulk-synchronous model of a structured grid code: compute, exchange halos, repeat.
+
+Eqs. 1, 2 and 6 are sums of equal terms over I iterations. `computation_time` and `communication_time` are one
+such term, and `total_time` multiplies by I, so that an iteration can stand in a timeline. A cell is a count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from whatif.models.quantities import Count, PerSecond, Seconds, model
+
+
+@model("T_w / I = C / (P K_w) + H O_h + O_w", "Sharif et al., Eq. 1")
+def computation_time(  # noqa: PLR0917
+    cell_count: Count,
+    process_count: Count,
+    halo_cell_count: Count,
+    cell_rate: PerSecond,
+    packing_time: Seconds,
+    overhead_time: Seconds,
+) -> Seconds:
+    """Computation of one iteration: `C / (P K_w) + H O_h + O_w`.
+
+    `cell_count` is C, the cells of the global grid, `halo_cell_count` is H, those one process packs,
+    `cell_rate` is K_w, cells that one process computes in a second, `packing_time` is O_h, to pack and unpack
+    one cell, and `overhead_time` is O_w, synchronisation and kernel launches. Elementwise over any
+    broadcastable shapes; valid for counts ≥ 0, `process_count` ≥ 1, `cell_rate` > 0 (an infinite one leaves
+    the overheads). The cells are taken as evenly spread. Source: Sharif et al., "A Performance Prediction
+    Model for Structured Grid Based Applications in HPC Environments", Eq. 1; Eq. 5 is P times this.
+    """
+    return cell_count / (process_count * cell_rate) + halo_cell_count * packing_time + overhead_time
+
+
+@model("T_c / I = H / K_b + O_l", "Sharif et al., Eq. 2")
+def communication_time(halo_cell_count: Count, halo_rate: PerSecond, latency: Seconds) -> Seconds:
+    """Halo exchange of one iteration: `H / K_b + O_l`, whatever the number of processes.
+
+    `halo_cell_count` is H, `halo_rate` is K_b, halo cells that one process exchanges in a second, and
+    `latency` is O_l. All pairs exchange at once and do not disturb each other. Elementwise over any
+    broadcastable shapes; valid for `halo_cell_count` ≥ 0, `halo_rate` > 0 (an infinite one leaves the
+    latency). Source: Sharif et al., Eq. 2.
+    """
+    return halo_cell_count / halo_rate + latency
+
+
+@model("T_c / I = H / K_b + O_l + lg(P) K_r", "Sharif et al., Eq. 6")
+def communication_time_with_reduction(
+    halo_cell_count: Count,
+    process_count: Count,
+    halo_rate: PerSecond,
+    latency: Seconds,
+    reduction_time: Seconds,
+) -> Seconds:
+    """Halo exchange and one global reduction of one iteration: `H / K_b + O_l + lg(P) K_r`.
+
+    `reduction_time` is K_r, one level of the reduction's binary tree; lg is the binary logarithm, not rounded
+    up, as printed. The rest is `communication_time`, which this is for one process. Elementwise over any
+    broadcastable shapes; valid for `process_count` ≥ 1. Source: Sharif et al., Eq. 6 (TRITON chooses its time
+    step globally).
+    """
+    exchange = communication_time(halo_cell_count, halo_rate, latency)
+    return exchange + np.log2(process_count) * reduction_time
+
+
+@model("T_o = I O_i + C O_c + O_s", "Sharif et al., Eq. 3")
+def setup_time(
+    iteration_count: Count,
+    cell_count: Count,
+    miscellaneous_time: Seconds,
+    cell_setup_time: Seconds,
+    startup_time: Seconds,
+) -> Seconds:
+    """Everything outside computation and communication, for the whole run: `I O_i + C O_c + O_s`.
+
+    `miscellaneous_time` is O_i, per iteration, `cell_setup_time` is O_c, to initialise one cell of the global
+    grid (it does not shrink with the number of processes), and `startup_time` is O_s. Elementwise over any
+    broadcastable shapes; valid for counts ≥ 0 and times ≥ 0. Source: Sharif et al., Eq. 3.
+    """
+    return iteration_count * miscellaneous_time + cell_count * cell_setup_time + startup_time
+
+
+@model("T_t = T_w + T_c + T_o = I (T_w / I + T_c / I) + T_o", "Sharif et al., Eq. 4")
+def total_time(
+    iteration_count: Count, computation_time: Seconds, communication_time: Seconds, setup_time: Seconds
+) -> Seconds:
+    """Time of the whole run: I iterations of computation and communication, and the set-up.
+
+    `computation_time` and `communication_time` are those of one iteration, `setup_time` that of the whole
+    run. Nothing overlaps. Elementwise over any broadcastable shapes; valid for `iteration_count` ≥ 0. Source:
+    Sharif et al., Eq. 4 (printed without its number).
+    """
+    return iteration_count * (computation_time + communication_time) + setup_time

@@ -1,0 +1,155 @@
+"""Copies between host and device memory over PCIe or NVLink (AHEAD).
+
+A link moves n̂ bytes for n bytes of payload. The chain is: link bandwidth, transferred size n̂, effective
+bandwidth, time. The authors' tool has other constants than the text: 30 B for a read or a write request and
+20 B for a completion (framing, sequence number and checksums included; the text says 8 or 12 B), RCB = 64 B,
+MPS = 128 B.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from whatif.models.quantities import Bytes, BytesPerSecond, Count, Seconds, model
+
+# By generation, from 1; element 0 answers for generations that do not exist.
+# Raw rate of a lane in transfers (of one bit) a second: AHEAD, Table II; PCIe 5.0 and 6.0 specifications.
+_LANE_RATES = np.array([np.nan, 2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9])
+# Generations 1, 2: 8b/10b; 3 to 5: 128b/130b; 6: 242 of a 256 B flit, the rest being 8 B CRC and 6 B FEC.
+_ENCODINGS = np.array([np.nan, 8 / 10, 8 / 10, 128 / 130, 128 / 130, 128 / 130, 242 / 256])
+_LANE_BANDWIDTHS = _LANE_RATES / 8 * _ENCODINGS
+
+
+@model("Link_BW = lanes · Lane_BW · η", "Abdelhafez et al. (AHEAD), Eq. 3 and Table II")
+def pcie_bandwidth(lane_count: Count, generation: Count) -> BytesPerSecond:
+    """Bandwidth of a PCIe link in one direction after line encoding: `lanes · rate / 8 · η`.
+
+    Elementwise over any broadcastable shapes; valid for `lane_count` ≥ 0 and `generation` 1, 2, 3, 4, 5 or 6;
+    any other generation gives NaN. Source: Abdelhafez et al., "AHEAD", Eq. 3 and Table II (generations 1 to
+    4); the PCIe specifications for 5 (rate doubled) and 6 (PAM4, flits in place of a line code).
+    """
+    known = np.isin(generation, np.arange(1, len(_LANE_BANDWIDTHS)))
+    lane_bandwidth: BytesPerSecond = _LANE_BANDWIDTHS[np.where(known, generation, 0).astype(np.intp)]
+    return lane_count * lane_bandwidth
+
+
+@model("BW = links · lanes · Lane_BW", "Abdelhafez et al. (AHEAD), Eq. 8")
+def nvlink_bandwidth(link_count: Count, lane_count: Count, lane_bandwidth: BytesPerSecond) -> BytesPerSecond:
+    """Bandwidth of a bundle of NVLinks in one direction: `links · lanes · Lane_BW`.
+
+    `lane_count` is the lanes of one link, one way: 8 of 25 Gbit/s for NVLink 2, 25 GB/s a link. Elementwise
+    over any broadcastable shapes; valid for counts ≥ 0. Source: Abdelhafez et al., Eq. 8 and the sentence
+    after it.
+    """
+    return link_count * lane_count * lane_bandwidth
+
+
+@model("n̂ = MRd_O + MRRS + ⌈n / RCB⌉ CplD_O + n", "Abdelhafez et al. (AHEAD), Eq. 4")
+def pcie_read_size(
+    message_size: Bytes,
+    read_request_size: Bytes,
+    completion_boundary_size: Bytes,
+    request_header_size: Bytes,
+    completion_header_size: Bytes,
+) -> Bytes:
+    """Bytes on a PCIe link while the device reads n bytes of host memory (a copy host to device).
+
+    `read_request_size` is MRRS, `completion_boundary_size` is RCB, the headers are MRd_O and CplD_O. Only the
+    first request costs: later ones travel while data arrives. The tool has `min(MRRS, n)` where the text has
+    MRRS; this is the text. Elementwise over any broadcastable shapes; valid for `message_size` ≥ 0 (nothing
+    is sent for 0 bytes), `completion_boundary_size` > 0. Source: Abdelhafez et al., Eq. 4.
+    """
+    completion_count = np.ceil(message_size / completion_boundary_size)
+    read_size = (
+        request_header_size + read_request_size + completion_count * completion_header_size + message_size
+    )
+    return np.where(message_size > 0, read_size, 0.0)
+
+
+@model("n̂ = ⌈n / MPS⌉ MWr_O + n", "Abdelhafez et al. (AHEAD), Eq. 5")
+def pcie_write_size(message_size: Bytes, payload_size: Bytes, write_header_size: Bytes) -> Bytes:
+    """Bytes on a PCIe link while the device writes n bytes to host memory (a copy device to host).
+
+    `payload_size` is MPS, the largest payload of a packet, `write_header_size` is MWr_O. Elementwise over any
+    broadcastable shapes; valid for `message_size` ≥ 0, `payload_size` > 0. Source: Abdelhafez et al., Eq. 5.
+    """
+    packet_count: Count = np.ceil(message_size / payload_size)
+    return packet_count * write_header_size + message_size
+
+
+@model("n̂ = Flit_size + ⌈n / MaxPayload⌉ Flit_size + n", "Abdelhafez et al. (AHEAD), Eq. 6")
+def nvlink_read_size(message_size: Bytes, payload_size: Bytes, flit_size: Bytes) -> Bytes:
+    """Bytes on an NVLink while n bytes are read from the other side: a request and a header flit a packet.
+
+    `payload_size` is MaxPayload (256 B, 16 flits), `flit_size` is 16 B. Elementwise over any broadcastable
+    shapes; valid for `message_size` ≥ 0 (nothing is sent for 0 bytes), `payload_size` > 0. Source: Abdelhafez
+    et al., Eq. 6.
+    """
+    read_size = flit_size + nvlink_write_size(message_size, payload_size, flit_size)
+    return np.where(message_size > 0, read_size, 0.0)
+
+
+@model("n̂ = ⌈n / MaxPayload⌉ Flit_size + n", "Abdelhafez et al. (AHEAD), Eq. 7")
+def nvlink_write_size(message_size: Bytes, payload_size: Bytes, flit_size: Bytes) -> Bytes:
+    """Bytes on an NVLink while n bytes are written to the other side: one header flit for each packet.
+
+    `payload_size` is MaxPayload (256 B, 16 flits), `flit_size` is 16 B. Elementwise over any broadcastable
+    shapes; valid for `message_size` ≥ 0, `payload_size` > 0. Source: Abdelhafez et al., Eq. 7.
+    """
+    packet_count: Count = np.ceil(message_size / payload_size)
+    return packet_count * flit_size + message_size
+
+
+@model("BW_eff = n Link_BW / n̂", "Abdelhafez et al. (AHEAD), Eq. 2")
+def effective_bandwidth(
+    message_size: Bytes, transferred_size: Bytes, link_bandwidth: BytesPerSecond
+) -> BytesPerSecond:
+    """Bandwidth of a link as its payload sees it: `n / n̂ · Link_BW`.
+
+    `transferred_size` is n̂, from one of the four functions above. Elementwise over any broadcastable shapes;
+    valid for 0 ≤ `message_size` ≤ `transferred_size`. Nothing in flight (n = 0) has the bandwidth of the
+    link, so that Eqs. 9 and 10 leave the latency. Source: Abdelhafez et al., Eq. 2.
+    """
+    sent = message_size > 0
+    return np.where(sent, message_size, 1.0) / np.where(sent, transferred_size, 1.0) * link_bandwidth
+
+
+@model("T = L + O + n / BW_eff", "Abdelhafez et al. (AHEAD), Eq. 10")
+def pinned_time(message_size: Bytes, latency: Seconds, effective_bandwidth: BytesPerSecond) -> Seconds:
+    """Time of a copy from or to page-locked host memory: `L + O + n / BW_eff`.
+
+    `latency` is L + O, measured together as the time of one byte. Elementwise over any broadcastable shapes;
+    valid for `message_size` ≥ 0, `effective_bandwidth` > 0 (an infinite one leaves the latency). Within 0.3
+    to 0.4 % on Summit and 1.6 to 3.6 % on Titan (weighted mean error over 1 B to 256 MiB). Source: Abdelhafez
+    et al., Eq. 10.
+    """
+    return latency + message_size / effective_bandwidth
+
+
+@model("T = L + O + 2 n / Memory_BW + n / BW_eff", "Abdelhafez et al. (AHEAD), Eq. 9")
+def pageable_time(
+    message_size: Bytes,
+    latency: Seconds,
+    effective_bandwidth: BytesPerSecond,
+    memory_bandwidth: BytesPerSecond,
+) -> Seconds:
+    """Time of a copy from or to pageable host memory: `L + O + 2n / Memory_BW + n / BW_eff`.
+
+    `memory_bandwidth` is the peak of host memory, which the copy to a pinned buffer reads and writes.
+    Elementwise over any broadcastable shapes; valid for `message_size` ≥ 0, bandwidths > 0; an infinite
+    `memory_bandwidth` leaves `pinned_time`. Rough, as its authors say: beyond 1 MiB the measured copies take
+    up to 3 times as long on Summit. Source: Abdelhafez et al., Eq. 9.
+    """
+    return pinned_time(message_size, latency, effective_bandwidth) + 2 * message_size / memory_bandwidth
+
+
+@model("T = L + O + 2 n / Memory_BW", "Abdelhafez et al. (AHEAD), Sec. IV-C and released tool")
+def device_copy_time(message_size: Bytes, latency: Seconds, memory_bandwidth: BytesPerSecond) -> Seconds:
+    """Time of a copy within device memory, which reads and writes every byte: `L + O + 2n / Memory_BW`.
+
+    `memory_bandwidth` is the peak of device memory, both ways together. The text has n / Memory_BW; the tool
+    halves the bandwidth, and so do the measurements: 12.6 % (Summit) and 27.9 % (Titan) weighted mean error
+    with the 2, 54.8 and 63.5 % without. Elementwise over any broadcastable shapes; valid for `message_size` ≥
+    0, `memory_bandwidth` > 0 (an infinite one leaves the latency). Source: Abdelhafez et al., Sec. IV-C.
+    """
+    return latency + 2 * message_size / memory_bandwidth

@@ -1,0 +1,93 @@
+"""How the work of a rank follows from its part of the grid: cells, surfaces, messages, kernel metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+
+from whatif import units
+from whatif.models.placement import RankCounts
+from whatif.models.quantities import Bytes, Core, Count, FloatArray, Seconds, model
+
+Cells = Annotated[FloatArray, units.ONE, Core("dimension")]
+MessageSizes = Annotated[FloatArray, units.BYTE, Core("kind")]
+
+
+def along_dimensions(*extents: FloatArray) -> Cells:
+    """Numbers of cells or ranks, one argument a dimension, joined along the trailing axis `dimension`."""
+    return np.stack(np.broadcast_arrays(*extents), axis=-1)
+
+
+@model("N = Π N_d", "definition")
+def cell_count(cells: Cells) -> Count:
+    """Cells of a box: the product over its dimensions, shape [..., dimension] -> [...]."""
+    return np.prod(cells, axis=-1)  # type: ignore[no-any-return]
+
+
+@model("N · P", "definition")
+def repeated_cells(cell_count: Count, rank_count: Count) -> Count:
+    """Cells of all ranks where each has its own box (weak scaling)."""
+    return cell_count * rank_count
+
+
+@model("N = Π N_d / Π M_d", "definition; Choi et al. 2020, sec. 7 names the scaling of kernels as future work")
+def volume_growth(cells: Cells, profiled_cells: Cells) -> Count:
+    """Work of a kernel over all cells of the rank's box, relative to the box of the profiled run."""
+    return np.prod(cells / profiled_cells, axis=-1)  # type: ignore[no-any-return]
+
+
+def _surface(cells: FloatArray) -> FloatArray:
+    return np.sum(np.prod(cells, axis=-1, keepdims=True) / cells, axis=-1)  # type: ignore[no-any-return]
+
+
+@model("Σ_d Π_{e≠d} N_e / Σ_d Π_{e≠d} M_e", "definition")
+def surface_growth(cells: Cells, profiled_cells: Cells) -> Count:
+    """Work of a kernel over the faces of the rank's box (packing, unpacking), relative to the profiled run."""
+    return _surface(cells) / _surface(profiled_cells)
+
+
+@model("X' = X · scale", "definition")
+def scaled(metric: FloatArray, scale: Count) -> FloatArray:
+    """A kernel metric for all launches of one iteration on one rank."""
+    return metric * scale
+
+
+@model("launches / profiled launches · growth", "definition")
+def launch_scale(launch_count: Count, profiled_launch_count: Count, growth: Count) -> Count:
+    """What to multiply the metrics of a whole profile with to get those of one iteration."""
+    return launch_count / profiled_launch_count * growth
+
+
+@model("n = e · w^|S| · Π_{d∉S} N_d", "definition: a halo w cells deep, displaced in the dimensions S")
+def halo_sizes(cells: Cells, halo_width: Count, element_size: Bytes, *, kinds: Sequence[tuple[int, ...]]) -> MessageSizes:
+    """Size of the message of each kind: a slab, an edge or a corner of the rank's box, `halo_width` cells deep."""
+    sizes = [element_size * _shared_cells(cells, halo_width, kind) for kind in kinds]
+    return np.stack(np.broadcast_arrays(*sizes), axis=-1)
+
+
+def _shared_cells(cells: FloatArray, halo_width: FloatArray, kind: tuple[int, ...]) -> FloatArray:
+    along = [cells[..., d] for d in range(cells.shape[-1]) if d not in kind]
+    result = halo_width ** len(kind)
+    for extent in along:
+        result = result * extent
+    return result
+
+
+def by_kind(*sizes: Bytes) -> MessageSizes:
+    """Sizes that the file states, one argument a kind of message, joined along the trailing axis `kind`."""
+    return np.stack(np.broadcast_arrays(*sizes), axis=-1)
+
+
+@model("T = m t", "definition")
+def repeated(time: Seconds, repeat_count: Count) -> Seconds:
+    """Time of something that happens `repeat_count` times, one after the other."""
+    return time * repeat_count
+
+
+@model("S = max_r Σ_{d,m} c_{rdm} n_m", "definition")
+def rank_size(rank_counts: RankCounts, message_sizes: MessageSizes) -> Bytes:
+    """Bytes that the busiest rank sends in one exchange, whatever the distance."""
+    sent = rank_counts.sum(axis=-2) * message_sizes[..., None, :]
+    return sent.sum(axis=-1).max(axis=-1)  # type: ignore[no-any-return]

@@ -1,0 +1,192 @@
+"""The application: ranks, grid and decomposition, iterations, and the phases of one iteration in order."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from whatif.schema.fields import (
+    Bytes,
+    Count,
+    CountOrZero,
+    Fraction,
+    Operations,
+    Part,
+    PerSecond,
+    PositiveBytes,
+    PositiveFraction,
+    Seconds,
+)
+
+Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+CommunicationModel = Literal["postal", "max_rate", "injection", "k_model", "loggp"]
+
+
+class Grid(Part):
+    """A Cartesian grid of cells on a Cartesian grid of ranks."""
+
+    scaling: Literal["weak", "strong"]
+    """weak: `cells` are those of one rank; strong: `cells` are those of all ranks together."""
+    cells: dict[Key, Count]
+    """Cells along each dimension, such as `{ x = 16384, y = 16384 }`."""
+    decomposition: Literal["balanced", "given", "bisection"] = "balanced"
+    """balanced: as MPI_Dims_create; given: `ranks`; bisection: recursive coordinate bisection as miniFE's."""
+    ranks: dict[Key, Count] = {}
+    """Ranks along each dimension, where the decomposition is given."""
+    periodic: bool = False
+    order: Literal["c", "fortran"] = "c"
+    """How ranks are numbered: c: the last dimension fastest, as MPI_Cart_create does; fortran: the first."""
+    mapping: Literal["block", "round_robin", "tiles", "file"] = "block"
+    """Which node a rank runs on: consecutive ranks, in turn, compact tiles, or as `mapping_file` says."""
+    mapping_file: str | None = None
+    """A file beside the scenario with the node number of every rank, one a line."""
+
+
+class KernelPhase(Part):
+    """A GPU kernel on the quantitative roofline, from its profiled metrics."""
+
+    kind: Literal["kernel"]
+    model: Literal["roofline", "roofline_l2"]
+    """roofline: compute or DRAM bound (gpuroofperf); roofline_l2: L2 bandwidth is a limit as well."""
+    dominant_operation: Literal["fp_32", "fp_64", "integer"]
+    metrics_per: Literal["profile", "launch", "cell", "rank"]
+    """What `operations`, `dram_size` and `l2_size` count: the whole profile of `profiled_launch_count` launches,
+    one launch, one cell of the rank's grid, or all of one rank's launches in an iteration."""
+    profiled_launch_count: Count = 1.0
+    operations: Operations
+    dram_size: Bytes
+    l2_size: Bytes = 0.0
+    operation_efficiency: PositiveFraction = 1.0
+    """Share of the peak that the mix of operations allows (fused multiply-adds or not)."""
+    compute_fraction: Fraction
+    """Share of compute instructions in all instructions."""
+    load_store_fraction: Fraction
+    """Share of load and store instructions in all instructions."""
+    launch_count: CountOrZero = 1.0
+    """Launches in one iteration."""
+    follows: Literal["cells", "surface", "nothing"] = "nothing"
+    """What the work of a launch grows with when the rank's grid differs from `profiled_cells`."""
+    profiled_cells: dict[Key, Count] = {}
+    """The rank's grid in the profiled run."""
+
+
+class HaloPhase(Part):
+    """Exchange of halos with the neighbours on the grid."""
+
+    kind: Literal["halo"]
+    model: CommunicationModel
+    neighbours: Literal["faces", "all"]
+    """faces: 2 a dimension; all: edges and corners too (8 in two dimensions, 26 in three)."""
+    concurrency: Literal["serialised", "concurrent"] = "serialised"
+    """serialised: a rank's messages follow one another; concurrent: the slowest decides."""
+    element_size: PositiveBytes = 8.0
+    """Bytes of one cell in the halo."""
+    halo_width: Count = 1.0
+    """Cells the halo is deep."""
+    message_size: Bytes | None = None
+    """Size of every message, where it does not follow from the grid."""
+    message_sizes: dict[Key, Bytes] = {}
+    """Size by kind of message (`x`, `xy`, ..), where it does not follow from the grid."""
+    exchange_count: CountOrZero = 1.0
+    """Exchanges in one iteration."""
+    inter_node_count: CountOrZero | None = None
+    """K_inter, where it was measured; otherwise it is counted from the placement."""
+    total_count: CountOrZero | None = None
+    """K_total, where it was measured; otherwise it is counted from the placement."""
+
+
+class CollectivePhase(Part):
+    """A collective operation over all ranks by a named algorithm."""
+
+    kind: Literal["collective"]
+    algorithm: Literal[
+        "binomial_tree",
+        "recursive_doubling",
+        "ring",
+        "rabenseifner",
+        "dissemination",
+    ]
+    model: CommunicationModel
+    message_size: Bytes
+    """Size of the buffer that is broadcast or reduced."""
+    distance: Literal["intra_socket", "inter_socket", "inter_node"] = "inter_node"
+    """The distance whose parameters every round is charged with."""
+    operation_count: CountOrZero = 1.0
+    """Operations in one iteration."""
+
+
+class TransferPhase(Part):
+    """Copies between host and device, or on or between devices."""
+
+    kind: Literal["transfer"]
+    direction: Literal["host_to_device", "device_to_host", "device_to_device", "peer_to_peer"]
+    memory: Literal["pinned", "pageable"] = "pinned"
+    transfer_size: Bytes | None = None
+    """Bytes of one transfer."""
+    halo: str | None = None
+    """Instead of `transfer_size`: the halo phase whose messages of one rank are copied, together."""
+    transfer_count: CountOrZero = 1.0
+    """Transfers in one iteration."""
+
+
+class OverheadPhase(Part):
+    """A fixed time in every iteration, measured."""
+
+    kind: Literal["overhead"]
+    overhead_time: Seconds
+
+
+class StructuredGridPhase(Part):
+    """One iteration of a structured-grid program with fitted parameters (Sharif et al., Eq. 1 to 6)."""
+
+    kind: Literal["structured_grid"]
+    halo_cell_count: CountOrZero
+    """H: halo cells of one process."""
+    cell_rate: PerSecond
+    """K_w: cells one process computes a second."""
+    packing_time: Seconds = 0.0
+    """O_h: packing and unpacking, per halo cell."""
+    overhead_time: Seconds = 0.0
+    """O_w: synchronisation and kernel calls, per iteration."""
+    halo_rate: PerSecond
+    """K_b: halo cells exchanged a second."""
+    latency: Seconds = 0.0
+    """O_l: communication latency, per iteration."""
+    reduction_time: Seconds = 0.0
+    """K_r: one step of the global reduction."""
+    miscellaneous_time: Seconds = 0.0
+    """O_i: anything else, per iteration."""
+    cell_setup_time: Seconds = 0.0
+    """O_c: initialisation of one cell, once."""
+    startup_time: Seconds = 0.0
+    """O_s: start-up of the program, once."""
+
+
+Phase = Annotated[
+    KernelPhase | HaloPhase | CollectivePhase | TransferPhase | OverheadPhase | StructuredGridPhase,
+    Field(discriminator="kind"),
+]
+
+
+class Overlap(Part):
+    """Two phases that run partly at the same time."""
+
+    phases: list[str] = Field(min_length=2, max_length=2)
+    fraction: Fraction
+    """Share of the shorter phase that is hidden behind the longer one."""
+
+
+class Application(Part):
+    """An application: what one iteration does, and how often."""
+
+    name: str
+    rank_count: Count
+    """Processes, one for each GPU unless `ranks_per_gpu` says otherwise."""
+    ranks_per_gpu: Count = 1.0
+    iteration_count: Count
+    memory_size: Bytes = 0.0
+    """Device memory one rank needs; checked against the GPU's where both are stated."""
+    grid: Grid | None = None
+    phases: dict[Key, Phase]
+    overlaps: dict[Key, Overlap] = {}

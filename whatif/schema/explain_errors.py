@@ -1,0 +1,121 @@
+"""pydantic's errors in the words of the person who wrote the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from whatif.errors import did_you_mean
+from whatif.schema.toml import KeyPath
+
+_PLAIN = {
+    "missing": "missing key",
+    "string_type": "must be a text in quotes",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "model_attributes_type": "must be a table",
+    "list_type": "must be a list",
+}
+
+
+def path_of(document: Mapping[str, Any], error: Mapping[str, Any]) -> KeyPath:
+    """The key path of an error in the document; pydantic adds the tags of unions, which are no keys."""
+    context = error.get("ctx", {})
+    if "path" in context:
+        return tuple(context["path"].split("."))
+    path: list[str] = []
+    value: Any = document
+    for index, step in enumerate(error["loc"]):
+        last = index == len(error["loc"]) - 1
+        if isinstance(value, Mapping) and step in value:
+            path.append(str(step))
+            value = value[step]
+        elif last and error["type"] == "missing" and isinstance(value, Mapping):
+            path.append(str(step))
+    return tuple(path)
+
+
+def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, error: Mapping[str, Any]) -> str:
+    """What was wrong, what is allowed, and what was probably meant."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        known = known_keys(model, document, path[:-1])
+        return f"`{path[-1]}`: unknown key{did_you_mean(path[-1], known) or _listed(known)}"
+    if kind in ("literal_error", "union_tag_invalid"):
+        return _choice_message(error, context)
+    if kind == "union_tag_not_found":
+        return f"missing key `kind`; one of {_tags(model, document, path)}"
+    if kind in _PLAIN:
+        shown = "" if kind == "missing" else f"`{_short(error['input'])}` "
+        return shown + _PLAIN[kind]
+    if kind == "string_pattern_mismatch":
+        return f"`{_short(error['input'])}` must start with a letter and hold only letters, digits and `_`"
+    return str(error["msg"])
+
+
+def _choice_message(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    expected = str(context.get("expected") or context.get("expected_tags"))
+    choices = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
+    value = context.get("tag", error["input"])
+    return f"`{_short(value)}` is not one of {', '.join(choices)}{did_you_mean(str(value), choices)}"
+
+
+def _tags(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> str:
+    kinds = [option.model_fields["kind"] for option in _models_at(model, document, path, by_kind=False)]
+    return ", ".join(str(get_args(field.annotation)[0]) for field in kinds)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _listed(known: list[str]) -> str:
+    return f"; known keys: {', '.join(known)}" if known else ""
+
+
+def known_keys(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
+    """The keys that the table at a path may have."""
+    return sorted({key for option in _models_at(model, document, path) for key in option.model_fields})
+
+
+def _models_at(
+    model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, by_kind: bool = True
+) -> list[type[BaseModel]]:
+    """The model (or the models of a union) that describe the table at a path."""
+    options: list[Any] = [model]
+    value: Any = document
+    for step in path:
+        options = [child for option in options for child in _children(option, step)]
+        value = value.get(step, {}) if isinstance(value, Mapping) else {}
+        if by_kind and isinstance(value, Mapping) and "kind" in value:
+            options = [option for option in options if _has_kind(option, value["kind"])] or options
+    return [option for option in options if _is_model(option)]
+
+
+def _children(option: Any, step: str) -> list[Any]:
+    """What stands at a key of a model, or of a table of such things."""
+    if _is_model(option):
+        field: FieldInfo | None = option.model_fields.get(step)
+        return [] if field is None else _unpacked(field.annotation)
+    return _unpacked(get_args(option)[1]) if get_origin(option) is dict else []
+
+
+def _unpacked(annotation: Any) -> list[Any]:
+    """A type without `Annotated` and unions around it."""
+    if _is_model(annotation) or get_origin(annotation) is dict:
+        return [annotation]
+    return [inner for argument in get_args(annotation) for inner in _unpacked(argument)]
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _has_kind(option: Any, kind: object) -> bool:
+    field = option.model_fields.get("kind") if _is_model(option) else None
+    return field is not None and kind in get_args(field.annotation)

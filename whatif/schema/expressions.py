@@ -1,0 +1,205 @@
+"""Expression leaves such as `"= 8 B * n"`: parsed into a tree of plain data; nothing is ever executed.
+
+Grammar: `+ - * / **`, parentheses, numbers with units, names of parameters, dotted paths of leaves, and the
+functions of `FUNCTIONS`. Anything else is refused with the place where reading stopped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from whatif.errors import did_you_mean
+from whatif.units import ONE, UNIT_WORD, UNITS, UNSIGNED, Dimension, Quantity, UnitError, parse_quantity
+
+FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "floor": 1, "log2": 1, "sqrt": 1}
+MAXIMUM_LENGTH = 500
+MAXIMUM_DEPTH = 50
+
+_TOKEN = re.compile(
+    rf"\s*(?:(?P<number>{UNSIGNED})|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<operator>\*\*|[-+*/(),]))"
+)
+_UNIT_AFTER_NUMBER = re.compile(rf"\s*(?:1/)?({UNIT_WORD})(?:\^-?\d)?")
+_UNIT_AFTER_UNIT = re.compile(rf"/({UNIT_WORD})(?:\^-?\d)?")
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be read, or whose dimensions do not agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A parameter or a leaf."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or operator applied to arguments."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+Node = Quantity | Name | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The text as written (with its `=`) and its tree."""
+
+    text: str
+    tree: Node
+
+    def names(self) -> tuple[str, ...]:
+        """Every parameter or leaf it refers to, in order of appearance, once."""
+        return tuple(dict.fromkeys(_names(self.tree)))
+
+
+def _names(node: Node) -> Iterator[str]:
+    if isinstance(node, Name):
+        yield node.path
+    elif isinstance(node, Call):
+        for argument in node.arguments:
+            yield from _names(argument)
+
+
+def parse_expression(text: str) -> Expression:
+    """Read `"= max(n, 1) * 8 B"`; raise `ExpressionError` with the offending part."""
+    body = text.removeprefix("=")
+    if len(body) > MAXIMUM_LENGTH:
+        raise ExpressionError(f"an expression may have at most {MAXIMUM_LENGTH} characters")
+    parser = _Parser(list(_tokens(body)))
+    tree = parser.sum(0)
+    if parser.tokens[parser.position][1]:
+        raise ExpressionError(f"unexpected `{parser.tokens[parser.position][1]}` in `{text}`")
+    return Expression(text, tree)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise ExpressionError(f"cannot read `{text[position:].strip()[:20]}` in `={text}`")
+        position = _end_of_unit(text, match.end()) if match["number"] else match.end()
+        yield str(match.lastgroup), text[match.start() : position].strip()
+    yield "end", ""
+
+
+def _end_of_unit(text: str, position: int) -> int:
+    """Where the unit that follows a number ends: `8 B/s` takes both words, `8 B/n` only the first."""
+    unit = _UNIT_AFTER_NUMBER.match(text, position)
+    while unit is not None and unit[1] in UNITS:
+        position = unit.end()
+        unit = _UNIT_AFTER_UNIT.match(text, position)
+    return position
+
+
+class _Parser:
+    """Precedence climbing over a list of tokens."""
+
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        self.tokens = tokens
+        self.position = 0
+
+    def take(self, *wanted: str) -> str:
+        """Consume and return the next token if it is one of `wanted`; otherwise an empty text."""
+        text = self.tokens[self.position][1]
+        if text not in wanted or not text:
+            return ""
+        self.position += 1
+        return text
+
+    def expect(self, wanted: str) -> None:
+        if not self.take(wanted):
+            raise ExpressionError(f"expected `{wanted}` before `{self.tokens[self.position][1] or 'the end'}`")
+
+    def sum(self, depth: int) -> Node:
+        return self._chain(self.product, ("+", "-"), depth)
+
+    def product(self, depth: int) -> Node:
+        return self._chain(self.factor, ("*", "/"), depth)
+
+    def _chain(self, operand: Callable[[int], Node], operators: tuple[str, ...], depth: int) -> Node:
+        node = operand(depth)
+        while operator := self.take(*operators):
+            node = Call(operator, (node, operand(depth)))
+        return node
+
+    def factor(self, depth: int) -> Node:
+        if depth > MAXIMUM_DEPTH:
+            raise ExpressionError(f"more than {MAXIMUM_DEPTH} levels of nesting")
+        if self.take("-"):
+            return Call("negative", (self.factor(depth + 1),))
+        base = self.atom(depth)
+        return Call("**", (base, self.factor(depth + 1))) if self.take("**") else base
+
+    def atom(self, depth: int) -> Node:
+        kind, text = self.tokens[self.position]
+        self.position += kind != "end"
+        if kind == "number":
+            return _number(text)
+        if kind == "name":
+            return self._call(text, depth) if self.take("(") else Name(text)
+        if text != "(":
+            raise ExpressionError(f"expected a number, a name or `(` before `{text or 'the end'}`")
+        node = self.sum(depth + 1)
+        self.expect(")")
+        return node
+
+    def _call(self, function: str, depth: int) -> Node:
+        if function not in FUNCTIONS:
+            allowed = ", ".join(FUNCTIONS)
+            raise ExpressionError(f"unknown function `{function}`; allowed: {allowed}{did_you_mean(function, FUNCTIONS)}")
+        arguments = [self.sum(depth + 1)]
+        while self.take(","):
+            arguments.append(self.sum(depth + 1))
+        self.expect(")")
+        if FUNCTIONS[function] == 1 and len(arguments) != 1:
+            raise ExpressionError(f"`{function}` takes one argument")
+        return Call(function, tuple(arguments))
+
+
+def _number(text: str) -> Quantity:
+    try:
+        return parse_quantity(text)
+    except UnitError as error:
+        raise ExpressionError(str(error)) from None
+
+
+def dimension_of(node: Node, lookup: Callable[[str], Dimension]) -> Dimension:
+    """The dimension of a tree, given those of the names; raise `ExpressionError` where they do not agree."""
+    if isinstance(node, Quantity):
+        return node.dimension
+    if isinstance(node, Name):
+        return lookup(node.path)
+    dimensions = [dimension_of(argument, lookup) for argument in node.arguments]
+    return _combine(node, dimensions)
+
+
+def _combine(node: Call, dimensions: list[Dimension]) -> Dimension:
+    first, last = dimensions[0], dimensions[-1]
+    if node.function == "*":
+        return first * last
+    if node.function == "/":
+        return first / last
+    if node.function == "**":
+        return _power(node, first, last)
+    if node.function in ("log2", "sqrt") and first != ONE:
+        raise ExpressionError(f"`{node.function}` needs a number without a unit, not {first}")
+    if any(dimension != first for dimension in dimensions):
+        raise ExpressionError(f"`{node.function}` joins different units: {' and '.join(map(str, dimensions))}")
+    return first
+
+
+def _power(node: Call, base: Dimension, exponent: Dimension) -> Dimension:
+    power = node.arguments[1]
+    if base == ONE and exponent == ONE:
+        return ONE
+    if isinstance(power, Quantity) and exponent == ONE and power.value == int(power.value):
+        return base ** int(power.value)
+    raise ExpressionError("`**` on a quantity with a unit needs a whole number as its exponent")
+

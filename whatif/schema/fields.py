@@ -1,0 +1,161 @@
+"""The kinds of value a file may hold: quantities with unit and domain, counts, fractions, choices.
+
+A `QuantityField` is the one place that knows how the text of a leaf becomes a float64 and which numbers it may
+be. pydantic validates files through it, sweeps and edits go through the same object.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from whatif import units
+from whatif.schema.expressions import Expression, ExpressionError, parse_expression
+from whatif.units import Dimension, UnitError, format_quantity, parse_quantity
+
+LARGEST_INTEGER: Final = 2**53
+Number = TypeVar("Number", bound=Any)
+
+_EXAMPLES = {
+    units.ONE: "16",
+    units.SECOND: "3.5 us",
+    units.BYTE: "64 KiB",
+    units.FLOP: "6 flop",
+    units.BYTE_PER_SECOND: "12.5 GB/s",
+    units.FLOP_PER_SECOND: "7.8 Tflop/s",
+    units.PER_SECOND: "2.5 Gcell/s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The numbers a leaf may take: an interval, and whether only whole numbers."""
+
+    minimum: float = 0.0
+    maximum: float = math.inf
+    above_minimum: bool = False
+    whole: bool = False
+
+    def accepts(self, value: Number) -> Number:
+        """Whether a number (or, elementwise, an array) lies in the domain; NaN and infinity never do."""
+        inside = (value >= self.minimum) & (value <= self.maximum) & (abs(value) != math.inf)
+        if self.above_minimum:
+            inside = inside & (value > self.minimum)
+        return inside & (value % 1 == 0) & (value <= LARGEST_INTEGER) if self.whole else inside
+
+    def describe(self, dimension: Dimension) -> str:
+        """`a whole number of at least 1`, `greater than 0 B/s`, `between 0 and 1`."""
+        low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
+        number = "a whole number " if self.whole else ""
+        if self.maximum != math.inf:
+            return f"{number}between {low} and {high}"
+        return f"{number}greater than {low}" if self.above_minimum else f"{number}of at least {low}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityField:
+    """A leaf that holds a number: its dimension (None: any, for parameters) and its domain."""
+
+    dimension: Dimension | None
+    domain: Domain = Domain()
+
+    def parse(self, raw: object) -> float | Expression | units.Quantity:
+        """The value in base units of what a file or a person wrote; raise ValueError with what is allowed."""
+        if isinstance(raw, str) and raw.lstrip().startswith("="):
+            return self._expression(raw.strip())
+        quantity = self._quantity(raw)
+        if self.dimension is None:
+            return quantity
+        if not self.domain.accepts(quantity.value):
+            raise ValueError(f"`{raw}` is not allowed; it must be {self.domain.describe(self.dimension)}")
+        return quantity.value
+
+    def number(self, raw: object) -> float:
+        """Like `parse`, for one value of a sweep: an expression is refused."""
+        value = self.parse(raw)
+        if isinstance(value, Expression):
+            raise ValueError(f"`{raw}`: a swept value must be a number, not an expression")
+        return value.value if isinstance(value, units.Quantity) else value
+
+    def _expression(self, text: str) -> Expression:
+        try:
+            return parse_expression(text)
+        except ExpressionError as error:
+            raise ValueError(str(error)) from None
+
+    def _quantity(self, raw: object) -> units.Quantity:
+        if isinstance(raw, str):
+            return self._convert(raw)
+        if isinstance(raw, bool) or not isinstance(raw, int | float):
+            raise ValueError(f"`{raw}` is not a quantity; {self._wanted()}")
+        if isinstance(raw, int) and abs(raw) > LARGEST_INTEGER:
+            raise ValueError(f"`{raw}` is beyond 2^53, the largest whole number that is exact here")
+        if not math.isfinite(raw):
+            raise ValueError(f"`{raw}` is not a finite number")
+        if raw != 0 and self.dimension not in (units.ONE, None):
+            raise ValueError(f"`{raw}` has no unit; {self._wanted()}")
+        return units.Quantity(float(raw), self.dimension or units.ONE)
+
+    def _convert(self, text: str) -> units.Quantity:
+        try:
+            quantity = parse_quantity(text)
+        except UnitError as error:
+            raise ValueError(str(error)) from None
+        if self.dimension is None or quantity.dimension == self.dimension or quantity.value == 0:
+            return quantity
+        # Papers print β in s/B as often as a bandwidth in B/s: both say the same without ambiguity.
+        if self.dimension == units.BYTE_PER_SECOND == quantity.dimension**-1:
+            return units.Quantity(1.0 / quantity.value, self.dimension)
+        if quantity.dimension == units.ONE:
+            raise ValueError(f"`{text}` has no unit; {self._wanted()}")
+        raise ValueError(f"`{text}` is in {quantity.dimension}; {self._wanted()}")
+
+    def _wanted(self) -> str:
+        if self.dimension in (units.ONE, None):
+            return "write a number such as 16"
+        example = _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
+        return f"write a quantity in {self.dimension}, such as `{example}`"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._validate)
+
+    def _validate(self, raw: object) -> float | Expression | units.Quantity:
+        try:
+            return self.parse(raw)
+        except ValueError as error:
+            raise PydanticCustomError("quantity", "{reason}", {"reason": str(error)}) from None
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        kinds = ["number", "string"] if self.dimension in (units.ONE, None) else ["string", "number"]
+        example = "8 B" if self.dimension is None else _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
+        return {"type": kinds, "examples": [int(example) if example.isdigit() else example, "= expression"]}
+
+
+POSITIVE: Final = Domain(above_minimum=True)
+
+# What a pydantic model declares; the static type is float, an expression is resolved before it meets a formula.
+Value = float | Expression
+Seconds = Annotated[Value, QuantityField(units.SECOND)]
+Bytes = Annotated[Value, QuantityField(units.BYTE)]
+PositiveBytes = Annotated[Value, QuantityField(units.BYTE, POSITIVE)]
+Operations = Annotated[Value, QuantityField(units.FLOP)]
+BytesPerSecond = Annotated[Value, QuantityField(units.BYTE_PER_SECOND, POSITIVE)]
+BytesPerSecondOrZero = Annotated[Value, QuantityField(units.BYTE_PER_SECOND)]
+OperationsPerSecond = Annotated[Value, QuantityField(units.FLOP_PER_SECOND, POSITIVE)]
+PerSecond = Annotated[Value, QuantityField(units.PER_SECOND, POSITIVE)]
+Count = Annotated[Value, QuantityField(units.ONE, Domain(minimum=1, whole=True))]
+CountOrZero = Annotated[Value, QuantityField(units.ONE, Domain(whole=True))]
+Number_ = Annotated[Value, QuantityField(units.ONE)]
+Fraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1))]
+PositiveFraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1, above_minimum=True))]
+Parameter = Annotated[units.Quantity | Expression, QuantityField(None)]
+
+
+class Part(BaseModel):
+    """A table of a file: strict, frozen, unknown keys refused; docstrings of fields become their help."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True)

@@ -1,0 +1,49 @@
+"""JSON Schema of the files as people write them: parts may be missing, for `extends` and the platform fill them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from whatif.schema.platform import Platform
+from whatif.schema.scenario import Scenario
+
+_EXTENDS = {"type": "string", "description": "Name of the file this one is laid upon."}
+
+
+def file_schema(kind: str) -> dict[str, Any]:
+    """The schema of a `platform` or `scenario` file, as plain data."""
+    model = Platform if kind == "platform" else Scenario
+    schema: dict[str, Any] = _partial(model.model_json_schema())
+    schema["$schema"] = "http://json-schema.org/draft-07/schema#"
+    schema["title"] = f"whatif {kind} file"
+    schema["properties"]["extends"] = _EXTENDS
+    if kind == "scenario":
+        schema["$defs"]["Platform"]["properties"]["extends"] = _EXTENDS
+        schema["properties"]["platform"] = {
+            "description": "Name of a platform, or a table that extends one and changes values.",
+            "anyOf": [{"type": "string"}, {"$ref": "#/$defs/Platform"}],
+        }
+    return schema
+
+
+def _partial(node: Any) -> Any:
+    """The schema without `required` and without `default`: what a file leaves out, another may have said."""
+    if isinstance(node, list):
+        return [_partial(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    # Unions told apart by `kind` are checked by it: a part of one may match several of its branches.
+    renamed = {("anyOf" if key == "oneOf" else key): value for key, value in node.items()}
+    dropped = ("required", "default", "discriminator")
+    return {key: _partial(value) for key, value in renamed.items() if key not in dropped or _is_property(value)}
+
+
+def _is_property(value: Any) -> bool:
+    """Whether a keyword is really the name of a property: its value is a schema then."""
+    return isinstance(value, dict) and ("type" in value or "anyOf" in value or "$ref" in value)
+
+
+def schema_text(kind: str) -> str:
+    """The schema as the text of its file."""
+    return json.dumps(file_schema(kind), indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -1,0 +1,138 @@
+"""The leaf table: every value of a scenario by its dotted path, with unit, domain, help, source and grade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from whatif.schema.expressions import Expression
+from whatif.schema.fields import QuantityField
+from whatif.schema.load import Loaded
+from whatif.schema.platform import GRADES, Grade
+from whatif.schema.toml import KeyPath, Layer, Layers
+from whatif.units import ONE, Dimension, Quantity, format_quantity
+
+# Tables that say something about the files rather than about the machine or the application.
+_NO_LEAVES = {"sources", "sweep"}
+STATED: Final = "stated"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value: numeric (it has a `field`) or structural (it decides which terms exist)."""
+
+    path: str
+    value: Any
+    field: QuantityField | None
+    dimension: Dimension
+    choices: tuple[str, ...]
+    description: str
+    source: str
+    grade: Grade | Literal["stated"]
+
+    @property
+    def structural(self) -> bool:
+        """Whether changing it can change which terms there are."""
+        return self.field is None
+
+    def text(self) -> str:
+        """The value as a person writes it, with its unit."""
+        if isinstance(self.value, Expression):
+            return self.value.text
+        if self.field is None:
+            return "none" if self.value is None else str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+        return format_quantity(float(self.value), self.dimension, digits=6)
+
+
+def leaf_table(loaded: Loaded) -> dict[str, Leaf]:
+    """Every leaf of a scenario, in the order of the files."""
+    table: dict[str, Leaf] = {}
+    for path, value, field in _walk(loaded.scenario, ()):
+        if path[0] not in _NO_LEAVES and "sources" not in path[:2]:
+            leaf = _leaf(path, value, field, loaded.layers)
+            table[leaf.path] = leaf
+    return table
+
+
+def _walk(value: Any, path: KeyPath, field: FieldInfo | None = None) -> Iterator[tuple[KeyPath, Any, FieldInfo | None]]:
+    if isinstance(value, BaseModel):
+        for name, info in type(value).model_fields.items():
+            yield from _walk(getattr(value, name), (*path, name), info)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk(item, (*path, key), field)
+    elif value is not None:
+        yield path, value, field
+
+
+def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> Leaf:
+    field = _quantity_field(info)
+    dimension = field.dimension if field is not None and field.dimension is not None else ONE
+    if isinstance(value, Quantity):
+        value, dimension = value.value, value.dimension
+        field = QuantityField(dimension, field.domain) if field is not None else None
+    source, grade = provenance(path, layers)
+    description = (info.description if info is not None else None) or ""
+    return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade)
+
+
+def _quantity_field(info: FieldInfo | None) -> QuantityField | None:
+    if info is None:
+        return None
+    return next(_find(QuantityField, (info.annotation, *info.metadata)), None)
+
+
+def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
+    """Every object of a kind in a type's annotations, however deep."""
+    for item in items:
+        if isinstance(item, kind):
+            yield item
+        else:
+            yield from _find(kind, (*get_args(item), *getattr(item, "__metadata__", ())))
+
+
+def _choices(info: FieldInfo | None) -> tuple[str, ...]:
+    if info is None:
+        return ()
+    if info.annotation is bool:
+        return ("true", "false")
+    return get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+
+
+def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["stated"]]:
+    """Source and grade of a value: what the file that states it says of it, or the weakest that is true.
+
+    A machine's value that its file does not source is assumed; what an application's file says of itself
+    without a source is the question, and is stated.
+    """
+    unsourced: Grade | Literal["stated"] = "assumed" if path[0] == "platform" else STATED
+    layer = layers.origin(path)
+    if layer is None:
+        return "default of the model", unsourced
+    entry = _entry(layer, path[len(layer.at) :])
+    if entry is not None:
+        grade: Grade = entry["grade"]
+        return str(entry["source"]), grade
+    return layer.document.name, unsourced
+
+
+def _entry(layer: Layer, path: KeyPath) -> Mapping[str, Any] | None:
+    """The most specific `[sources]` entry that covers a path: the longest, and at equal length without `*`."""
+    sources: Mapping[str, Any] = layer.document.data.get("sources", {})
+    covering = [pattern for pattern in sources if _covers(tuple(pattern.split(".")), path)]
+    best = max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
+    return None if best is None else sources[best]
+
+
+def _covers(pattern: KeyPath, path: KeyPath) -> bool:
+    return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
+
+
+def worst(grades: Iterable[str]) -> str:
+    """The weakest of several grades; what is merely stated by the question weighs nothing."""
+    ranked = [GRADES.index(grade) for grade in grades if grade in GRADES]
+    return GRADES[max(ranked)] if ranked else STATED

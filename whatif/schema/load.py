@@ -1,0 +1,220 @@
+"""From a name or path to a validated scenario or platform: find, read, extend, merge, validate, report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from whatif.errors import InvalidFileError, Problem, did_you_mean
+from whatif.schema.explain_errors import message_of, path_of
+from whatif.schema.platform import Platform
+from whatif.schema.scenario import Scenario
+from whatif.schema.shipped import find, is_name, names_in
+from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at
+
+Model = TypeVar("Model", bound=BaseModel)
+PLATFORM: KeyPath = ("platform",)
+MAXIMUM_CHAIN = 20
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A validated scenario with the layers it was merged from."""
+
+    scenario: Scenario
+    layers: Layers
+    name: str
+    question: str
+
+
+def load_scenario(
+    source: str | Path,
+    *,
+    platform: str | None = None,
+    sets: Mapping[str, Any] | None = None,
+    folders: Sequence[Path] = (),
+) -> Loaded:
+    """Load a scenario by path or shipped name; `platform` replaces the one it names, `sets` override leaves.
+
+    Raise `InvalidFileError` with every problem of the files, each with file, line, column and key.
+    """
+    document = open_document(source, "scenarios")
+    return load_document(document, platform=platform, sets=sets, folders=folders)
+
+
+def load_document(
+    document: Document,
+    *,
+    platform: str | None = None,
+    sets: Mapping[str, Any] | None = None,
+    folders: Sequence[Path] = (),
+) -> Loaded:
+    """Like `load_scenario`, for a scenario that is already read."""
+    layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders)
+    scenario = validate(Scenario, layers)
+    return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
+
+
+def scenario_layers(
+    document: Document, *, platform: str | None, sets: Mapping[str, Any], folders: Sequence[Path]
+) -> Layers:
+    """The layers of a scenario: the platform's files, the scenario's, and the values set from outside."""
+    search = (*_folder(document), *folders)
+    chain = [_normalised(item) for item in extend_chain(document, "scenarios", search)]
+    stated = next((name for item in reversed(chain) if (name := _platform_name(item)) is not None), None)
+    base: list[Layer] = []
+    if platform or stated:
+        name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
+        base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search)]
+    upper = [Layer(_without_extends(item)) for item in _one_sweep(chain)]
+    return Layers.of([*base, *upper, *_set_layers(sets)])
+
+
+def _one_sweep(chain: list[Document]) -> list[Document]:
+    """A sweep is one question: that of the extending scenario replaces the one it extends."""
+    asking = max((index for index, item in enumerate(chain) if "sweep" in item.data), default=0)
+    return [_drop(item, "sweep") if index < asking else item for index, item in enumerate(chain)]
+
+
+def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[Platform, Layers]:
+    """Load a platform file by path or name."""
+    document = open_document(source, "platforms", folders)
+    chain = extend_chain(document, "platforms", (*_folder(document), *folders))
+    layers = Layers.of([Layer(_drop(item, "extends")) for item in chain])
+    return validate(Platform, layers), layers
+
+
+def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
+    """Read a file given as a path, or as the name of one in the folders or shipped."""
+    path = Path(source)
+    if path.is_file():
+        return read_document(path)
+    name = str(source)
+    found = find(name, kind, folders) if is_name(name) else None
+    if found is None:
+        known = names_in(folders, kind)
+        message = f"no such file, nor a shipped one of that name{did_you_mean(name, known)}"
+        raise InvalidFileError([Problem(name, 0, 0, "", f"{message}; shipped {kind}: {', '.join(known)}")])
+    return read_document(found)
+
+
+def extend_chain(document: Document, kind: str, folders: Sequence[Path]) -> list[Document]:
+    """The documents a file extends, base first, itself last; refuse a file that extends itself."""
+    chain, seen = [document], [_identity(document)]
+    while (name := chain[0].data.get("extends")) is not None:
+        parent = _named(str(name), kind, (*_folder(chain[0]), *folders), chain[0], ("extends",))
+        if _identity(parent) in seen or len(chain) > MAXIMUM_CHAIN:
+            loop = " -> ".join([*(Path(item.name).stem for item in reversed(chain)), Path(parent.name).stem])
+            raise InvalidFileError([chain[0].problem(("extends",), f"extends itself: {loop}")])
+        chain.insert(0, parent)
+        seen.append(_identity(parent))
+    return chain
+
+
+def _identity(document: Document) -> str:
+    return str(Path(document.name).resolve())
+
+
+def _platform_chain(name: str, asking: Document, search: Sequence[Path]) -> list[Document]:
+    document = _named(name, "platforms", search, asking, PLATFORM)
+    return [_drop(item, "extends") for item in extend_chain(document, "platforms", search)]
+
+
+def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: KeyPath) -> Document:
+    """The file a document refers to by name."""
+    path = find(name, kind, folders) if is_name(name) else None
+    if path is not None:
+        return read_document(path)
+    known = names_in(folders, kind)
+    reason = "not found" if is_name(name) else "not a plain name"
+    message = f"`{name}`: {kind.removesuffix('s')} {reason}{did_you_mean(name, known)}; known: {', '.join(known)}"
+    raise InvalidFileError([asking.problem(at, message)])
+
+
+def _folder(document: Document) -> tuple[Path, ...]:
+    return () if document.folder is None else (document.folder,)
+
+
+def _given(option: str) -> Document:
+    return Document(option, "", {})
+
+
+def _set_layers(sets: Mapping[str, Any]) -> list[Layer]:
+    layers = []
+    for path, value in sets.items():
+        data: dict[str, Any] = {}
+        set_at(data, tuple(path.split(".")), value)
+        layers.append(Layer(Document(f"--set {path}={value}", "", data)))
+    return layers
+
+
+def _normalised(document: Document) -> Document:
+    """`platform = "summit"` as the table it stands for: `[platform]` with `extends`."""
+    platform = document.data.get("platform")
+    if not isinstance(platform, str):
+        return document
+    data = {**document.data, "platform": {"extends": platform}}
+    return Document(document.name, document.text, data, document.folder)
+
+
+def _platform_name(document: Document) -> str | None:
+    platform = document.data.get("platform")
+    return platform.get("extends") if isinstance(platform, dict) else None
+
+
+def _without_extends(document: Document) -> Document:
+    document = _drop(document, "extends")
+    platform = document.data.get("platform")
+    if not isinstance(platform, dict):
+        return document
+    rest = {key: value for key, value in platform.items() if key != "extends"}
+    return Document(document.name, document.text, {**document.data, "platform": rest}, document.folder)
+
+
+def _drop(document: Document, key: str) -> Document:
+    data = {name: value for name, value in document.data.items() if name != key}
+    return Document(document.name, document.text, data, document.folder)
+
+
+def validate(model: type[Model], layers: Layers) -> Model:
+    """Validate the merged document; raise `InvalidFileError` with all problems, located."""
+    try:
+        return model.model_validate(layers.merged)
+    except ValidationError as error:
+        problems = [_located(layers, model, item) for item in error.errors(include_url=False)]
+        raise InvalidFileError(sorted(set(problems), key=lambda p: (p.file, p.line, p.column))) from None
+
+
+def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:
+    path = path_of(layers.merged, error)
+    return layers.problem(path, message_of(model, layers.merged, path, error))
+
+
+def question_of(text: str) -> str:
+    """The first comment of a scenario: the question in one sentence."""
+    lines = (line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+    words: list[str] = []
+    for line in lines:
+        if line.startswith(":schema"):
+            continue
+        words.append(line)
+        if line.endswith(("?", ".")):
+            break
+    return " ".join(words)
+
+
+__all__ = [
+    "Loaded",
+    "dotted",
+    "extend_chain",
+    "load_document",
+    "load_platform",
+    "load_scenario",
+    "open_document",
+    "question_of",
+    "validate",
+]

@@ -1,0 +1,233 @@
+"""The machine: nodes, devices, links and the parameters of its network."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from whatif.schema.fields import (
+    Bytes,
+    BytesPerSecond,
+    BytesPerSecondOrZero,
+    Count,
+    Domain,
+    OperationsPerSecond,
+    Part,
+    PositiveBytes,
+    QuantityField,
+    Seconds,
+    Value,
+)
+from whatif.units import ONE
+
+Grade = Literal["measured", "datasheet", "assumed"]
+GRADES: tuple[Grade, ...] = ("measured", "datasheet", "assumed")
+
+PCIeGeneration = Annotated[Value, QuantityField(ONE, Domain(minimum=1, maximum=6, whole=True))]
+
+
+class Source(Part):
+    """Where a value comes from, and how far it can be trusted."""
+
+    grade: Grade
+    source: str
+    """A reference a reader can follow: paper and table, data sheet, file of a repository."""
+
+
+class PostalParameters(Part):
+    """Start-up time and bandwidth of one protocol (Choi et al. 2020, Table 2: α and 1/β; Table 3)."""
+
+    latency: Seconds
+    """α: time of an empty message."""
+    bandwidth: BytesPerSecond
+    """1/β: a time per byte such as `0.155 ns/B` may be written instead."""
+
+
+class MaxRateParameters(Part):
+    """Three-parameter max-rate model (Choi et al. 2020, Eq. 2 and Table 4)."""
+
+    latency: Seconds
+    """α: time of an empty message."""
+    base_bandwidth: BytesPerSecond
+    """R_Cb: bandwidth sustained by a single process."""
+    additional_bandwidth: BytesPerSecondOrZero
+    """R_Ci: bandwidth that each further process adds."""
+
+
+class InjectionParameters(Part):
+    """Max-rate model in Gropp's original form (Gropp et al. 2016)."""
+
+    latency: Seconds
+    """α: time of an empty message."""
+    process_bandwidth: BytesPerSecond
+    """R_b: bandwidth a single process can reach."""
+    injection_bandwidth: BytesPerSecond
+    """R_N: bandwidth at which the node can inject into the network."""
+
+
+class LogGPParameters(Part):
+    """LogGP (Alexandrov et al. 1997)."""
+
+    latency: Seconds
+    """L: time on the wire."""
+    overhead_time: Seconds
+    """o: time a processor is busy with sending or receiving."""
+    bandwidth: BytesPerSecond
+    """1/G: bandwidth of long messages."""
+
+
+class Postal(Part):
+    """Postal parameters by protocol."""
+
+    short: PostalParameters
+    eager: PostalParameters
+    rendezvous: PostalParameters
+
+
+class MaxRate(Part):
+    """Max-rate parameters by protocol: two for short messages, three for the others."""
+
+    short: PostalParameters
+    eager: MaxRateParameters
+    rendezvous: MaxRateParameters
+
+
+class Injection(Part):
+    """Parameters of Gropp's form by protocol."""
+
+    short: InjectionParameters
+    eager: InjectionParameters
+    rendezvous: InjectionParameters
+
+
+class LogGP(Part):
+    """LogGP parameters by protocol."""
+
+    short: LogGPParameters
+    eager: LogGPParameters
+    rendezvous: LogGPParameters
+
+
+class Distance(Part):
+    """Messages between two processes at one distance: protocol limits and the parameters of each model."""
+
+    short_limit: Bytes
+    """Largest message sent with the short protocol."""
+    eager_limit: Bytes
+    """Largest message sent with the eager protocol; longer ones use rendezvous."""
+    postal: Postal | None = None
+    max_rate: MaxRate | None = None
+    injection: Injection | None = None
+    loggp: LogGP | None = None
+
+
+class Network(Part):
+    """Message parameters by distance; a missing distance takes those of the next farther one."""
+
+    intra_socket: Distance | None = None
+    inter_socket: Distance | None = None
+    inter_node: Distance
+
+
+class GPU(Part):
+    """One device: measured or datasheet peaks, as gpuroofperf's GPU files give them."""
+
+    name: str
+    peak_single_rate: OperationsPerSecond
+    """Single-precision operations a second (a fused multiply-add counts two)."""
+    peak_double_rate: OperationsPerSecond
+    """Double-precision operations a second."""
+    peak_integer_rate: OperationsPerSecond
+    """Integer multiply-add operations a second."""
+    peak_add_rate: OperationsPerSecond
+    """Integer additions a second."""
+    peak_shared_rate: OperationsPerSecond
+    """Shared-memory operations a second."""
+    dram_bandwidth: BytesPerSecond
+    l2_bandwidth: BytesPerSecond
+    memory_size: PositiveBytes | None = None
+    copy_latency: Seconds | None = None
+    """Latency and overhead of a copy inside the device: the time of one byte."""
+
+
+class Host(Part):
+    """The processor's memory, as transfers see it."""
+
+    memory_bandwidth: BytesPerSecond | None = None
+    memory_size: PositiveBytes | None = None
+
+
+class Link(Part):
+    """What every host-device link has: the measured time of one byte."""
+
+    pinned_read_latency: Seconds
+    """Host to device from page-locked memory: latency and overhead, the time of one byte."""
+    pinned_write_latency: Seconds
+    """Device to host into page-locked memory: the time of one byte."""
+    pageable_read_latency: Seconds
+    """Host to device from pageable memory: the time of one byte."""
+    pageable_write_latency: Seconds
+    """Device to host into pageable memory: the time of one byte."""
+
+
+class PCIe(Link):
+    """PCI Express, by its transaction-layer packets (Abdelhafez et al., Eq. 3 to 5)."""
+
+    kind: Literal["pcie"]
+    generation: PCIeGeneration
+    lane_count: Count = 16.0
+    maximum_payload_size: PositiveBytes = 128.0
+    """MPS: payload of a memory-write packet."""
+    maximum_read_request_size: PositiveBytes = 512.0
+    """MRRS: bytes one read request asks for."""
+    read_completion_size: PositiveBytes = 64.0
+    """RCB: payload of one read completion."""
+    request_header_size: Bytes = 30.0
+    """Overhead of a memory read or write packet, all layers (the released AHEAD tool's value)."""
+    completion_header_size: Bytes = 20.0
+    """Overhead of a completion with data, all layers (the released AHEAD tool's value)."""
+
+
+class NVLink(Link):
+    """NVLink, by its flits (Abdelhafez et al., Eq. 6 to 8)."""
+
+    kind: Literal["nvlink"]
+    link_count: Count
+    """Links (bricks) between the host, or the peer, and the device."""
+    lane_count: Count = 8.0
+    """Lanes of one link in one direction."""
+    lane_bandwidth: BytesPerSecond
+    flit_size: PositiveBytes = 16.0
+    maximum_payload_size: PositiveBytes = 256.0
+
+
+HostLink = Annotated[PCIe | NVLink, Field(discriminator="kind")]
+
+
+class Node(Part):
+    """One node."""
+
+    gpu_count: Count
+    """GPUs per node."""
+    socket_count: Count
+    """Sockets per node; GPUs and ranks are divided evenly among them."""
+    gpu: GPU
+    host: Host = Host()
+    host_link: HostLink | None = None
+    """Between host memory and one device."""
+    peer_link: HostLink | None = None
+    """Between two devices of a node."""
+
+
+class Platform(Part):
+    """A machine."""
+
+    name: str
+    description: str = ""
+    node_count: Count
+    """Nodes of the machine."""
+    node: Node
+    network: Network
+    sources: dict[str, Source] = {}
+    """Source and grade of the values, by path; `*` stands for one key and a path covers all below it."""

@@ -1,0 +1,65 @@
+"""The question: a platform, an application, named parameters and the axes to sweep."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from whatif.schema.application import Application, Grid, HaloPhase, Key, TransferPhase
+from whatif.schema.fields import Parameter, Part
+from whatif.schema.platform import Platform, Source
+
+SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
+RESERVED = ("platform", "application", "parameters", "total", "iteration", "setup")
+
+
+class Scenario(Part):
+    """A complete question, after `extends` and the platform have been merged in."""
+
+    platform: Platform
+    application: Application
+    parameters: dict[Key, Parameter] = {}
+    """Named values and expressions for use in expression leaves."""
+    sweep: dict[Key, dict[str, SweepValues]] = {}
+    """Axes by name: leaf path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; leaves of one axis
+    are tied and move together."""
+    sources: dict[str, Source] = {}
+    """Source and grade of the values this scenario states, by path."""
+
+    @model_validator(mode="after")
+    def _references(self) -> Self:
+        application = self.application
+        for name, phase in application.phases.items():
+            if name in RESERVED:
+                raise _error(f"application.phases.{name}", f"`{name}` is reserved; give the phase another name")
+            if isinstance(phase, HaloPhase) and application.grid is None:
+                raise _error(f"application.phases.{name}", "a halo phase needs `[application.grid]`")
+            if isinstance(phase, TransferPhase):
+                _check_transfer(name, phase, application)
+        if application.grid is not None and application.grid.decomposition == "given":
+            _check_dimensions(application.grid)
+        for name, overlap in application.overlaps.items():
+            unknown = [phase for phase in overlap.phases if phase not in application.phases]
+            if unknown:
+                raise _error(f"application.overlaps.{name}.phases", f"there is no phase `{unknown[0]}`")
+        return self
+
+
+def _check_transfer(name: str, phase: TransferPhase, application: Application) -> None:
+    path = f"application.phases.{name}"
+    if (phase.transfer_size is None) == (phase.halo is None):
+        raise _error(path, "a transfer needs either `transfer_size` or `halo`")
+    if phase.halo is not None and not isinstance(application.phases.get(phase.halo), HaloPhase):
+        raise _error(f"{path}.halo", f"there is no halo phase `{phase.halo}`")
+
+
+def _check_dimensions(grid: Grid) -> None:
+    if list(grid.ranks) != list(grid.cells):
+        wanted = ", ".join(grid.cells)
+        raise _error("application.grid.ranks", f"a given decomposition needs ranks along each of {wanted}, in this order")
+
+
+def _error(path: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError("reference", "{message}", {"message": message, "path": path})

@@ -1,0 +1,168 @@
+"""TOML files as documents, and the layers a scenario is merged from; every value remembers its layer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import tomli
+
+from whatif.errors import InvalidFileError, Problem
+from whatif.schema.locate import positions
+
+MAXIMUM_FILE_SIZE = 1_000_000
+KeyPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """One TOML text: the name to show in messages, the text, the parsed tables."""
+
+    name: str
+    text: str
+    data: dict[str, Any]
+    folder: Path | None = None
+
+    @cached_property
+    def _positions(self) -> dict[KeyPath, tuple[int, int]]:
+        return positions(self.text)
+
+    def locate(self, path: KeyPath) -> tuple[int, int]:
+        """Line and column of a key, or of the nearest table around it; (0, 0) where the text has neither."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._positions:
+                return self._positions[path[:length]]
+        return (1, 1) if self.text else (0, 0)
+
+    def problem(self, path: KeyPath, message: str, shown: KeyPath | None = None) -> Problem:
+        """A `Problem` at a key of this document; `shown` is its full address where that differs."""
+        return Problem(self.name, *self.locate(path), dotted(path if shown is None else shown), message)
+
+
+def dotted(path: KeyPath) -> str:
+    """`a.b.c`."""
+    return ".".join(path)
+
+
+def read_document(path: Path) -> Document:
+    """Read and parse a file; raise `InvalidFileError` for anything that is not TOML in UTF-8 of sane size."""
+    name = _shown(path)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAXIMUM_FILE_SIZE + 1)
+    except OSError as error:
+        raise InvalidFileError([Problem(name, 0, 0, "", f"cannot be read: {error.strerror}")]) from None
+    if len(raw) > MAXIMUM_FILE_SIZE:
+        message = f"larger than {MAXIMUM_FILE_SIZE // 1000} kB; a scenario or platform is a few kB"
+        raise InvalidFileError([Problem(name, 0, 0, "", message)])
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        message = f"not UTF-8: byte 0x{raw[error.start]:02x}"
+        raise InvalidFileError([Problem(name, line, 1, "", message)]) from None
+    return parse_document(text, name, path.parent)
+
+
+def _shown(path: Path) -> str:
+    """A path as the user would type it from here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def parse_document(text: str, name: str, folder: Path | None = None) -> Document:
+    """Parse a TOML text; raise `InvalidFileError` with line and column."""
+    try:
+        data = tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
+        message = str(error)[: place.start()] if place else str(error)
+        line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
+        raise InvalidFileError([Problem(name, int(line), int(column), "", f"not TOML: {message}")]) from None
+    except (RecursionError, ValueError) as error:
+        raise InvalidFileError([Problem(name, 1, 1, "", f"not TOML: {error}")]) from None
+    return Document(name, text, data, folder)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A document put at a place of the merged one: a platform file stands at `platform`, a scenario at the top."""
+
+    document: Document
+    at: KeyPath = ()
+
+    def defines(self, path: KeyPath) -> bool:
+        """Whether this layer states the value (or table) at a path of the merged document."""
+        if path[: len(self.at)] != self.at:
+            return self.at[: len(path)] == path
+        value: Any = self.document.data
+        for key in path[len(self.at) :]:
+            if not isinstance(value, dict) or key not in value:
+                return False
+            value = value[key]
+        return True
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The documents a scenario consists of, from the base to the last word."""
+
+    items: tuple[Layer, ...]
+    merged: dict[str, Any] = field(compare=False)
+
+    @classmethod
+    def of(cls, items: Sequence[Layer]) -> Layers:
+        """Merge: tables join key by key, anything else replaces; a table of another `kind` replaces as well."""
+        merged: dict[str, Any] = {}
+        for layer in items:
+            data: Any = layer.document.data
+            for key in reversed(layer.at):
+                data = {key: data}
+            merged = merge(merged, data)
+        return cls(tuple(items), merged)
+
+    def origin(self, path: KeyPath) -> Layer | None:
+        """The layer that has the last word on a path; None for a value that nobody stated."""
+        return next((layer for layer in reversed(self.items) if layer.defines(path)), None)
+
+    def problem(self, path: KeyPath, message: str) -> Problem:
+        """A `Problem` where a value of the merged document, or the nearest table around it, is written."""
+        for length in range(len(path), 0, -1):
+            layer = self.origin(path[:length])
+            if layer is not None:
+                return layer.document.problem(path[len(layer.at) :], message, path)
+        return self.items[-1].document.problem(path, message)
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` laid on `base`, key by key."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        if isinstance(old, dict) and isinstance(value, dict) and value.get("kind", old.get("kind")) == old.get("kind"):
+            result[key] = merge(old, value)
+        else:
+            result[key] = value
+    return result
+
+
+def set_at(data: dict[str, Any], path: KeyPath, value: Any) -> None:
+    """Put a value at a path, making the tables on the way."""
+    for key in path[:-1]:
+        data = data.setdefault(key, {})
+    data[path[-1]] = value
+
+
+def walk(data: Mapping[str, Any], at: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Every value that is not a table, with its path."""
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from walk(value, (*at, key))
+        else:
+            yield (*at, key), value

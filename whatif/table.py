@@ -1,0 +1,49 @@
+"""Tables: named columns with units; what sweeps and importers return and what exporters write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.units import Dimension
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Values and their dimension; None for texts."""
+
+    values: NDArray[Any]
+    dimension: Dimension | None = None
+
+    @property
+    def unit(self) -> str:
+        """The base unit the values are in; empty for texts and pure numbers."""
+        unit = "" if self.dimension is None else str(self.dimension)
+        return "" if unit == "1" else unit
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length by name, with what is known about where they come from."""
+
+    columns: Mapping[str, Column]
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())).values) if self.columns else 0
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Rows as plain Python values: floats, texts, None for what does not exist."""
+        lists = [_plain(column.values) for column in self.columns.values()]
+        return zip(*lists, strict=True)
+
+
+def _plain(values: NDArray[Any]) -> list[Any]:
+    items = values.tolist()
+    if values.dtype == np.float64 and not np.isfinite(values).all():
+        return [item if item == item and abs(item) != float("inf") else None for item in items]
+    return items

@@ -1,0 +1,1 @@
+"""The terminal explorer: the only room that knows Textual."""

@@ -1,0 +1,1 @@
+"""Widgets of the explorer: small, typed, drawn line by line."""

@@ -1,0 +1,125 @@
+"""Where the time goes: a stacked bar with its legend. All but the widget are pure functions."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+from textual.geometry import Size
+
+from whatif import units
+from whatif.export.plot import StackedBar, shorten, text_cells
+from whatif.export.plot_plotext import Run
+from whatif.tui.widgets.plot import Picture
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_GAP = 3
+
+
+class LegendEntry(NamedTuple):
+    """One part of a bar in words: label, formatted value, share and the style of its colour."""
+
+    label: str
+    value: str
+    share: str
+    style: str
+
+
+def percent(share: float) -> str:
+    """Write a fraction as whole percent; what is there but small is `<1%`, never `0%`."""
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
+def bar_legend(bar: StackedBar) -> tuple[LegendEntry, ...]:
+    """List label, value, share and style of every segment."""
+    rows = zip(bar.segments, bar.shares(), bar.styles(), strict=True)
+    return tuple(
+        LegendEntry(part.label, units.format_quantity(part.value, bar.dimension, 3), percent(share), style)
+        for part, share, style in rows
+    )
+
+
+def bar_runs(bar: StackedBar, width: int) -> list[Run]:
+    """Draw a bar of exactly `width` cells: labels where they fit, eighth blocks where segments meet."""
+    shares, styles = bar.shares(), bar.styles()
+    if not any(shares):
+        return [Run(shorten("nothing to show", width).ljust(width), "label")] if width > 0 else []
+    edges = [round(edge * width * 8) for edge in itertools.accumulate(shares, initial=0.0)]
+    runs: list[Run] = []
+    for index, (left, right) in enumerate(itertools.pairwise(edges)):
+        first_full = -(-left // 8)
+        if right // 8 > first_full:
+            text = _segment_text(bar.segments[index].label, shares[index], right // 8 - first_full)
+            runs.append(Run(text, "", styles[index]))
+        # A segment too thin to reach the left side of the cell gives way to the one that does.
+        if right % 8 and right // 8 >= first_full:
+            beyond = next(i for i, edge in enumerate(edges[1:]) if edge >= right - right % 8 + 8)
+            runs.append(Run(_EIGHTHS[right % 8], styles[index], styles[beyond]))
+    return runs
+
+
+def _segment_text(label: str, share: float, width: int) -> str:
+    candidates = (f"{label} {percent(share)}", label, percent(share), "")
+    text = next(text for text in candidates if len(text_cells(text)) <= max(0, width - 2))
+    cells = text_cells(text)
+    before = (width - len(cells)) // 2
+    return " " * before + "".join(cells) + " " * (width - before - len(cells))
+
+
+def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> list[list[Run]]:
+    """Set the entries in aligned columns; what finds no room is counted in the last line."""
+    if not entries or height <= 0 or width <= 0:
+        return []
+    texts = _aligned(entries, width)
+    size = max(len(text_cells(text)) for text in texts) + 2 + _GAP
+    columns = max(1, (width + _GAP) // size)
+    rows = min(height, -(-len(entries) // columns))
+    lines: list[list[Run]] = [[] for _ in range(rows)]
+    for index, (entry, text) in enumerate(zip(entries, texts, strict=True)):
+        # Across, not down: the order of the bar stays readable when the last line is given up.
+        if index < rows * columns:
+            pad = " " * (size - 2 - len(text_cells(text)))
+            lines[index // columns].extend([Run("■ ", entry.style), Run(text + pad, "label")])
+    if len(entries) > rows * columns:
+        hidden = len(entries) - (rows - 1) * columns
+        lines[-1] = [Run(f"and {hidden} more", "label")]
+    return lines
+
+
+def _aligned(entries: tuple[LegendEntry, ...], width: int) -> list[str]:
+    value_size = max(len(entry.value) for entry in entries)
+    label_size = min(max(len(text_cells(e.label)) for e in entries), max(4, width - value_size - 9))
+    labels = [shorten(entry.label, label_size) for entry in entries]
+    return [
+        f"{label}{' ' * (label_size - len(text_cells(label)))} {entry.value:>{value_size}} {entry.share:>4}"
+        for label, entry in zip(labels, entries, strict=True)
+    ]
+
+
+class Breakdown(Picture):
+    """Shows the parts of a whole as a stacked bar above a legend with values and shares."""
+
+    DEFAULT_CSS = """
+    Breakdown { height: auto; }
+    """
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(name=name, id=id, classes=classes)
+        self._bar: StackedBar | None = None
+
+    def show(self, bar: StackedBar | None) -> None:
+        """Show another bar, or nothing."""
+        before, self._bar = self._bar, bar
+        self.redraw()
+        if len(before.segments if before else ()) != len(bar.segments if bar else ()):
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Ask for the bar and a full legend."""
+        return len(self.draw(width, container.height))
+
+    def draw(self, width: int, height: int) -> list[list[Run]]:
+        """Draw the bar and as much of the legend as fits."""
+        if self._bar is None:
+            return []
+        return [bar_runs(self._bar, width), *legend_runs(bar_legend(self._bar), width, height - 1)][:height]

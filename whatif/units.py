@@ -1,0 +1,187 @@
+"""Units of measure: parse and format quantities; inside the program everything is float64 in base units.
+
+Base units are s, B, flop and J; every other unit is a product of powers of them. `op` counts the same thing
+as `flop`, one operation; `cell` and `message` are counts and carry no dimension.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+BASES = ("s", "B", "flop", "J")
+
+DECIMAL_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+SMALL_PREFIXES = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
+BINARY_PREFIXES = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+
+
+class UnitError(ValueError):
+    """A quantity that cannot be read, with what is allowed and what was probably meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """Integer powers of the base units, in the order of `BASES`; supports `*`, `/` and `**`."""
+
+    powers: tuple[int, ...] = (0, 0, 0, 0)
+
+    def __mul__(self, other: Dimension) -> Dimension:
+        return Dimension(tuple(a + b for a, b in zip(self.powers, other.powers, strict=True)))
+
+    def __truediv__(self, other: Dimension) -> Dimension:
+        return self * other**-1
+
+    def __pow__(self, exponent: int) -> Dimension:
+        return Dimension(tuple(a * exponent for a in self.powers))
+
+    def __str__(self) -> str:
+        return _NAMES.get(self) or _spell(self.powers)
+
+
+def _spell(powers: Iterable[int]) -> str:
+    """`B^2/s` for (−1, 2, 0, 0): the name of a dimension that has none of its own."""
+    named = [(base, power) for base, power in zip(BASES, powers, strict=True) if power]
+    above = [base if power == 1 else f"{base}^{power}" for base, power in named if power > 0]
+    below = [base if power == -1 else f"{base}^{-power}" for base, power in named if power < 0]
+    return "/".join(["*".join(above) or "1", *below])
+
+
+ONE = Dimension()
+SECOND = Dimension((1, 0, 0, 0))
+BYTE = Dimension((0, 1, 0, 0))
+FLOP = Dimension((0, 0, 1, 0))
+JOULE = Dimension((0, 0, 0, 1))
+PER_SECOND = SECOND**-1
+BYTE_PER_SECOND = BYTE / SECOND
+FLOP_PER_SECOND = FLOP / SECOND
+FLOP_PER_BYTE = FLOP / BYTE
+WATT = JOULE / SECOND
+
+_NAMES = {ONE: "1", WATT: "W", PER_SECOND: "1/s"}
+
+# symbol: (dimension, size in base units, allowed prefixes)
+_LARGE = DECIMAL_PREFIXES
+_ALL = DECIMAL_PREFIXES | SMALL_PREFIXES
+_BINARY = DECIMAL_PREFIXES | BINARY_PREFIXES
+SYMBOLS: dict[str, tuple[Dimension, float, dict[str, float]]] = {
+    "1": (ONE, 1.0, {"": 1.0}),
+    "cell": (ONE, 1.0, _LARGE),
+    "message": (ONE, 1.0, _LARGE),
+    "s": (SECOND, 1.0, {"": 1.0} | SMALL_PREFIXES),
+    "min": (SECOND, 60.0, {"": 1.0}),
+    "h": (SECOND, 3600.0, {"": 1.0}),
+    "B": (BYTE, 1.0, _BINARY),
+    "bit": (BYTE, 0.125, _BINARY),
+    "flop": (FLOP, 1.0, _LARGE),
+    "op": (FLOP, 1.0, _LARGE),
+    "J": (JOULE, 1.0, _ALL),
+    "Wh": (JOULE, 3600.0, _LARGE),
+    "W": (WATT, 1.0, _ALL),
+    "Hz": (PER_SECOND, 1.0, _LARGE),
+}
+
+UNITS: dict[str, tuple[Dimension, float]] = {
+    prefix + symbol: (dimension, size * factor)
+    for symbol, (dimension, size, prefixes) in SYMBOLS.items()
+    for prefix, factor in prefixes.items()
+}
+
+_MEANT = {
+    "Gb": "Gbit or GB", "Mb": "Mbit or MB", "kb": "kbit or kB", "Tb": "Tbit or TB", "b": "bit or B",
+    "K": "k", "KB": "kB or KiB", "sec": "s", "byte": "B", "bytes": "B", "bits": "bit", "mB": "MB",
+    "Gbps": "Gbit/s", "Mbps": "Mbit/s", "GBps": "GB/s", "MBps": "MB/s", "FLOP": "flop", "flops": "flop/s",
+    "FLOPS": "flop/s", "Gflops": "Gflop/s", "Tflops": "Tflop/s", "GFLOPS": "Gflop/s", "TFLOPS": "Tflop/s",
+    "Gb/s": "Gbit/s or GB/s", "ops": "op",
+}  # fmt: skip
+
+UNSIGNED = r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER = rf"[+-]?{UNSIGNED}"
+UNIT_WORD = r"[A-Za-zµμ]+"
+_QUANTITY = re.compile(rf"\s*({NUMBER})\s*(.*?)\s*", re.DOTALL)
+_POWER = re.compile(rf"(1|{UNIT_WORD})(?:\^(-?\d))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number in base units with its dimension."""
+
+    value: float
+    dimension: Dimension
+
+
+@lru_cache(maxsize=4096)
+def parse_unit(text: str) -> tuple[Dimension, float]:
+    """Read `GB/s`, `ns/B`, `1/s` or `flop/B` as (dimension, size in base units); raise `UnitError`."""
+    dimension, size = ONE, 1.0
+    for index, factor in enumerate(re.split(r"\s*([*/])\s*", text)):
+        if index % 2:
+            sign = 1 if factor == "*" else -1
+            continue
+        sign = 1 if index == 0 else sign
+        match = _POWER.fullmatch(factor)
+        if match is None or match[1] not in UNITS:
+            raise UnitError(f"`{text}`: {_unknown_unit(factor)}")
+        unit, unit_size = UNITS[match[1]]
+        power = sign * int(match[2] or 1)
+        dimension, size = dimension * unit**power, size * unit_size**power
+    return dimension, size
+
+
+def _unknown_unit(word: str) -> str:
+    if not word:
+        return "a unit is missing beside `/` or `*`"
+    meant = _MEANT.get(word) or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))
+    return f"unknown unit `{word}`" + (f"; did you mean {meant}?" if meant else "")
+
+
+def parse_quantity(text: str) -> Quantity:
+    """Read `"12.5 GB/s"` as 1.25e10 B/s; a text without a unit is a pure number. Raise `UnitError`."""
+    match = _QUANTITY.fullmatch(text[:200])
+    if match is None:
+        raise UnitError(f"`{text[:60]}` is not a number with a unit, such as `12.5 GB/s` or `3 us`")
+    dimension, size = parse_unit(match[2]) if match[2] else (ONE, 1.0)
+    # Decimal powers of ten are exact in text but not as factors: `1.24 us` must be the float 1.24e-6.
+    value = _scaled(match[1], size)
+    if not math.isfinite(value):
+        raise UnitError(f"`{text[:60]}` is too large for a 64-bit float")
+    return Quantity(value, dimension)
+
+
+def _scaled(number: str, size: float) -> float:
+    exponent = round(math.log10(size)) if size > 0 else 0
+    if exponent and size == float(f"1e{exponent}"):
+        mantissa, _, power = number.lower().partition("e")
+        return float(f"{mantissa}e{int(power or 0) + exponent}")
+    return float(number) * size
+
+
+_TIME_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
+_LARGE_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
+    """Write a value in base units with the prefix a reader expects: 1.25e10 B/s becomes `12.5 GB/s`."""
+    if not math.isfinite(value):
+        return str(value)
+    size, prefix = _prefix(value, dimension)
+    number = f"{value / size:.{digits}g}"
+    if "e" in number and abs(value / size) < 1e15:
+        number = f"{value / size:.0f}"
+    return number if dimension == ONE else f"{number} {prefix}{dimension}"
+
+
+def _prefix(value: float, dimension: Dimension) -> tuple[float, str]:
+    size = abs(value)
+    if dimension == BYTE and size >= 1024 and size % 1024 == 0:
+        return next((2.0**p, n) for p, n in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")) if size % 2**p == 0)
+    if dimension in (ONE, PER_SECOND) or size == 0:
+        return 1.0, ""
+    table = _LARGE_PREFIXES if size >= 1 else _TIME_PREFIXES
+    if size < 1 and dimension.powers[0] != 1 and dimension not in (JOULE, WATT):
+        return 1.0, ""
+    return next(((s, p) for s, p in table if size >= s * (1 - 1e-12)), table[-1])
