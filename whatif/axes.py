@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ class Axis:
     """
 
     name: str
-    leaves: dict[str, NDArray[np.float64] | NDArray[np.object_]]
+    leaves: dict[str, NDArray[Any]]
 
     def __len__(self) -> int:
         return len(next(iter(self.leaves.values())))
@@ -71,7 +72,7 @@ class Grid:
         """An array that broadcasts against the grid, as a view of the grid's full shape."""
         return np.broadcast_to(array, self.shape)
 
-    def coordinate(self, path: str) -> NDArray[np.float64] | NDArray[np.object_]:
+    def coordinate(self, path: str) -> NDArray[Any]:
         """The value of a swept leaf at every point, as a view of the grid's full shape."""
         for index, axis in enumerate(self.axes):
             if path in axis.leaves:
@@ -87,5 +88,3 @@ class Grid:
         step = max(1, points // max(1, self.size // max(1, len(leading))))
         for start in range(0, len(leading), step):
             yield Grid((leading.slice(slice(start, start + step)), *rest))
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,7 +44,7 @@ class Table:
 
 
 def _plain(values: NDArray[Any]) -> list[Any]:
-    items = values.tolist()
+    items: list[Any] = values.tolist()
     if values.dtype == np.float64 and not np.isfinite(values).all():
-        return [item if item == item and abs(item) != float("inf") else None for item in items]
+        return [item if math.isfinite(item) else None for item in items]
     return items

@@ -177,11 +177,17 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
 
 def _prefix(value: float, dimension: Dimension) -> tuple[float, str]:
     size = abs(value)
-    if dimension == BYTE and size >= 1024 and size % 1024 == 0:
-        return next((2.0**p, n) for p, n in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")) if size % 2**p == 0)
+    if dimension == BYTE and (binary := _binary_prefix(size)):
+        return binary
     if dimension in (ONE, PER_SECOND) or size == 0:
         return 1.0, ""
     table = _LARGE_PREFIXES if size >= 1 else _TIME_PREFIXES
     if size < 1 and dimension.powers[0] != 1 and dimension not in (JOULE, WATT):
         return 1.0, ""
     return next(((s, p) for s, p in table if size >= s * (1 - 1e-12)), table[-1])
+
+
+def _binary_prefix(size: float) -> tuple[float, str] | None:
+    """The prefix in which a size is a small whole number: 65536 B is `64 KiB`, 1e10 B is not `9765625 KiB`."""
+    fitting = ((factor, name) for name, factor in reversed(BINARY_PREFIXES.items()) if size and size % factor == 0)
+    return next(((factor, name) for factor, name in fitting if size / factor < 10_000), None)

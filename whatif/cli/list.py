@@ -12,7 +12,12 @@ from whatif.cli.options import open_question
 @click.argument("scenario", default="jacobi2d")
 def command(what: str, scenario: str) -> None:
     """List the shipped platforms or scenarios, or every leaf of SCENARIO (jacobi2d) with value, grade and source."""
-    {"platforms": _platforms, "scenarios": _scenarios, "leaves": lambda: _leaves(scenario)}[what]()
+    if what == "leaves":
+        _leaves(scenario)
+    elif what == "platforms":
+        _platforms()
+    else:
+        _scenarios()
 
 
 def _platforms() -> None:

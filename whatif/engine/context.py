@@ -8,8 +8,13 @@ from pathlib import Path
 
 from whatif.engine.term import Reference
 from whatif.engine.wiring import Wiring
-from whatif.models.decomposition import MOST_RANKS, balanced_dimensions, local_cells
-from whatif.models.quantities import Count, model
+from whatif.models.decomposition import (
+    MOST_RANKS,
+    ascending_dimensions,
+    balanced_dimensions,
+    largest_box,
+    local_cells,
+)
 from whatif.models.ranks import (
     agrees,
     device_memory,
@@ -21,7 +26,7 @@ from whatif.models.ranks import (
     ranks_per_socket,
     sharing_count,
 )
-from whatif.models.workload import along_dimensions, cell_count, repeated_cells
+from whatif.models.workload import along_dimensions, cell_count, joined_cells, repeated_cells
 from whatif.schema.application import Grid
 from whatif.schema.scenario import Scenario
 
@@ -32,7 +37,7 @@ def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
     layer = wiring.loaded.layers.origin(tuple(path.split(".")))
     folder = layer.document.folder if layer is not None else None
     if name is None or folder is None or Path(name).name != name:
-        wiring.problem(path, "mapping = \"file\" needs the plain name of a file beside the scenario")
+        wiring.problem(path, 'mapping = "file" needs the plain name of a file beside the scenario')
         wiring.raise_problems()
     assert name is not None and folder is not None
     try:
@@ -107,8 +112,9 @@ class Context:
             inputs = {"first": product, "second": self.rank_count}
             self.wiring.require("grid.rank_count agrees", reason, agrees, inputs)
             return given
+        function = ascending_dimensions if self.grid.decomposition == "ascending" else balanced_dimensions
         options = {"dimension_count": len(self.grid.cells)}
-        return self.wiring.add(name, balanced_dimensions, {"rank_count": self.rank_count}, options=options)
+        return self.wiring.add(name, function, {"rank_count": self.rank_count}, options=options)
 
     @property
     def stated_cells(self) -> str:
@@ -120,7 +126,16 @@ class Context:
         """The cells of the largest rank's box along each dimension."""
         if self.grid.scaling == "weak":
             return self.stated_cells
+        if self.grid.decomposition == "bisection":
+            return self.once("grid.rank_cells", largest_box, rank_count=self.rank_count, cells=self.stated_cells)
         return self.once("grid.rank_cells", local_cells, cell_count=self.stated_cells, extent=self.rank_dimensions)
+
+    @property
+    def all_cells(self) -> str:
+        """The cells of all ranks together along each dimension."""
+        if self.grid.scaling == "strong":
+            return self.stated_cells
+        return self.once("grid.all_cells", joined_cells, cells=self.stated_cells, extents=self.rank_dimensions)
 
     @property
     def rank_cell_count(self) -> str:

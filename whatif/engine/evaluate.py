@@ -32,6 +32,11 @@ class Evaluation:
         """An array with NaN where the point cannot exist."""
         return array if self.possible is None else np.where(self.possible > 0, array, np.nan)
 
+    def masked_term(self, term: Term) -> FloatArray:
+        """The value of a term; without core axes, NaN where the point cannot exist."""
+        array = self.values[term.name]
+        return array if term.core else self.masked(array)
+
     def reasons(self) -> tuple[str, ...]:
         """What makes points impossible, each reason once."""
         failed = (c for c in self.program.constraints if not np.all(self.values[c.term] > 0))

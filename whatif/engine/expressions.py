@@ -42,7 +42,8 @@ class ExpressionFunction:
         return Citation(self.expression.text.removeprefix("=").strip(), "expression in the file")
 
     def __call__(self, *values: FloatArray) -> FloatArray:
-        return _value(self.expression.tree, dict(zip(self.expression.names(), values, strict=True)))
+        result: FloatArray = _value(self.expression.tree, dict(zip(self.expression.names(), values, strict=True)))
+        return result
 
 
 def _value(node: Tree, names: Mapping[str, FloatArray]) -> Any:

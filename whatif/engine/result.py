@@ -106,17 +106,20 @@ class Result:
 
 def run(question: Question, grid: Grid = Grid(), chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:  # noqa: B008
     """Evaluate a grid, in chunks along its leading axis, in order."""
+    structural = any(axis.structural for axis in grid.axes)
+    evaluation: Evaluation | None = None
     for part in grid.chunks(chunk_points):
-        yield _run_structural(question, part) if any(axis.structural for axis in part.axes) else _plain(question, part)
+        if structural:
+            yield _run_structural(question, part)
+        else:
+            # From chunk to chunk only what lies downstream of the leading axis is computed anew.
+            evaluation = evaluate(question.program, part.arrays(), evaluation)
+            yield result_of(evaluation, part)
 
 
 def run_whole(question: Question, grid: Grid) -> Result:
     """Evaluate a grid that is known to be small in one piece."""
     return next(run(question, grid, chunk_points=max(1, grid.size)))
-
-
-def _plain(question: Question, grid: Grid) -> Result:
-    return result_of(evaluate(question.program, grid.arrays()), grid)
 
 
 def result_of(evaluation: Evaluation, grid: Grid) -> Result:

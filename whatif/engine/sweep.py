@@ -19,7 +19,9 @@ from whatif.schema.leaves import Leaf
 DEFAULT_MAXIMUM_POINTS: Final = 10_000_000
 PLATFORM_LEAF: Final = "platform"
 
-_RANGE = re.compile(r"(?P<start>.+?)\s*\.\.\s*(?P<stop>.+?)(?:\s+|\s*:\s*)(?P<kind>linear|log|step)(?:\s+|\s*:\s*)(?P<last>.+)")
+_RANGE = re.compile(
+    r"(?P<start>.+?)\s*\.\.\s*(?P<stop>.+?)(?:\s+|\s*:\s*)(?P<kind>linear|log|step)(?:\s+|\s*:\s*)(?P<last>.+)"
+)
 _HINT = "write `1, 2, 4`, `START .. STOP linear N`, `START .. STOP log N` or `START .. STOP step SIZE`"
 SweepText = str | Sequence[str | int | float]
 
@@ -78,7 +80,9 @@ def swept_leaf(path: str, program: Program) -> Leaf | None:
         return None
     leaf = program.leaves.get(path)
     if leaf is None:
-        raise UsageError(f"`{path}`: there is no such leaf{did_you_mean(path, program.leaves)}; see `whatif list leaves`")
+        raise UsageError(
+            f"`{path}`: there is no such leaf{did_you_mean(path, program.leaves)}; see `whatif list leaves`"
+        )
     if not leaf.structural and path not in program.reached:
         raise UsageError(f"`{path}` reaches no term of this scenario: whatever its value, no result depends on it")
     return leaf

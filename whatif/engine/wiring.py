@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whatif.engine.expressions import ExpressionFunction
-from whatif.engine.term import Argument, Constraint, Reference, Term, signature
+from whatif.engine.term import Argument, Constraint, Reference, Signature, Term, signature
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.models.quantities import Count, FloatArray, Seconds, model
 from whatif.schema.expressions import Expression, ExpressionError, dimension_of
@@ -57,7 +57,7 @@ class Wiring:
         for parameter, reference in inputs.items():
             self._check(name, parameter, declared.parameters.get(parameter, Argument(None, None)), reference)
         core = self._core(inputs) if declared.elementwise else declared.result.core or ()
-        dimension = declared.result.dimension or self.dimension(next(iter(inputs.values())))
+        dimension = declared.result.dimension or self._inherited(declared, inputs)
         self.terms[name] = Term(name, function, dict(inputs), dimension, core, dict(options or {}), note)
         return name
 
@@ -91,6 +91,13 @@ class Wiring:
         if isinstance(reference, Quantity):
             return reference.dimension
         return self.terms[reference].dimension if reference in self.terms else self.leaves[reference].dimension
+
+    def _inherited(self, declared: Signature, inputs: Mapping[str, Reference]) -> Dimension:
+        """A result without a unit of its own has that of the first input that may be anything; they must agree."""
+        free = [self.dimension(item) for key, item in inputs.items() if declared.parameters[key].dimension is None]
+        if len(set(free)) != 1:
+            raise WiringError(f"inputs of different units where they must agree: {', '.join(map(str, free))}")
+        return free[0]
 
     def _core(self, inputs: Mapping[str, Reference]) -> tuple[str, ...]:
         cores = {self.terms[item].core for item in inputs.values() if isinstance(item, str) and item in self.terms}

@@ -25,7 +25,8 @@ FloatArray = NDArray[np.float64]
 
 POINT_LIMIT = 400
 SERIES_STYLES = tuple(f"series-{number}" for number in range(1, 7))
-_LARGEST, _SMALLEST = 1e300, 1e-300
+# Far enough from the ends of float64 for a unit and a decade more.
+_LARGEST, _SMALLEST = 1e250, 1e-250
 
 
 class Scale(Enum):
@@ -128,11 +129,13 @@ class AxisView:
         return (positions - self.low) / (self.high - self.low)
 
 
-def axis_space(values: FloatArray, scale: Scale) -> FloatArray:
-    """Take logarithms where the scale wants them; what cannot be drawn becomes NaN."""
+def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
+    """Take logarithms where the axis wants them; what cannot be drawn becomes NaN."""
     values = np.asarray(values, dtype=np.float64)
     drawable = np.abs(values) <= _LARGEST
-    if scale is Scale.LINEAR:
+    if axis.ticks:
+        return np.where((values > -0.5) & (values < len(axis.ticks) - 0.5), values, np.nan)
+    if axis.scale is Scale.LINEAR:
         return np.where(drawable, np.where(np.abs(values) < _SMALLEST, 0.0, values), np.nan)
     drawable &= values >= _SMALLEST
     return np.where(drawable, np.log10(np.where(drawable, values, 1.0)), np.nan)
@@ -158,8 +161,8 @@ def curve(line: Line, description: PlotDescription) -> tuple[FloatArray, FloatAr
 
 
 def _points(line: Line, description: PlotDescription) -> tuple[FloatArray, FloatArray]:
-    x = axis_space(line.x, description.x.scale)
-    y = axis_space(line.y, description.y.scale)
+    x = axis_space(line.x, description.x)
+    y = axis_space(line.y, description.y)
     return x, np.where(np.isfinite(x), y, np.nan)
 
 

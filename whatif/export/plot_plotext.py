@@ -354,7 +354,7 @@ def _draw_markers(grid: _Grid, description: PlotDescription, area: _Area) -> Non
     """Draw vertical marks behind the curves; one beyond the axis becomes a label with an arrow."""
     view = area.axes.x
     for mark in description.markers:
-        position = axis_space(np.array([mark.x]), description.x.scale)
+        position = axis_space(np.array([mark.x]), description.x)
         fraction = float(view.fraction(position)[0])
         if np.isnan(fraction):
             continue

@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 
+import numpy as np
+
 from whatif.engine.result import Result
 from whatif.errors import UsageError
 from whatif.export.atomic import atomic_file
@@ -109,7 +111,9 @@ def _write_columns(results: Iterable[Result], out: TextIO) -> None:
 
 
 def _worth_showing(name: str, column: Column) -> bool:
-    return not name.startswith("terms.") and not (name in ("overlap_time", "setup_time") and not column.values.any())
+    return not name.startswith("terms.") and not (
+        name in ("overlap_time", "setup_time") and not np.nansum(column.values)
+    )
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -47,6 +47,12 @@ def balanced_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimens
     return result[place.reshape(count.shape)]
 
 
+@model("d_1·…·d_D = P,  d_1 ≤ … ≤ d_D", "MiniMD: the grids that give Choi et al. 2020, Table 5")
+def ascending_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimension:
+    """`balanced_dimensions` in ascending order, the largest extent last, as MiniMD has it."""
+    return balanced_dimensions(rank_count, dimension_count=dimension_count)[..., ::-1]
+
+
 @lru_cache(maxsize=65536)
 def balanced_extents(rank_count: int, dimension_count: int) -> tuple[int, ...]:
     """The extents of `balanced_dimensions` for one rank count."""
@@ -86,6 +92,26 @@ def local_cells(cell_count: Count, extent: Count) -> Count:
     return np.where(valid, np.ceil(np.where(valid, cells, 0.0) / np.where(valid, ranks, 1.0)), np.nan)
 
 
+@model("box of the rank with the most cells", "Mantevo MiniFE, utils/BoxPartition.cpp")
+def largest_box(rank_count: Count, cells: PerDimension) -> PerDimension:
+    """Extents of the largest box of a bisection: `rank_count` [...] and global `cells` [..., dimension].
+
+    NaN where there is no such bisection.
+    """
+    whole = np.asarray(cells, dtype=np.float64)
+    ranks = np.broadcast_to(np.asarray(rank_count, dtype=np.float64), whole.shape[:-1])[..., np.newaxis]
+    points = np.concatenate([ranks, whole], axis=-1)
+    rows, place = np.unique(points.reshape(-1, points.shape[-1]), axis=0, return_inverse=True)
+    boxes = [_largest(row) if is_count(row).all() else np.full(row.size - 1, np.nan) for row in rows]
+    return np.stack(boxes)[place.reshape(points.shape[:-1])]
+
+
+def _largest(row: FloatArray) -> FloatArray:
+    boxes = bisection(int(row[0]), tuple(int(extent) for extent in row[1:]))
+    extents = boxes[:, :, 1] - boxes[:, :, 0]
+    return np.asarray(extents[extents.prod(axis=1).argmax()], dtype=np.float64)
+
+
 @lru_cache(maxsize=64)
 def bisection(rank_count: int, cells: tuple[int, ...], *, rule: AxisRule = "cycle") -> Boxes:
     """Recursive coordinate bisection of a grid of cells: the box [begin, end) of each rank.
@@ -117,9 +143,7 @@ def _halve(boxes: Boxes, ranks: Boxes, axes: Boxes, rule: AxisRule) -> tuple[Box
         axes = size.shape[1] - 1 - np.argmax(size[:, ::-1], axis=1)
     low = ranks // 2
     row = np.arange(len(boxes))
-    upper = (size[row, axes] * ((ranks - low) / ranks)).astype(
-        np.int64
-    )  # as the C source: in double, truncated
+    upper = (size[row, axes] * ((ranks - low) / ranks)).astype(np.int64)  # as the C source: in double, truncated
     pair = np.repeat(boxes[:, np.newaxis], 2, axis=1)
     cut = boxes[row, axes, 1] - upper
     several = ranks > 1
@@ -218,9 +242,7 @@ def tile_shape(dims: tuple[int, ...], ranks_per_node: int) -> tuple[int, ...]:
     pairs = [(shape, list(zip(shape, dims, strict=True))) for shape in shapes]
     dividing = [shape for shape, pair in pairs if all(extent % edge == 0 for edge, extent in pair)]
     fitting = [shape for shape, pair in pairs if all(edge <= extent for edge, extent in pair)]
-    return min(
-        dividing or fitting or shapes, key=lambda shape: (_leaving(shape, dims, ranks_per_node), shape)
-    )
+    return min(dividing or fitting or shapes, key=lambda shape: (_leaving(shape, dims, ranks_per_node), shape))
 
 
 def _leaving(shape: tuple[int, ...], dims: tuple[int, ...], ranks_per_node: int) -> int:

@@ -8,9 +8,7 @@ from whatif.models.quantities import Bytes, BytesPerSecond, Seconds, model
 
 
 @model("T = L + 2o + (n − 1) G,  G = 1/bandwidth", "Alexandrov et al. 1997")
-def loggp(
-    message_size: Bytes, latency: Seconds, overhead_time: Seconds, bandwidth: BytesPerSecond
-) -> Seconds:
+def loggp(message_size: Bytes, latency: Seconds, overhead_time: Seconds, bandwidth: BytesPerSecond) -> Seconds:
     """Time of one message from the call of the sender to the return of the receiver: `T = L + 2o + (n-1) G`.
 
     `overhead_time` is o, paid once by the sender and once by the receiver, and `bandwidth` is 1/G.

@@ -31,9 +31,7 @@ def max_rate(
 
 
 @model("T = α + k n β", "Choi et al. 2020, Eq. 3")
-def max_rate_short(
-    message_size: Bytes, process_count: Count, latency: Seconds, bandwidth: BytesPerSecond
-) -> Seconds:
+def max_rate_short(message_size: Bytes, process_count: Count, latency: Seconds, bandwidth: BytesPerSecond) -> Seconds:
     """Time of `max_rate` for short messages, where k processes share one bandwidth 1/β: `T = α + k n β`.
 
     Elementwise over any broadcastable shapes; valid for `message_size` ≥ 0, `process_count` ≥ 0, `bandwidth`

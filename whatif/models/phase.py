@@ -58,7 +58,7 @@ def concurrent_time(
     "T = max over ranks of Σ (2 m_on T_on + m_off α) + max over nodes of Σ m_off n / (R_Cb + (k − 1) R_Ci)",
     "whatif, with the parameters of Choi et al. 2020, Tables 2 and 4",
 )
-def node_aware_time(  # noqa: PLR0917
+def node_aware_time(
     rank_counts: RankCounts,
     node_counts: NodeCounts,
     intra_socket_time: KindTime,
@@ -81,9 +81,11 @@ def node_aware_time(  # noqa: PLR0917
     Rank and node are each taken at their slowest, which need not be the same place: an upper bound of the
     sum. `node_counts` [..., node_class, kind], `process_count` [...], the rest as in `serialised_time`. The
     [..., kind] arguments are those of the protocol of each kind; where Eq. 3 holds, `base_bandwidth` is 1/β
-    and `additional_bandwidth` 0. No number is fitted to halo times, but the terms were chosen with the 20
-    measured times of Jacobi2D in sight (mean absolute error 15 %; max-rate 25 %, K-model 36 %, postal 56 %),
-    so that this error is no test on new data.
+    and `additional_bandwidth` 0.
+
+    No number is fitted to halo times, but the terms were chosen with the 20 measured times of Jacobi2D's
+    slowest rank in sight (mean absolute error 15 %; max-rate 25 %, K-model 36 %, postal 56 %): this error is
+    no test on new data. On one node of Summit (4 and 6 ranks) the factor 2 is too much by 52 and 33 %.
     """
     busy = _by_distance(2 * np.asarray(intra_socket_time), 2 * np.asarray(inter_socket_time), latency)
     counts = np.asarray(node_counts)

@@ -252,9 +252,7 @@ def _evaluate(
     least_shape: tuple[int, ...] = (),
 ) -> FloatArray:
     """A part of the counts at every point, whose numbers are broadcast columns; each distinct point once."""
-    columns = np.stack(
-        np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in points)), axis=-1
-    )
+    columns = np.stack(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in points)), axis=-1)
     rows, place = np.unique(columns.reshape(-1, len(points)), axis=0, return_inverse=True)
     counts = [_counts_at(row, pattern_of) for row in rows]
     parts = [None if count is None else np.asarray(part(count)) for count in counts]
@@ -309,9 +307,7 @@ def rank_message_counts(
     """
     least = (1, 3, len(message_kinds(np.shape(dims)[-1], neighbours)))
     choices = (periodic, neighbours, mapping, order)
-    return _on_grid(
-        dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.rank_counts, least
-    )
+    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.rank_counts, least)
 
 
 @model("messages between nodes a node, by kind", PAPER)

@@ -43,11 +43,7 @@ def _issue_time(
 ) -> Seconds:
     """Mean time to issue one instruction of the kernel's mix, in s; a multiply-add is two operations."""
     other_fraction = 1 - compute_fraction - load_store_fraction
-    return (
-        other_fraction / peak_add_rate
-        + 2 * compute_fraction / peak_rate
-        + load_store_fraction / peak_shared_rate
-    )
+    return other_fraction / peak_add_rate + 2 * compute_fraction / peak_rate + load_store_fraction / peak_shared_rate
 
 
 @model("e_inst = f_d x_c / ((1 − x_c − x_m) f_o + x_c f_d + x_m f_m),  f_i = t_i / t_fp32", _SOURCE)
@@ -68,14 +64,12 @@ def instruction_efficiency(
     Source: Konstantinidis and Cotronis, JPDC 107, 2017; gpuroofperf-toolkit (MIT), the tool of Choi et al.,
     ICS 2020, Sec. 3.3.
     """
-    issue_time = _issue_time(
-        compute_fraction, load_store_fraction, peak_rate, peak_add_rate, peak_shared_rate
-    )
+    issue_time = _issue_time(compute_fraction, load_store_fraction, peak_rate, peak_add_rate, peak_shared_rate)
     return 2 * compute_fraction / peak_rate / issue_time
 
 
 @model("P = R_d e_mix e_inst", _SOURCE)
-def attainable_rate(  # noqa: PLR0917
+def attainable_rate(
     compute_fraction: Fraction,
     load_store_fraction: Fraction,
     operation_mix_fraction: Fraction,
@@ -90,9 +84,7 @@ def attainable_rate(  # noqa: PLR0917
     `peak_rate` leaves the time of the other instructions. Elementwise over any broadcastable shapes; valid as
     `instruction_efficiency`, and `operation_mix_fraction` from 0 to 1. Source: as `instruction_efficiency`.
     """
-    issue_time = _issue_time(
-        compute_fraction, load_store_fraction, peak_rate, peak_add_rate, peak_shared_rate
-    )
+    issue_time = _issue_time(compute_fraction, load_store_fraction, peak_rate, peak_add_rate, peak_shared_rate)
     return 2 * compute_fraction * operation_mix_fraction / issue_time
 
 
@@ -107,9 +99,7 @@ def operational_intensity(operations: Operations, dram_size: Bytes) -> Operation
 
 
 @model("B = P / BW", _SOURCE)
-def machine_balance(
-    attainable_rate: OperationsPerSecond, dram_bandwidth: BytesPerSecond
-) -> OperationsPerByte:
+def machine_balance(attainable_rate: OperationsPerSecond, dram_bandwidth: BytesPerSecond) -> OperationsPerByte:
     """The intensity at which the kernel's two roofs meet (`dev_op_ratio` in a prediction file).
 
     Elementwise over any broadcastable shapes; valid for `attainable_rate` ≥ 0, `dram_bandwidth` > 0. Source:
@@ -131,9 +121,7 @@ def deviation_angle(operational_intensity: OperationsPerByte, machine_balance: O
 
 
 @model("1 if I > B, else 0", _SOURCE)
-def is_compute_bound(
-    operational_intensity: OperationsPerByte, machine_balance: OperationsPerByte
-) -> Fraction:
+def is_compute_bound(operational_intensity: OperationsPerByte, machine_balance: OperationsPerByte) -> Fraction:
     """1 for a compute-bound kernel (`type` in a prediction file), 0 for a memory-bound one or a tie.
 
     Elementwise over any broadcastable shapes. Source: as `instruction_efficiency`.
@@ -161,7 +149,7 @@ def roofline_time(
 
 
 @model("T = max(W / P, Q / BW, Q_L2 / BW_L2)", "Konstantinidis and Cotronis 2017, with a third roof")
-def roofline_l2_time(  # noqa: PLR0917
+def roofline_l2_time(
     operations: Operations,
     dram_size: Bytes,
     l2_size: Bytes,

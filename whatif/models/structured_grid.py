@@ -12,7 +12,7 @@ from whatif.models.quantities import Count, PerSecond, Seconds, model
 
 
 @model("T_w / I = C / (P K_w) + H O_h + O_w", "Sharif et al., Eq. 1")
-def computation_time(  # noqa: PLR0917
+def computation_time(
     cell_count: Count,
     process_count: Count,
     halo_cell_count: Count,

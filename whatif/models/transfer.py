@@ -60,9 +60,7 @@ def pcie_read_size(
     is sent for 0 bytes), `completion_boundary_size` > 0. Source: Abdelhafez et al., Eq. 4.
     """
     completion_count = np.ceil(message_size / completion_boundary_size)
-    read_size = (
-        request_header_size + read_request_size + completion_count * completion_header_size + message_size
-    )
+    read_size = request_header_size + read_request_size + completion_count * completion_header_size + message_size
     return np.where(message_size > 0, read_size, 0.0)
 
 
@@ -101,9 +99,7 @@ def nvlink_write_size(message_size: Bytes, payload_size: Bytes, flit_size: Bytes
 
 
 @model("BW_eff = n Link_BW / n̂", "Abdelhafez et al. (AHEAD), Eq. 2")
-def effective_bandwidth(
-    message_size: Bytes, transferred_size: Bytes, link_bandwidth: BytesPerSecond
-) -> BytesPerSecond:
+def effective_bandwidth(message_size: Bytes, transferred_size: Bytes, link_bandwidth: BytesPerSecond) -> BytesPerSecond:
     """Bandwidth of a link as its payload sees it: `n / n̂ · Link_BW`.
 
     `transferred_size` is n̂, from one of the four functions above. Elementwise over any broadcastable shapes;

@@ -32,6 +32,12 @@ def repeated_cells(cell_count: Count, rank_count: Count) -> Count:
     return cell_count * rank_count
 
 
+@model("N_d · P_d", "definition")
+def joined_cells(cells: Cells, extents: Cells) -> Cells:
+    """The whole grid where each rank of a grid of ranks has its own box (weak scaling)."""
+    return cells * extents
+
+
 @model("N = Π N_d / Π M_d", "definition; Choi et al. 2020, sec. 7 names the scaling of kernels as future work")
 def volume_growth(cells: Cells, profiled_cells: Cells) -> Count:
     """Work of a kernel over all cells of the rank's box, relative to the box of the profiled run."""
@@ -61,7 +67,9 @@ def launch_scale(launch_count: Count, profiled_launch_count: Count, growth: Coun
 
 
 @model("n = e · w^|S| · Π_{d∉S} N_d", "definition: a halo w cells deep, displaced in the dimensions S")
-def halo_sizes(cells: Cells, halo_width: Count, element_size: Bytes, *, kinds: Sequence[tuple[int, ...]]) -> MessageSizes:
+def halo_sizes(
+    cells: Cells, halo_width: Count, element_size: Bytes, *, kinds: Sequence[tuple[int, ...]]
+) -> MessageSizes:
     """Size of the message of each kind: a slab, an edge or a corner of the rank's box, `halo_width` cells deep."""
     sizes = [element_size * _shared_cells(cells, halo_width, kind) for kind in kinds]
     return np.stack(np.broadcast_arrays(*sizes), axis=-1)

@@ -21,6 +21,7 @@ from whatif.schema.fields import (
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 CommunicationModel = Literal["postal", "max_rate", "injection", "k_model", "loggp"]
+HaloModel = Literal["postal", "max_rate", "injection", "k_model", "loggp", "node_aware"]
 
 
 class Grid(Part):
@@ -30,8 +31,9 @@ class Grid(Part):
     """weak: `cells` are those of one rank; strong: `cells` are those of all ranks together."""
     cells: dict[Key, Count]
     """Cells along each dimension, such as `{ x = 16384, y = 16384 }`."""
-    decomposition: Literal["balanced", "given", "bisection"] = "balanced"
-    """balanced: as MPI_Dims_create; given: `ranks`; bisection: recursive coordinate bisection as miniFE's."""
+    decomposition: Literal["balanced", "ascending", "given", "bisection"] = "balanced"
+    """balanced: as MPI_Dims_create, the largest extent first; ascending: the largest last, as MiniMD;
+    given: `ranks`; bisection: recursive coordinate bisection as MiniFE."""
     ranks: dict[Key, Count] = {}
     """Ranks along each dimension, where the decomposition is given."""
     periodic: bool = False
@@ -75,7 +77,9 @@ class HaloPhase(Part):
     """Exchange of halos with the neighbours on the grid."""
 
     kind: Literal["halo"]
-    model: CommunicationModel
+    model: HaloModel
+    """postal, max_rate (k: ranks on a node), injection (Gropp's form), k_model (k: the share that leaves the node),
+    loggp, or node_aware (ranks work off their own messages, nodes the bytes that leave them)."""
     neighbours: Literal["faces", "all"]
     """faces: 2 a dimension; all: edges and corners too (8 in two dimensions, 26 in three)."""
     concurrency: Literal["serialised", "concurrent"] = "serialised"

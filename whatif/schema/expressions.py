@@ -17,9 +17,7 @@ FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "floor": 1, "log2": 1, "sqrt": 1}
 MAXIMUM_LENGTH = 500
 MAXIMUM_DEPTH = 50
 
-_TOKEN = re.compile(
-    rf"\s*(?:(?P<number>{UNSIGNED})|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<operator>\*\*|[-+*/(),]))"
-)
+_TOKEN = re.compile(rf"\s*(?:(?P<number>{UNSIGNED})|(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<operator>\*\*|[-+*/(),]))")
 _UNIT_AFTER_NUMBER = re.compile(rf"\s*(?:1/)?({UNIT_WORD})(?:\^-?\d)?")
 _UNIT_AFTER_UNIT = re.compile(rf"/({UNIT_WORD})(?:\^-?\d)?")
 
@@ -153,7 +151,9 @@ class _Parser:
     def _call(self, function: str, depth: int) -> Node:
         if function not in FUNCTIONS:
             allowed = ", ".join(FUNCTIONS)
-            raise ExpressionError(f"unknown function `{function}`; allowed: {allowed}{did_you_mean(function, FUNCTIONS)}")
+            raise ExpressionError(
+                f"unknown function `{function}`; allowed: {allowed}{did_you_mean(function, FUNCTIONS)}"
+            )
         arguments = [self.sum(depth + 1)]
         while self.take(","):
             arguments.append(self.sum(depth + 1))
@@ -202,4 +202,3 @@ def _power(node: Call, base: Dimension, exponent: Dimension) -> Dimension:
     if isinstance(power, Quantity) and exponent == ONE and power.value == int(power.value):
         return base ** int(power.value)
     raise ExpressionError("`**` on a quantity with a unit needs a whole number as its exponent")
-

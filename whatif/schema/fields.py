@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -18,7 +18,6 @@ from whatif.schema.expressions import Expression, ExpressionError, parse_express
 from whatif.units import Dimension, UnitError, format_quantity, parse_quantity
 
 LARGEST_INTEGER: Final = 2**53
-Number = TypeVar("Number", bound=Any)
 
 _EXAMPLES = {
     units.ONE: "16",
@@ -40,7 +39,7 @@ class Domain:
     above_minimum: bool = False
     whole: bool = False
 
-    def accepts(self, value: Number) -> Number:
+    def accepts(self, value: Any) -> Any:
         """Whether a number (or, elementwise, an array) lies in the domain; NaN and infinity never do."""
         inside = (value >= self.minimum) & (value <= self.maximum) & (abs(value) != math.inf)
         if self.above_minimum:

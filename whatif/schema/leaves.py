@@ -44,7 +44,13 @@ class Leaf:
         if isinstance(self.value, Expression):
             return self.value.text
         if self.field is None:
-            return "none" if self.value is None else str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+            return (
+                "none"
+                if self.value is None
+                else str(self.value).lower()
+                if isinstance(self.value, bool)
+                else str(self.value)
+            )
         return format_quantity(float(self.value), self.dimension, digits=6)
 
 

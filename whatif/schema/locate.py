@@ -15,7 +15,7 @@ _STRING = re.compile(r'"{3}.*?(?:"{3,5}|$)|\'{3}.*?(?:\'{3,5}|$)|"(?:[^"\\\n]|\\
 def positions(text: str) -> dict[Path, tuple[int, int]]:
     """Line and column, from 1, of every table header and key of a TOML text; tolerant of broken text."""
     found: dict[Path, tuple[int, int]] = {}
-    for path, offset in _Scanner(text).keys():
+    for path, offset in _Scanner(text).entries():
         found.setdefault(path, line_and_column(text, offset))
     return found
 
@@ -37,7 +37,7 @@ class _Scanner:
         self.text = text
         self.offset = 0
 
-    def keys(self) -> Iterator[tuple[Path, int]]:
+    def entries(self) -> Iterator[tuple[Path, int]]:
         table: Path = ()
         while self._skip_blank():
             if self.text[self.offset] == "[":

@@ -36,6 +36,8 @@ class Scenario(Part):
                 raise _error(f"application.phases.{name}", f"`{name}` is reserved; give the phase another name")
             if isinstance(phase, HaloPhase) and application.grid is None:
                 raise _error(f"application.phases.{name}", "a halo phase needs `[application.grid]`")
+            if isinstance(phase, HaloPhase) and application.grid is not None:
+                _check_bisection(name, phase, application.grid)
             if isinstance(phase, TransferPhase):
                 _check_transfer(name, phase, application)
         if application.grid is not None and application.grid.decomposition == "given":
@@ -45,6 +47,15 @@ class Scenario(Part):
             if unknown:
                 raise _error(f"application.overlaps.{name}.phases", f"there is no phase `{unknown[0]}`")
         return self
+
+
+def _check_bisection(name: str, phase: HaloPhase, grid: Grid) -> None:
+    if grid.decomposition != "bisection":
+        return
+    if grid.periodic or grid.mapping != "block":
+        raise _error("application.grid.decomposition", "a bisection is not periodic and has block mapping")
+    if phase.neighbours != "all":
+        raise _error(f"application.phases.{name}.neighbours", "between the boxes of a bisection it must be `all`")
 
 
 def _check_transfer(name: str, phase: TransferPhase, application: Application) -> None:
@@ -58,7 +69,9 @@ def _check_transfer(name: str, phase: TransferPhase, application: Application) -
 def _check_dimensions(grid: Grid) -> None:
     if list(grid.ranks) != list(grid.cells):
         wanted = ", ".join(grid.cells)
-        raise _error("application.grid.ranks", f"a given decomposition needs ranks along each of {wanted}, in this order")
+        raise _error(
+            "application.grid.ranks", f"a given decomposition needs ranks along each of {wanted}, in this order"
+        )
 
 
 def _error(path: str, message: str) -> PydanticCustomError:

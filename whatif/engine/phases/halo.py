@@ -2,50 +2,126 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from whatif.engine.context import Context
-from whatif.engine.phases.message import DISTANCES, message_time
+from whatif.engine.phases.message import DISTANCES, PROTOCOLS, choose_protocol, message_time, parameters_at
 from whatif.engine.term import PhaseTerm, Reference
+from whatif.models import placement
 from whatif.models.k_model import effective_process_count, k_factor
-from whatif.models.phase import concurrent_time, serialised_time
-from whatif.models.placement import inter_node_count, message_kinds, rank_message_counts, total_count
+from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
+from whatif.models.placement import message_kinds
 from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
 from whatif.schema.application import HaloPhase
+from whatif.units import BYTE_PER_SECOND, Quantity
 
-COMBINED = {"serialised": serialised_time, "concurrent": concurrent_time}
+COMBINED: Final = {"serialised": serialised_time, "concurrent": concurrent_time}
+_GRID_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "rank_counts": placement.rank_message_counts,
+    "node_counts": placement.node_message_counts,
+    "inter_node_count": placement.inter_node_count,
+    "total_count": placement.total_count,
+}
+_BOX_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "rank_counts": placement.box_rank_message_counts,
+    "node_counts": placement.box_node_message_counts,
+    "inter_node_count": placement.box_inter_node_count,
+    "total_count": placement.box_total_count,
+}
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A halo phase being wired: where it stands, and what its counting functions are fed with."""
+
+    context: Context
+    name: str
+    phase: HaloPhase
+    placed: Mapping[str, Reference]
+    options: Mapping[str, Any]
+    sizes: str
+
+    def count(self, quantity: str, **more: Reference) -> str:
+        """A term that counts messages from the placement: on the grid, or between boxes of a bisection."""
+        boxes = self.context.grid.decomposition == "bisection"
+        function = _BOX_COUNTS[quantity] if boxes else _GRID_COUNTS[quantity]
+        return self.context.wiring.add(
+            f"{self.name}.{quantity}", function, {**self.placed, **more}, options=self.options
+        )
+
+    def message_time(self, model: str, distance: str, process_count: Reference) -> str:
+        """The time of a message of each kind over a distance."""
+        return message_time(self.context, self.name, model, distance, self.sizes, process_count)
 
 
 def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     """The terms of a halo phase; its time is that of all exchanges of one iteration."""
-    path, wiring = f"application.phases.{name}", context.wiring
-    kinds = message_kinds(len(context.grid.cells), phase.neighbours)
-    sizes = _sizes(context, name, phase, kinds)
-    options = _pattern(context, phase)
-    ranks: dict[str, Reference] = {"dims": context.rank_dimensions, "ranks_per_node": context.ranks_per_node}
-    sockets: dict[str, Reference] = {"ranks_per_socket": context.ranks_per_socket}
-    counts = wiring.add(f"{name}.rank_counts", rank_message_counts, ranks | sockets, options=options)
+    wiring = context.wiring
+    sizes = _sizes(context, name, phase, message_kinds(len(context.grid.cells), phase.neighbours))
+    exchange = Exchange(context, name, phase, *_placement(context, phase), sizes)
+    counts = exchange.count("rank_counts", ranks_per_socket=context.ranks_per_socket)
     wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
-    k = _inter_node_sharing(context, name, phase, ranks, options)
-    sharing = {distance: context.sharing(distance) for distance in DISTANCES} | {"inter_node": k}
-    times: dict[str, Reference] = {
-        f"{distance}_time": message_time(context, name, phase.model, distance, sizes, sharing[distance])
-        for distance in DISTANCES
-    }
-    once = wiring.add(f"{name}.exchange_time", COMBINED[phase.concurrency], {"rank_counts": counts} | times)
-    inputs: dict[str, Reference] = {"time": once, "repeat_count": f"{path}.exchange_count"}
+    once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
+    inputs: dict[str, Reference] = {"time": once, "repeat_count": f"application.phases.{name}.exchange_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
 
 
-def _pattern(context: Context, phase: HaloPhase) -> dict[str, Any]:
-    """The structural choices that decide who sends to whom."""
+def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
+    """What decides who sends to whom: the inputs and the structural choices of the counting functions."""
+    ranks: dict[str, Reference] = {"ranks_per_node": context.ranks_per_node}
+    if context.grid.decomposition == "bisection":
+        return ranks | {"rank_count": context.rank_count, "cells": context.all_cells}, {}
     grid = context.grid
-    return {
-        "periodic": grid.periodic,
-        "neighbours": phase.neighbours,
-        "mapping": context.mapping,
-        "order": grid.order,
+    choices = {"periodic": grid.periodic, "neighbours": phase.neighbours, "order": grid.order}
+    return ranks | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}
+
+
+def _by_rank(exchange: Exchange, counts: str) -> str:
+    """The paper's models: each message at its own distance, the slowest rank decides."""
+    context, model = exchange.context, exchange.phase.model
+    sharing = {distance: context.sharing(distance) for distance in DISTANCES}
+    if model == "k_model":
+        sharing["inter_node"] = _effective_k(exchange)
+    times: dict[str, Reference] = {
+        f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
     }
+    function = COMBINED[exchange.phase.concurrency]
+    return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
+
+
+def _effective_k(exchange: Exchange) -> str:
+    """k of the K-model: the processes of a node, scaled by the share of messages that leave it."""
+    wiring, phase = exchange.context.wiring, exchange.phase
+    inputs: dict[str, Reference] = {"process_count": exchange.context.sharing("inter_node")}
+    for key, stated in (("inter_node_count", phase.inter_node_count), ("total_count", phase.total_count)):
+        inputs[key] = exchange.count(key) if stated is None else f"application.phases.{exchange.name}.{key}"
+    k = wiring.add(f"{exchange.name}.k", k_factor, inputs)
+    return wiring.add(f"{exchange.name}.effective_k", effective_process_count, {"k": k})
+
+
+def _node_aware(exchange: Exchange, counts: str) -> str:
+    """The node-aware model: ranks work off their own messages, nodes the bytes that leave them."""
+    context, name = exchange.context, exchange.name
+    inputs: dict[str, Reference] = {
+        "rank_counts": counts,
+        "node_counts": exchange.count("node_counts"),
+        "message_size": exchange.sizes,
+        "process_count": context.sharing("inter_node"),
+    }
+    for distance in ("intra_socket", "inter_socket"):
+        inputs[f"{distance}_time"] = exchange.message_time("postal", distance, context.sharing(distance))
+    used, table, note = parameters_at(context, name, "max_rate", "inter_node")
+    base = f"platform.network.{used}.{table}"
+    for key in ("latency", "base_bandwidth", "additional_bandwidth"):
+        values: dict[str, Reference] = {protocol: f"{base}.{protocol}.{key}" for protocol in PROTOCOLS}
+        # Short messages have two parameters (Eq. 3): one bandwidth, to which further processes add nothing.
+        if key != "latency":
+            alone = key == "base_bandwidth"
+            values["short"] = f"{base}.short.bandwidth" if alone else Quantity(0.0, BYTE_PER_SECOND)
+        inputs[key] = choose_protocol(context, f"{name}.inter_node.{key}", used, exchange.sizes, values, note)
+    return context.wiring.add(f"{name}.exchange_time", node_aware_time, inputs)
 
 
 def _sizes(context: Context, name: str, phase: HaloPhase, kinds: tuple[tuple[int, ...], ...]) -> str:
@@ -74,24 +150,3 @@ def _size_keys(context: Context, name: str, phase: HaloPhase, kinds: tuple[tuple
         context.wiring.problem(f"application.phases.{name}.message_sizes", f"needs exactly the keys {wanted}")
         context.wiring.raise_problems()
     return keys
-
-
-def _inter_node_sharing(
-    context: Context, name: str, phase: HaloPhase, ranks: dict[str, Reference], options: dict[str, Any]
-) -> Reference:
-    """k between nodes: the processes of a node (max-rate), or only the share that sends off the node (K-model)."""
-    wiring, path = context.wiring, f"application.phases.{name}"
-    k_prime = context.sharing("inter_node")
-    if phase.model != "k_model":
-        return k_prime
-    inputs: dict[str, Reference] = {"process_count": k_prime}
-    for key, count, stated in (
-        ("inter_node_count", inter_node_count, phase.inter_node_count),
-        ("total_count", total_count, phase.total_count),
-    ):
-        measured = stated is not None
-        inputs[key] = f"{path}.{key}" if measured else wiring.add(f"{name}.{key}", count, ranks, options=options)
-    k = wiring.add(f"{name}.k", k_factor, inputs)
-    return wiring.add(f"{name}.effective_k", effective_process_count, {"k": k})
-
-

@@ -39,19 +39,25 @@ def message_time(
     context: Context, phase: str, model: str, distance: str, message_size: Reference, process_count: Reference
 ) -> str:
     """Wire the time of messages of `phase` over a distance; `process_count` is the k of models that share."""
-    used, table, note = _parameters(context, phase, model, distance)
-    base = f"platform.network.{used}"
-    prefix = f"{phase}.{distance}"
+    used, table, note = parameters_at(context, phase, model, distance)
     times: dict[str, Reference] = {}
     for protocol in PROTOCOLS:
-        inputs = _leaves(context, f"{base}.{table}.{protocol}") | {"message_size": message_size}
+        inputs = _leaves(context, f"platform.network.{used}.{table}.{protocol}") | {"message_size": message_size}
         if table in _SHARED:
             inputs["process_count"] = process_count
-        name = f"{prefix}.{protocol}_time"
-        times[f"{protocol}_time"] = context.wiring.add(name, _FUNCTIONS[table, protocol], inputs, note=note)
+        name = f"{phase}.{distance}.{protocol}_time"
+        times[protocol] = context.wiring.add(name, _FUNCTIONS[table, protocol], inputs, note=note)
+    return choose_protocol(context, f"{phase}.{distance}.message_time", used, message_size, times, note)
+
+
+def choose_protocol(
+    context: Context, name: str, distance: str, message_size: Reference, values: Mapping[str, Reference], note: str = ""
+) -> str:
+    """Wire the choice among three values, one a protocol, by the limits of a distance."""
+    base = f"platform.network.{distance}"
     limits: dict[str, Reference] = {limit: f"{base}.{limit}" for limit in ("short_limit", "eager_limit")}
-    inputs = {"message_size": message_size} | limits | times
-    return context.wiring.add(f"{prefix}.message_time", by_protocol, inputs, note=note)
+    inputs = {"message_size": message_size, **limits, **values}
+    return context.wiring.add(name, by_protocol, inputs, note=note)
 
 
 def _leaves(context: Context, table: str) -> dict[str, Reference]:
@@ -60,7 +66,7 @@ def _leaves(context: Context, table: str) -> dict[str, Reference]:
     return {path.rpartition(".")[2]: path for path in leaves}
 
 
-def _parameters(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
+def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
     """The distance and table whose parameters apply, with a note where they are not the ones asked for."""
     network, platform = context.scenario.platform.network, context.scenario.platform.name
     farther = DISTANCES[DISTANCES.index(distance) :]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 from whatif.engine.context import Context
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models.transfer import (
@@ -80,20 +83,20 @@ def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, wa
     return context.wiring.add(f"{name}.transferred_size", function, inputs | {"message_size": size})
 
 
-_SIZES = {
+_SIZES: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     ("pcie", "read"): pcie_read_size,
     ("pcie", "write"): pcie_write_size,
     ("nvlink", "read"): nvlink_read_size,
     ("nvlink", "write"): nvlink_write_size,
 }
-_NVLINK = {"payload_size": "maximum_payload_size", "flit_size": "flit_size"}
-_PCIE_READ = {
+_NVLINK: Final = {"payload_size": "maximum_payload_size", "flit_size": "flit_size"}
+_PCIE_READ: Final = {
     "read_request_size": "maximum_read_request_size",
     "completion_boundary_size": "read_completion_size",
     "request_header_size": "request_header_size",
     "completion_header_size": "completion_header_size",
 }
-_PCIE_WRITE = {"payload_size": "maximum_payload_size", "write_header_size": "request_header_size"}
+_PCIE_WRITE: Final = {"payload_size": "maximum_payload_size", "write_header_size": "request_header_size"}
 
 
 def _bandwidth(context: Context, base: str, link: PCIe | NVLink) -> str:

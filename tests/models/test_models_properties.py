@@ -1,0 +1,142 @@
+"""What must hold for every elementwise model function there is, found by its citation.
+
+Not required: that a time grows with `process_count`. In `max_rate` it falls where further processes add more
+than the first sustains (R_Ci > R_Cb), and in the structured grid model it falls because the work is shared.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from typing import Any, get_type_hints
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whatif.models
+from whatif import units
+from whatif.models.quantities import Core
+
+Function = Callable[..., Any]
+
+POSITIVE = st.floats(1.0, 1e12)
+BY_UNIT: dict[units.Dimension, st.SearchStrategy[float]] = {
+    units.ONE: st.integers(1, 10**6).map(float),
+    units.SECOND: st.just(0.0) | st.floats(1e-12, 1e3),
+    units.BYTE: POSITIVE,
+    units.FLOP: st.just(0.0) | POSITIVE,
+}
+BY_NAME: dict[str, st.SearchStrategy[float]] = {
+    # Half at most, so that two shares of one whole are no more than the whole.
+    "compute_fraction": st.floats(0.0, 0.5),
+    "load_store_fraction": st.floats(0.0, 0.5),
+    "generation": st.integers(1, 6).map(float),
+    "k": st.floats(0.0, 100.0),
+    # Work may be nothing; what divides it (a packet, a flit) may not.
+    "message_size": st.just(0.0) | POSITIVE,
+    "dram_size": st.just(0.0) | POSITIVE,
+    "l2_size": st.just(0.0) | POSITIVE,
+}
+SHAPES = st.sampled_from([(), (3,), (1,), (2, 1), (2, 3)])
+
+# An intensity without bytes is; everything else is finite for finite arguments.
+MAY_BE_INFINITE = {"operational_intensity"}
+# The time of a message may fall where the next protocol takes over; an overlap is time saved.
+NOT_MONOTONE = {("by_protocol", "message_size"), ("iteration_time", "overlap_time")}
+COSTS = ("latency", "_latency", "_time", "_size")
+SPEEDS = ("bandwidth", "_bandwidth", "_rate")
+
+
+@cache
+def annotations(function: Function) -> dict[str, tuple[Any, ...]]:
+    hints = get_type_hints(function, include_extras=True)
+    return {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+
+
+def is_elementwise(function: Function) -> bool:
+    """All arguments and the result are quantities, none works along an axis of its own."""
+    metadata = annotations(function).values()
+    return all(metadata) and not any(isinstance(item, Core) for items in metadata for item in items)
+
+
+def model_functions() -> list[Function]:
+    modules = (
+        importlib.import_module(info.name)
+        for info in pkgutil.iter_modules(whatif.models.__path__, "whatif.models.")
+    )
+    return [
+        function
+        for module in modules
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and hasattr(function, "citation")
+        and not name.startswith("_")
+    ]
+
+
+ELEMENTWISE = [function for function in model_functions() if is_elementwise(function)]
+TIMES = [function for function in ELEMENTWISE if annotations(function)["return"][0] == units.SECOND]
+MONOTONE = [
+    (function, name)
+    for function in TIMES
+    for name in inspect.signature(function).parameters
+    if name.endswith(COSTS + SPEEDS) and (function.__name__, name) not in NOT_MONOTONE
+]
+
+
+def values(function: Function, name: str) -> st.SearchStrategy[float]:
+    unit = annotations(function)[name][0]
+    by_unit = st.floats(0.0, 1.0) if name.endswith("fraction") else BY_UNIT.get(unit, POSITIVE)
+    return BY_NAME.get(name, by_unit)
+
+
+@st.composite
+def arguments(
+    draw: st.DrawFn, function: Function, shapes: st.SearchStrategy[tuple[int, ...]]
+) -> dict[str, Any]:
+    drawn = {}
+    for name in inspect.signature(function).parameters:
+        shape = draw(shapes)
+        flat = [draw(values(function, name)) for _ in range(int(np.prod(shape)))]
+        drawn[name] = np.array(flat).reshape(shape)
+    return drawn
+
+
+def test_the_search_finds_the_models() -> None:
+    names = {function.__name__ for function in ELEMENTWISE}
+    assert {"postal", "max_rate", "loggp", "roofline_time", "pinned_time", "total_time"} <= names
+    assert "rounds_time" not in names, "it works along an axis"
+
+
+@pytest.mark.parametrize("function", ELEMENTWISE, ids=lambda f: f.__name__)
+@settings(deadline=None)
+@given(data=st.data())
+def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.DataObject) -> None:
+    drawn = data.draw(arguments(function, SHAPES))
+    grid = np.broadcast_arrays(*drawn.values())
+    result = np.asarray(function(**drawn))
+    assert result.dtype == np.float64
+    assert result.shape == grid[0].shape
+    assert np.isfinite(result).all() or function.__name__ in MAY_BE_INFINITE
+    for index in np.ndindex(result.shape):
+        point = {name: array[index] for name, array in zip(drawn, grid, strict=True)}
+        assert function(**point) == result[index]
+
+
+@pytest.mark.parametrize(
+    ("function", "name"), MONOTONE, ids=[f"{function.__name__}-{name}" for function, name in MONOTONE]
+)
+@settings(deadline=None)
+@given(data=st.data())
+def test_time_grows_with_costs_and_falls_with_speeds(
+    function: Function, name: str, data: st.DataObject
+) -> None:
+    drawn = data.draw(arguments(function, st.just(())))
+    low, high = sorted([drawn[name], data.draw(values(function, name))])
+    time_at_low, time_at_high = (function(**drawn | {name: np.float64(value)}) for value in (low, high))
+    assert time_at_low <= time_at_high if name.endswith(COSTS) else time_at_low >= time_at_high

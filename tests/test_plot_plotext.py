@@ -1,0 +1,192 @@
+import math
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from whatif import units
+from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
+from whatif.export.plot_plotext import Run, parse_ansi, render, render_runs
+
+NUMBER = st.one_of(
+    st.floats(width=64), st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e-6, 1.0, 1e308, 5e-324])
+)
+DIMENSION = st.sampled_from([units.ONE, units.SECOND, units.BYTE, units.FLOP_PER_SECOND])
+AXIS = st.builds(
+    AxisDescription,
+    st.text(max_size=12),
+    DIMENSION,
+    st.sampled_from(Scale),
+    st.just(()) | st.just(("a", "日本", "c")),
+)
+POINTS = st.lists(st.tuples(NUMBER, NUMBER), max_size=8).map(lambda p: np.array(p, float).reshape(-1, 2).T)
+LINE = st.builds(
+    lambda label, points, style: Line(label, points[0], points[1], style),
+    st.text(max_size=12),
+    POINTS,
+    st.sampled_from(["data", "baseline"]),
+)
+DESCRIPTION = st.builds(
+    PlotDescription,
+    st.text(max_size=20),
+    AXIS,
+    AXIS,
+    st.lists(LINE, max_size=4).map(tuple),
+    st.lists(st.builds(Marker, NUMBER, st.text(max_size=6)), max_size=2).map(tuple),
+)
+
+
+def log_log(*lines, markers=()):
+    x = AxisDescription("message size", units.BYTE, Scale.LOG)
+    y = AxisDescription("time", units.SECOND, Scale.LOG)
+    return PlotDescription("ping pong", x, y, lines, markers)
+
+
+def postal(label="postal", latency=1e-6, style="data"):
+    n = np.logspace(0, 7, 400)
+    return Line(label, n, latency + n / 1e10, style)
+
+
+@settings(deadline=None)
+@given(
+    DESCRIPTION,
+    st.integers(1, 100),
+    st.integers(1, 40),
+    st.sampled_from(["braille", "dot", "ascii"]),
+    st.booleans(),
+)
+def test_any_description_at_any_size_has_exact_dimensions(description, width, height, marker, keys):
+    lines = render_runs(description, width, height, marker=marker, keys=keys)
+    assert len(lines) == height
+    assert {sum(cell_len(run.text) for run in line) for line in lines} == {width}
+
+
+@pytest.mark.parametrize("size", [(1, 1), (16, 6), (80, 24), (300, 100)])
+@pytest.mark.parametrize(
+    "y",
+    [[], [1e-6], [1e-6] * 4, [math.nan] * 4, [0.0, -1.0, 0.0], [math.inf, 1.0], [1e-6, math.nan, 1e-3]],
+    ids=["empty", "one", "constant", "nan", "not positive", "inf", "gap"],
+)
+def test_awkward_data_is_drawn_at_every_size(size, y):
+    text = render(
+        log_log(Line("a", np.arange(1.0, len(y) + 1), y), markers=(Marker(2.0, "now"),)), *size, colour=False
+    )
+    lines = text.split("\n")
+    assert len(lines) == size[1]
+    assert max(map(cell_len, lines)) <= size[0]
+
+
+def test_a_million_points_are_drawn():
+    x = np.linspace(1, 1e7, 10**6)
+    lines = render(log_log(Line("a", x, x / 1e9)), 120, 36, colour=False).split("\n")
+    assert len(lines) == 36
+
+
+def test_no_size_is_no_text():
+    assert render_runs(log_log(postal()), 0, 5) == [[]] * 5
+    assert render(log_log(postal()), 10, 0) == ""
+
+
+def test_picture_has_title_units_legend_and_decades():
+    picture = render(log_log(postal(), markers=(Marker(65536.0, "now"),)), 80, 24, colour=False)
+    for words in ("ping pong", "time (us)", "━━ a postal", "message size (B)", "┊ now", "10k"):
+        assert words in picture
+    assert picture.split("\n")[-2].split() == ["1", "10", "100", "1k", "10k", "100k", "1M", "10M"]
+
+
+def test_colours_are_the_sixteen_of_ansi():
+    coloured = render(log_log(postal(), postal("b", 2e-6), postal("old", 5e-6, "baseline")), 80, 24)
+    assert "\x1b[36m" in coloured
+    assert "\x1b[33m" in coloured
+    assert "\x1b[2m" in coloured
+    assert "38;5" not in coloured
+
+
+def test_ascii_is_ascii():
+    description = log_log(postal(), postal("old", 5e-6, "baseline"), markers=(Marker(1e3, "now"),))
+    assert render(description, 60, 20, marker="ascii", colour=False).isascii()
+
+
+def curve_columns(line):
+    """Columns of the drawing area, between the axis and the right rim, that hold a part of the curve."""
+    lines = render_runs(log_log(line), 100, 24)
+    columns = set()
+    for runs in lines[2:]:
+        cells = "".join(run.text if run.style == "series-1" else " " * len(run.text) for run in runs)
+        columns |= {column for column, cell in enumerate(cells) if cell != " "}
+    return columns
+
+
+def test_nan_is_a_gap_and_not_a_line():
+    x = np.logspace(0, 7, 200)
+    y = 1e-6 + x / 1e10
+    whole = curve_columns(Line("", x, y))
+    assert whole == set(range(min(whole), max(whole) + 1))
+    y[80:120] = np.nan
+    missing = whole - curve_columns(Line("", x, y))
+    assert missing == set(range(min(missing), max(missing) + 1))
+    assert 0.15 * len(whole) < len(missing) < 0.25 * len(whole)
+
+
+def test_point_between_gaps_is_a_big_one():
+    assert "●" in render(log_log(Line("a", [1, 10, 100, 1e3], [1, np.nan, 1, np.nan])), 60, 20)
+
+
+def test_x_labels_never_touch():
+    for width in range(16, 140):
+        picture = render(log_log(postal()), width, 24, colour=False)
+        row = picture.split("\n")[-2]
+        shown = row.split()
+        assert shown
+        assert set(shown) <= {"1", "10", "100", "1k", "10k", "100k", "1M", "10M"}
+
+
+def test_marker_leaves_the_curve_whole_and_points_outside():
+    with_mark = render(log_log(postal(), markers=(Marker(1e3, ""),)), 80, 24, colour=False)
+    without = render(log_log(postal()), 80, 24, colour=False)
+    assert all(
+        a == b or (a, b) == ("┊", " ")
+        for old, new in zip(without.split("\n"), with_mark.split("\n"), strict=True)
+        for b, a in zip(old.ljust(80), new.ljust(80), strict=True)
+    )
+    outside = render(log_log(postal(), markers=(Marker(1e9, "now"),)), 80, 24, colour=False)
+    assert "now >" in outside
+    assert "┊" not in outside
+
+
+def test_threads_do_not_disturb_each_other():
+    plots = [log_log(postal(str(i), 10.0**-i)) for i in range(3, 7)]
+    alone = [render(plot, 60, 20) for plot in plots]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda i: render(plots[i % 4], 60, 20), range(40))) == alone * 10
+
+
+def test_parse_ansi_gives_runs_with_styles():
+    text = "ab\x1b[0m\x1b[38;5;1mcd\x1b[0m\nef"
+    assert parse_ansi(text, ["x", "y"]) == [[Run("ab"), Run("cd", "y")], [Run("ef")]]
+
+
+def test_drawing_a_large_plot_takes_a_fraction_of_a_frame_budget():
+    plot = log_log(*(postal(str(i), 1e-6 * (i + 1)) for i in range(4)))
+    render(plot, 200, 50)
+    taken = []
+    for _ in range(5):
+        start = time.process_time()
+        render_runs(plot, 200, 50)
+        taken.append(time.process_time() - start)
+    # 18 ms where this was written; the bound only catches a change of kind.
+    assert min(taken) < 0.2
+
+
+def test_plotext_and_textual_are_not_imported_before_they_are_needed():
+    code = "import sys, whatif.export.plot_plotext; print({'plotext', 'textual', 'rich'} & set(sys.modules))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "set()\n"
+    )

@@ -1,0 +1,25 @@
+"""`whatif explain`: where a number comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from whatif.cli.options import open_question, scenario_options
+
+
+@click.command("explain", short_help="Show the equation, inputs, units and sources behind a result.")
+@scenario_options
+@click.argument("term", default="iteration_time")
+@click.option("--depth", type=click.IntRange(0), help="Show only so many levels below TERM.")
+def command(
+    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], term: str, depth: int | None
+) -> None:
+    """Explain TERM (iteration_time), a result, phase, term or leaf of SCENARIO: equation, inputs, sources, share."""
+    from whatif.engine.evaluate import evaluate
+    from whatif.engine.explain import explain, lines
+
+    program = open_question(scenario, platform, folders, sets).program
+    for line in lines(explain(evaluate(program), term), depth):
+        click.echo(line)

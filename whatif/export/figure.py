@@ -1,0 +1,104 @@
+"""Results as plot descriptions: what is drawn for a sweep, the same on the command line and in the explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.axes import Axis
+from whatif.engine.result import Result
+from whatif.engine.term import CATEGORIES
+from whatif.export.plot import AxisDescription, BarSegment, Line, Marker, PlotDescription, Scale, StackedBar
+from whatif.models.quantities import FloatArray
+from whatif.units import ONE, SECOND, format_quantity
+
+Y_COLUMN: Final = "iteration_time"
+MAXIMUM_CURVES: Final = 6
+
+
+def figure(result: Result, y: str = Y_COLUMN, here: float | None = None) -> PlotDescription:
+    """A sweep as curves over its first axis: one of `y` for each place of the second axis, or, with a single
+    axis, `y` and the time of each category. `here` marks the present value of the swept leaf."""
+    axis = result.grid.axes[0]
+    path = next(iter(axis.leaves))
+    x = _positions(axis)
+    markers = () if here is None else (Marker(here, "now"),)
+    lines = _family(result, y, x) if len(result.grid.axes) > 1 else _categories(result, y, x)
+    scale = Scale.LOG if _spans_decades([line.y for line in lines]) else Scale.LINEAR
+    return PlotDescription(y, _x_axis(result, axis, path), AxisDescription("time", SECOND, scale), lines, markers)
+
+
+def _positions(axis: Axis) -> FloatArray:
+    values = next(iter(axis.leaves.values()))
+    return np.arange(len(values), dtype=np.float64) if values.dtype == object else values.astype(np.float64)
+
+
+def _x_axis(result: Result, axis: Axis, path: str) -> AxisDescription:
+    values = axis.leaves[path]
+    if values.dtype == object:
+        return AxisDescription(path, ONE, Scale.LINEAR, tuple(str(value) for value in values))
+    scale = Scale.LOG if _spaced_evenly_in_log(values) else Scale.LINEAR
+    return AxisDescription(path, result.program.leaves[path].dimension, scale)
+
+
+def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
+    """Whether an axis was made by factors rather than by steps."""
+    if len(values) < 3 or np.any(values <= 0):
+        return False
+    steps, factors = np.diff(values), np.diff(np.log(values))
+    return float(np.ptp(factors)) * abs(float(steps.mean())) < float(np.ptp(steps)) * abs(float(factors.mean()))
+
+
+def _spans_decades(curves: Sequence[FloatArray]) -> bool:
+    """Whether the curves differ by more than two decades where they are drawn."""
+    drawn = np.concatenate([curve[np.isfinite(curve) & (curve > 0)] for curve in curves] or [np.array([])])
+    return bool(drawn.size) and float(drawn.max()) > 100 * float(drawn.min())
+
+
+def _categories(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
+    names = [y, *(f"{category}_time" for category in CATEGORIES if f"{category}_time" != y)]
+    curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in names)
+    return tuple(Line(_label(name), x, curve) for name, curve in curves if name == y or np.nansum(curve) > 0)
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_time").removeprefix("terms.")
+
+
+def _family(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
+    """One curve for each place of the second axis, a few of many; further axes stay at their first place."""
+    second = result.grid.axes[1]
+    values = result.grid.spread(array_of(result, y))
+    values = values.reshape(*values.shape[:2], -1)[:, :, 0]
+    chosen = np.unique(np.linspace(0, len(second) - 1, min(len(second), MAXIMUM_CURVES)).astype(int))
+    return tuple(Line(_place(result, second, int(index)), x, values[:, index]) for index in chosen)
+
+
+def _place(result: Result, axis: Axis, index: int) -> str:
+    path, values = next(iter(axis.leaves.items()))
+    if values.dtype == object:
+        return str(values[index])
+    return f"{path.rpartition('.')[2]} {format_quantity(float(values[index]), result.program.leaves[path].dimension)}"
+
+
+def array_of(result: Result, name: str) -> FloatArray:
+    """A result column, or the time of a phase as `terms.NAME`."""
+    return result.terms[name.removeprefix("terms.")] if name.startswith("terms.") else result.columns[name]
+
+
+def breakdown(point: Result) -> StackedBar:
+    """One iteration at one point, by phase in order."""
+    return StackedBar(tuple(BarSegment(name, float(np.ravel(array)[0])) for name, array in point.terms.items()))
+
+
+def terminal_plot(result: Result) -> str:
+    """The figure of a sweep as text for a terminal of the present size."""
+    import shutil
+
+    from whatif.export.plot_plotext import render
+
+    size = shutil.get_terminal_size((100, 30))
+    return render(figure(result), max(size.columns, 40), min(max(size.lines - 4, 12), 40))
