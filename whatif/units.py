@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 BASES = ("s", "B", "flop", "J")
+MAXIMUM_LENGTH = 200
 
 DECIMAL_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 SMALL_PREFIXES = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
@@ -99,7 +100,7 @@ _MEANT = {
     "Gb/s": "Gbit/s or GB/s", "ops": "op",
 }  # fmt: skip
 
-UNSIGNED = r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+UNSIGNED = r"(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 NUMBER = rf"[+-]?{UNSIGNED}"
 UNIT_WORD = r"[A-Za-zµμ]+"
 _QUANTITY = re.compile(rf"\s*({NUMBER})\s*(.*?)\s*", re.DOTALL)
@@ -129,6 +130,8 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
         unit, unit_size = UNITS[match[1]]
         power = sign * int(match[2] or 1)
         dimension, size = dimension * unit**power, size * unit_size**power
+    if not 0 < size < math.inf:
+        raise UnitError(f"`{text}` is too large or too small for a 64-bit float")
     return dimension, size
 
 
@@ -141,7 +144,7 @@ def _unknown_unit(word: str) -> str:
 
 def parse_quantity(text: str) -> Quantity:
     """Read `"12.5 GB/s"` as 1.25e10 B/s; a text without a unit is a pure number. Raise `UnitError`."""
-    match = _QUANTITY.fullmatch(text[:200])
+    match = _QUANTITY.fullmatch(text) if len(text) <= MAXIMUM_LENGTH else None
     if match is None:
         raise UnitError(f"`{text[:60]}` is not a number with a unit, such as `12.5 GB/s` or `3 us`")
     dimension, size = parse_unit(match[2]) if match[2] else (ONE, 1.0)
@@ -153,7 +156,7 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def _scaled(number: str, size: float) -> float:
-    exponent = round(math.log10(size)) if size > 0 else 0
+    exponent = round(math.log10(size))
     if exponent and size == float(f"1e{exponent}"):
         mantissa, _, power = number.lower().partition("e")
         return float(f"{mantissa}e{int(power or 0) + exponent}")

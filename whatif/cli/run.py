@@ -64,7 +64,9 @@ def _grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) 
         raise UsageError("--point and --sweep exclude each other")
     if sweeps:
         return grid_of([parse_option(text, question.program, limit) for text in sweeps], limit)
-    return grid_of([] if point else file_axes(question.program, limit), limit)
+    axes = [] if point else file_axes(question.program, limit)
+    # A value set on the command line is meant: the file's own axis over it gives way.
+    return grid_of([axis for axis in axes if question.sets.keys().isdisjoint(axis.leaves)], limit)
 
 
 def _narrate(question: Question, grid: Grid) -> None:

@@ -29,6 +29,7 @@ from whatif.models.ranks import (
 from whatif.models.workload import along_dimensions, cell_count, joined_cells, repeated_cells
 from whatif.schema.application import Grid
 from whatif.schema.scenario import Scenario
+from whatif.units import ONE, Quantity
 
 
 def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
@@ -155,7 +156,12 @@ class Context:
         """How ranks are mapped to nodes: a named mapping, or the node of every rank from the file."""
         if self.grid.mapping != "file":
             return self.grid.mapping
-        return read_mapping(self.wiring, self.grid.mapping_file)
+        mapping = read_mapping(self.wiring, self.grid.mapping_file)
+        if "placement.mapping agrees" not in self.wiring.terms:
+            inputs: dict[str, Reference] = {"first": Quantity(float(len(mapping)), ONE), "second": self.rank_count}
+            reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
+            self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
+        return mapping
 
     def _stack(self, name: str, table: str, keys: list[str]) -> str:
         if name not in self.wiring.terms:
@@ -168,6 +174,9 @@ class Context:
 
     def machine_constraints(self) -> None:
         """The ranks must find a node, and their memory a device."""
+        countable: dict[str, Reference] = {"needed": self.rank_count, "available": Quantity(MOST_RANKS, ONE)}
+        reason = f"more than {MOST_RANKS:,} ranks are not counted (application.rank_count)"
+        self.wiring.require("placement.rank_count fits", reason, fits, countable)
         inputs: dict[str, Reference] = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
         needed = self.wiring.add("placement.nodes_needed", nodes_needed, inputs)
         self.wiring.require(

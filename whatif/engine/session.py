@@ -10,7 +10,7 @@ import numpy as np
 from whatif.axes import Axis, Grid
 from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.result import Question, Result, result_of, run_whole
-from whatif.engine.sweep import DEFAULT_MAXIMUM_POINTS, file_axes, grid_of, parse_axis, swept_leaf
+from whatif.engine.sweep import DEFAULT_MAXIMUM_POINTS, PLATFORM_LEAF, file_axes, grid_of, parse_axis, swept_leaf
 from whatif.engine.term import Program
 from whatif.errors import UsageError, did_you_mean
 from whatif.schema.expressions import Expression
@@ -18,6 +18,7 @@ from whatif.schema.leaves import Leaf
 from whatif.units import Quantity, format_quantity
 
 CURVE_POINTS = 200
+FIRST_LEAF = "platform.node.gpu_count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +34,10 @@ class Session:
 
     @classmethod
     def start(cls, question: Question) -> Session:
-        """A session on a question, sweeping what the scenario asks for, or nothing."""
+        """A session on a question, sweeping what the scenario asks for, or else the GPUs per node."""
         axes = file_axes(question.program, DEFAULT_MAXIMUM_POINTS)
-        return cls._of(question, question.program, grid_of(axes, DEFAULT_MAXIMUM_POINTS))
+        session = cls._of(question, question.program, grid_of(axes, DEFAULT_MAXIMUM_POINTS))
+        return session if axes else session.sweep(FIRST_LEAF)
 
     @classmethod
     def _of(cls, question: Question, program: Program, grid: Grid, previous: Session | None = None) -> Session:
@@ -53,6 +55,18 @@ class Session:
         """The answer at the values as they stand, without the sweep."""
         return result_of(self.at, Grid())
 
+    @property
+    def here(self) -> float | None:
+        """Where the values as they stand lie on the first axis: the value of its leaf, or the number of its choice."""
+        if not self.grid.axes:
+            return None
+        path, values = next(iter(self.grid.axes[0].leaves.items()))
+        if path not in self.program.leaves:
+            return None
+        if values.dtype == object:
+            return next((float(i) for i, text in enumerate(values) if text == self.leaf(path).text()), None)
+        return float(np.ravel(self.at.values[path])[0])
+
     def leaf(self, path: str) -> Leaf:
         """A leaf by path; raise `UsageError` for an unknown one."""
         if path not in self.program.leaves:
@@ -69,7 +83,8 @@ class Session:
             edited = replace(leaf, value=value, source=f"--set {path}={text}", grade=_edited_grade(leaf))
             program = replace(self.program, leaves={**self.program.leaves, path: edited})
             return self._of(question, program, self.grid, self)
-        return self._of(question, question.program, self.grid)
+        program = question.program
+        return self._of(question, program, _still_there(self.grid, program))
 
     def _number(self, leaf: Leaf, text: str) -> float | None:
         if leaf.field is None:
@@ -128,9 +143,20 @@ def _moved(leaf: Leaf, value: float, steps: int, coarse: bool) -> str:
     return format_quantity(moved, leaf.dimension, digits=17 if domain.whole else 6)
 
 
+def _still_there(grid: Grid, program: Program) -> Grid:
+    """The grid without the axes whose leaves another structure does not have."""
+    known = {PLATFORM_LEAF, *program.leaves}
+    axes = tuple(axis for axis in grid.axes if known.issuperset(axis.leaves))
+    return grid if axes == grid.axes else Grid(axes)
+
+
 def default_range(leaf: Leaf, at: Evaluation) -> str:
-    """A range around the present value that a person would pick: small counts one by one, else three octaves each way."""
-    assert leaf.field is not None
+    """A range around the present value that a person would pick: every choice, small counts one by one, else three
+    octaves each way."""
+    if leaf.field is None:
+        if len(leaf.choices) < 2:
+            raise UsageError(f"{leaf.path}: not a number and not one of a few choices; there is nothing to sweep")
+        return ", ".join(leaf.choices)
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear 100"

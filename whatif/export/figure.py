@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,14 +20,20 @@ Y_COLUMN: Final = "iteration_time"
 MAXIMUM_CURVES: Final = 6
 
 
-def figure(result: Result, y: str = Y_COLUMN, here: float | None = None) -> PlotDescription:
+def figure(
+    result: Result, y: str = Y_COLUMN, here: float | None = None, before: Result | None = None
+) -> PlotDescription:
     """A sweep as curves over its first axis: one of `y` for each place of the second axis, or, with a single
-    axis, `y` and the time of each category. `here` marks the present value of the swept leaf."""
+    axis, `y` and the time of each category. `here` marks the present value of the swept leaf, `before` is the
+    same sweep to compare `y` with."""
     axis = result.grid.axes[0]
     path = next(iter(axis.leaves))
     x = _positions(axis)
     markers = () if here is None else (Marker(here, "now"),)
-    lines = _family(result, y, x) if len(result.grid.axes) > 1 else _categories(result, y, x)
+    single = len(result.grid.axes) == 1
+    lines = _categories(result, y, x) if single else _family(result, y, x)
+    if single and before is not None and has_column(before, y):
+        lines = (*lines, Line("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
     scale = Scale.LOG if _spans_decades([line.y for line in lines]) else Scale.LINEAR
     return PlotDescription(y, _x_axis(result, axis, path), AxisDescription("time", SECOND, scale), lines, markers)
 
@@ -87,6 +94,42 @@ def _place(result: Result, axis: Axis, index: int) -> str:
 def array_of(result: Result, name: str) -> FloatArray:
     """A result column, or the time of a phase as `terms.NAME`."""
     return result.terms[name.removeprefix("terms.")] if name.startswith("terms.") else result.columns[name]
+
+
+def has_column(result: Result, name: str) -> bool:
+    """Whether a result has such a column or phase."""
+    return name in result.columns or (name.startswith("terms.") and name.removeprefix("terms.") in result.terms)
+
+
+def columns_to_plot(result: Result) -> tuple[str, ...]:
+    """The columns and phases that take any time, the most telling first."""
+    names = [Y_COLUMN, *(name for name in result.columns if name != Y_COLUMN), *(f"terms.{name}" for name in result.terms)]
+    return tuple(name for name in names if name == Y_COLUMN or np.nansum(array_of(result, name)) > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What one point comes to, in a few numbers; NaN where the point cannot exist."""
+
+    iteration_time: float
+    total_time: float
+    communication_time: float
+    communication_fraction: float
+    bottleneck: str
+    bottleneck_time: float
+    bottleneck_fraction: float
+
+
+def headline(point: Result) -> Headline:
+    """The times of one point, the share of communication, and the phase that takes longest."""
+    iteration, total, communication = (
+        float(np.ravel(point.columns[name])[0]) for name in (Y_COLUMN, "total_time", "communication_time")
+    )
+    phases = {name: float(np.ravel(array)[0]) for name, array in point.terms.items()}
+    worst = max(phases, key=lambda name: phases[name], default="")
+    longest = phases.get(worst, np.nan)
+    whole = iteration if iteration > 0 else np.nan
+    return Headline(iteration, total, communication, communication / whole, worst, longest, longest / whole)
 
 
 def breakdown(point: Result) -> StackedBar:

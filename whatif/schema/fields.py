@@ -104,10 +104,12 @@ class QuantityField:
             quantity = parse_quantity(text)
         except UnitError as error:
             raise ValueError(str(error)) from None
-        if self.dimension is None or quantity.dimension == self.dimension or quantity.value == 0:
+        if self.dimension is None or quantity.dimension == self.dimension:
+            return quantity
+        if quantity == units.Quantity(0.0, units.ONE):
             return quantity
         # Papers print β in s/B as often as a bandwidth in B/s: both say the same without ambiguity.
-        if self.dimension == units.BYTE_PER_SECOND == quantity.dimension**-1:
+        if self.dimension == units.BYTE_PER_SECOND == quantity.dimension**-1 and quantity.value:
             return units.Quantity(1.0 / quantity.value, self.dimension)
         if quantity.dimension == units.ONE:
             raise ValueError(f"`{text}` has no unit; {self._wanted()}")

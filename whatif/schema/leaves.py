@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -76,17 +77,18 @@ def _walk(value: Any, path: KeyPath, field: FieldInfo | None = None) -> Iterator
 
 
 def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> Leaf:
-    field = _quantity_field(info)
+    field = quantity_field(info)
     dimension = field.dimension if field is not None and field.dimension is not None else ONE
     if isinstance(value, Quantity):
         value, dimension = value.value, value.dimension
-        field = QuantityField(dimension, field.domain) if field is not None else None
+        field = QuantityField(dimension, ANY_NUMBER)
     source, grade = provenance(path, layers)
     description = (info.description if info is not None else None) or ""
     return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade)
 
 
-def _quantity_field(info: FieldInfo | None) -> QuantityField | None:
+def quantity_field(info: FieldInfo | None) -> QuantityField | None:
+    """What a pydantic field says about the quantity it holds; None for a structural one."""
     if info is None:
         return None
     return next(_find(QuantityField, (info.annotation, *info.metadata)), None)
@@ -129,12 +131,19 @@ def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["sta
 def _entry(layer: Layer, path: KeyPath) -> Mapping[str, Any] | None:
     """The most specific `[sources]` entry that covers a path: the longest, and at equal length without `*`."""
     sources: Mapping[str, Any] = layer.document.data.get("sources", {})
-    covering = [pattern for pattern in sources if _covers(tuple(pattern.split(".")), path)]
+    covering = [pattern for pattern in sources if _covers(_parts(pattern), path)]
     best = max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
     return None if best is None else sources[best]
 
 
+@lru_cache(maxsize=4096)
+def _parts(pattern: str) -> KeyPath:
+    return tuple(pattern.split("."))
+
+
 def _covers(pattern: KeyPath, path: KeyPath) -> bool:
+    if "*" not in pattern:
+        return path[: len(pattern)] == pattern
     return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
 
 

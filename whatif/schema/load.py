@@ -19,6 +19,8 @@ from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_do
 Model = TypeVar("Model", bound=BaseModel)
 PLATFORM: KeyPath = ("platform",)
 MAXIMUM_CHAIN = 20
+# A value set from outside is text; these two texts are what TOML calls booleans.
+_SWITCHES = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def _set_layers(sets: Mapping[str, Any]) -> list[Layer]:
     layers = []
     for path, value in sets.items():
         data: dict[str, Any] = {}
-        set_at(data, tuple(path.split(".")), value)
+        set_at(data, tuple(path.split(".")), _SWITCHES.get(value, value))
         layers.append(Layer(Document(f"--set {path}={value}", "", data)))
     return layers
 

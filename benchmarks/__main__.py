@@ -1,0 +1,23 @@
+"""`python -m benchmarks`: run every benchmark and print one table."""
+
+from __future__ import annotations
+
+from benchmarks.measure import Row
+from benchmarks.model import edit_of_a_leaf, million_points, million_ranks
+from benchmarks.screen import key_to_picture, start
+
+
+def main() -> None:
+    print(f"{'what':58} {'this':>14} {'alternative':>14} {'ratio':>10}  alternative is")
+    for benchmark in (million_points, edit_of_a_leaf, million_ranks, key_to_picture, start):
+        for row in benchmark():
+            print(_line(row))
+
+
+def _line(row: Row) -> str:
+    ratio = f"{row.ratio:,.1f} x" if row.alternative else ""
+    return f"{row.what:58} {row.this:>14} {row.other:>14} {ratio:>10}  {row.alternative}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Timing and the rows of the table."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement beside its alternative; `ratio` says how many times better this is."""
+
+    what: str
+    this: str
+    other: str = ""
+    ratio: float = 0.0
+    alternative: str = ""
+
+
+def median_seconds(action: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Median time of an action after one run to warm up."""
+    action()
+    times = []
+    for _ in range(repeats):
+        start = clock()
+        action()
+        times.append(clock() - start)
+    return statistics.median(times)

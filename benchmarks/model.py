@@ -1,0 +1,109 @@
+"""The model core: points a second, one edit, counting a million ranks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from benchmarks.measure import Row, median_seconds
+from whatif.axes import Grid
+from whatif.engine.evaluate import evaluate
+from whatif.engine.result import Question, run
+from whatif.engine.session import Session
+from whatif.engine.sweep import grid_of, parse_option
+from whatif.models.placement import GridPattern, message_counts
+
+BANDWIDTH = "platform.network.inter_node.max_rate.rendezvous.base_bandwidth"
+MEMORY = "platform.node.gpu.dram_bandwidth"
+OVERHEAD = "application.phases.overhead.overhead_time"
+AXES = (
+    f"{BANDWIDTH} = 1 GB/s .. 100 GB/s log 100",
+    f"{MEMORY} = 100 GB/s .. 3000 GB/s log 100",
+    f"{OVERHEAD} = 0 us .. 1 ms linear 100",
+)
+
+
+def _sweep(question: Question, grid: Grid) -> None:
+    for _ in run(question, grid):
+        pass
+
+
+def million_points() -> Iterator[Row]:
+    """Jacobi2D on Summit over three leaves, against validating and evaluating each point from its text."""
+    question = Question.open("jacobi2d")
+    grid = grid_of([parse_option(text, question.program, 10**7) for text in AXES], 10**7)
+    seconds = median_seconds(lambda: _sweep(question, grid), 7)
+
+    def one_point() -> None:
+        evaluate(Question(question.document, sets={BANDWIDTH: "12 GB/s", MEMORY: "800 GB/s", OVERHEAD: "1 us"}).program)
+
+    each = median_seconds(one_point, 15)
+    rate = grid.size / seconds
+    yield Row(
+        "sweep of 10^6 points, points a second",
+        f"{rate / 1e6:.1f} M/s",
+        f"{1 / each:.0f} /s",
+        rate * each,
+        "validate and evaluate point by point",
+    )
+
+
+def edit_of_a_leaf() -> Iterator[Row]:
+    """One edit with a sweep of 10^4 points: only what lies downstream is computed, against all of it."""
+    start = Session.start(Question.open("jacobi2d")).sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000")
+    for name, leaf in (
+        ("memory bandwidth", MEMORY),
+        ("network latency", "platform.network.inter_node.max_rate.rendezvous.latency"),
+    ):
+        session = start
+
+        def edit(leaf: str = leaf) -> None:
+            nonlocal session
+            session = session.nudge(leaf, 1)
+
+        def everything() -> None:
+            evaluate(start.program, start.grid.arrays())
+            evaluate(start.program)
+
+        seconds = median_seconds(edit, 25, time.process_time)
+        whole = median_seconds(everything, 25, time.process_time)
+        yield Row(
+            f"edit of {name} under a sweep of 10^4 points, CPU",
+            f"{seconds * 1e3:.2f} ms",
+            f"{whole * 1e3:.2f} ms",
+            whole / seconds,
+            "evaluate every term again",
+        )
+
+
+def million_ranks() -> Iterator[Row]:
+    """A million ranks with 26 neighbours, against a loop over ranks and neighbours (timed on 20^3, per rank)."""
+    start = time.perf_counter()
+    message_counts.__wrapped__(GridPattern((100, 100, 100), 6, 3, neighbours="all"))
+    seconds = time.perf_counter() - start
+    side = 20
+    start = time.perf_counter()
+    _counted_in_python(side, 6)
+    each = (time.perf_counter() - start) / side**3
+    yield Row(
+        "count 10^6 ranks with 26 neighbours",
+        f"{seconds:.2f} s",
+        f"{each * 1e6:.0f} s",
+        each * 1e6 / seconds,
+        "a loop in Python",
+    )
+
+
+def _counted_in_python(side: int, ranks_per_node: int) -> int:
+    offsets = [offset for offset in product((-1, 0, 1), repeat=3) if any(offset)]
+    nodes = np.zeros(side**3 // ranks_per_node + 1, dtype=int)
+    for rank in range(side**3):
+        x, y, z = rank // side**2, rank // side % side, rank % side
+        for dx, dy, dz in offsets:
+            if 0 <= x + dx < side and 0 <= y + dy < side and 0 <= z + dz < side:
+                other = (x + dx) * side**2 + (y + dy) * side + z + dz
+                nodes[rank // ranks_per_node] += other // ranks_per_node != rank // ranks_per_node
+    return int(nodes.max())

@@ -1,0 +1,61 @@
+"""`python -m benchmarks.validation`: our halo times of Jacobi2D beside the measured ones, as Markdown.
+
+The measured times are single figures quoted from minitu/jacobi2d @5c2380e0 (no licence): per scale, the mean over
+iterations of the slowest rank's halo time. Nothing in the models is fitted to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from whatif.engine.result import Question, run_whole
+from whatif.engine.sweep import grid_of, parse_option
+
+MODELS = ("postal", "max_rate", "k_model", "node_aware")
+MEASURED_US = {
+    "summit": {
+        2: 25.9, 4: 52.73, 6: 74.27, 12: 95.63, 24: 153.79, 48: 216.67, 96: 197.66, 192: 198.7, 384: 210.61,
+        768: 216.05, 1536: 211.44,
+    },
+    "lassen": {
+        4: 59.52, 8: 97.51, 16: 119.0, 32: 115.19, 64: 125.97, 128: 140.73, 256: 147.73, 512: 153.36, 1024: 167.9,
+    },
+}  # fmt: skip
+
+
+def predicted_us(platform: str, model: str) -> dict[int, float]:
+    """Our halo time at every measured scale, in µs, through the shipped scenario."""
+    question = Question.open("jacobi2d", platform=platform, sets={"application.phases.halo.model": model})
+    ranks = list(MEASURED_US[platform])
+    axis = parse_option(f"application.rank_count={', '.join(map(str, ranks))}", question.program, 100)
+    result = run_whole(question, grid_of([axis], 100))
+    return dict(zip(ranks, (result.columns["communication_time"] * 1e6).tolist(), strict=True))
+
+
+def errors(platform: str, model: str) -> dict[int, float]:
+    """Relative error at every scale."""
+    ours = predicted_us(platform, model)
+    return {ranks: ours[ranks] / measured - 1 for ranks, measured in MEASURED_US[platform].items()}
+
+
+def mean_error(model: str) -> float:
+    """Mean absolute relative error over all scales of both machines."""
+    return float(np.mean([abs(error) for platform in MEASURED_US for error in errors(platform, model).values()]))
+
+
+def table() -> Iterator[str]:
+    """The table of docs/validation.md."""
+    yield f"| machine | ranks | measured | {' | '.join(MODELS)} |"
+    yield f"|---|---:|---:|{'---:|' * len(MODELS)}"
+    for platform, measured in MEASURED_US.items():
+        ours = {model: predicted_us(platform, model) for model in MODELS}
+        for ranks, time in measured.items():
+            cells = (f"{ours[model][ranks]:.0f} ({ours[model][ranks] / time - 1:+.0%})" for model in MODELS)
+            yield f"| {platform.capitalize()} | {ranks} | {time:.0f} | {' | '.join(cells)} |"
+    yield f"| mean absolute error | | | {' | '.join(f'**{mean_error(model):.1%}**' for model in MODELS)} |"
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))

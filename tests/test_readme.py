@@ -1,0 +1,99 @@
+"""What the README shows works: every command, the scenario in it, the names in its table of quantities."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.quantity_names import quantity_names, quantity_table
+from whatif.engine.result import Question
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_of_the_readme(command, tmp_path):
+    words = shlex.split(command)
+    assert words[0] == "whatif"
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    written = list(tmp_path.iterdir())
+    assert done.stdout.strip() or written
+    for path in written:
+        assert len(json.loads(path.read_text())["rows"]) == 6
+
+
+def test_scenario_of_the_readme(tmp_path):
+    text = re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1]
+    path = tmp_path / "stencil.toml"
+    path.write_text(text)
+    program = Question.open(path).program
+    assert program.grade == "assumed"
+    assert "parameters.depth" in program.reached
+
+
+def test_make_targets_of_the_readme_exist():
+    for target in set(re.findall(r"make (run|test|bench|screenshots)", README)):
+        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_pictures_and_links_of_the_readme_exist():
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_quantity_table_lists_every_leaf_and_parameter():
+    assert quantity_table() in README, "run `python -m tests.quantity_names` and put its rows into the README"
+
+
+def test_quantities_have_one_unit_under_one_name():
+    units: dict[str, set[str]] = {}
+    for unit, names in quantity_names().items():
+        for name in names:
+            units.setdefault(name, set()).add(unit)
+    assert {name: found for name, found in units.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("words", [["open", "jacobi2d"], []])
+def test_explorer_opens_in_a_terminal_and_quits_on_q(words):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm-256color", COLUMNS="100", LINES="30")
+        os.execv(sys.executable, [sys.executable, "-m", "whatif", *words])  # noqa: S606
+    screen = read_until(terminal, b"jacobi2d", b"Jacobi2D")
+    os.write(terminal, b"q")
+    read_until(terminal)
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0, screen[-2000:]
+    assert b"Traceback" not in screen
+
+
+def read_until(terminal: int, *wanted: bytes, seconds: float = 30) -> bytes:
+    """Read from a terminal until one of the texts has come, or its end."""
+    seen, end = b"", time.monotonic() + seconds
+    while time.monotonic() < end:
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                seen += os.read(terminal, 65536)
+            except OSError:
+                return seen
+        if any(text in seen for text in wanted):
+            time.sleep(0.5)
+            return seen
+    return seen
