@@ -80,11 +80,13 @@ class Grid:
         raise KeyError(path)
 
     def chunks(self, points: int) -> Iterator[Grid]:
-        """Parts along the leading axis, in order, each of at most about `points` points."""
-        if not self.axes:
+        """Parts of at most `points` points, in the order of the points; along the leading axis where that suffices."""
+        if self.size <= points or not self.axes:
             yield self
             return
-        leading, rest = self.axes[0], self.axes[1:]
-        step = max(1, points // max(1, self.size // max(1, len(leading))))
+        leading, rest = self.axes[0], Grid(self.axes[1:])
+        step = max(1, points // rest.size)
         for start in range(0, len(leading), step):
-            yield Grid((leading.slice(slice(start, start + step)), *rest))
+            part = leading.slice(slice(start, start + step))
+            for inner in rest.chunks(points):
+                yield Grid((part, *inner.axes))

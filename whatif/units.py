@@ -163,8 +163,10 @@ def _scaled(number: str, size: float) -> float:
     return float(number) * size
 
 
-_TIME_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
-_LARGE_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_PREFIXES = (
+    (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
+    (1e-3, "m"), (1e-6, "u"), (1e-9, "n"),
+)  # fmt: skip
 
 
 def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
@@ -173,7 +175,7 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
         return str(value)
     size, prefix = _prefix(value, dimension)
     number = f"{value / size:.{digits}g}"
-    if "e" in number and abs(value / size) < 1e15:
+    if "e+" in number and abs(value / size) < 1e15:
         number = f"{value / size:.0f}"
     return number if dimension == ONE else f"{number} {prefix}{dimension}"
 
@@ -182,12 +184,18 @@ def _prefix(value: float, dimension: Dimension) -> tuple[float, str]:
     size = abs(value)
     if dimension == BYTE and (binary := _binary_prefix(size)):
         return binary
-    if dimension in (ONE, PER_SECOND) or size == 0:
-        return 1.0, ""
-    table = _LARGE_PREFIXES if size >= 1 else _TIME_PREFIXES
-    if size < 1 and dimension.powers[0] != 1 and dimension not in (JOULE, WATT):
+    table = _prefixes(dimension)
+    if size == 0:
         return 1.0, ""
     return next(((s, p) for s, p in table if size >= s * (1 - 1e-12)), table[-1])
+
+
+@lru_cache(maxsize=256)
+def _prefixes(dimension: Dimension) -> tuple[tuple[float, str], ...]:
+    """The prefixes, the largest first, that the first unit in the name of a dimension can take: s takes no k."""
+    first = re.fullmatch(rf"({UNIT_WORD})(?:[*/].*)?", str(dimension))
+    allowed = SYMBOLS[first[1]][2] if first else {"": 1.0}
+    return tuple((size, prefix) for size, prefix in _PREFIXES if prefix in allowed)
 
 
 def _binary_prefix(size: float) -> tuple[float, str] | None:

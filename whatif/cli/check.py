@@ -30,9 +30,9 @@ def _check(name: str, folders: tuple[Path, ...]) -> str:
     from whatif.engine.result import Question
     from whatif.engine.sweep import DEFAULT_MAXIMUM_POINTS, file_axes, grid_of
     from whatif.schema.load import load_platform, open_document
-    from whatif.schema.shipped import shipped_names
+    from whatif.schema.shipped import is_file, shipped_names
 
-    if not Path(name).is_file() and name in shipped_names("platforms"):
+    if not is_file(Path(name)) and name in shipped_names("platforms"):
         load_platform(name, folders)
         return "platform"
     document = open_document(name, "scenarios", folders)

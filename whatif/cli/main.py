@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Final
@@ -64,6 +65,8 @@ def program(context: click.Context) -> None:
 
 def main() -> None:
     """Run the program; never show a traceback for what a person can mend."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = program.main(standalone_mode=False)
         sys.stdout.flush()
@@ -72,8 +75,8 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted", 130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _fail(str(error.__cause__ or error) or "interrupted", 130)
     except BrokenPipeError:
         # The reader has what it wanted; Python would complain again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

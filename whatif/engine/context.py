@@ -43,7 +43,12 @@ def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
     assert name is not None and folder is not None
     try:
         with (folder / name).open(encoding="utf-8") as file:
-            return tuple(int(line) for line in islice(file, MOST_RANKS + 1) if line.strip())
+            nodes = tuple(int(line) for line in islice(file, MOST_RANKS + 1) if line.strip())
+        wrong = next((node for node in nodes if not 0 <= node < MOST_RANKS), None)
+        if nodes and wrong is None:
+            return nodes
+        found = "it is empty" if wrong is None else f"found {wrong}"
+        wiring.problem(path, f"`{name}` must hold the node number of every rank, from 0, one a line; {found}")
     except OSError as error:
         wiring.problem(path, f"`{name}` cannot be read: {error.strerror}")
     except ValueError as error:

@@ -15,6 +15,7 @@ from whatif.engine.compile import compile_scenario
 from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.sweep import PLATFORM_LEAF, structural_points
 from whatif.engine.term import Program
+from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.leaves import worst
 from whatif.schema.load import load_document, open_document
@@ -141,6 +142,7 @@ def _run_structural(question: Question, grid: Grid) -> Result:
         structural = {path: value for _, values in places for path, value in values.items()}
         part = Grid(tuple(axis.slice(place) for axis, (place, _) in zip(grid.axes, places, strict=True)))
         program = question.program_at(structural)
+        _refuse_missing(program, part, structural)
         result = result_of(evaluate(program, part.arrays()), part)
         where = tuple(place for place, _ in places)
         for target, source in ((columns, result.columns), (terms, result.terms)):
@@ -151,6 +153,14 @@ def _run_structural(question: Question, grid: Grid) -> Result:
         first = first or program
     assert first is not None
     return Result(first, grid, columns, terms, worst(iter(grades)), tuple(reasons))
+
+
+def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:
+    """A swept leaf must be there under every structural choice: else a flat line would hide that it is not."""
+    missing = next((path for path in grid.arrays() if path not in program.leaves), None)
+    if missing is not None:
+        choices = ", ".join(f"{path}={value}" for path, value in structural.items())
+        raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
 
 
 def _places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:

@@ -14,7 +14,7 @@ from whatif.engine.sweep import DEFAULT_MAXIMUM_POINTS, PLATFORM_LEAF, file_axes
 from whatif.engine.term import Program
 from whatif.errors import UsageError, did_you_mean
 from whatif.schema.expressions import Expression
-from whatif.schema.leaves import Leaf
+from whatif.schema.leaves import STATED, Leaf
 from whatif.units import Quantity, format_quantity
 
 CURVE_POINTS = 200
@@ -109,9 +109,13 @@ class Session:
     def sweep(self, path: str, text: str | None = None) -> Session:
         """The session sweeping one leaf, by the text of a range or over a range that suits its value."""
         leaf = swept_leaf(path, self.program)
-        spec = text if text is not None or leaf is None else default_range(leaf, self.at)
+        spec = text if text is not None or leaf is None else self.range_text(path)
         axis = parse_axis(path, {path: spec or ""}, self.program, DEFAULT_MAXIMUM_POINTS)
         return self.over((axis,))
+
+    def range_text(self, path: str) -> str:
+        """The range over which a leaf is swept unless another one is given."""
+        return default_range(self.leaf(path), self.at)
 
     def over(self, axes: tuple[Axis, ...]) -> Session:
         """The session with other axes."""
@@ -119,7 +123,7 @@ class Session:
 
 
 def _edited_grade(leaf: Leaf) -> Any:
-    return "assumed" if leaf.path.startswith("platform.") else leaf.grade
+    return "assumed" if leaf.path.startswith("platform.") else STATED
 
 
 def _next_choice(leaf: Leaf, steps: int) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from whatif.axes import Axis, Grid
 from whatif.engine.term import Program
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
 from whatif.schema.fields import QuantityField
 from whatif.schema.leaves import Leaf
 
@@ -53,6 +53,8 @@ def parse_option(text: str, program: Program, limit: int) -> Axis:
         path, equals, spec = part.partition("=")
         if not equals or not spec.strip():
             raise UsageError(f"sweep `{text}`: expected PATH=SPEC; {_HINT}")
+        if path.strip() in leaves:
+            raise UsageError(f"sweep `{text}`: `{path.strip()}` is given twice")
         leaves[path.strip()] = spec.strip()
     return parse_axis(next(iter(leaves)), leaves, program, limit)
 
@@ -104,11 +106,17 @@ def _range_points(path: str, leaf: Leaf, found: _Range, limit: int) -> NDArray[n
     else:
         values = _spaced(path, start, stop, found, limit)
     if leaf.field.domain.whole:
-        values = np.unique(np.round(values)) if found.kind == "log" else values
+        values = _rounded(values) if found.kind == "log" else values
     bad = values[~leaf.field.domain.accepts(values)]
     if bad.size:
         raise ValueError(f"{bad[0]:g} is not allowed; it must be {leaf.field.domain.describe(leaf.dimension)}")
     return values
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Whole numbers in the order given, each once."""
+    rounded: NDArray[np.float64] = np.round(values)
+    return rounded[np.append(True, np.diff(rounded) != 0)]
 
 
 def _steps(path: str, start: float, stop: float, step: float, limit: int) -> NDArray[np.float64]:
@@ -119,7 +127,7 @@ def _steps(path: str, start: float, stop: float, step: float, limit: int) -> NDA
     # A last value that misses STOP by rounding alone still belongs to the range.
     count = np.floor((stop - start) / step * (1 + 1e-12)) + 1
     _refuse_too_many(path, count, limit)
-    return start + step * np.arange(count)
+    return np.minimum(start + step * np.arange(count), stop)
 
 
 def _spaced(path: str, start: float, stop: float, found: _Range, limit: int) -> NDArray[np.float64]:
@@ -151,8 +159,16 @@ def grid_of(axes: Sequence[Axis], limit: int) -> Grid:
 
 def file_axes(program: Program, limit: int) -> list[Axis]:
     """The axes that the scenario's own `[sweep]` asks for."""
-    sweep = program.loaded.scenario.sweep
-    return [parse_axis(name, leaves, program, limit) for name, leaves in sweep.items()]
+    axes: list[Axis] = []
+    problems: list[Problem] = []
+    for name, leaves in program.loaded.scenario.sweep.items():
+        try:
+            axes.append(parse_axis(name, leaves, program, limit))
+        except UsageError as error:
+            problems.append(program.loaded.layers.problem(("sweep", name), str(error)))
+    if problems:
+        raise InvalidFileError(problems)
+    return axes
 
 
 def structural_points(axis: Axis) -> Iterator[dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -13,9 +14,12 @@ from whatif.engine.term import Argument, Constraint, Reference, Signature, Term,
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.models.quantities import Count, FloatArray, Seconds, model
 from whatif.schema.expressions import Expression, ExpressionError, dimension_of
+from whatif.schema.fields import QuantityField
 from whatif.schema.leaves import Leaf
 from whatif.schema.load import Loaded
 from whatif.units import ONE, Dimension, Quantity
+
+MAXIMUM_CHAIN = 100
 
 
 class WiringError(TypeError):
@@ -38,7 +42,7 @@ class Wiring:
 
     def __init__(self, loaded: Loaded, leaves: Mapping[str, Leaf]) -> None:
         self.loaded = loaded
-        self.leaves = leaves
+        self.leaves = dict(leaves)
         self.terms: dict[str, Term] = {}
         self.constraints: list[Constraint] = []
         self.problems: list[Problem] = []
@@ -125,6 +129,9 @@ class Wiring:
         leaf = self.leaves[path]
         if path in done or not isinstance(leaf.value, Expression):
             return
+        if len(asking) > MAXIMUM_CHAIN:
+            self.problem(path, f"expressions that refer to expressions, more than {MAXIMUM_CHAIN} deep")
+            self.raise_problems()
         if path in asking:
             loop = " -> ".join([*asking[asking.index(path) :], path])
             self.problem(path, f"the expression depends on itself: {loop}")
@@ -161,7 +168,11 @@ class Wiring:
             return
         function = ExpressionFunction(expression)
         self.terms[leaf.path] = Term(leaf.path, function, {k: inputs[k] for k in expression.names()}, dimension)
-        if not parameter:
+        if parameter:
+            # What a parameter is in only shows now; a sweep or an edit of it must be in the same unit.
+            field = QuantityField(dimension, leaf.field.domain)
+            self.leaves[leaf.path] = replace(leaf, dimension=dimension, field=field)
+        else:
             reason = f"{leaf.path} {expression.text} must be {leaf.field.domain.describe(leaf.dimension)}"
             options = {"accepts": leaf.field.domain.accepts}
             self.require(f"{leaf.path} domain", reason, within, {"value": leaf.path}, options=options)

@@ -13,7 +13,10 @@ from whatif.errors import UsageError
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends without an error."""
+    """A temporary file beside `path` that takes its place when the block ends without an error.
+
+    Interrupted by the user, it stays beside it as `NAME.partial`, so that nothing computed is lost.
+    """
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -27,6 +30,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
+    except KeyboardInterrupt:
+        partial = path.with_name(f"{path.name}.partial")
+        temporary.replace(partial)
+        raise KeyboardInterrupt(f"interrupted; what was computed is in {partial}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
     finally:

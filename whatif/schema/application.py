@@ -29,7 +29,7 @@ class Grid(Part):
 
     scaling: Literal["weak", "strong"]
     """weak: `cells` are those of one rank; strong: `cells` are those of all ranks together."""
-    cells: dict[Key, Count]
+    cells: dict[Key, Count] = Field(min_length=1)
     """Cells along each dimension, such as `{ x = 16384, y = 16384 }`."""
     decomposition: Literal["balanced", "ascending", "given", "bisection"] = "balanced"
     """balanced: as MPI_Dims_create, the largest extent first; ascending: the largest last, as MiniMD;

@@ -20,6 +20,7 @@ from whatif.units import ONE, Dimension, Quantity, format_quantity
 # Tables that say something about the files rather than about the machine or the application.
 _NO_LEAVES = {"sources", "sweep"}
 STATED: Final = "stated"
+DEFAULT: Final = "default of the model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> 
     dimension = field.dimension if field is not None and field.dimension is not None else ONE
     if isinstance(value, Quantity):
         value, dimension = value.value, value.dimension
-        field = QuantityField(dimension, ANY_NUMBER)
+        field = QuantityField(dimension, field.domain) if field is not None else None
     source, grade = provenance(path, layers)
     description = (info.description if info is not None else None) or ""
     return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade)
@@ -120,7 +121,7 @@ def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["sta
     unsourced: Grade | Literal["stated"] = "assumed" if path[0] == "platform" else STATED
     layer = layers.origin(path)
     if layer is None:
-        return "default of the model", unsourced
+        return DEFAULT, unsourced
     entry = _entry(layer, path[len(layer.at) :])
     if entry is not None:
         grade: Grade = entry["grade"]
@@ -145,6 +146,22 @@ def _covers(pattern: KeyPath, path: KeyPath) -> bool:
     if "*" not in pattern:
         return path[: len(pattern)] == pattern
     return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
+
+
+def sources_of(leaves: Iterable[Leaf]) -> dict[str, dict[str, str]]:
+    """A `[sources]` table that gives every leaf its source and grade, with one entry where all below a path agree."""
+    known = {_parts(leaf.path): (leaf.source, leaf.grade) for leaf in leaves if leaf.source != DEFAULT}
+    table: dict[str, dict[str, str]] = {}
+    pending: list[KeyPath] = [("platform",), ("application",)]
+    while pending:
+        path = pending.pop(0)
+        below = {key: entry for key, entry in known.items() if _covers(path, key)}
+        entries = set(below.values())
+        if len(entries) == 1 and (only := entries.pop())[1] != STATED:
+            table[".".join(path)] = {"grade": only[1], "source": only[0]}
+        elif len(entries) > 1:
+            pending.extend(dict.fromkeys(key[: len(path) + 1] for key in below))
+    return table
 
 
 def worst(grades: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.platform import Platform
 from whatif.schema.scenario import Scenario
-from whatif.schema.shipped import find, is_name, names_in
+from whatif.schema.shipped import find, is_file, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -93,7 +93,7 @@ def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[Pla
 def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
     """Read a file given as a path, or as the name of one in the folders or shipped."""
     path = Path(source)
-    if path.is_file():
+    if is_file(path):
         return read_document(path)
     name = str(source)
     found = find(name, kind, folders) if is_name(name) else None

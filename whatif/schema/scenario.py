@@ -7,7 +7,16 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from whatif.schema.application import Application, Grid, HaloPhase, Key, TransferPhase
+from whatif.schema.application import (
+    Application,
+    Grid,
+    HaloPhase,
+    KernelPhase,
+    Key,
+    Phase,
+    StructuredGridPhase,
+    TransferPhase,
+)
 from whatif.schema.fields import Parameter, Part
 from whatif.schema.platform import Platform, Source
 
@@ -34,8 +43,10 @@ class Scenario(Part):
         for name, phase in application.phases.items():
             if name in RESERVED:
                 raise _error(f"application.phases.{name}", f"`{name}` is reserved; give the phase another name")
-            if isinstance(phase, HaloPhase) and application.grid is None:
-                raise _error(f"application.phases.{name}", "a halo phase needs `[application.grid]`")
+            if application.grid is None and _needs_grid(phase):
+                raise _error(f"application.phases.{name}", f"this {phase.kind} phase needs `[application.grid]`")
+            if isinstance(phase, KernelPhase):
+                _check_profiled(name, phase, application)
             if isinstance(phase, HaloPhase) and application.grid is not None:
                 _check_bisection(name, phase, application.grid)
             if isinstance(phase, TransferPhase):
@@ -46,6 +57,12 @@ class Scenario(Part):
             unknown = [phase for phase in overlap.phases if phase not in application.phases]
             if unknown:
                 raise _error(f"application.overlaps.{name}.phases", f"there is no phase `{unknown[0]}`")
+            if overlap.phases[0] == overlap.phases[1]:
+                raise _error(f"application.overlaps.{name}.phases", "a phase cannot overlap with itself")
+            whole = [phase for phase in overlap.phases if application.phases[phase].kind == "structured_grid"]
+            if whole:
+                message = f"`{whole[0]}` is a whole iteration, computation and communication: nothing can overlap it"
+                raise _error(f"application.overlaps.{name}.phases", message)
         return self
 
 
@@ -56,6 +73,23 @@ def _check_bisection(name: str, phase: HaloPhase, grid: Grid) -> None:
         raise _error("application.grid.decomposition", "a bisection is not periodic and has block mapping")
     if phase.neighbours != "all":
         raise _error(f"application.phases.{name}.neighbours", "between the boxes of a bisection it must be `all`")
+
+
+def _needs_grid(phase: Phase) -> bool:
+    if isinstance(phase, KernelPhase):
+        return phase.metrics_per == "cell" or _grows(phase)
+    return isinstance(phase, HaloPhase | StructuredGridPhase)
+
+
+def _grows(phase: KernelPhase) -> bool:
+    return phase.follows != "nothing" and phase.metrics_per in ("profile", "launch")
+
+
+def _check_profiled(name: str, phase: KernelPhase, application: Application) -> None:
+    if application.grid is not None and _grows(phase) and list(phase.profiled_cells) != list(application.grid.cells):
+        wanted = ", ".join(application.grid.cells)
+        message = f"`follows` needs the cells of the profiled run along each of {wanted}, in this order"
+        raise _error(f"application.phases.{name}.profiled_cells", message)
 
 
 def _check_transfer(name: str, phase: TransferPhase, application: Application) -> None:

@@ -32,7 +32,15 @@ def find(name: str, kind: str, folders: Iterable[Path]) -> Path | None:
     """The first `NAME.toml` in the folders, then among the shipped files of a kind."""
     file = name if name.endswith(".toml") else f"{name}.toml"
     candidates = (folder / file for folder in (*folders, shipped_folder(kind)))
-    return next((path for path in candidates if path.is_file()), None)
+    return next((path for path in candidates if is_file(path)), None)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a name that is too long, or a folder that may not be read, holds none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def names_in(folders: Sequence[Path], kind: str) -> list[str]:

@@ -15,6 +15,7 @@ from whatif.errors import InvalidFileError, Problem
 from whatif.schema.locate import positions
 
 MAXIMUM_FILE_SIZE = 1_000_000
+MAXIMUM_DEPTH = 20
 KeyPath = tuple[str, ...]
 
 
@@ -72,7 +73,7 @@ def _shown(path: Path) -> str:
     """A path as the user would type it from here."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, OSError):
         return str(path)
 
 
@@ -83,11 +84,32 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     except tomli.TOMLDecodeError as error:
         place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
         message = str(error)[: place.start()] if place else str(error)
+        if "overwrite" in message:
+            # The usual reason: `platform = "summit"` cannot be followed by a table that changes its values.
+            message += "; to change values of a platform write `[platform]` with `extends = \"NAME\"` instead of its name"
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
         raise InvalidFileError([Problem(name, int(line), int(column), "", f"not TOML: {message}")]) from None
     except (RecursionError, ValueError) as error:
         raise InvalidFileError([Problem(name, 1, 1, "", f"not TOML: {error}")]) from None
-    return Document(name, text, data, folder)
+    document = Document(name, text, data, folder)
+    deep = _too_deep(data)
+    if deep is not None:
+        raise InvalidFileError([document.problem(deep[:1], f"tables within tables, more than {MAXIMUM_DEPTH} deep")])
+    return document
+
+
+def _too_deep(data: dict[str, Any]) -> KeyPath | None:
+    """The path of a value that lies deeper than any file needs."""
+    pending: list[tuple[KeyPath, Any]] = [((key,), value) for key, value in data.items()]
+    while pending:
+        path, value = pending.pop()
+        if len(path) > MAXIMUM_DEPTH:
+            return path
+        if isinstance(value, dict):
+            pending.extend(((*path, key), item) for key, item in value.items())
+        elif isinstance(value, list):
+            pending.extend(((*path, "[]"), item) for item in value)
+    return None
 
 
 @dataclass(frozen=True)
@@ -101,12 +123,14 @@ class Layer:
         """Whether this layer states the value (or table) at a path of the merged document."""
         if path[: len(self.at)] != self.at:
             return self.at[: len(path)] == path
-        value: Any = self.document.data
+        return self.stated(path) is not None
+
+    def stated(self, path: KeyPath) -> Any:
+        """The value (or table) that this layer states at a path; None where it states nothing."""
+        value: Any = self.document.data if path[: len(self.at)] == self.at else None
         for key in path[len(self.at) :]:
-            if not isinstance(value, dict) or key not in value:
-                return False
-            value = value[key]
-        return True
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
 
 
 @dataclass(frozen=True)
@@ -129,7 +153,22 @@ class Layers:
 
     def origin(self, path: KeyPath) -> Layer | None:
         """The layer that has the last word on a path; None for a value that nobody stated."""
-        return next((layer for layer in reversed(self.items) if layer.defines(path)), None)
+        for index in reversed(range(len(self.items))):
+            if self.items[index].defines(path):
+                return self.items[index]
+            if self._replaces(index, path):
+                return None
+        return None
+
+    def _replaces(self, index: int, path: KeyPath) -> bool:
+        """Whether a layer puts a table of another `kind` in the place of one around a path."""
+        for length in range(1, len(path)):
+            key = (*path[:length], "kind")
+            kind = self.items[index].stated(key)
+            below = (layer.stated(key) for layer in reversed(self.items[:index]))
+            if kind is not None and kind != next((item for item in below if item is not None), None):
+                return True
+        return False
 
     def problem(self, path: KeyPath, message: str) -> Problem:
         """A `Problem` where a value of the merged document, or the nearest table around it, is written."""

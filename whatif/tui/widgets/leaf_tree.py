@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -25,7 +25,7 @@ from whatif.units import format_quantity
 EDITED, SWEPT, COMPUTED = "●", "↔", "="
 _PARTS = ("table", "guide", "name", "value", "unit", "idle", "edited", "swept", "computed", "cursor")
 # Guides of two cells look better, but deep tables on a narrow screen need the room for names.
-_ROOMY = 44
+_ROOMY = 42
 
 
 class Shown(NamedTuple):
@@ -62,7 +62,9 @@ class LeafTree(ScrollView, can_focus=True):
         Binding("space", "toggle", "Fold or unfold", show=False),
         Binding("s", "sweep", "sweep", tooltip="Draw the time over the selected leaf"),
         Binding("S", "ask('RANGE')", "range", key_display="S", tooltip="Type the range to sweep the leaf over"),
-        Binding("slash", "ask('FILTER')", "filter", key_display="/", tooltip="Show the leaves whose path has some words"),
+        Binding(
+            "slash", "ask('FILTER')", "filter", key_display="/", tooltip="Show the leaves whose path has some words"
+        ),
     ]
     DEFAULT_CSS = """
     LeafTree { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -127,19 +129,150 @@ class LeafTree(ScrollView, can_focus=True):
         before = self.row.path if self.row is not None else ""
         self._rows = outline(self._session.program.leaves, self._folded, self._words)
         self.virtual_size = Size(0, len(self._rows))
-        around = {before, *ancestors(before)}
-        near = [index for index, row in enumerate(self._rows) if row.path in around]
-        found = near[-1] if near and self._rows[near[-1]].path == before else self._first_leaf() if self._words else (near or [0])[-1]
-        self._move_to(found)
-        self.refresh()
+        self._move_to(self._place_of(before))
 
-    def _first_leaf(self) -> int:
-        return next((index for index, row in enumerate(self._rows) if not row.table), 0)
+    def _place_of(self, path: str) -> int:
+        """The row of a path; else the first leaf found by a filter, or the innermost table around it in sight."""
+        places = {row.path: index for index, row in enumerate(self._rows)}
+        if self._words and path not in places:
+            return next((index for index, row in enumerate(self._rows) if not row.table), 0)
+        known = [places[near] for near in (*ancestors(path), path) if near in places]
+        return known[-1] if known else 0
 
     def _move_to(self, index: int) -> None:
         self._cursor = min(max(index, 0), max(0, len(self._rows) - 1))
-        self.scroll_to_region(Region(0, self._cursor, 1, 1), animate=False, force=True)
+        self._keep_in_sight()
         self.refresh()
-        row = self.row
-        if row is not None and self.is_attached:
-            self.post_message(LeafSelected(row.path))
+        if self.row is not None:
+            self.post_message(LeafSelected(self.row.path))
+
+    def _keep_in_sight(self) -> None:
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        wanted = min(max(top, self._cursor - height + 1), self._cursor)
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False, immediate=True)
+
+    def on_resize(self) -> None:
+        """Keep the cursor in sight."""
+        self._keep_in_sight()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select what is clicked; a table folds, a second click edits."""
+        index = event.y + self.scroll_offset.y
+        if index >= len(self._rows):
+            return
+        again = index == self._cursor and event.chain > 1
+        self._move_to(index)
+        if self.leaf is None:
+            self.action_toggle()
+        elif again:
+            self.action_enter()
+
+    def action_move(self, steps: int) -> None:
+        """Move the cursor by rows."""
+        self._move_to(self._cursor + steps)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by screens."""
+        self._move_to(self._cursor + pages * max(1, self.size.height - 1))
+
+    def action_toggle(self) -> None:
+        """Fold or unfold the table under the cursor."""
+        if self.row is not None and self.row.table:
+            self._fold(not self.row.folded)
+
+    def _fold(self, fold: bool) -> None:
+        assert self.row is not None
+        change = self._folded.add if fold else self._folded.discard
+        change(self.row.path)
+        self._lay_out()
+
+    def action_enter(self) -> None:
+        """Edit a leaf, fold or unfold a table."""
+        if self.leaf is not None:
+            self.post_message(PromptAsked(Purpose.VALUE))
+        else:
+            self.action_toggle()
+
+    def action_step(self, steps: int, coarse: bool = False) -> None:
+        """Nudge a leaf; fold or unfold a table."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, coarse)))
+        elif self.row is not None:
+            self._fold(steps < 0)
+
+    def action_sweep(self) -> None:
+        """Sweep the leaf over its default range."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Sweep(self.leaf.path)))
+
+    def action_ask(self, purpose: str) -> None:
+        """Ask for a typed line."""
+        if self.leaf is not None or Purpose[purpose] is Purpose.FILTER:
+            self.post_message(PromptAsked(Purpose[purpose]))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line in sight."""
+        index, width = y + self.scroll_offset.y, self.scrollable_content_region.width
+        if index >= len(self._rows):
+            return Strip.blank(width, self.rich_style)
+        row = self._rows[index]
+        segments = self._table_line(row) if row.table else self._leaf_line(row, width)
+        strip = Strip(segments).adjust_cell_length(width, self.rich_style)
+        return self._highlighted(strip) if index == self._cursor else strip
+
+    def _highlighted(self, strip: Strip) -> Strip:
+        """The line under the cursor: another background, and its text bright."""
+        front = self._part("cursor")
+        return Strip([Segment(text, (style or Style()) + front) for text, style, _ in strip], strip.cell_length)
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"leaf-tree--{name}")
+
+    def _guides(self, row: Row) -> Segment:
+        step = "│ " if self.scrollable_content_region.width >= _ROOMY else "│"
+        return Segment(step * row.depth, self._part("guide"))
+
+    def _table_line(self, row: Row) -> list[Segment]:
+        arrow = "▸ " if row.folded else "▾ "
+        return [self._guides(row), Segment(arrow, self._part("guide")), Segment(row.name, self._part("table"))]
+
+    def _leaf_line(self, row: Row, width: int) -> list[Segment]:
+        guides, shown = self._guides(row), self._shown(self._session.program.leaves[row.path])
+        room = width - len(guides.text) - 3
+        value = shorten(shown.value, max(room // 2, room - len(row.name)))
+        text = f"{value} {shown.unit}".rstrip()
+        name = shorten(row.name, max(0, room - len(text_cells(text)) - 1))
+        gap = " " * (room - len(text_cells(name)) - len(text_cells(text)))
+        known = shown.style not in ("value", "idle")
+        return [
+            guides,
+            Segment(name, self._part("idle" if shown.style == "idle" else "name")),
+            Segment(f"{gap}{shown.mark} ", self._part(shown.style)),
+            Segment(value, self._part(shown.style)),
+            Segment(text[len(value) :], self._part(shown.style if known or shown.style == "idle" else "unit")),
+            Segment(" "),
+        ]
+
+    def _shown(self, leaf: Leaf) -> Shown:
+        """What the tree says of a leaf."""
+        session = self._session
+        number, unit = _words_of(leaf, session)
+        if leaf.path in session.grid.leaves():
+            return Shown(number, unit, SWEPT, "swept")
+        if leaf.path in session.question.sets:
+            return Shown(number, unit, EDITED, "edited")
+        if isinstance(leaf.value, Expression):
+            return Shown(number, unit, COMPUTED, "computed")
+        return Shown(number, unit, " ", "value" if matters(session.program, leaf) else "idle")
+
+
+def _words_of(leaf: Leaf, session: Session) -> tuple[str, str]:
+    """The value and unit of a leaf; an expression is shown by what it comes to."""
+    text = leaf.text()
+    if isinstance(leaf.value, Expression) and leaf.path in session.at.values:
+        text = format_quantity(float(np.ravel(session.at.values[leaf.path])[0]), leaf.dimension, digits=6)
+    if leaf.structural:
+        return text, ""
+    number, _, unit = text.partition(" ")
+    return number, unit

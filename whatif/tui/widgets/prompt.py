@@ -1,0 +1,90 @@
+"""The one-line editor under the tree: a value, a range, or words to filter by."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Static
+
+from whatif.tui.messages import Purpose
+
+
+class Prompt(Horizontal):
+    """Shown while something is typed; tells what was typed and whether the person left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", "accept", key_display="⏎"),
+        Binding("escape", "leave", "leave", key_display="esc"),
+    ]
+
+    class Typed(Message):
+        """The text changed, or was accepted with enter."""
+
+        def __init__(self, purpose: Purpose, text: str, *, accepted: bool) -> None:
+            super().__init__()
+            self.purpose = purpose
+            self.text = text
+            self.accepted = accepted
+
+    class Left(Message):
+        """The person left without accepting."""
+
+        def __init__(self, purpose: Purpose) -> None:
+            super().__init__()
+            self.purpose = purpose
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.purpose = Purpose.VALUE
+        self.path = ""
+        self.original = ""
+
+    def compose(self) -> ComposeResult:
+        """A caption and the input."""
+        yield Static(id="caption", markup=False)
+        yield Input(compact=True)
+
+    def ask(self, purpose: Purpose, path: str, text: str, choices: tuple[str, ...] = ()) -> None:
+        """Let the person type, starting from a text."""
+        self.purpose, self.path, self.original = purpose, path, text
+        self.query_one("#caption", Static).update(f"{purpose.value} ▸")
+        line = self.query_one(Input)
+        line.suggester = SuggestFromList(choices, case_sensitive=False) if choices else None
+        self.display = True
+        line.value = text
+        line.focus()
+        self.mark(wrong=False)
+
+    def close(self) -> None:
+        """Go away."""
+        self.display = False
+
+    def mark(self, *, wrong: bool) -> None:
+        """Say whether the text was refused."""
+        self.set_class(wrong, "-wrong")
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.display:
+            self.mark(wrong=False)
+            self.post_message(self.Typed(self.purpose, event.value, accepted=False))
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Typed(self.purpose, event.value, accepted=True))
+
+    def action_accept(self) -> None:
+        """Take the text as it is."""
+        self.post_message(self.Typed(self.purpose, self.query_one(Input).value, accepted=True))
+
+    def action_leave(self) -> None:
+        """Give up typing."""
+        self.post_message(self.Left(self.purpose))

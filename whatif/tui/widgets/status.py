@@ -1,0 +1,84 @@
+"""The line above the keys: what was wrong, what cannot exist, or what is swept."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from whatif.tui.changes import Study
+from whatif.tui.words import MUTED
+
+
+class Status(Static):
+    """One line; `telling` when it has something to say. The whole of a long message is a tooltip, and a window on demand."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, markup=False)
+        self.full = ""
+        self.telling = False
+
+    def show(self, study: Study, error: str = "", *, busy: bool = False) -> None:
+        """Say what matters most."""
+        mark, style, self.full = _message(study, error, busy=busy)
+        self.telling = bool(mark) and not busy
+        line = " ".join(self.full.split())
+        self.tooltip = Content(self.full) if mark else None
+        self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)))
+
+
+def _message(study: Study, error: str, *, busy: bool) -> tuple[str, str, str]:
+    """Mark, style and text of the line."""
+    session = study.session
+    if error:
+        return "✗", "$text-error", error
+    if busy:
+        return "…", MUTED, "computing; escape stops it"
+    if session.at.reasons():
+        return "▲", "$text-warning", f"this point cannot exist: {'; '.join(session.at.reasons())}"
+    count, size = session.result.impossible, session.grid.size
+    if count and session.grid.axes:
+        reasons = "; ".join(session.result.reasons) or "the model gives no number there"
+        return "▲", "$text-warning", f"{count} of {size} points cannot exist: {reasons}"
+    flat = _without_effect(study)
+    if flat:
+        return "▲", "$text-warning", f"{flat} reaches no term as things stand: the curve is flat"
+    return "", MUTED, _plain(study)
+
+
+def _without_effect(study: Study) -> str:
+    program = study.session.program
+    swept = (path for path in study.session.grid.leaves() if path in program.leaves)
+    return next((p for p in swept if not program.leaves[p].structural and p not in program.reached), "")
+
+
+def _plain(study: Study) -> str:
+    session = study.session
+    edited = sum(text != study.opened.question.sets.get(path) for path, text in session.question.sets.items())
+    swept = (
+        f"{' x '.join(axis.name for axis in session.grid.axes)}: {session.grid.size} points"
+        if session.grid.axes
+        else ""
+    )
+    changes = f"{edited} value{'s' * (edited != 1)} edited" if edited else "nothing edited"
+    return " · ".join(part for part in (swept, changes) if part)
+
+
+class Detail(ModalScreen[None]):
+    """A message in full."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,e,q", "dismiss", "close", key_display="esc")]
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """The message in a window that scrolls."""
+        with VerticalScroll(id="window"):
+            yield Static(self._text, markup=False)
