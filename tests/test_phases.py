@@ -287,3 +287,14 @@ def test_points_that_cannot_exist_are_nan_with_a_reason():
     result = run_whole(asked, grid)
     assert np.isnan(result.columns["total_time"]).tolist() == [True, False, True]
     assert np.isfinite(result.terms["halo"]).tolist() == [False, True, False]
+
+
+def test_computation_and_communication_of_a_structured_grid_may_overlap():
+    text = head(ranks=4) + GRID.format(more="") + (
+        '[application.phases.step]\nkind = "structured_grid"\nhalo_cell_count = 4000\ncell_rate = "1 Gcell/s"\n'
+        'halo_rate = "1 Gcell/s"\n'
+        '[application.overlaps.hidden]\nphases = ["step.computation", "step.communication"]\nfraction = 1\n'
+    )  # fmt: skip
+    close(point(text).columns["iteration_time"], 1e6 / 1e9)
+    with pytest.raises(InvalidFileError, match="there is no phase `step`; known: step.computation"):
+        point(text.replace('"step.computation"', '"step"'))

@@ -13,6 +13,7 @@ from whatif.engine.phases.kernel import wire_kernel
 from whatif.engine.phases.transfer import wire_transfer
 from whatif.engine.term import CATEGORIES, PhaseTerm, Program
 from whatif.engine.wiring import Wiring
+from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, overlap_time, run_time
 from whatif.schema.leaves import leaf_table
 from whatif.schema.load import Loaded
@@ -32,18 +33,20 @@ def compile_scenario(loaded: Loaded) -> Program:
     wiring = Wiring(loaded, leaf_table(loaded))
     wiring.expressions()
     context = Context(wiring)
-    phases: list[PhaseTerm] = []
-    # Transfers of a halo need its sizes: halos are wired first, but keep their place in the iteration.
-    wired: dict[str, list[PhaseTerm]] = {}
-    application = loaded.scenario.application
-    for name, phase in sorted(application.phases.items(), key=lambda item: item[1].kind != "halo"):
-        wired[name] = WIRERS[phase.kind](context, name, phase)
-    for name in application.phases:
-        phases.extend(wired[name])
+    phases = _phases(context)
     columns = _columns(context, phases)
     context.machine_constraints()
     wiring.raise_problems()
     return Program(loaded, wiring.leaves, wiring.terms, tuple(wiring.constraints), tuple(phases), columns)
+
+
+def _phases(context: Context) -> list[PhaseTerm]:
+    """The phases in the order of the file; halos are wired first, for transfers of a halo need its sizes."""
+    stated = context.scenario.application.phases
+    wired: dict[str, list[PhaseTerm]] = {}
+    for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):
+        wired[name] = WIRERS[phase.kind](context, name, phase)
+    return [part for name in stated for part in wired[name]]
 
 
 def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
@@ -53,25 +56,26 @@ def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
         f"{category}_time": wiring.sum(f"iteration.{category}_time", [p.term for p in phases if p.category == category])
         for category in CATEGORIES
     }
-    sums["overlap_time"] = _overlap(context)
+    sums["overlap_time"] = _overlap(context, {phase.phase: phase.term for phase in phases})
     iteration = wiring.add("iteration.time", iteration_time, sums)
-    setup = wiring.sum("setup.time", [term for term in wiring.terms if term.endswith(".setup")])
+    setup = wiring.sum("setup.time", wiring.setups)
     inputs = {"iteration_time": iteration, "setup_time": setup, "iteration_count": "application.iteration_count"}
     total = wiring.add("total.time", run_time, inputs)
     return {"total_time": total, "iteration_time": iteration, **sums, "setup_time": setup}
 
 
-def _overlap(context: Context) -> str:
-    saved = [
-        context.wiring.add(
-            f"overlap.{name}",
-            overlap_time,
-            {
-                "fraction": f"application.overlaps.{name}.fraction",
-                "first_time": overlap.phases[0],
-                "second_time": overlap.phases[1],
-            },
-        )
-        for name, overlap in context.scenario.application.overlaps.items()
-    ]
+def _overlap(context: Context, phases: Mapping[str, str]) -> str:
+    """The time that all stated overlaps hide; `phases` are the terms of those that can overlap, by name."""
+    saved = []
+    for name, overlap in context.scenario.application.overlaps.items():
+        path = f"application.overlaps.{name}"
+        for unknown in (phase for phase in overlap.phases if phase not in phases):
+            hint = did_you_mean(unknown, phases) or f"; known: {', '.join(phases)}"
+            context.wiring.problem(f"{path}.phases", f"there is no phase `{unknown}`{hint}")
+        if overlap.phases[0] == overlap.phases[1]:
+            context.wiring.problem(f"{path}.phases", "a phase cannot overlap with itself")
+        context.wiring.raise_problems()
+        first, second = (phases[phase] for phase in overlap.phases)
+        inputs = {"fraction": f"{path}.fraction", "first_time": first, "second_time": second}
+        saved.append(context.wiring.add(f"overlap.{name}", overlap_time, inputs))
     return context.wiring.sum("iteration.overlap_time", saved)

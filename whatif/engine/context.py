@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -156,16 +157,15 @@ class Context:
             return stated
         return self.once("grid.total_cell_count", repeated_cells, cell_count=stated, rank_count=self.rank_count)
 
-    @property
+    @cached_property
     def mapping(self) -> str | tuple[int, ...]:
         """How ranks are mapped to nodes: a named mapping, or the node of every rank from the file."""
         if self.grid.mapping != "file":
             return self.grid.mapping
         mapping = read_mapping(self.wiring, self.grid.mapping_file)
-        if "placement.mapping agrees" not in self.wiring.terms:
-            inputs: dict[str, Reference] = {"first": Quantity(float(len(mapping)), ONE), "second": self.rank_count}
-            reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
-            self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
+        inputs: dict[str, Reference] = {"first": Quantity(float(len(mapping)), ONE), "second": self.rank_count}
+        reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
+        self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
         return mapping
 
     def _stack(self, name: str, table: str, keys: list[str]) -> str:

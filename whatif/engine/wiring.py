@@ -38,7 +38,8 @@ def within(value: FloatArray, *, accepts: Callable[[FloatArray], Any]) -> Count:
 
 
 class Wiring:
-    """Collects the terms and constraints of one scenario; `problems` are what its files get wrong."""
+    """Collects the terms and constraints of one scenario; `problems` are what its files get wrong, `setups` the terms of what is
+    done once."""
 
     def __init__(self, loaded: Loaded, leaves: Mapping[str, Leaf]) -> None:
         self.loaded = loaded
@@ -46,6 +47,7 @@ class Wiring:
         self.terms: dict[str, Term] = {}
         self.constraints: list[Constraint] = []
         self.problems: list[Problem] = []
+        self.setups: list[str] = []
 
     def add(
         self,

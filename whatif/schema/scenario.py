@@ -21,7 +21,11 @@ from whatif.schema.fields import Parameter, Part
 from whatif.schema.platform import Platform, Source
 
 SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
-RESERVED = ("platform", "application", "parameters", "total", "iteration", "setup")
+# Names under which the engine keeps terms of its own.
+RESERVED = (
+    "platform", "application", "parameters", "total", "iteration", "setup",
+    "grid", "placement", "overlap", "host_link", "peer_link",
+)  # fmt: skip
 
 
 class Scenario(Part):
@@ -53,16 +57,6 @@ class Scenario(Part):
                 _check_transfer(name, phase, application)
         if application.grid is not None and application.grid.decomposition == "given":
             _check_dimensions(application.grid)
-        for name, overlap in application.overlaps.items():
-            unknown = [phase for phase in overlap.phases if phase not in application.phases]
-            if unknown:
-                raise _error(f"application.overlaps.{name}.phases", f"there is no phase `{unknown[0]}`")
-            if overlap.phases[0] == overlap.phases[1]:
-                raise _error(f"application.overlaps.{name}.phases", "a phase cannot overlap with itself")
-            whole = [phase for phase in overlap.phases if application.phases[phase].kind == "structured_grid"]
-            if whole:
-                message = f"`{whole[0]}` is a whole iteration, computation and communication: nothing can overlap it"
-                raise _error(f"application.overlaps.{name}.phases", message)
         return self
 
 

@@ -34,7 +34,8 @@ def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase
         "iteration_count": Quantity(0.0, ONE),
         "miscellaneous_time": Quantity(0.0, SECOND),
     }
-    wiring.add(f"{name}.setup", setup_time, once | cells | leaves("cell_setup_time", "startup_time"))
+    setup = wiring.add(f"{name}.setup", setup_time, once | cells | leaves("cell_setup_time", "startup_time"))
+    wiring.setups.append(setup)
     return [
         PhaseTerm(f"{name}.computation", computation, "kernel"),
         PhaseTerm(f"{name}.communication", communication, "communication"),

@@ -15,6 +15,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Footer, Static
 from textual.worker import Worker, get_current_worker
 
@@ -47,13 +48,13 @@ class Explore(Screen[None]):
         Binding("escape", "stop", "Stop computing, or clear the filter", show=False),
         Binding("q", "app.quit", "quit"),
     ]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-tiny"),
         (60, "-narrow"),
         (100, "-normal"),
         (160, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-flat"), (16, "-low"), (30, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
 
     class Computed(Message):
         """A worker's result; superseded ones are never posted."""
@@ -264,13 +265,14 @@ class Explore(Screen[None]):
 
     def commands(self) -> Iterable[SystemCommand]:
         """Everything the keys can do, for the command palette."""
-        for source in (self.query_one(LeafTree), self):
-            for key, binding in source._bindings:
-                help_text = (
-                    f"{binding.tooltip or binding.description} (key: {self.app.get_key_display(binding) or key})"
-                )
-                run = partial(self.run_action, binding.action, source)
-                yield SystemCommand(f"{binding.description.capitalize()}", help_text, run)
+        yield from self._commands_of(self.query_one(LeafTree))
+        yield from self._commands_of(self)
+
+    def _commands_of(self, widget: Widget) -> Iterable[SystemCommand]:
+        for _, binding in widget._bindings:
+            title, key = binding.description.capitalize(), self.app.get_key_display(binding)
+            help_text = f"{binding.tooltip or title} ({key})"
+            yield SystemCommand(title, help_text, partial(widget.run_action, binding.action))
 
 
 def _change(purpose: Purpose, path: str, text: str) -> Change:

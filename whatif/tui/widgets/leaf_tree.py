@@ -59,7 +59,7 @@ class LeafTree(ScrollView, can_focus=True):
             tooltip="Halve or double the value",
         ),
         Binding("right_square_bracket,shift+right", "step(1, True)", "Double", show=False),
-        Binding("space", "toggle", "Fold or unfold", show=False),
+        Binding("space", "turn", "Fold or unfold", show=False),
         Binding("s", "sweep", "sweep", tooltip="Draw the time over the selected leaf"),
         Binding("S", "ask('RANGE')", "range", key_display="S", tooltip="Type the range to sweep the leaf over"),
         Binding(
@@ -164,7 +164,7 @@ class LeafTree(ScrollView, can_focus=True):
         again = index == self._cursor and event.chain > 1
         self._move_to(index)
         if self.leaf is None:
-            self.action_toggle()
+            self.action_turn()
         elif again:
             self.action_enter()
 
@@ -176,15 +176,14 @@ class LeafTree(ScrollView, can_focus=True):
         """Move the cursor by screens."""
         self._move_to(self._cursor + pages * max(1, self.size.height - 1))
 
-    def action_toggle(self) -> None:
+    def action_turn(self) -> None:
         """Fold or unfold the table under the cursor."""
         if self.row is not None and self.row.table:
-            self._fold(not self.row.folded)
+            self._fold(self.row, fold=not self.row.folded)
 
-    def _fold(self, fold: bool) -> None:
-        assert self.row is not None
+    def _fold(self, row: Row, *, fold: bool) -> None:
         change = self._folded.add if fold else self._folded.discard
-        change(self.row.path)
+        change(row.path)
         self._lay_out()
 
     def action_enter(self) -> None:
@@ -192,14 +191,14 @@ class LeafTree(ScrollView, can_focus=True):
         if self.leaf is not None:
             self.post_message(PromptAsked(Purpose.VALUE))
         else:
-            self.action_toggle()
+            self.action_turn()
 
     def action_step(self, steps: int, coarse: bool = False) -> None:
         """Nudge a leaf; fold or unfold a table."""
         if self.leaf is not None:
             self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, coarse)))
         elif self.row is not None:
-            self._fold(steps < 0)
+            self._fold(self.row, fold=steps < 0)
 
     def action_sweep(self) -> None:
         """Sweep the leaf over its default range."""

@@ -16,7 +16,7 @@ from whatif.tui.words import MUTED
 
 
 class Status(Static):
-    """One line; `telling` when it has something to say. The whole of a long message is a tooltip, and a window on demand."""
+    """One line; the whole of a long message is a tooltip, and a window on demand. `telling`: there is a message."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, markup=False)
