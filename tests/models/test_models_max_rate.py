@@ -38,9 +38,7 @@ def test_processes_that_add_what_the_first_sustains_do_not_disturb_each_other() 
 
 
 def test_injection_bandwidth_is_shared_beyond_saturation() -> None:
-    time = max_rate_injection(
-        np.float64(1e6), np.float64(8.0), np.float64(0.0), np.float64(3e9), np.float64(6e9)
-    )
+    time = max_rate_injection(np.float64(1e6), np.float64(8.0), np.float64(0.0), np.float64(3e9), np.float64(6e9))
     assert_allclose(time, 8e6 / 6e9, rtol=1e-15, atol=0)
 
 

@@ -152,9 +152,7 @@ def test_node_aware_shares_the_node_among_all_that_leaves_it():
 counts_arrays = st.lists(st.integers(0, 4), min_size=12, max_size=12).map(
     lambda values: np.array(values, dtype=float).reshape(2, 3, 2)
 )
-time_arrays = st.lists(st.floats(0, 1), min_size=6, max_size=6).map(
-    lambda values: np.array(values).reshape(3, 2)
-)
+time_arrays = st.lists(st.floats(0, 1), min_size=6, max_size=6).map(lambda values: np.array(values).reshape(3, 2))
 
 
 @given(counts_arrays, time_arrays)

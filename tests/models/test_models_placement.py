@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from whatif.models import decomposition, placement
-from whatif.models.placement import BoxPattern, GridPattern, message_counts
+from whatif.models import decomposition, patterns, placement
+from whatif.models.patterns import BoxPattern, GridPattern, message_counts
 
 PER_NODE = {"Summit": 6, "Lassen": 4, "Bridges": 2}
 MINIMD_GRIDS = [(4, 4, 8), (4, 6, 8), (4, 8, 8), (6, 8, 8), (8, 8, 8), (8, 8, 16)]
@@ -39,9 +39,7 @@ def test_table_5_jacobi2d_on_bridges_needs_a_periodic_grid(dims):
 
 
 @pytest.mark.parametrize("dims", MINIMD_GRIDS)
-@pytest.mark.parametrize(
-    ("machine", "k"), [("Summit", (28, 36)), ("Lassen", (18, 24)), ("Bridges", (10, 12))]
-)
+@pytest.mark.parametrize(("machine", "k"), [("Summit", (28, 36)), ("Lassen", (18, 24)), ("Bridges", (10, 12))])
 def test_table_5_minimd(machine, k, dims):
     """128 to 1024 ranks, periodic, C order, consecutive ranks, extents increasing as MiniMD finds them."""
     assert k_values(GridPattern(dims, PER_NODE[machine], 1, periodic=True)) == k
@@ -70,10 +68,7 @@ def test_table_5_minife_on_summit_is_not_reached(rank_count, k):
 @pytest.mark.parametrize(
     ("rank_count", "ranks_per_node", "k"),
     [
-        *(
-            (count, 6, k)
-            for count, k in [(2, (0, 2)), (4, (0, 8)), (6, (0, 14)), (12, (3, 17)), (24, (9, 21))]
-        ),
+        *((count, 6, k) for count, k in [(2, (0, 2)), (4, (0, 8)), (6, (0, 14)), (12, (3, 17)), (24, (9, 21))]),
         *((count, 6, k) for count, k in [(48, (12, 22)), (96, (14, 23)), (192, (13, 23)), (384, (14, 24))]),
         *((count, 4, k) for count, k in [(4, (0, 8)), (8, (2, 10)), (16, (8, 14)), (32, (8, 14))]),
         *((count, 4, k) for count, k in [(64, (9, 15)), (128, (9, 15)), (256, (10, 16)), (1024, (10, 16))]),
@@ -94,7 +89,7 @@ def grid_messages(pattern):
     cells = list(itertools.product(*(range(extent) for extent in pattern.dims)))
     fastest_last = [cell if pattern.order == "c" else cell[::-1] for cell in cells]
     rank = {cell: sorted(fastest_last).index(key) for cell, key in zip(cells, fastest_last, strict=True)}
-    kinds = placement.message_kinds(len(pattern.dims), pattern.neighbours)
+    kinds = patterns.message_kinds(len(pattern.dims), pattern.neighbours)
     for cell, step in itertools.product(cells, itertools.product((-1, 0, 1), repeat=len(pattern.dims))):
         kind = tuple(axis for axis, shift in enumerate(step) if shift)
         there = tuple(here + shift for here, shift in zip(cell, step, strict=True))
@@ -171,7 +166,7 @@ def grid_patterns(draw):
 @settings(deadline=None)
 @given(grid_patterns())
 def test_grid_counts_equal_brute_force(pattern):
-    kinds = placement.message_kinds(len(pattern.dims), pattern.neighbours)
+    kinds = patterns.message_kinds(len(pattern.dims), pattern.neighbours)
     expected = brute_force_counts(
         grid_messages(pattern), brute_force_nodes(pattern), pattern.ranks_per_socket, len(kinds)
     )
@@ -179,12 +174,10 @@ def test_grid_counts_equal_brute_force(pattern):
 
 
 @settings(deadline=None)
-@given(
-    st.integers(1, 30), st.lists(st.integers(1, 9), min_size=1, max_size=3), st.sampled_from(["faces", "all"])
-)
+@given(st.integers(1, 30), st.lists(st.integers(1, 9), min_size=1, max_size=3), st.sampled_from(["faces", "all"]))
 def test_box_counts_equal_brute_force(rank_count, cells, neighbours):
     pattern = BoxPattern(rank_count, tuple(cells), 3, 2, neighbours)
-    kinds = placement.message_kinds(len(cells), neighbours)
+    kinds = patterns.message_kinds(len(cells), neighbours)
     first, second, displaced = decomposition.touching_boxes(decomposition.bisection(rank_count, tuple(cells)))
     messages = [
         (sender, receiver, kinds.index(kind))
@@ -198,7 +191,7 @@ def test_box_counts_equal_brute_force(rank_count, cells, neighbours):
 @settings(deadline=None)
 @given(grid_patterns(), st.integers(0, 2**32 - 1))
 def test_classes_keep_the_maximum_of_any_non_negative_weighting(pattern, seed):
-    kinds = placement.message_kinds(len(pattern.dims), pattern.neighbours)
+    kinds = patterns.message_kinds(len(pattern.dims), pattern.neighbours)
     per_rank, per_node, _ = brute_force_counts(
         grid_messages(pattern), brute_force_nodes(pattern), pattern.ranks_per_socket, len(kinds)
     )
@@ -218,16 +211,16 @@ def test_a_grid_of_two_ranks_sends_twice_to_the_same_neighbour_if_periodic():
 
 
 def test_kinds_are_in_a_stable_order_with_names():
-    kinds = placement.message_kinds(3, "all")
-    assert [placement.kind_name(kind) for kind in kinds] == ["x", "y", "z", "xy", "xz", "yz", "xyz"]
-    assert placement.message_kinds(2, "faces") == ((0,), (1,))
-    assert placement.kind_name((3, 4)) == "wd4"
+    kinds = patterns.message_kinds(3, "all")
+    assert [patterns.kind_name(kind) for kind in kinds] == ["x", "y", "z", "xy", "xz", "yz", "xyz"]
+    assert patterns.message_kinds(2, "faces") == ((0,), (1,))
+    assert patterns.kind_name((3, 4)) == "wd4"
 
 
 def test_distinct_columns_survive_a_key_that_overflows():
     table = np.random.default_rng(1).integers(0, 2**20, size=(6, 50))
     table[:, 25:] = table[:, :25]
-    found = placement.distinct_columns(list(table))
+    found = patterns.distinct_columns(list(table))
     assert sorted(found.tolist()) == np.unique(table, axis=1).T.astype(float).tolist()
 
 
@@ -280,3 +273,21 @@ def test_tiles_send_fewer_messages_between_nodes_than_blocks():
     block, tiles = GridPattern((32, 24), 6, 3), GridPattern((32, 24), 6, 3, mapping="tiles")
     assert message_counts(tiles).inter_node_count == 10
     assert message_counts(block).inter_node_count == 14
+
+
+@pytest.mark.parametrize("box_count", [1, 2, 8, 32, 64, 256])
+def test_boxes_whose_cuts_line_up_count_as_boxes_that_touch(box_count, monkeypatch):
+    """The fast way over the grid of boxes gives what the search for touching boxes gives."""
+    pattern = BoxPattern(box_count, (240, 120, 120), 4, 2)
+    assert decomposition.rank_grid(decomposition.bisection(box_count, pattern.cells)) is not None
+    fast = patterns.message_counts.__wrapped__(pattern)
+    monkeypatch.setattr(decomposition, "rank_grid", lambda boxes: None)
+    slow = patterns.message_counts.__wrapped__(pattern)
+    np.testing.assert_array_equal(fast.rank_counts, slow.rank_counts)
+    np.testing.assert_array_equal(fast.node_counts, slow.node_counts)
+    assert (fast.inter_node_count, fast.total_count) == (slow.inter_node_count, slow.total_count)
+
+
+@pytest.mark.parametrize("box_count", [3, 12, 24, 60])
+def test_boxes_whose_cuts_do_not_line_up_form_no_grid(box_count):
+    assert decomposition.rank_grid(decomposition.bisection(box_count, (240, 120, 120))) is None

@@ -66,16 +66,13 @@ def is_elementwise(function: Function) -> bool:
 
 def model_functions() -> list[Function]:
     modules = (
-        importlib.import_module(info.name)
-        for info in pkgutil.iter_modules(whatif.models.__path__, "whatif.models.")
+        importlib.import_module(info.name) for info in pkgutil.iter_modules(whatif.models.__path__, "whatif.models.")
     )
     return [
         function
         for module in modules
         for name, function in inspect.getmembers(module, inspect.isfunction)
-        if function.__module__ == module.__name__
-        and hasattr(function, "citation")
-        and not name.startswith("_")
+        if function.__module__ == module.__name__ and hasattr(function, "citation") and not name.startswith("_")
     ]
 
 
@@ -96,9 +93,7 @@ def values(function: Function, name: str) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def arguments(
-    draw: st.DrawFn, function: Function, shapes: st.SearchStrategy[tuple[int, ...]]
-) -> dict[str, Any]:
+def arguments(draw: st.DrawFn, function: Function, shapes: st.SearchStrategy[tuple[int, ...]]) -> dict[str, Any]:
     drawn = {}
     for name in inspect.signature(function).parameters:
         shape = draw(shapes)
@@ -133,9 +128,7 @@ def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.Da
 )
 @settings(deadline=None)
 @given(data=st.data())
-def test_time_grows_with_costs_and_falls_with_speeds(
-    function: Function, name: str, data: st.DataObject
-) -> None:
+def test_time_grows_with_costs_and_falls_with_speeds(function: Function, name: str, data: st.DataObject) -> None:
     drawn = data.draw(arguments(function, st.just(())))
     low, high = sorted([drawn[name], data.draw(values(function, name))])
     time_at_low, time_at_high = (function(**drawn | {name: np.float64(value)}) for value in (low, high))

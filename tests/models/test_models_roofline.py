@@ -62,9 +62,7 @@ def roof(kernel: Parameters, gpu: Parameters) -> Parameters:
 
 
 def predict(kernel: Parameters, gpu: Parameters) -> Parameters:
-    operations, dram_size, l2_size = (
-        np.float64(kernel[k]) for k in ("compute_ops", "dram_bytes", "l2_bytes")
-    )
+    operations, dram_size, l2_size = (np.float64(kernel[k]) for k in ("compute_ops", "dram_bytes", "l2_bytes"))
     peak = roof(kernel, gpu)["attainable_rate"]
     time = roofline_time(operations, dram_size, peak, gpu["dram_bandwidth"])
     intensity = operational_intensity(operations, dram_size)
@@ -102,9 +100,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("kernel_file", "prediction_file", "gpu"), PREDICTIONS, ids=[p[1] for p in PREDICTIONS]
-)
+@pytest.mark.parametrize(("kernel_file", "prediction_file", "gpu"), PREDICTIONS, ids=[p[1] for p in PREDICTIONS])
 def test_predictions_of_the_authors(kernel_file: str, prediction_file: str, gpu: Parameters) -> None:
     kernels = read_kernels(f"miniFE/{kernel_file}")
     (predictions,) = json.loads((DATA / "predictions" / "miniFE" / prediction_file).read_text()).values()
@@ -134,9 +130,7 @@ def test_factors_relative_to_single_precision(case: str, gpu: Parameters) -> Non
     ours = roof(kernel, gpu)
     efficiency = dominant * compute / weighted
     assert_allclose(ours["instruction_efficiency"], efficiency, rtol=1e-14, atol=0)
-    assert_allclose(
-        ours["attainable_rate"], peak * kernel["opmix_efficiency"] * efficiency, rtol=1e-14, atol=0
-    )
+    assert_allclose(ours["attainable_rate"], peak * kernel["opmix_efficiency"] * efficiency, rtol=1e-14, atol=0)
 
 
 def test_single_precision_kernel_of_multiply_adds_alone_attains_the_peak() -> None:
@@ -147,9 +141,7 @@ def test_single_precision_kernel_of_multiply_adds_alone_attains_the_peak() -> No
 
 def test_jacobi2d_packing_is_compute_bound_and_its_stencil_memory_bound() -> None:
     kernels = read_kernels("jacobi2d/jacobi2d.json")
-    packing, stencil = (
-        predict(kernels[k], V100) for k in ("_Z10packKernelPdS_S_i", "_Z13stencilKernelPdS_i")
-    )
+    packing, stencil = (predict(kernels[k], V100) for k in ("_Z10packKernelPdS_S_i", "_Z13stencilKernelPdS_i"))
     assert packing["type"] == "Compute"
     assert packing["deviation_angle"] < 0
     assert packing["bandwidth"] < V100["dram_bandwidth"] / 1e9

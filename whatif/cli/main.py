@@ -79,9 +79,17 @@ def main() -> None:
         _fail(str(error.__cause__ or error) or "interrupted", 130)
     except BrokenPipeError:
         # The reader has what it wanted; Python would complain again when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         sys.exit(0)
+    except OSError as error:
+        _silence()
+        _fail(f"the output cannot be written: {error.strerror or error}", 2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _silence() -> None:
+    """Let what is still in stdout's buffer go nowhere: it could not be written, and would be tried again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

@@ -44,6 +44,8 @@ def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...]
 
 def parse_sets(sets: tuple[str, ...]) -> dict[str, str]:
     """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
+    from whatif.schema.toml import MAXIMUM_DEPTH
+
     pairs: dict[str, str] = {}
     for text in sets:
         path, equals, value = (part.strip() for part in text.partition("="))
@@ -51,5 +53,7 @@ def parse_sets(sets: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(f"--set {text}: expected PATH=VALUE")
         if path == "platform":
             raise UsageError("--set platform=..: use --platform NAME")
+        if path.count(".") > MAXIMUM_DEPTH:
+            raise UsageError(f"--set {path[:60]}..: no value lies more than {MAXIMUM_DEPTH} tables deep")
         pairs[path] = value
     return pairs

@@ -86,8 +86,8 @@ class Result:
 
     @property
     def impossible(self) -> int:
-        """How many points of the grid cannot exist."""
-        return int(np.isnan(self.grid.spread(self.columns["total_time"])).sum())
+        """How many points of the grid have no answer: they cannot exist, or would take forever."""
+        return int((~np.isfinite(self.grid.spread(self.columns["total_time"]))).sum())
 
     def table(self) -> Table:
         """One row a point: swept leaves, columns, phase times (`terms.NAME`)."""

@@ -12,7 +12,7 @@ from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.result import Question, Result, result_of, run_whole
 from whatif.engine.sweep import DEFAULT_MAXIMUM_POINTS, PLATFORM_LEAF, file_axes, grid_of, parse_axis, swept_leaf
 from whatif.engine.term import Program
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import STATED, Leaf
 from whatif.units import Quantity, format_quantity
@@ -102,9 +102,22 @@ class Session:
         by 5 % (coarse: by a factor of 2), a choice to the next one."""
         leaf = self.leaf(path)
         if leaf.structural:
-            return self.edit(path, _next_choice(leaf, steps))
+            return self._turned(leaf, steps)
         value = float(np.ravel(self.at.values[path])[0])
         return self.edit(path, _moved(leaf, value, steps, coarse))
+
+    def _turned(self, leaf: Leaf, steps: int) -> Session:
+        """The session with another choice; those that the files lack values for are passed over."""
+        if not leaf.choices:
+            raise UsageError(f"{leaf.path}: not a number and not one of a few choices; type a value")
+        first: WhatifError | None = None
+        at, direction = leaf.choices.index(leaf.text()), 1 if steps > 0 else -1
+        for further in range(len(leaf.choices)):
+            try:
+                return self.edit(leaf.path, leaf.choices[(at + steps + direction * further) % len(leaf.choices)])
+            except WhatifError as problem:
+                first = first or problem
+        raise first or UsageError(f"{leaf.path}: no other choice is possible")
 
     def sweep(self, path: str, text: str | None = None) -> Session:
         """The session sweeping one leaf, by the text of a range or over a range that suits its value."""
@@ -115,7 +128,22 @@ class Session:
 
     def range_text(self, path: str) -> str:
         """The range over which a leaf is swept unless another one is given."""
-        return default_range(self.leaf(path), self.at)
+        leaf = self.leaf(path)
+        return default_range(leaf, self.at) if leaf.field is not None else self._choices_text(leaf)
+
+    def _choices_text(self, leaf: Leaf) -> str:
+        """The choices that the files have all values for."""
+        possible = [choice for choice in leaf.choices if self._compiles(leaf.path, choice)]
+        if len(possible) < 2:
+            raise UsageError(f"{leaf.path}: not a number and no other choice is possible; there is nothing to sweep")
+        return ", ".join(possible)
+
+    def _compiles(self, path: str, choice: str) -> bool:
+        try:
+            self.question.program_at({path: choice})
+        except WhatifError:
+            return False
+        return True
 
     def over(self, axes: tuple[Axis, ...]) -> Session:
         """The session with other axes."""
@@ -124,12 +152,6 @@ class Session:
 
 def _edited_grade(leaf: Leaf) -> Any:
     return "assumed" if leaf.path.startswith("platform.") else STATED
-
-
-def _next_choice(leaf: Leaf, steps: int) -> str:
-    if not leaf.choices:
-        raise UsageError(f"{leaf.path}: not a number and not one of a few choices; type a value")
-    return leaf.choices[(leaf.choices.index(leaf.text()) + steps) % len(leaf.choices)]
 
 
 def _moved(leaf: Leaf, value: float, steps: int, coarse: bool) -> str:
@@ -155,12 +177,8 @@ def _still_there(grid: Grid, program: Program) -> Grid:
 
 
 def default_range(leaf: Leaf, at: Evaluation) -> str:
-    """A range around the present value that a person would pick: every choice, small counts one by one, else three
-    octaves each way."""
-    if leaf.field is None:
-        if len(leaf.choices) < 2:
-            raise UsageError(f"{leaf.path}: not a number and not one of a few choices; there is nothing to sweep")
-        return ", ".join(leaf.choices)
+    """A range around the present value that a person would pick: small counts one by one, else three octaves each way."""
+    assert leaf.field is not None
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear 100"

@@ -116,7 +116,8 @@ def _range_points(path: str, leaf: Leaf, found: _Range, limit: int) -> NDArray[n
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Whole numbers in the order given, each once."""
     rounded: NDArray[np.float64] = np.round(values)
-    return rounded[np.append(True, np.diff(rounded) != 0)]
+    once: NDArray[np.float64] = rounded[np.append(True, np.diff(rounded) != 0)]
+    return once
 
 
 def _steps(path: str, start: float, stop: float, step: float, limit: int) -> NDArray[np.float64]:

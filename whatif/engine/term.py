@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from whatif.units import Dimension, Quantity
 
 Category = Literal["kernel", "communication", "transfer", "overhead"]
 CATEGORIES: tuple[Category, ...] = ("kernel", "communication", "transfer", "overhead")
+
+# Parameters that hold structural choices, not quantities.
+_OPTIONS: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 # What feeds a parameter: the name of a leaf or term, or a constant of the model.
 Reference = str | Quantity
@@ -51,7 +54,7 @@ def signature(function: Callable[..., Any]) -> Signature:
     hints = get_type_hints(routine, include_extras=True)
     parameters = inspect.signature(routine).parameters.values()
     variadic = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
-    named = {p.name: _argument(hints.get(p.name)) for p in parameters if p.kind is not p.KEYWORD_ONLY}
+    named = {p.name: _argument(hints.get(p.name)) for p in parameters if p.kind not in _OPTIONS}
     return Signature(named, _argument(hints.get("return")), variadic)
 
 

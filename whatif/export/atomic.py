@@ -18,6 +18,11 @@ def atomic_file(path: Path) -> Iterator[Path]:
     Interrupted by the user, it stays beside it as `NAME.partial`, so that nothing computed is lost.
     """
     try:
+        path = path.resolve() if path.is_symlink() else path
+        if path.exists() and not path.is_file():
+            # A pipe or a device is written to as it stands; a file in its place would cut off whoever reads it.
+            yield path
+            return
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

@@ -24,7 +24,7 @@ def figure(
     result: Result, y: str = Y_COLUMN, here: float | None = None, before: Result | None = None
 ) -> PlotDescription:
     """A sweep as curves over its first axis: one of `y` for each place of the second axis, or, with a single
-    axis, `y` and the time of each category. `here` marks the present value of the swept leaf, `before` is the
+    axis, `y` and what it is made of. `here` marks the present value of the swept leaf, `before` is the
     same sweep to compare `y` with."""
     axis = result.grid.axes[0]
     path = next(iter(axis.leaves))
@@ -66,8 +66,9 @@ def _spans_decades(curves: Sequence[FloatArray]) -> bool:
 
 
 def _categories(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
-    names = [y, *(f"{category}_time" for category in CATEGORIES if f"{category}_time" != y)]
-    curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in names)
+    """`y`, and beside the time of an iteration the categories it is made of."""
+    parts = [f"{category}_time" for category in CATEGORIES] if y == Y_COLUMN else []
+    curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in (y, *parts))
     return tuple(Line(_label(name), x, curve) for name, curve in curves if name == y or np.nansum(curve) > 0)
 
 
@@ -103,7 +104,11 @@ def has_column(result: Result, name: str) -> bool:
 
 def columns_to_plot(result: Result) -> tuple[str, ...]:
     """The columns and phases that take any time, the most telling first."""
-    names = [Y_COLUMN, *(name for name in result.columns if name != Y_COLUMN), *(f"terms.{name}" for name in result.terms)]
+    names = [
+        Y_COLUMN,
+        *(name for name in result.columns if name != Y_COLUMN),
+        *(f"terms.{name}" for name in result.terms),
+    ]
     return tuple(name for name in names if name == Y_COLUMN or np.nansum(array_of(result, name)) > 0)
 
 

@@ -335,8 +335,8 @@ def _draw_curves(grid: _Grid, description: PlotDescription, area: _Area, *, keys
         text = shorten("no values to draw", area.columns)
         grid.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
         return
-    # What is drawn last lies on top, and that is the data.
-    ordered = sorted(trails, key=lambda trail: trail.style != "baseline")
+    # What is drawn last lies on top, and that is the data; of the data, the first line.
+    ordered = sorted(trails[::-1], key=lambda trail: trail.style != "baseline")
     for row, runs in enumerate(_canvas(ordered, area), start=area.top):
         column = area.left
         for run in runs:

@@ -74,7 +74,8 @@ def write_markdown(results: Iterable[Result], out: TextIO) -> None:
         if number == 0:
             out.write(f"| {' | '.join(table.columns)} |\n|{'|'.join([' ---: '] * len(table.columns))}|\n")
         for row in shown_rows(table):
-            out.write(f"| {' | '.join(row)} |\n")
+            cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
+            out.write(f"| {' | '.join(cells)} |\n")
 
 
 def write_table(results: Iterable[Result], out: TextIO) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from math import isqrt
+from math import isqrt, prod
 from typing import Annotated, Literal
 
 import numpy as np
@@ -195,6 +195,17 @@ def _children(first: Ranks, second: Ranks) -> tuple[Ranks, Ranks]:
     right = (2 * second[:, np.newaxis] + np.array([0, 1, 0, 1], dtype=np.int32)).ravel()
     once = left <= right
     return left[once], right[once]
+
+
+def rank_grid(boxes: Boxes) -> Ranks | None:
+    """The rank of each box on the grid that the boxes form, or None where their cuts do not line up."""
+    begins = [np.unique(boxes[:, dimension, 0], return_inverse=True) for dimension in range(boxes.shape[1])]
+    extents = tuple(len(places) for places, _ in begins)
+    if prod(extents) != len(boxes) or (boxes[:, :, 0] == boxes[:, :, 1]).any():
+        return None
+    ranks = np.full(extents, -1, dtype=np.int32)
+    ranks[tuple(place for _, place in begins)] = np.arange(len(boxes), dtype=np.int32)
+    return None if (ranks < 0).any() else ranks
 
 
 def shifted(ranks: Ranks, shift: dict[int, int], periodic: bool) -> tuple[Ranks, Ranks]:

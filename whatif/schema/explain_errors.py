@@ -15,6 +15,8 @@ _PLAIN = {
     "missing": "missing key",
     "string_type": "must be a text in quotes",
     "bool_type": "must be true or false",
+    "int_type": "must be a number",
+    "float_type": "must be a number",
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",

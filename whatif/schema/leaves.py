@@ -122,19 +122,25 @@ def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["sta
     layer = layers.origin(path)
     if layer is None:
         return DEFAULT, unsourced
-    entry = _entry(layer, path[len(layer.at) :])
+    entry = _entry(layer, layers, path[len(layer.at) :])
     if entry is not None:
         grade: Grade = entry["grade"]
         return str(entry["source"]), grade
     return layer.document.name, unsourced
 
 
-def _entry(layer: Layer, path: KeyPath) -> Mapping[str, Any] | None:
+def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:
     """The most specific `[sources]` entry that covers a path: the longest, and at equal length without `*`."""
     sources: Mapping[str, Any] = layer.document.data.get("sources", {})
     covering = [pattern for pattern in sources if _covers(_parts(pattern), path)]
     best = max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
-    return None if best is None else sources[best]
+    if best is None:
+        return None
+    # Half of an entry may stand in the file that this one extends.
+    whole = layers.merged
+    for key in (*layer.at, "sources", best):
+        whole = whole[key]
+    return {**whole, **sources[best]}
 
 
 @lru_cache(maxsize=4096)

@@ -35,7 +35,7 @@ class Scenario(Part):
     application: Application
     parameters: dict[Key, Parameter] = {}
     """Named values and expressions for use in expression leaves."""
-    sweep: dict[Key, dict[str, SweepValues]] = {}
+    sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
     """Axes by name: leaf path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; leaves of one axis
     are tied and move together."""
     sources: dict[str, Source] = {}

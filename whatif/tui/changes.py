@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -55,6 +56,8 @@ class Sweep:
 
 
 Change = Edit | Nudge | Sweep
+# How a message names an edit: right for a command line, no help where the leaf is in sight.
+_SET = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
 
 
 def queued(queue: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
@@ -125,7 +128,7 @@ def perform(study: Study, changes: tuple[Change, ...], stop: Callable[[], bool] 
         try:
             study = study.after(change)
         except WhatifError as problem:
-            error = str(problem)
+            error = _SET.sub("", str(problem))
         except MemoryError:
             error = f"{change.path}: this needs more memory than there is"
     return Outcome(study, error, time.perf_counter() - began)

@@ -15,7 +15,6 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import Footer, Static
 from textual.worker import Worker, get_current_worker
 
@@ -31,6 +30,7 @@ from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.prompt import Prompt
 from whatif.tui.widgets.status import Detail, Status
+from whatif.tui.words import grade_style
 
 # What takes longer than this is computed beside the event loop.
 QUICK_SECONDS = 0.010
@@ -43,13 +43,16 @@ class Explore(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "curve(1)", "curve", tooltip="Draw another column or phase"),
-        Binding("Y", "curve(-1)", "Previous curve", show=False),
+        Binding("Y", "curve(-1)", "Back", show=False, tooltip="Draw the previous column or phase"),
         Binding("e", "detail", "message", tooltip="Show the whole message"),
-        Binding("escape", "stop", "Stop computing, or clear the filter", show=False),
+        Binding(
+            "escape", "stop", "Stop computing", show=False, tooltip="Stop computing, forget the message or the filter"
+        ),
         Binding("q", "app.quit", "quit"),
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
-        (0, "-tiny"),
+        (0, "-mini"),
+        (40, "-tiny"),
         (60, "-narrow"),
         (100, "-normal"),
         (160, "-wide"),
@@ -89,6 +92,7 @@ class Explore(Screen[None]):
                     yield PlotView()
                     yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
                 yield Breakdown()
+        yield Breakdown(id="below")
         yield Explanation(markup=False)
         yield Status()
         yield Footer(compact=True)
@@ -96,7 +100,7 @@ class Explore(Screen[None]):
     def on_mount(self) -> None:
         """Draw the first picture."""
         self.query_one("#leaves").border_title = "leaves"
-        self.query_one(Breakdown).border_title = "one iteration, phase by phase"
+        self.query(Breakdown).first().border_title = "one iteration, phase by phase"
         self.query_one(LeafTree).focus()
         self._show()
 
@@ -105,7 +109,8 @@ class Explore(Screen[None]):
         session = self.study.session
         self.query_one(LeafTree).show(session)
         self.query_one(HeadlineView).show(self.study)
-        self.query_one(Breakdown).show(breakdown(session.point))
+        for parts in self.query(Breakdown):
+            parts.show(breakdown(session.point))
         self._show_curves()
         self._show_words()
 
@@ -115,11 +120,17 @@ class Explore(Screen[None]):
         platform = program.loaded.scenario.platform.name
         headline = self.query_one(HeadlineView)
         headline.border_title = Content(f"{program.loaded.scenario.application.name} on {platform}")
-        headline.border_subtitle = Content(f"worst grade: {program.grade}")
+        headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
         if row is not None:
             self.query_one(Explanation).show(self.study, row.path)
-        self.query_one(Status).show(self.study, self._error, busy=self._busy)
-        self.refresh_bindings()
+        self._show_status()
+
+    def _show_status(self) -> None:
+        status = self.query_one(Status)
+        told = status.telling
+        status.show(self.study, self._error, busy=self._busy)
+        if status.telling != told:
+            self.refresh_bindings()
 
     def _show_curves(self) -> None:
         session, before = self.study.session, self.study.before
@@ -131,7 +142,7 @@ class Explore(Screen[None]):
         self.y = self.y if self.y in columns_to_plot(session.result) else Y_COLUMN
         drawn = figure(session.result, self.y, session.here, before.result if before else None)
         self.query_one(PlotView).show(replace(drawn, title=""))
-        self.query_one("#sweep").border_title = Content(f"{_named(self.y)} over {session.grid.leaves()[0]}")
+        self.query_one("#sweep").border_title = Content(_title(self.y, session.grid.leaves()[0]))
 
     @property
     def _busy(self) -> bool:
@@ -237,9 +248,7 @@ class Explore(Screen[None]):
     def _left(self, event: Prompt.Left) -> None:
         if event.purpose is Purpose.FILTER:
             self._filter("")
-        self._error = ""
         self._close_prompt()
-        self._show_words()
 
     def _close_prompt(self) -> None:
         self.query_one(Prompt).close()
@@ -264,20 +273,20 @@ class Explore(Screen[None]):
         self.app.push_screen(Detail(self.query_one(Status).full))
 
     def commands(self) -> Iterable[SystemCommand]:
-        """Everything the keys can do, for the command palette."""
-        yield from self._commands_of(self.query_one(LeafTree))
-        yield from self._commands_of(self)
-
-    def _commands_of(self, widget: Widget) -> Iterable[SystemCommand]:
-        for _, binding in widget._bindings:
-            title, key = binding.description.capitalize(), self.app.get_key_display(binding)
-            help_text = f"{binding.tooltip or title} ({key})"
-            yield SystemCommand(title, help_text, partial(widget.run_action, binding.action))
+        """What the keys can do, for the command palette; moving the cursor is for keys alone."""
+        for widget in (self.query_one(LeafTree), self):
+            for binding in widget.BINDINGS:
+                if isinstance(binding, Binding) and binding.tooltip:
+                    run = partial(widget.run_action, binding.action)
+                    key = binding.key_display or binding.key.split(",")[0]
+                    yield SystemCommand(binding.tooltip, f"key {key}", run)
 
 
 def _change(purpose: Purpose, path: str, text: str) -> Change:
     return Edit(path, text) if purpose is Purpose.VALUE else Sweep(path, text)
 
 
-def _named(column: str) -> str:
-    return column.removesuffix("_time").removeprefix("terms.").replace("_", " ")
+def _title(column: str, path: str) -> str:
+    """What is drawn over what; the axis bears the whole path."""
+    name = column.removesuffix("_time").removeprefix("terms.").replace("_", " ")
+    return f"{name} over {'.'.join(path.split('.')[-2:])}"

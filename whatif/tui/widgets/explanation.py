@@ -23,7 +23,7 @@ class Explanation(Static):
         self.border_title = Content(path)
         leaf = study.session.program.leaves.get(path)
         parts = _table(study.session, path) if leaf is None else (*_meaning(leaf), ("\n", ""), *_origin(leaf, study))
-        self.update(Content.assemble(*parts))
+        self.update(Content.assemble(*parts), layout=False)
 
 
 def _table(session: Session, path: str) -> tuple[Part, ...]:

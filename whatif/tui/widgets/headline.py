@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Static
 
@@ -13,16 +13,18 @@ from whatif.export.figure import Headline, headline
 from whatif.tui.changes import Study
 from whatif.tui.words import MUTED, duration, percent
 
+Part = tuple[str, str]
+
 
 class Tile(Static):
-    """A label, a number and a remark."""
+    """A label, a number and a remark, one below the other."""
 
-    def show(self, label: str, value: str, remark: str, tone: str = "") -> None:
-        """Show other words; `tone` is the style of the number."""
-        self.update(Content.assemble((label, MUTED), "\n", (value, f"bold {tone}".strip()), "\n", (remark, MUTED)))
+    def show(self, label: str, number: tuple[Part, ...], remark: str) -> None:
+        """Show other words."""
+        self.update(Content.assemble((label, MUTED), "\n", *number, "\n", (remark, MUTED)), layout=False)
 
 
-class HeadlineView(Horizontal):
+class HeadlineView(Container):
     """Four tiles, side by side as far as there is room."""
 
     def compose(self) -> ComposeResult:
@@ -32,29 +34,36 @@ class HeadlineView(Horizontal):
 
     def show(self, study: Study) -> None:
         """Show another answer."""
-        now, program = headline(study.session.point), study.session.program
+        now = headline(study.session.point)
         before = headline(study.opened.point) if study.changed else None
-        category = next((phase.category for phase in program.phases if phase.phase == now.bottleneck), "")
-        count = program.leaves["application.iteration_count"].text()
-        self._tile("iteration").show("iteration", duration(now.iteration_time), _compared(now, before), "$text-primary")
-        self._tile("total").show("total", duration(now.total_time), f"{count} iterations")
-        self._tile("communication").show(
-            "communication", percent(now.communication_fraction), duration(now.communication_time)
-        )
-        self._tile("bottleneck").show(
-            "bottleneck",
-            f"{now.bottleneck} {percent(now.bottleneck_fraction)}",
-            f"{category} {duration(now.bottleneck_time)}",
-        )
+        self._show_times(now, before, study)
+        self._show_parts(now, study)
+
+    def _show_times(self, now: Headline, before: Headline | None, study: Study) -> None:
+        was = f"was {duration(before.iteration_time)}" if before else "as opened"
+        iteration = ((duration(now.iteration_time), "bold $text-primary"), _change(now, before))
+        self._tile("iteration").show("iteration", iteration, was)
+        count = study.session.program.leaves.get("application.iteration_count")
+        total = (duration(now.total_time), "bold")
+        self._tile("total").show("total", (total,), f"{count.text()} iterations" if count else "")
+
+    def _show_parts(self, now: Headline, study: Study) -> None:
+        phases = study.session.program.phases
+        category = next((phase.category for phase in phases if phase.phase == now.bottleneck), "")
+        share = (percent(now.communication_fraction), "bold")
+        self._tile("communication").show("communication", (share,), duration(now.communication_time))
+        exists = math.isfinite(now.bottleneck_fraction)
+        longest = f"{now.bottleneck} {percent(now.bottleneck_fraction)}" if exists else "–"
+        remark = f"{category} {duration(now.bottleneck_time)}" if exists else ""
+        self._tile("bottleneck").show("bottleneck", ((longest, "bold"),), remark)
 
     def _tile(self, name: str) -> Tile:
         return self.query_one(f"#{name}", Tile)
 
 
-def _compared(now: Headline, before: Headline | None) -> str:
-    """What the time was as opened, and by how much it differs."""
-    if before is None or not math.isfinite(before.iteration_time):
-        return "as opened"
-    change = now.iteration_time / before.iteration_time - 1 if before.iteration_time else math.nan
-    by = f" ({change:+.1%})" if math.isfinite(change) else ""
-    return f"was {duration(before.iteration_time)}{by}"
+def _change(now: Headline, before: Headline | None) -> Part:
+    """By how much the time differs from that of the values as opened."""
+    if before is None or not before.iteration_time > 0 or not math.isfinite(now.iteration_time):
+        return "", ""
+    change = now.iteration_time / before.iteration_time - 1
+    return f"  {change:+.1%}", "$text-error" if change > 0 else "$text-success"

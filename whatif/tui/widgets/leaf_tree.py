@@ -49,17 +49,19 @@ class LeafTree(ScrollView, can_focus=True):
         Binding("home", "move(-1000000)", "First", show=False),
         Binding("end", "move(1000000)", "Last", show=False),
         Binding("enter", "enter", "edit", key_display="⏎", tooltip="Type another value for the selected leaf"),
-        Binding("left,minus", "step(-1)", "nudge", key_display="←→", tooltip="Move the value by a step, or fold"),
-        Binding("right,plus,equals_sign", "step(1)", "Nudge up, or unfold", show=False),
+        Binding("left,minus", "step(-1)", "nudge", key_display="←→", tooltip="Move the value down a step, or fold"),
+        Binding(
+            "right,plus,equals_sign", "step(1)", "Nudge up", show=False, tooltip="Move the value up a step, or unfold"
+        ),
         Binding(
             "left_square_bracket,shift+left",
             "step(-1, True)",
             "coarse",
             key_display="[ ]",
-            tooltip="Halve or double the value",
+            tooltip="Halve the value",
         ),
-        Binding("right_square_bracket,shift+right", "step(1, True)", "Double", show=False),
-        Binding("space", "turn", "Fold or unfold", show=False),
+        Binding("right_square_bracket,shift+right", "step(1, True)", "Double", show=False, tooltip="Double the value"),
+        Binding("space", "turn", "Fold or unfold", show=False, tooltip="Fold or unfold the table"),
         Binding("s", "sweep", "sweep", tooltip="Draw the time over the selected leaf"),
         Binding("S", "ask('RANGE')", "range", key_display="S", tooltip="Type the range to sweep the leaf over"),
         Binding(
@@ -214,16 +216,16 @@ class LeafTree(ScrollView, can_focus=True):
         """Draw one line in sight."""
         index, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         if index >= len(self._rows):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._part("name"))
         row = self._rows[index]
         segments = self._table_line(row) if row.table else self._leaf_line(row, width)
-        strip = Strip(segments).adjust_cell_length(width, self.rich_style)
+        strip = Strip(segments).adjust_cell_length(width, self._part("name"))
         return self._highlighted(strip) if index == self._cursor else strip
 
     def _highlighted(self, strip: Strip) -> Strip:
-        """The line under the cursor: another background, and its text bright."""
-        front = self._part("cursor")
-        return Strip([Segment(text, (style or Style()) + front) for text, style, _ in strip], strip.cell_length)
+        """The line under the cursor, on another background."""
+        behind = Style(bgcolor=self._part("cursor").bgcolor)
+        return Strip([Segment(text, (style or Style()) + behind) for text, style, _ in strip], strip.cell_length)
 
     def _part(self, name: str) -> Style:
         return self.get_component_rich_style(f"leaf-tree--{name}")
@@ -250,17 +252,16 @@ class LeafTree(ScrollView, can_focus=True):
             Segment(f"{gap}{shown.mark} ", self._part(shown.style)),
             Segment(value, self._part(shown.style)),
             Segment(text[len(value) :], self._part(shown.style if known or shown.style == "idle" else "unit")),
-            Segment(" "),
+            Segment(" ", self._part("name")),
         ]
 
     def _shown(self, leaf: Leaf) -> Shown:
         """What the tree says of a leaf."""
         session = self._session
         number, unit = _words_of(leaf, session)
-        if leaf.path in session.grid.leaves():
-            return Shown(number, unit, SWEPT, "swept")
-        if leaf.path in session.question.sets:
-            return Shown(number, unit, EDITED, "edited")
+        swept, edited = leaf.path in session.grid.leaves(), leaf.path in session.question.sets
+        if swept or edited:
+            return Shown(number, unit, SWEPT if swept else EDITED, "edited" if edited else "swept")
         if isinstance(leaf.value, Expression):
             return Shown(number, unit, COMPUTED, "computed")
         return Shown(number, unit, " ", "value" if matters(session.program, leaf) else "idle")

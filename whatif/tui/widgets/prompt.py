@@ -12,16 +12,20 @@ from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
+from whatif.export.plot import shorten
 from whatif.tui.messages import Purpose
+
+
+class Line(Input):
+    """An input whose enter key is told in the footer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "accept", key_display="⏎")]
 
 
 class Prompt(Horizontal):
     """Shown while something is typed; tells what was typed and whether the person left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "accept", key_display="⏎"),
-        Binding("escape", "leave", "leave", key_display="esc"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", key_display="esc")]
 
     class Typed(Message):
         """The text changed, or was accepted with enter."""
@@ -48,13 +52,13 @@ class Prompt(Horizontal):
     def compose(self) -> ComposeResult:
         """A caption and the input."""
         yield Static(id="caption", markup=False)
-        yield Input(compact=True)
+        yield Line(compact=True)
 
     def ask(self, purpose: Purpose, path: str, text: str, choices: tuple[str, ...] = ()) -> None:
         """Let the person type, starting from a text."""
         self.purpose, self.path, self.original = purpose, path, text
-        self.query_one("#caption", Static).update(f"{purpose.value} ▸")
-        line = self.query_one(Input)
+        self.query_one("#caption", Static).update(_caption(purpose, path))
+        line = self.query_one(Line)
         line.suggester = SuggestFromList(choices, case_sensitive=False) if choices else None
         self.display = True
         line.value = text
@@ -81,10 +85,11 @@ class Prompt(Horizontal):
         event.stop()
         self.post_message(self.Typed(self.purpose, event.value, accepted=True))
 
-    def action_accept(self) -> None:
-        """Take the text as it is."""
-        self.post_message(self.Typed(self.purpose, self.query_one(Input).value, accepted=True))
-
     def action_leave(self) -> None:
         """Give up typing."""
         self.post_message(self.Left(self.purpose))
+
+
+def _caption(purpose: Purpose, path: str) -> str:
+    name = shorten(path.rpartition(".")[2], 20)
+    return {Purpose.VALUE: f"{name} ▸", Purpose.RANGE: f"{name} over ▸", Purpose.FILTER: "/"}[purpose]

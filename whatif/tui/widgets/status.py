@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -27,9 +28,15 @@ class Status(Static):
         """Say what matters most."""
         mark, style, self.full = _message(study, error, busy=busy)
         self.telling = bool(mark) and not busy
-        line = " ".join(self.full.split())
+        # The last word of a leading path is enough here: the path stands above.
+        line = re.sub(r"^(\w+\.)+(\w+: )", r"\2", " ".join(self.full.split()))
         self.tooltip = Content(self.full) if mark else None
-        self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)))
+        self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)), layout=False)
+
+    async def on_click(self) -> None:
+        """Open the whole message."""
+        if self.telling:
+            await self.run_action("screen.detail")
 
 
 def _message(study: Study, error: str, *, busy: bool) -> tuple[str, str, str]:

@@ -1,0 +1,737 @@
+"""Everything a person can get wrong, through the real command line: an exit code, a place, a reason, no traceback."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import whatif.cli.main
+
+HEAD = """#:schema ../schemas/scenario.schema.json
+# What if?
+platform = "summit"
+
+[application]
+name = "Test"
+rank_count = 16
+iteration_count = 10
+
+[application.grid]
+scaling = "weak"
+cells = { x = 1000, y = 1000 }
+
+[application.phases.halo]
+kind = "halo"
+model = "postal"
+neighbours = "faces"
+element_size = "8 B"
+
+[application.phases.work]
+kind = "kernel"
+model = "roofline"
+dominant_operation = "fp_64"
+metrics_per = "launch"
+operations = "1 Gflop"
+dram_size = "1 GB"
+compute_fraction = 0.5
+load_store_fraction = 0.1
+
+[application.phases.pause]
+kind = "overhead"
+overhead_time = "3 us"
+"""
+
+
+@pytest.fixture
+def whatif_main(monkeypatch, capsys, tmp_path):
+    """Run `whatif ARGUMENTS` in this process, in an empty folder: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["whatif", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            whatif.cli.main.main()
+        captured = capsys.readouterr()
+        code = caught.value.code
+        assert "Traceback" not in captured.err
+        assert isinstance(code, int)
+        assert code in (0, 2, 3, 4)
+        assert code == 0 or captured.err.strip()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def edited(old, new):
+    assert HEAD.count(old) == 1, old
+    return HEAD.replace(old, new)
+
+
+def place(text, needle):
+    """`line:column` of the only line that starts with a key."""
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith(needle)]
+    assert len(lines) == 1, needle
+    return f"{lines[0]}:1"
+
+
+def test_the_scenario_of_these_tests_is_good(whatif_main, tmp_path):
+    (tmp_path / "s.toml").write_text(HEAD)
+    code, out, _ = whatif_main("run", "s.toml", "--format", "json")
+    assert code == 0
+    assert json.loads(out)["rows"][0]["total_time"] > 0
+
+
+# One wrong line: what it becomes, the key the message must name, and what it must say.
+HALO, WORK, GRID = "application.phases.halo", "application.phases.work", "application.grid"
+SIZE = f"{HALO}.element_size"
+OLD = 'element_size = "8 B"'
+NO_UNIT, NO_NUMBER = "has no unit; write a quantity in B, such as `64 KiB`", "is not a number with a unit"
+WRONG_LINES = [
+    (OLD, 'element_sise = "8 B"', f"{HALO}.element_sise", "did you mean `element_size`"),
+    (OLD, 'zzz = "8 B"', f"{HALO}.zzz", "unknown key; known keys: concurrency,"),
+    (OLD, 'element_size = "8"', SIZE, NO_UNIT),
+    (OLD, "element_size = 8", SIZE, "has no unit"),
+    (OLD, 'element_size = "8 Gb"', SIZE, "Gbit or GB"),
+    (OLD, 'element_size = "3 us"', SIZE, "is in s; write a quantity in B"),
+    (OLD, 'element_size = "0 us"', SIZE, "is in s; write a quantity in B"),
+    (OLD, 'element_size = "-8 B"', SIZE, "must be greater than 0 B"),
+    (OLD, "element_size = 0", SIZE, "must be greater than 0 B"),
+    (OLD, "element_size = nan", SIZE, "not a finite number"),
+    (OLD, "element_size = inf", SIZE, "not a finite number"),
+    (OLD, "element_size = -inf", SIZE, "not a finite number"),
+    (OLD, 'element_size = "nan B"', SIZE, NO_NUMBER),
+    (OLD, 'element_size = "inf B"', SIZE, NO_NUMBER),
+    (OLD, 'element_size = "1e999 B"', SIZE, "too large"),
+    (OLD, 'element_size = "1 EB^9*EB^9*EB^9"', SIZE, "too large"),
+    (OLD, 'element_size = ""', SIZE, NO_NUMBER),
+    (OLD, "element_size = true", SIZE, "is not a quantity"),
+    (OLD, 'element_size = ["8 B"]', SIZE, "is not a quantity"),
+    (OLD, "element_size = 1979-05-27", SIZE, "is not a quantity"),
+    (OLD, "element_size = { x = 1 }", SIZE, "is not a quantity"),
+    (OLD, 'element_size = "= 8 B +"', SIZE, "before `the end`"),
+    (OLD, "element_size = \"= __import__('os')\"", SIZE, "cannot read"),
+    (OLD, 'element_size = "= n * 8 B"', SIZE, "`n` is neither a parameter"),
+    (OLD, 'element_size = "= application.phases.halo.element_size"', SIZE, "depends on itself"),
+    ("rank_count = 16", "rank_count = 0", "application.rank_count", "a whole number of at least 1"),
+    ("rank_count = 16", "rank_count = -4", "application.rank_count", "a whole number of at least 1"),
+    ("rank_count = 16", "rank_count = 1.5", "application.rank_count", "a whole number of at least 1"),
+    ("rank_count = 16", "rank_count = 9007199254740993", "application.rank_count", "beyond 2^53"),
+    ("rank_count = 16", "rank_count = " + "9" * 400, "application.rank_count", "beyond 2^53"),
+    ("rank_count = 16", 'rank_count = "1e300"', "application.rank_count", "a whole number"),
+    ("rank_count = 16", 'rank_count = "16 s"', "application.rank_count", "is in s"),
+    ("rank_count = 16", "ranks = 16", "application.rank_count", "missing key"),
+    ("compute_fraction = 0.5", "compute_fraction = 1.5", f"{WORK}.compute_fraction", "between 0 and 1"),
+    ("compute_fraction = 0.5", "compute_fraction = -0.1", f"{WORK}.compute_fraction", "between 0 and 1"),
+    ('overhead_time = "3 us"', 'overhead_time = "-3 us"',
+     "application.phases.pause.overhead_time", "of at least 0 s"),
+    ('model = "postal"', 'model = "postall"', f"{HALO}.model", "did you mean `postal`"),
+    ('model = "postal"', "model = 3", f"{HALO}.model", "is not one of postal, max_rate"),
+    ('model = "postal"', 'model = "loggp"',
+     f"{HALO}.model", "`loggp` has no parameters; Summit has postal, max_rate"),
+    ('kind = "halo"', 'kind = "hallo"', HALO, "did you mean `halo`"),
+    ('kind = "halo"', "", HALO, "missing key `kind`; one of kernel, halo"),
+    ('kind = "overhead"', "kind = 3", "application.phases.pause", "is not one of"),
+    ('scaling = "weak"', "scaling = true", f"{GRID}.scaling", "is not one of weak, strong"),
+    ('scaling = "weak"', 'scaling = "weak"\nperiodic = 1', f"{GRID}.periodic", "must be true or false"),
+    ('scaling = "weak"', 'scaling = "weak"\nperiodic = "yes"', f"{GRID}.periodic", "must be true or false"),
+    ('scaling = "weak"', 'scaling = "weak"\ndecomposition = "given"',
+     f"{GRID}.ranks", "needs ranks along each of x, y"),
+    ("cells = { x = 1000, y = 1000 }", "cells = {}", f"{GRID}.cells", "at least 1 item"),
+    ("cells = { x = 1000, y = 1000 }", "cells = 1000", f"{GRID}.cells", "must be a table"),
+    ("cells = { x = 1000, y = 1000 }", 'cells = { "x.y" = 1000 }', f"{GRID}.cells.x.y", "must start with a letter"),
+    ("cells = { x = 1000, y = 1000 }", "cells = { x = 1000, y = 0 }", f"{GRID}.cells.y", "at least 1"),
+    ("[application.phases.pause]", "[application.phases.total]", "application.phases.total", "`total` is reserved"),
+    ("[application.phases.pause]", "[application.phases.9a]", "application.phases.9a", "must start with a letter"),
+    ('name = "Test"', "name = 3", "application.name", "must be a text in quotes"),
+    ('metrics_per = "launch"', 'metrics_per = "launch"\nfollows = "cells"',
+     f"{WORK}.profiled_cells", "cells of the profiled run along each of x, y"),
+    ('metrics_per = "launch"', 'metrics_per = "launch"\nfollows = "cells"\nprofiled_cells = { x = 10 }',
+     f"{WORK}.profiled_cells", "along each of x, y"),
+    ('neighbours = "faces"', 'neighbours = "faces"\nmessage_sizes = { x = "1 B" }',
+     f"{HALO}.message_sizes", "needs exactly the keys x, y"),
+    ('platform = "summit"', 'platform = "sumit"', "platform", "did you mean `summit`"),
+    ('platform = "summit"', 'platform = "/etc/passwd"', "platform", "not a plain name"),
+    ('platform = "summit"', 'platform = "../summit"', "platform", "not a plain name"),
+    ('platform = "summit"', f'platform = "{"a" * 300}"', "platform", "not found"),
+    ('platform = "summit"', "platform = 3", "platform", "must be a table"),
+    ('platform = "summit"', 'extends = "../x"', "extends", "not a plain name"),
+    ('platform = "summit"', 'extends = "jacobi3d"', "extends", "did you mean `jacobi2d`"),
+    ('platform = "summit"', "extends = 3", "extends", "known:"),
+    ('platform = "summit"', f'extends = "{"a" * 300}"', "extends", "not found"),
+    ('platform = "summit"', 'platform = "summit"\nsources = 3', "sources", "must be a table"),
+    ('platform = "summit"', 'platform = "summit"\nsources = { a = { grade = "good", source = "x" } }',
+     "sources.a.grade", "is not one of measured, datasheet, assumed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "key", "said"), WRONG_LINES)
+def test_one_wrong_line(whatif_main, tmp_path, old, new, key, said):
+    text = edited(old, new)
+    (tmp_path / "s.toml").write_text(text)
+    code, out, err = whatif_main("run", "s.toml", "--format", "json")
+    assert code == 3
+    assert out == ""
+    found = re.findall(r"^(?:whatif: )?s\.toml:(\d+):(\d+): ([^:]+): (.*)$", err, re.MULTILINE)
+    matching = [(int(line), int(column)) for line, column, shown, message in found if shown == key and said in message]
+    assert matching, err
+    line, _ = matching[0]
+    # The line named is the one with the key, or the header of the table that lacks it.
+    last = key.rpartition(".")[2]
+    shown = text.splitlines()[line - 1]
+    assert last in shown or shown.startswith("["), shown
+    assert whatif_main("check", "s.toml")[0] == 3
+
+
+PLATFORM_LINES = [
+    ('bandwidth = "3 us"', "is in s; write a quantity in B/s, such as `12.5 GB/s`"),
+    ('bandwidth = "12.5"', "has no unit; write a quantity in B/s"),
+    ('bandwidth = "12.5 Gb/s"', "Gbit or GB"),
+    ("bandwidth = 0", "must be greater than 0 B/s"),
+    ('bandwidth = "0 GB/s"', "must be greater than 0 B/s"),
+    ('bandwidth = "0 ns/B"', "write a quantity in B/s"),
+    ('bandwidth = "-1 GB/s"', "must be greater than 0 B/s"),
+    ('bandwidth = "1e-320 s/B"', "must be greater than 0 B/s"),
+    ('bandwith = "1 GB/s"', "did you mean `bandwidth`"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), PLATFORM_LINES)
+def test_one_wrong_line_of_a_platform(whatif_main, tmp_path, line, said):
+    text = f'extends = "summit"\nname = "Mine"\n[network.inter_node.postal.eager]\n{line}\n'
+    (tmp_path / "mine.toml").write_text(text)
+    (tmp_path / "s.toml").write_text(edited('"summit"', '"mine"'))
+    key = f"network.inter_node.postal.eager.{line.partition(' ')[0]}"
+    code, _, err = whatif_main("run", "s.toml")
+    assert (code, f"mine.toml:4:1: platform.{key}: " in err, said in err) == (3, True, True), err
+    code, _, err = whatif_main("check", "mine.toml")
+    assert (code, f"mine.toml:4:1: {key}: " in err, said in err) == (3, True, True), err
+
+
+def test_every_problem_of_a_file_is_told_at_once(whatif_main, tmp_path):
+    text = HEAD.replace('"8 B"', '"8 Gb"').replace("rank_count = 16", "rank_cuont = 16").replace('"3 us"', "3")
+    (tmp_path / "s.toml").write_text(text)
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 3
+    for place_of in ("rank_cuont", "element_size", "overhead_time"):
+        assert f"s.toml:{place(text, place_of)}: " in err
+    assert "application.rank_count: missing key" in err
+    lines = [int(line) for line in re.findall(r"^s\.toml:(\d+):", err, re.MULTILINE)]
+    assert lines == sorted(lines)
+    assert len(lines) == 4
+
+
+def test_problems_of_several_files_are_told_at_once(whatif_main, tmp_path):
+    (tmp_path / "mine.toml").write_text('extends = "summit"\nnode_cuont = 3\n')
+    (tmp_path / "s.toml").write_text(edited('"summit"', '"mine"').replace("8 B", "8 b"))
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 3
+    assert "mine.toml:2:1: platform.node_cuont" in err
+    assert "s.toml:" in err
+    code, out, err = whatif_main("check", "mine.toml", "jacobi2d", "s.toml", "nothing.toml")
+    assert code == 3
+    assert out == "jacobi2d: ok (scenario)\n"
+    assert "node_cuont" in err
+    assert "nothing.toml" in err
+
+
+RAW = {
+    "syntax": (b'a = "b\n', "s.toml:1:7: not TOML"),
+    "end": (b"a = [1,", "s.toml:1:1: not TOML"),
+    "twice": (b"a = 1\na = 2\n", "s.toml:2:6: not TOML: Cannot overwrite a value"),
+    "control": (b'a = "\x01"\n', "s.toml:1:6: not TOML"),
+    "nul": (b"\x00", "s.toml:1:1: not TOML"),
+    "utf8": (b"# ok\na = '\xff'\n", "s.toml:2:1: not UTF-8: byte 0xff"),
+    "utf16": ("a = 1".encode("utf-16"), "s.toml:1:1: not UTF-8"),
+    "brackets": (b"x = " + b"[" * 100_000 + b"]" * 100_000, "s.toml:1:1: not TOML"),
+    "open": (b"x = " + b"[" * 100_000, "s.toml:1:1: not TOML"),
+    "braces": (b"x = " + b"{ a = " * 50_000, "s.toml:1:1: not TOML"),
+    "keys": (b"a." * 100_000 + b"a = 1", "s.toml:1:1: not TOML"),
+    "deep": (b"a." * 900 + b"a = 1", "s.toml:1:1: a: tables within tables"),
+    "digits": (b"a = " + b"1" * 10_000, "s.toml:1:1: not TOML"),
+    "large": (b"# " + b"x" * 10_000_000, "s.toml: larger than 1000 kB"),
+    "empty": (b"", "s.toml: application: missing key"),
+    "bom": (b"\xef\xbb\xbf", "s.toml:1:1"),
+    "list": (b"application = [1]\nplatform = [2]", "s.toml:1:1: application: `[1]` must be a table"),
+    "tables": (b"[[application]]\n", "s.toml:1:1: application: "),
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_files_that_are_no_scenario(whatif_main, tmp_path, name):
+    content, said = RAW[name]
+    (tmp_path / "s.toml").write_bytes(content)
+    for verb in ("run", "check", "explain", "resolve"):
+        code, out, err = whatif_main(verb, "s.toml")
+        assert (code, out) == (3, ""), verb
+        assert said in err
+        assert len(err) < 5000
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing", "nothing.toml", "folder", ".", "..", "", "a" * 300, "a\nb", "-", "/dev/null"]
+)
+def test_files_that_are_not_there(whatif_main, tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    code, out, err = whatif_main("run", "--", name)
+    assert (code, out) == (3, "")
+    assert "no such file" in err
+    assert "jacobi2d" in err
+
+
+def test_the_nearest_scenario_is_suggested(whatif_main):
+    code, _, err = whatif_main("run", "jacobi2")
+    assert code == 3
+    assert "did you mean `jacobi2d`" in err
+
+
+@pytest.mark.parametrize(
+    ("files", "loop"),
+    [
+        ({"a": "a"}, "a -> a"),
+        ({"a": "b", "b": "a"}, "a -> b -> a"),
+        ({"a": "b", "b": "c", "c": "a"}, "a -> b -> c -> a"),
+        ({"a": "b", "b": "c", "c": "b"}, "a -> b -> c -> b"),
+    ],
+)
+def test_a_file_that_extends_itself(whatif_main, tmp_path, files, loop):
+    for name, base in files.items():
+        (tmp_path / f"{name}.toml").write_text(f'extends = "{base}"\nnode_count = 3\n')
+    (tmp_path / "s.toml").write_text(edited('"summit"', '"a"'))
+    for arguments in (
+        ("run", "s.toml"),
+        ("check", "a.toml"),
+        ("run", "jacobi2d", "--platform", "a", "--platforms", "."),
+    ):
+        code, _, err = whatif_main(*arguments)
+        assert code == 3
+        assert f"extends itself: {loop}" in err
+        assert re.search(r"[abc]\.toml:1:1: (platform\.)?extends: ", err)
+
+
+def test_scenarios_may_extend_and_not_themselves(whatif_main, tmp_path):
+    (tmp_path / "s.toml").write_text('extends = "t"\n')
+    (tmp_path / "t.toml").write_text('extends = "s"\n')
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 3
+    assert "t.toml:1:1: extends: extends itself: s -> t -> s" in err
+
+
+def test_a_chain_that_is_too_long(whatif_main, tmp_path):
+    for number in range(30):
+        (tmp_path / f"p{number}.toml").write_text(f'extends = "p{number + 1}"\n')
+    (tmp_path / "p30.toml").write_text('extends = "summit"\n')
+    assert whatif_main("run", "jacobi2d", "--platforms", ".", "--platform", "p0")[0] == 3
+    assert whatif_main("run", "jacobi2d", "--platforms", ".", "--platform", "p25")[0] == 0
+
+
+SWEEPS = [
+    (["platform.node.gpu_count=1 .. 4 step 0"], "the step must be greater than 0"),
+    (["platform.node.gpu_count=1 .. 4 step -1"], "of at least 0"),
+    (["platform.node.gpu_count=4 .. 1 step 1"], "START must not be above STOP"),
+    (["platform.node.gpu_count=1 .. 1e12 step 1"], "points; the limit is 10,000,000"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 1 TB/s linear 1000000000000"], "the limit is 10,000,000"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 1 TB/s log 1000000000000"], "the limit is 10,000,000"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 1 TB/s log " + "9" * 5000], "sweep `platform.node.gpu"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s step 1e-300 B/s"], "points; the limit is"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s step 1 s"], "is in s; write a quantity in B/s"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s step 1"], "has no unit"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s linear 1"], "number of points of at least 2"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s linear x"], "number of points of at least 2"),
+    (["platform.node.gpu.dram_bandwidth=0 .. 2 GB/s log 3"], "must be greater than 0 B/s"),
+    (["application.memory_size=0 .. 2 GB log 3"], "a log range needs ends greater than 0"),
+    (["platform.node.gpu.dram_bandwidth=1 .. 2 log 3"], "has no unit"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s .. 2 GB/s"], "sweep `platform.node.gpu.dram_bandwidth`"),
+    (["platform.node.gpu.dram_bandwidth=.."], "sweep `platform.node.gpu.dram_bandwidth`"),
+    (["platform.node.gpu.dram_bandwidth="], "expected PATH=SPEC"),
+    (["platform.node.gpu.dram_bandwidth"], "expected PATH=SPEC"),
+    (["=3"], "there is no such leaf"),
+    ([""], "expected PATH=SPEC"),
+    (["platform.node.gpu.dram_bandwidth=nan GB/s"], "is not a number with a unit"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s, inf"], "is not a number with a unit"),
+    (["platform.node.gpu.dram_bandwidth=1 GB/s,"], "is not a number with a unit"),
+    (["platform.node.gpu.dram_bandwidth=0"], "must be greater than 0 B/s"),
+    (["platform.node.gpu.dram_bandwidth== 3 GB/s"], "must be a number, not an expression"),
+    (["platform.node.gpu.dram_bandwith=1 GB/s"], "did you mean `platform.node.gpu.dram_bandwidth`"),
+    (["platform.node.gpu_count=1 .. 4 linear 3"], "2.5 is not allowed; it must be a whole number"),
+    (["platform.node.gpu_count=1.5"], "a whole number of at least 1"),
+    (["platform.node.gpu_count=1, 2", "platform.node.gpu_count=3"], "swept on more than one axis"),
+    (["platform.node.gpu_count=1; platform.node.gpu_count=3"], "given twice"),
+    (["platform.node.gpu_count=1, 2; application.rank_count=3"], "tied leaves need the same number of values"),
+    (["platform.node.gpu_count=1;"], "expected PATH=SPEC"),
+    (["application.phases.halo.model=postal, posta"], "did you mean `postal`"),
+    (["application.grid.periodic=true, maybe"], "is not one of true, false"),
+    (["application.phases.halo.kind=halo, kernel"], "is not one of halo"),
+    (["platform.node.gpu.l2_bandwidth=1 GB/s"], "reaches no term of this scenario"),
+    (["application.phases=1"], "there is no such leaf"),
+    (["sweep.x=1"], "there is no such leaf"),
+    (["platform.node.gpu_count=1 .. 4000 step 1", "application.rank_count=1 .. 4000 step 1"], "16,000,000 points"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sweeps", "said"), SWEEPS)
+def test_wrong_sweeps_are_wrong_usage(whatif_main, tmp_path, sweeps, said):
+    (tmp_path / "s.toml").write_text(HEAD)
+    options = [word for sweep in sweeps for word in ("--sweep", sweep)]
+    code, out, err = whatif_main("run", "s.toml", *options)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_limit_of_points_can_be_set(whatif_main):
+    sweep = ("--sweep", "platform.node.gpu_count=1 .. 9 step 1")
+    assert whatif_main("run", "jacobi2d", *sweep, "--max-points", "9")[0] == 0
+    code, _, err = whatif_main("run", "jacobi2d", *sweep, "--max-points", "8")
+    assert code == 2
+    assert "9 points; the limit is 8" in err
+    assert whatif_main("run", "jacobi2d", "--max-points", "0")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "spec", "said"),
+    [
+        ("platform.node.gpu.dram_bandwith", '"1 GB/s"', "did you mean `platform.node.gpu.dram_bandwidth`"),
+        ("platform.node.gpu.dram_bandwidth", '"1 GB"', "is in B; write a quantity in B/s"),
+        ("platform.node.gpu.dram_bandwidth", '["1 GB/s", 3]', "has no unit"),
+        ("platform.node.gpu.dram_bandwidth", '["1 GB/s", nan]', "not a finite number"),
+        ("platform.node.gpu.l2_bandwidth", '"1 GB/s"', "reaches no term"),
+        ("application.phases.halo.model", '["postal", "none"]', "is not one of"),
+        ("platform.node.gpu_count", '"1 .. 1e12 step 1"', "points; the limit is 10,000,000"),
+        ("platform.node.gpu_count", '"1 .. 4 step 0"', "the step must be greater than 0"),
+        ("platform.node.gpu_count", "[]", "at least 1 item"),
+        ("platform.node.gpu_count", '""', "at least 1 character"),
+        ("platform.node.gpu_count", "[true]", "`True` must be a number"),
+        ("platform.node.gpu_count", "[[1]]", "[1]"),
+        ("platform.node.gpu_count", "3", "`3`"),
+    ],
+)
+def test_wrong_sweeps_of_a_file_name_their_place(whatif_main, tmp_path, key, spec, said):
+    text = f'{HEAD}\n[sweep.mine]\n"{key}" = {spec}\n'
+    (tmp_path / "s.toml").write_text(text)
+    for verb in ("run", "check"):
+        code, out, err = whatif_main(verb, "s.toml")
+        assert (code, out) == (3, ""), err
+        line = len(text.splitlines())
+        assert re.search(rf"s\.toml:({line}|{line - 1}):1: sweep\.mine", err), err
+        assert said in err
+
+
+def test_two_axes_of_a_file_with_one_leaf(whatif_main, tmp_path):
+    axis = '"platform.node.gpu_count" = [1, 2]\n'
+    (tmp_path / "s.toml").write_text(f"{HEAD}\n[sweep.a]\n{axis}[sweep.b]\n{axis}")
+    code, _, err = whatif_main("run", "s.toml")
+    assert code in (2, 3)
+    assert "`platform.node.gpu_count` is swept on more than one axis" in err
+
+
+SETS = [
+    ("application.rank_count", 2, "expected PATH=VALUE"),
+    ("", 2, "expected PATH=VALUE"),
+    ("=3", 2, "expected PATH=VALUE"),
+    ("platform=lassen", 2, "use --platform NAME"),
+    ("application.rank_cuont=3", 3, "did you mean `rank_count`"),
+    ("application.rank_count=", 3, "is not a number with a unit"),
+    ("application.rank_count=four", 3, "is not a number with a unit"),
+    ("application.rank_count=nan", 3, "is not a number with a unit"),
+    ("application.rank_count=-1", 3, "a whole number of at least 1"),
+    ("application.rank_count=true", 3, "is not a quantity"),
+    ("application.rank_count.x=1", 3, "is not a quantity"),
+    ("application=3", 3, "must be a table"),
+    ("application.grid=none", 3, "must be a table"),
+    ("application..rank_count=3", 3, "unknown key"),
+    (".=3", 3, "unknown key"),
+    ("application.phases.halo.kind=kernel", 3, "missing key"),
+    ("application.phases.halo.model=nonsense", 3, "is not one of"),
+    ("application.phases.halo=3", 3, "application.phases.halo"),
+    ("application.grid.periodic=maybe", 3, "must be true or false"),
+    ("application.phases.halo.element_size== 8 B *", 3, "before `the end`"),
+    ("platform.node.gpu.dram_bandwidth=3 us", 3, "is in s"),
+    ("sources.x=1", 3, "sources.x"),
+    ("sweep.x=1", 3, "sweep.x"),
+    ("extends=jacobi2d", 3, "extends"),
+    ("platform.extends=lassen", 3, "extends"),
+    ("parameters.x=1 EB^9*EB^9*EB^9", 3, "too large"),
+    (".".join(["a"] * 5000) + "=1", 2, "no value lies more than 20 tables deep"),
+    ("application.name." + ".".join(["a"] * 15) + "=1", 3, "must be a text"),
+    ("parameters." + ".".join(["a"] * 15) + "=1", 3, "is not a quantity"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected", "said"), SETS, ids=[text[:40] for text, _, _ in SETS])
+def test_set_of_nonsense(whatif_main, text, expected, said):
+    code, out, err = whatif_main("run", "jacobi2d", "--point", "--set", text)
+    assert (code, out) == (expected, "")
+    assert said in err
+    assert expected == 2 or "--set " in err
+
+
+MAPPINGS = {
+    "missing": ("map.txt", None, "`map.txt` cannot be read: No such file or directory"),
+    "folder": ("folder", None, "`folder` cannot be read: Is a directory"),
+    "leaves": ("../map.txt", b"0\n" * 16, "plain name of a file beside the scenario"),
+    "absolute": ("/etc/passwd", None, "plain name of a file beside the scenario"),
+    "parent": ("..", None, "cannot be read"),
+    "nothing": ("", None, "cannot be read"),
+    "nul": ("a\\u0000b", None, "null"),
+    "long": ("a" * 300, None, "cannot be read"),
+    "text": ("map.txt", b"0\nfoo\n", "must hold one node number a line"),
+    "floats": ("map.txt", b"0.5\n", "must hold one node number a line"),
+    "bytes": ("map.txt", b"\xff\xfe", "must hold one node number a line"),
+    "negative": ("map.txt", b"0\n-1\n", "found -1"),
+    "huge": ("map.txt", b"9" * 30, "found 999"),
+    "digits": ("map.txt", b"9" * 5000, "must hold one node number a line"),
+    "empty": ("map.txt", b"", "it is empty"),
+}
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_mapping_files(whatif_main, tmp_path, name):
+    file, content, said = MAPPINGS[name]
+    (tmp_path / "here" / "folder").mkdir(parents=True)
+    text = edited('scaling = "weak"', f'scaling = "weak"\nmapping = "file"\nmapping_file = "{file}"')
+    (tmp_path / "here" / "s.toml").write_text(text)
+    if content is not None:
+        (tmp_path / "here" / file).write_bytes(content)
+    code, _, err = whatif_main("run", "here/s.toml")
+    assert code == 3
+    assert f"here/s.toml:{place(text, 'mapping_file')}: application.grid.mapping_file: " in err
+    assert said in err
+    assert len(err) < 2000
+
+
+def test_a_mapping_that_is_not_given(whatif_main, tmp_path):
+    (tmp_path / "s.toml").write_text(edited('scaling = "weak"', 'scaling = "weak"\nmapping = "file"'))
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 3
+    assert "application.grid.mapping_file" in err
+
+
+@pytest.mark.parametrize("count", [1, 15, 17, 1000])
+def test_a_mapping_of_the_wrong_length_is_impossible(whatif_main, tmp_path, count):
+    (tmp_path / "s.toml").write_text(
+        edited('scaling = "weak"', 'scaling = "weak"\nmapping = "file"\nmapping_file = "m"')
+    )
+    (tmp_path / "m").write_text("0\n" * count)
+    code, _, err = whatif_main("run", "s.toml")
+    assert code in (3, 4)
+    assert "mapping" in err, "the reason must name the mapping"
+
+
+NO_GRID = {
+    "halo": 'kind = "halo"\nmodel = "postal"\nneighbours = "faces"',
+    "structured_grid": 'kind = "structured_grid"\nhalo_cell_count = 1\ncell_rate = "1 1/s"\nhalo_rate = "1 1/s"',
+    "kernel": 'kind = "kernel"\nmodel = "roofline"\ndominant_operation = "fp_64"\nmetrics_per = "cell"\n'
+    'operations = "1 flop"\ndram_size = "1 B"\ncompute_fraction = 0.5\nload_store_fraction = 0.1',
+    "follows": 'kind = "kernel"\nmodel = "roofline"\ndominant_operation = "fp_64"\nmetrics_per = "launch"\n'
+    'operations = "1 flop"\ndram_size = "1 B"\ncompute_fraction = 0.5\nload_store_fraction = 0.1\n'
+    'follows = "surface"\nprofiled_cells = { x = 1 }',
+}
+
+
+@pytest.mark.parametrize("name", NO_GRID)
+def test_phases_that_need_a_grid(whatif_main, tmp_path, name):
+    application = '[application]\nname = "T"\nrank_count = 4\niteration_count = 1\n'
+    (tmp_path / "s.toml").write_text(f'platform = "summit"\n{application}[application.phases.p]\n{NO_GRID[name]}\n')
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 3
+    assert "s.toml:6:1: application.phases.p: " in err
+    assert "[application.grid]" in err
+
+
+@pytest.mark.parametrize(
+    ("phases", "said"),
+    [
+        ('["halo", "wrok"]', "there is no phase `wrok`"),
+        ('["halo", "halo"]', "cannot overlap with itself"),
+        ('["halo"]', "at least 2 items"),
+        ('["halo", "work", "pause"]', "at most 2 items"),
+        ('["halo", 3]', "must be a text"),
+        ('["halo", "steps"]', "there is no phase `steps`"),
+    ],
+)
+def test_overlaps(whatif_main, tmp_path, phases, said):
+    structured = f"[application.phases.steps]\n{NO_GRID['structured_grid']}\n"
+    (tmp_path / "s.toml").write_text(f"{HEAD}{structured}[application.overlaps.o]\nphases = {phases}\nfraction = 0.5\n")
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 3
+    assert "application.overlaps.o.phases" in err
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ('direction = "host_to_device"', "either `transfer_size` or `halo`"),
+        ('direction = "host_to_device"\nhalo = "halo"\ntransfer_size = "1 B"', "either `transfer_size` or `halo`"),
+        ('direction = "host_to_device"\nhalo = "work"', "there is no halo phase `work`"),
+        ('direction = "up"\nhalo = "halo"', "is not one of host_to_device"),
+    ],
+)
+def test_transfers(whatif_main, tmp_path, lines, said):
+    (tmp_path / "s.toml").write_text(f'{HEAD}[application.phases.copy]\nkind = "transfer"\n{lines}\n')
+    code, _, err = whatif_main("run", "s.toml")
+    assert code == 3
+    assert "application.phases.copy" in err
+    assert said in err
+
+
+def test_output_that_cannot_be_written(whatif_main, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("x")
+    for target, said in (
+        ("nowhere/x.csv", "No such file"),
+        ("file/x.csv", "Not a directory"),
+        ("folder", "is a directory"),
+        ("a" * 300 + ".csv", "too long"),
+        ("x.xyz", "cannot tell the format"),
+        ("x", "cannot tell the format"),
+    ):
+        code, out, err = whatif_main("run", "jacobi2d", "-o", target)
+        assert (code, out) == (2, ""), target
+        assert said in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "jacobi2d", "--format", "parquet"], "name a file with -o"),
+        (["run", "jacobi2d", "--format", "xml"], "is not one of"),
+        (["run"], "Missing argument"),
+        (["run", "jacobi2d", "--point", "--sweep", "application.rank_count=1"], "exclude each other"),
+        (["run", "jacobi2d", "--point", "--plot"], "--plot needs a sweep"),
+        (["run", "jacobi2d", "--nonsense"], "No such option"),
+        (["nonsense"], "No such command"),
+        (["list", "nonsense"], "is not one of"),
+        (["schema", "nonsense"], "is not one of"),
+        (["explain", "jacobi2d", "halo_time"], "there is no such result, phase, term or leaf"),
+        (["explain", "jacobi2d", "hallo"], "did you mean `halo`"),
+        (["explain", "jacobi2d", "--depth", "-1"], "-1"),
+        (["check"], "Missing argument"),
+    ],
+)
+def test_wrong_usage(whatif_main, arguments, said):
+    code, out, err = whatif_main(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+@pytest.mark.parametrize(("option", "said"), [("sumit", "did you mean `summit`"), ("/etc/passwd", "plain name")])
+def test_wrong_platform_option(whatif_main, option, said):
+    code, out, err = whatif_main("run", "jacobi2d", "--platform", option)
+    assert (code, out) == (3, "")
+    assert said in err
+    code, _, err = whatif_main("run", "jacobi2d", "--sweep", f"platform=summit, {option}")
+    assert code in (2, 3)
+    assert said in err
+
+
+IMPOSSIBLE = {
+    "nodes": (["--set", "application.rank_count=99999"], "more nodes than the platform has"),
+    "memory": (["--set", "application.memory_size=17 GB"], "does not fit the device"),
+    "ranks": (
+        [
+            word
+            for text in ("decomposition=given", "ranks.x=3", "ranks.y=3")
+            for word in ("--set", f"application.grid.{text}")
+        ],
+        "do not multiply to application.rank_count",
+    ),
+    "expression": (["--set", "application.rank_count== 7 / 2"], "must be a whole number of at least 1"),
+    "too many": (
+        ["--set", "application.rank_count=16777217", "--set", "platform.node_count=9999999"],
+        "impossible: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_a_point_that_cannot_exist(whatif_main, name):
+    options, said = IMPOSSIBLE[name]
+    code, out, err = whatif_main("run", "jacobi2d", "--point", "--format", "json", *options)
+    assert code == 4
+    assert said in err
+    assert json.loads(out)["rows"][0]["total_time"] is None
+
+
+def test_a_sweep_without_a_possible_point(whatif_main):
+    sweep = ("--sweep", "application.memory_size=17 GB, 18 GB")
+    code, out, err = whatif_main("run", "jacobi2d", *sweep, "--format", "json")
+    assert code == 4
+    assert [row["total_time"] for row in json.loads(out)["rows"]] == [None, None]
+    assert "application.memory_size does not fit the device" in err
+
+
+def test_a_sweep_with_some_possible_points(whatif_main):
+    sweep = ("--sweep", "application.memory_size=15 GB, 17 GB, 16 GB")
+    code, out, err = whatif_main("run", "jacobi2d", *sweep, "--format", "json")
+    assert code == 0
+    times = [row["total_time"] for row in json.loads(out)["rows"]]
+    assert (times[0] == times[2] > 0, times[1]) == (True, None)
+    assert "1 of 3 points are impossible: application.memory_size does not fit" in err
+    code, out, _ = whatif_main("run", "jacobi2d", *sweep, "--format", "csv")
+    assert code == 0
+    assert out.splitlines()[2].startswith("17000000000.0,,")
+    code, out, _ = whatif_main("run", "jacobi2d", *sweep)
+    assert code == 0
+    assert re.search(r"17 GB +- +-", out)
+    assert "nan" not in out
+
+
+def test_a_time_beyond_every_float_is_not_passed_off_as_an_answer(whatif_main):
+    code, out, _ = whatif_main(
+        "run", "jacobi2d", "--point", "--format", "json", "--set", "application.iteration_count=9007199254740992",
+        "--set", "application.phases.overhead.overhead_time=1e300 s",
+    )  # fmt: skip
+    assert json.loads(out)["rows"][0]["total_time"] is None
+    assert code == 4
+
+
+# The same through a process of its own: what Python prints when it dies cannot be hidden by the test.
+
+PROCESSES = [
+    (["run", "brackets.toml"], 3),
+    (["run", "nul.toml"], 3),
+    (["run", "a" * 300], 3),
+    (["run", "jacobi2d", "--sweep", "platform.node.gpu_count=1 .. 1e12 step 1"], 2),
+    (["run", "jacobi2d", "--set", "application.memory_size=17 GB"], 4),
+    (["check", "jacobi2d", "summit", "brackets.toml"], 3),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), PROCESSES)
+def test_a_process_of_its_own(tmp_path, arguments, expected):
+    (tmp_path / "brackets.toml").write_text("x = " + "[" * 300_000)
+    (tmp_path / "nul.toml").write_bytes(b"\x00")
+    done = subprocess.run(
+        [sys.executable, "-m", "whatif", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == expected
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+def test_terminals_that_cannot_show_every_character(tmp_path, encoding):
+    done = subprocess.run(
+        [sys.executable, "-m", "whatif", "explain", "jacobi2d", "halo"],
+        capture_output=True, cwd=tmp_path, check=False, env={"PYTHONIOENCODING": encoding},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"halo" in done.stdout
+
+
+def test_a_working_folder_that_is_gone(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = (
+        "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['whatif', 'run', 'jacobi2d', '--point']\n"
+        "from whatif.cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=gone, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0
