@@ -38,12 +38,12 @@ SCENES = [
 
 
 async def memory(driver):
-    """Half as many cells a rank and twice the GPUs; how fast should the memory be?"""
-    await driver.edit(GPUS, "12")
-    await driver.edit("application.grid.cells.x", "2048")
-    await driver.edit("application.grid.cells.y", "2048")
+    """More GPUs in a node, with less to do each and memory twice as fast: what would still faster memory bring?"""
+    await driver.edit("application.grid.cells.x", "4096")
+    await driver.press("home")
+    await driver.edit(GPUS, "8")
     driver.tree.select(MEMORY)
-    await driver.press("s")
+    await driver.press("right_square_bracket", "s")
 
 
 async def gpus(driver):

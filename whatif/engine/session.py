@@ -157,10 +157,8 @@ def _edited_grade(leaf: Leaf) -> Any:
 def _moved(leaf: Leaf, value: float, steps: int, coarse: bool) -> str:
     assert leaf.field is not None
     domain = leaf.field.domain
-    if domain.whole and not coarse:
-        moved = value + steps
-    else:
-        moved = value * (2.0 if coarse else 1.05) ** steps
+    factor = 2.0 if coarse else 1.05
+    moved = value + steps if domain.whole and not coarse else value * factor**steps
     if domain.whole:
         moved = float(np.ceil(moved) if steps > 0 else np.floor(moved))
     moved = min(max(moved, domain.minimum), domain.maximum)
@@ -177,7 +175,7 @@ def _still_there(grid: Grid, program: Program) -> Grid:
 
 
 def default_range(leaf: Leaf, at: Evaluation) -> str:
-    """A range around the present value that a person would pick: small counts one by one, else three octaves each way."""
+    """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
     assert leaf.field is not None
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
     if domain.maximum == 1:

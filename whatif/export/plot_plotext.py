@@ -336,7 +336,7 @@ def _draw_curves(grid: _Grid, description: PlotDescription, area: _Area, *, keys
         grid.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
         return
     # What is drawn last lies on top, and that is the data; of the data, the first line.
-    ordered = sorted(trails[::-1], key=lambda trail: trail.style != "baseline")
+    ordered = [trail for _, trail in sorted(enumerate(trails), key=_depth)]
     for row, runs in enumerate(_canvas(ordered, area), start=area.top):
         column = area.left
         for run in runs:
@@ -348,6 +348,10 @@ def _draw_curves(grid: _Grid, description: PlotDescription, area: _Area, *, keys
             grid.put(row, column, area.glyphs.point, trail.style)
         for row, column in trail.key if keys else ():
             grid.put(row, column, _key(index), trail.style)
+
+
+def _depth(place: tuple[int, _Trail]) -> tuple[bool, int]:
+    return place[1].style != "baseline", -place[0]
 
 
 def _draw_markers(grid: _Grid, description: PlotDescription, area: _Area) -> None:

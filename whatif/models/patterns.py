@@ -160,11 +160,6 @@ def message_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[Kind, .
     return tuple(kind for size in range(1, most + 1) for kind in combinations(range(dimension_count), size))
 
 
-def kind_name(kind: Kind) -> str:
-    """The name of a kind: "x", "y", "xy", ..., the dimensions after the fourth as "d4", "d5", ..."""
-    return "".join("xyzw"[dimension] if dimension < 4 else f"d{dimension}" for dimension in kind)
-
-
 @lru_cache(maxsize=4096)
 def message_counts(pattern: Pattern) -> MessageCounts:
     """Count the messages of a pattern with 1 to `MOST_RANKS` ranks; all its numbers must be positive."""

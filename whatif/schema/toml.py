@@ -32,6 +32,11 @@ class Document:
     def _positions(self) -> dict[KeyPath, tuple[int, int]]:
         return positions(self.text)
 
+    @cached_property
+    def kinds(self) -> dict[KeyPath, Any]:
+        """The tables that state their `kind`, with it."""
+        return {path[:-1]: value for path, value in walk(self.data) if path[-1] == "kind"}
+
     def locate(self, path: KeyPath) -> tuple[int, int]:
         """Line and column of a key, or of the nearest table around it; (0, 0) where the text has neither."""
         for length in range(len(path), 0, -1):
@@ -162,12 +167,13 @@ class Layers:
 
     def _replaces(self, index: int, path: KeyPath) -> bool:
         """Whether a layer puts a table of another `kind` in the place of one around a path."""
-        for length in range(1, len(path)):
-            key = (*path[:length], "kind")
-            kind = self.items[index].stated(key)
-            below = (layer.stated(key) for layer in reversed(self.items[:index]))
-            if kind is not None and kind != next((item for item in below if item is not None), None):
-                return True
+        layer = self.items[index]
+        for table, kind in layer.document.kinds.items():
+            at = (*layer.at, *table)
+            if path[: len(at)] == at:
+                below = (lower.stated((*at, "kind")) for lower in reversed(self.items[:index]))
+                if kind != next((item for item in below if item is not None), None):
+                    return True
         return False
 
     def problem(self, path: KeyPath, message: str) -> Problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from textual.app import App, SystemCommand
 from textual.screen import Screen
@@ -18,15 +17,15 @@ class Explorer(App[None]):
 
     TITLE = "whatif"
     CSS_PATH = "explorer.tcss"
-    # Wheels and tabs are for the mouse; nothing here moves by itself.
-    ENABLE_COMMAND_PALETTE: ClassVar[bool] = True
 
     def __init__(self, question: Question) -> None:
         super().__init__()
         self._session = Session.start(question)
 
     def on_mount(self) -> None:
-        """Open the first screen."""
+        """Open the first screen; with sixteen colours, in those of the terminal."""
+        if self.console.color_system == "standard" and not self.theme.startswith("ansi"):
+            self.theme = "ansi-dark"
         self.push_screen(Explore(self._session))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

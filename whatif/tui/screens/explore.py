@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from threading import BoundedSemaphore
 from typing import ClassVar
 
 from textual import on, work
@@ -16,11 +15,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Footer, Static
-from textual.worker import Worker, get_current_worker
 
 from whatif.engine.session import Session
 from whatif.errors import WhatifError
 from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure
+from whatif.tui.beside import beside
 from whatif.tui.changes import Change, Edit, Outcome, Study, Sweep, perform, queued
 from whatif.tui.messages import ChangeAsked, LeafSelected, PromptAsked, Purpose
 from whatif.tui.widgets.breakdown import Breakdown
@@ -34,8 +33,6 @@ from whatif.tui.words import grade_style
 
 # What takes longer than this is computed beside the event loop.
 QUICK_SECONDS = 0.010
-# One evaluation that nobody waits for any more must not keep the next one waiting.
-_TURNS = BoundedSemaphore(2)
 
 
 class Explore(Screen[None]):
@@ -44,7 +41,7 @@ class Explore(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "curve(1)", "curve", tooltip="Draw another column or phase"),
         Binding("Y", "curve(-1)", "Back", show=False, tooltip="Draw the previous column or phase"),
-        Binding("e", "detail", "message", tooltip="Show the whole message"),
+        Binding("e", "detail", "more", tooltip="Show the whole message"),
         Binding(
             "escape", "stop", "Stop computing", show=False, tooltip="Stop computing, forget the message or the filter"
         ),
@@ -60,10 +57,11 @@ class Explore(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
 
     class Computed(Message):
-        """A worker's result; superseded ones are never posted."""
+        """What a worker made of a queue of changes."""
 
-        def __init__(self, outcome: Outcome) -> None:
+        def __init__(self, queue: tuple[Change, ...], outcome: Outcome) -> None:
             super().__init__()
+            self.queue = queue
             self.outcome = outcome
 
     def __init__(self, session: Session) -> None:
@@ -73,7 +71,6 @@ class Explore(Screen[None]):
         self._error = ""
         self._queue: tuple[Change, ...] = ()
         self._seconds = 0.0
-        self._worker: Worker[None] | None = None
         self._answering = False
 
     def compose(self) -> ComposeResult:
@@ -158,20 +155,20 @@ class Explore(Screen[None]):
         if len(self._queue) == 1 and change.small and self._seconds <= QUICK_SECONDS:
             self._take(perform(self.study, self._queue))
         else:
-            self._worker = self._compute(self.study, self._queue)
+            self._compute(self.study, self._queue)
             self.set_timer(0.15, self._tell_busy)
 
-    @work(thread=True, exclusive=True, group="evaluate")
-    def _compute(self, study: Study, queue: tuple[Change, ...]) -> None:
-        worker = get_current_worker()
-        with _TURNS:
-            outcome = perform(study, queue, stop=lambda: worker.is_cancelled)
-        if not worker.is_cancelled:
-            self.post_message(self.Computed(outcome))
+    @work(exclusive=True, group="evaluate")
+    async def _compute(self, study: Study, queue: tuple[Change, ...]) -> None:
+        # A superseded worker is cancelled while it waits here, and never comes to post anything.
+        outcome = await beside(lambda stop: perform(study, queue, stop))
+        self.post_message(self.Computed(queue, outcome))
 
     @on(Computed)
     def _computed(self, event: Computed) -> None:
-        self._take(event.outcome)
+        # More may have been asked for while the message was on its way.
+        if event.queue is self._queue:
+            self._take(event.outcome)
 
     def _take(self, outcome: Outcome) -> None:
         """Show an outcome; after an error the last good picture simply stays."""

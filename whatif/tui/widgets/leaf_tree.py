@@ -26,6 +26,8 @@ EDITED, SWEPT, COMPUTED = "●", "↔", "="
 _PARTS = ("table", "guide", "name", "value", "unit", "idle", "edited", "swept", "computed", "cursor")
 # Guides of two cells look better, but deep tables on a narrow screen need the room for names.
 _ROOMY = 42
+# How many lines stay in sight above and below the cursor.
+_AROUND = 3
 
 
 class Shown(NamedTuple):
@@ -150,7 +152,9 @@ class LeafTree(ScrollView, can_focus=True):
 
     def _keep_in_sight(self) -> None:
         top, height = self.scroll_offset.y, max(1, self.size.height)
-        wanted = min(max(top, self._cursor - height + 1), self._cursor)
+        around = min(_AROUND, (height - 1) // 2)
+        wanted = min(max(top, self._cursor + around - height + 1), self._cursor - around)
+        wanted = min(max(wanted, 0), max(0, len(self._rows) - height))
         if wanted != top:
             self.scroll_to(y=wanted, animate=False, immediate=True)
 

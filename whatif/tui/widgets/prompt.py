@@ -92,4 +92,4 @@ class Prompt(Horizontal):
 
 def _caption(purpose: Purpose, path: str) -> str:
     name = shorten(path.rpartition(".")[2], 20)
-    return {Purpose.VALUE: f"{name} ▸", Purpose.RANGE: f"{name} over ▸", Purpose.FILTER: "/"}[purpose]
+    return {Purpose.VALUE: f"{name} =", Purpose.RANGE: f"{name} over", Purpose.FILTER: "/"}[purpose]
