@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import validation
 from numpy.testing import assert_allclose
 
+from benchmarks import validation
 from whatif.axes import Grid
 from whatif.engine.evaluate import evaluate
 from whatif.engine.result import Question, run_whole
@@ -82,9 +82,7 @@ def test_table_4_max_rate_eager_and_rendezvous():
     ],
 )
 def test_table_5_k_model_through_the_scenarios(scenario, app, machine, ranks, sets):
-    printed = next(
-        row for row in rows("choi_table5_kmodel.csv") if row["app"] == app and row["machine"] == machine
-    )
+    printed = next(row for row in rows("choi_table5_kmodel.csv") if row["app"] == app and row["machine"] == machine)
     values = k_values(scenario, machine, {**sets, "application.rank_count": str(ranks)})
     assert values[:2] == (float(printed["K_inter"]), float(printed["K_total"]))
     assert f"{values[2]:.2f}" == printed["k"]

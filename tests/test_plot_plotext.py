@@ -14,9 +14,7 @@ from whatif import units
 from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
 from whatif.export.plot_plotext import Run, parse_ansi, render, render_runs
 
-NUMBER = st.one_of(
-    st.floats(width=64), st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e-6, 1.0, 1e308, 5e-324])
-)
+NUMBER = st.one_of(st.floats(width=64), st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e-6, 1.0, 1e308, 5e-324]))
 DIMENSION = st.sampled_from([units.ONE, units.SECOND, units.BYTE, units.FLOP_PER_SECOND])
 AXIS = st.builds(
     AxisDescription,
@@ -74,9 +72,7 @@ def test_any_description_at_any_size_has_exact_dimensions(description, width, he
     ids=["empty", "one", "constant", "nan", "not positive", "inf", "gap"],
 )
 def test_awkward_data_is_drawn_at_every_size(size, y):
-    text = render(
-        log_log(Line("a", np.arange(1.0, len(y) + 1), y), markers=(Marker(2.0, "now"),)), *size, colour=False
-    )
+    text = render(log_log(Line("a", np.arange(1.0, len(y) + 1), y), markers=(Marker(2.0, "now"),)), *size, colour=False)
     lines = text.split("\n")
     assert len(lines) == size[1]
     assert max(map(cell_len, lines)) <= size[0]
@@ -186,7 +182,4 @@ def test_drawing_a_large_plot_takes_a_fraction_of_a_frame_budget():
 
 def test_plotext_and_textual_are_not_imported_before_they_are_needed():
     code = "import sys, whatif.export.plot_plotext; print({'plotext', 'textual', 'rich'} & set(sys.modules))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "set()\n"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

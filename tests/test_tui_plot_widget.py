@@ -17,9 +17,7 @@ BAR = StackedBar((BarSegment("compute", 8.1e-3), BarSegment("halo", 3.3e-3), Bar
 
 def described(y, label="postal"):
     x_axis = AxisDescription("message size", units.BYTE, Scale.LOG)
-    return PlotDescription(
-        "", x_axis, AxisDescription("time", units.SECOND, Scale.LOG), (Line(label, SIZES, y),)
-    )
+    return PlotDescription("", x_axis, AxisDescription("time", units.SECOND, Scale.LOG), (Line(label, SIZES, y),))
 
 
 class Pictures(App[None]):

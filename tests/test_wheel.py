@@ -28,7 +28,11 @@ def unpacked(tmp_path_factory) -> Path:
 
 def test_wheel_holds_platforms_scenarios_schemas_and_styles(unpacked):
     shipped = {path.relative_to(unpacked / "whatif" / "_shipped").as_posix() for path in unpacked.rglob("_shipped/*/*")}
-    ours = {path.relative_to(ROOT).as_posix() for kind in ("platforms", "scenarios", "schemas") for path in ROOT.glob(f"{kind}/*")}
+    ours = {
+        path.relative_to(ROOT).as_posix()
+        for kind in ("platforms", "scenarios", "schemas")
+        for path in ROOT.glob(f"{kind}/*")
+    }
     assert shipped == ours
     assert (unpacked / "whatif" / "py.typed").is_file()
     styles = {path.relative_to(ROOT).as_posix() for path in (ROOT / "whatif").rglob("*.tcss")}

@@ -1,10 +1,12 @@
-"""What can go wrong for a user, each with its documented exit code; the command line prints these, never a traceback."""
+"""What can go wrong for a user, each with its documented exit code; printed as it is, never with a traceback."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+SHOWN_PROBLEMS = 50
 
 EXIT_OK = 0
 EXIT_USAGE = 2
@@ -49,7 +51,9 @@ class InvalidFileError(WhatifError):
     exit_code = EXIT_INVALID_FILE
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
+        shown = [str(problem) for problem in problems[:SHOWN_PROBLEMS]]
+        more = len(problems) - len(shown)
+        super().__init__("\n".join([*shown, f"and {more} more problems"] if more else shown))
         self.problems = tuple(problems)
 
 

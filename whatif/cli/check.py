@@ -11,7 +11,13 @@ from whatif.errors import InvalidFileError, Problem
 
 @click.command("check", short_help="Validate scenario and platform files.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE..")
-@click.option("--platforms", "folders", multiple=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option(
+    "--platforms",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+)
 def command(files: tuple[str, ...], folders: tuple[Path, ...]) -> None:
     """Validate FILE.., each a scenario or a platform, by path or name; exit with 3 if any is invalid."""
     problems: list[Problem] = []

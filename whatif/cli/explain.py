@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from whatif.cli.options import open_question, scenario_options
+from whatif.errors import ImpossiblePointError
 
 
 @click.command("explain", short_help="Show the equation, inputs, units and sources behind a result.")
@@ -21,5 +22,8 @@ def command(
     from whatif.engine.explain import explain, lines
 
     program = open_question(scenario, platform, folders, sets).program
-    for line in lines(explain(evaluate(program), term), depth):
+    evaluation = evaluate(program)
+    for line in lines(explain(evaluation, term), depth):
         click.echo(line)
+    if evaluation.reasons():
+        raise ImpossiblePointError(f"impossible: {'; '.join(evaluation.reasons())}")

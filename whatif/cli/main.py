@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from whatif import __version__
-from whatif.errors import WhatifError
+from whatif.errors import EXIT_USAGE, WhatifError
 
 VERBS: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
@@ -77,6 +77,8 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         _fail(str(error.__cause__ or error) or "interrupted", 130)
+    except MemoryError:
+        _fail("not enough memory for this; ask for fewer points", EXIT_USAGE)
     except BrokenPipeError:
         # The reader has what it wanted; Python would complain again when it closes stdout.
         _silence()

@@ -24,7 +24,7 @@ def scenario_options(command: Command) -> Command:
             "--platforms",
             "folders",
             multiple=True,
-            type=click.Path(path_type=Path, file_okay=False),
+            type=click.Path(path_type=Path, file_okay=False, exists=True),
             metavar="DIR",
             help="Look for platforms here as well.",
         ),

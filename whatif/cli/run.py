@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "markdown", "parquet")
 DEFAULT_MAXIMUM_POINTS = 10_000_000
+MOST_POINTS = 10**9
 
 
 @click.command("run", short_help="Evaluate a scenario, or sweep any of its leaves.")
@@ -34,7 +35,7 @@ DEFAULT_MAXIMUM_POINTS = 10_000_000
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Default: by the name of FILE, else table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option("--plot", is_flag=True, help="Draw the iteration time over the first swept leaf.")
-@click.option("--max-points", type=click.IntRange(1), default=DEFAULT_MAXIMUM_POINTS, show_default=True)
+@click.option("--max-points", type=click.IntRange(1, MOST_POINTS), default=DEFAULT_MAXIMUM_POINTS, show_default=True)
 def command(
     scenario: str,
     platform: str | None,
@@ -48,6 +49,8 @@ def command(
     max_points: int,
 ) -> None:
     """Evaluate SCENARIO as it stands, or over the grid of all --sweep options (else over its own sweep)."""
+    if plot and (output is not None or file_format is not None):
+        raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format")
     question = open_question(scenario, platform, folders, sets)
     grid = _grid(question, sweeps, point, max_points)
     _narrate(question, grid)

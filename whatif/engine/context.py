@@ -23,6 +23,7 @@ from whatif.models.ranks import (
     memory_fits,
     nodes_needed,
     pair_count,
+    placed_count,
     ranks_per_node,
     ranks_per_socket,
     sharing_count,
@@ -36,12 +37,13 @@ from whatif.units import ONE, Quantity
 def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
     """The node of every rank from a file beside the scenario, one whole number a line."""
     path = "application.grid.mapping_file"
-    layer = wiring.loaded.layers.origin(tuple(path.split(".")))
-    folder = layer.document.folder if layer is not None else None
+    folders = (layer.document.folder for layer in reversed(wiring.loaded.layers.items) if not layer.at)
+    folder = next((folder for folder in folders if folder is not None), None)
     if name is None or folder is None or Path(name).name != name:
         wiring.problem(path, 'mapping = "file" needs the plain name of a file beside the scenario')
         wiring.raise_problems()
-    assert name is not None and folder is not None
+    assert name is not None
+    assert folder is not None
     try:
         with (folder / name).open(encoding="utf-8") as file:
             nodes = tuple(int(line) for line in islice(file, MOST_RANKS + 1) if line.strip())
@@ -95,6 +97,18 @@ class Context:
         inputs = {"ranks_per_node": self.ranks_per_node, "socket_count": socket_count}
         return self.once("placement.ranks_per_socket", ranks_per_socket, **inputs)
 
+    @property
+    def nodes_needed(self) -> str:
+        """Nodes that the ranks occupy."""
+        inputs = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
+        return self.once("placement.nodes_needed", nodes_needed, **inputs)
+
+    @property
+    def placed_count(self) -> str:
+        """The ranks whose messages are counted: none where the machine is too small for them."""
+        inputs = {"rank_count": self.rank_count, "needed": self.nodes_needed, "available": "platform.node_count"}
+        return self.once("placement.rank_count", placed_count, **inputs)
+
     def sharing(self, distance: str) -> str:
         """k' of a distance: processes (inside a socket: pairs) that communicate over it at the same time."""
         if distance == "intra_socket":
@@ -121,7 +135,7 @@ class Context:
             return given
         function = ascending_dimensions if self.grid.decomposition == "ascending" else balanced_dimensions
         options = {"dimension_count": len(self.grid.cells)}
-        return self.wiring.add(name, function, {"rank_count": self.rank_count}, options=options)
+        return self.wiring.add(name, function, {"rank_count": self.placed_count}, options=options)
 
     @property
     def stated_cells(self) -> str:
@@ -182,13 +196,11 @@ class Context:
         countable: dict[str, Reference] = {"needed": self.rank_count, "available": Quantity(MOST_RANKS, ONE)}
         reason = f"more than {MOST_RANKS:,} ranks are not counted (application.rank_count)"
         self.wiring.require("placement.rank_count fits", reason, fits, countable)
-        inputs: dict[str, Reference] = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
-        needed = self.wiring.add("placement.nodes_needed", nodes_needed, inputs)
         self.wiring.require(
             "placement.nodes_needed fits",
             "the ranks need more nodes than the platform has (platform.node_count)",
             fits,
-            {"needed": needed, "available": "platform.node_count"},
+            {"needed": self.nodes_needed, "available": "platform.node_count"},
         )
         if self.scenario.platform.node.gpu.memory_size is not None:
             self._memory_constraint()

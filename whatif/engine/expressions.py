@@ -42,6 +42,7 @@ class ExpressionFunction:
         return Citation(self.expression.text.removeprefix("=").strip(), "expression in the file")
 
     def __call__(self, *values: FloatArray) -> FloatArray:
+        """Compute the expression, elementwise."""
         result: FloatArray = _value(self.expression.tree, dict(zip(self.expression.names(), values, strict=True)))
         return result
 

@@ -167,6 +167,11 @@ def file_axes(program: Program, limit: int) -> list[Axis]:
             axes.append(parse_axis(name, leaves, program, limit))
         except UsageError as error:
             problems.append(program.loaded.layers.problem(("sweep", name), str(error)))
+    swept = [path for axis in axes for path in axis.leaves]
+    for axis in axes:
+        for path in (path for path in axis.leaves if swept.count(path) > 1):
+            message = f"`{path}` is swept on more than one axis"
+            problems.append(program.loaded.layers.problem(("sweep", axis.name), message))
     if problems:
         raise InvalidFileError(problems)
     return axes

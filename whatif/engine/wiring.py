@@ -38,8 +38,10 @@ def within(value: FloatArray, *, accepts: Callable[[FloatArray], Any]) -> Count:
 
 
 class Wiring:
-    """Collects the terms and constraints of one scenario; `problems` are what its files get wrong, `setups` the terms of what is
-    done once."""
+    """Collects the terms and constraints of one scenario.
+
+    `problems` are what its files get wrong, `setups` the terms of what is done once.
+    """
 
     def __init__(self, loaded: Loaded, leaves: Mapping[str, Leaf]) -> None:
         self.loaded = loaded

@@ -83,9 +83,7 @@ class PlotDescription:
     def line_styles(self) -> tuple[str, ...]:
         """Name the style of each line: `baseline`, or the data styles in turn."""
         numbers = itertools.count()
-        return tuple(
-            line.style if line.style == "baseline" else series_style(next(numbers)) for line in self.lines
-        )
+        return tuple(line.style if line.style == "baseline" else series_style(next(numbers)) for line in self.lines)
 
 
 def series_style(index: int) -> str:
@@ -172,8 +170,9 @@ def _view(axis: AxisDescription, values: Sequence[FloatArray], *, roomy: bool) -
     low, high = limits(values, axis.scale, roomy=roomy)
     reference = max(abs(low), abs(high))
     if axis.scale is Scale.LOG:
-        # The lowest decade in sight reads 1, 10 or 100; smaller prefixes would write it as 1000.
-        reference = 10.0 ** (math.ceil(low - 1e-9) if math.ceil(low - 1e-9) <= high else low)
+        # The lowest decade in sight reads 0.1, 1 or 10: 0.1 ms to 10 ms rather than 100 us to 10k us.
+        lowest = math.ceil(low - 1e-9)
+        reference = 10.0 ** (lowest + 1 if lowest < high else low)
     return AxisView(axis, low, high, axis_unit(reference, axis.dimension))
 
 
@@ -237,9 +236,7 @@ def _candidates(view: AxisView) -> Iterator[list[Tick]]:
 
 def _category_candidates(names: Sequence[str]) -> Iterator[list[Tick]]:
     # Equal names are told apart by their place: a duplicate must not cost the axis all its labels.
-    unique = [
-        name if name not in names[:place] else f"{name} #{place + 1}" for place, name in enumerate(names)
-    ]
+    unique = [name if name not in names[:place] else f"{name} #{place + 1}" for place, name in enumerate(names)]
     for stride, length in itertools.product((1, 2, 3, 5, 10, 20, 50, 100), (24, 16, 12, 8)):
         yield [Tick(float(i), shorten(unique[i], length)) for i in range(0, len(unique), stride)]
 

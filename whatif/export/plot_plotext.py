@@ -205,7 +205,7 @@ def _trails(description: PlotDescription, area: _Area) -> Iterator[_Trail]:
 
 def _canvas(trails: Sequence[_Trail], area: _Area) -> list[list[Run]]:
     """Let plotext turn dots into characters; a colour number stands for the index of a line."""
-    from plotext._figure import _figure_class  # noqa: PLC0415 - slow, and most commands draw nothing
+    from plotext._figure import _figure_class  # slow, and most commands draw nothing
 
     figure = _figure_class()  # a figure of our own: the one of the module is shared by everybody
     figure._limit_size(False, False)
@@ -254,9 +254,7 @@ def render_runs(
     return grid.runs()
 
 
-def _header(
-    description: PlotDescription, y_label: str, grid: _Grid, glyphs: _Glyphs, *, keys: bool
-) -> list[list[Run]]:
+def _header(description: PlotDescription, y_label: str, grid: _Grid, glyphs: _Glyphs, *, keys: bool) -> list[list[Run]]:
     """Title, then the y axis label and the legend, flowing over a few lines."""
     words = [Run(y_label, "label")] if y_label else []
     for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
@@ -376,9 +374,7 @@ def _draw_markers(grid: _Grid, description: PlotDescription, area: _Area) -> Non
 def _draw_marker_label(grid: _Grid, label: str, column: int, area: _Area) -> None:
     """Write beside the mark, in the uppermost line where no curve is in the way."""
     size = len(text_cells(label))
-    for row, start in itertools.product(
-        range(area.top, area.top + area.rows), (column + 2, column - 1 - size)
-    ):
+    for row, start in itertools.product(range(area.top, area.top + area.rows), (column + 2, column - 1 - size)):
         if start > area.left and grid.blank(row, start - 1, start + size):
             grid.put(row, start, label, "marker")
             return

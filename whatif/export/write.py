@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -95,8 +96,9 @@ def _write_point(result: Result, out: TextIO) -> None:
     for name, value, whole_run in rows:
         if value == 0 and name in ("transfer_time", "overlap_time", "setup_time"):
             continue
-        share = "" if whole_run or not iteration else f"{value / iteration:8.1%}"
-        out.write(f"{name:{width}}  {format_quantity(value, SECOND):>12}{share}".rstrip() + "\n")
+        share = f"{value / iteration:8.1%}" if iteration > 0 and not whole_run else ""
+        shown = format_quantity(value, SECOND) if math.isfinite(value) else "-"
+        out.write(f"{name:{width}}  {shown:>12}{share}".rstrip() + "\n")
 
 
 def _write_columns(results: Iterable[Result], out: TextIO) -> None:

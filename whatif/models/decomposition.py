@@ -18,6 +18,7 @@ AxisRule = Literal["cycle", "longest"]
 Boxes = NDArray[np.int64]
 Ranks = NDArray[np.int32]
 
+MOST_CELLS = 2**31 - 1
 MOST_RANKS = 2**24
 """Rank counts above this are answered with NaN: counting their messages would take minutes."""
 
@@ -102,7 +103,8 @@ def largest_box(rank_count: Count, cells: PerDimension) -> PerDimension:
     ranks = np.broadcast_to(np.asarray(rank_count, dtype=np.float64), whole.shape[:-1])[..., np.newaxis]
     points = np.concatenate([ranks, whole], axis=-1)
     rows, place = np.unique(points.reshape(-1, points.shape[-1]), axis=0, return_inverse=True)
-    boxes = [_largest(row) if is_count(row).all() else np.full(row.size - 1, np.nan) for row in rows]
+    valid = is_count(rows, most=MOST_CELLS).all(axis=1) & (rows[:, 0] <= MOST_RANKS)
+    boxes = [_largest(row) if ok else np.full(row.size - 1, np.nan) for row, ok in zip(rows, valid, strict=True)]
     return np.stack(boxes)[place.reshape(points.shape[:-1])]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whatif import units
-from whatif.models.decomposition import MOST_RANKS, PerDimension, is_count
+from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
 from whatif.models.patterns import (
     BoxPattern,
     GridPattern,
@@ -29,6 +29,9 @@ from whatif.models.quantities import Core, Count, FloatArray, model
 RankCounts = Annotated[FloatArray, units.ONE, Core("class", "distance", "kind")]
 NodeCounts = Annotated[FloatArray, units.ONE, Core("node_class", "kind")]
 PAPER = "Choi et al. 2020, section 3.1"
+
+# Counts of whole nodes do not depend on sockets; given the same ones, all four counts of a pattern are one.
+ANY_SOCKET: Count = np.ones(())
 
 
 class Choices(TypedDict, total=False):
@@ -61,7 +64,7 @@ def _evaluate(
 
 def _counts_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> MessageCounts | None:
     """The counts at one point, None where there is no such pattern."""
-    if not is_count(row).all():
+    if not is_count(row, most=MOST_CELLS).all():
         return None
     pattern = pattern_of(tuple(int(number) for number in row))
     explicit = not isinstance(pattern.mapping, str)
@@ -72,7 +75,7 @@ def _counts_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]
 
 def _on_grid(
     dims: FloatArray,
-    ranks: tuple[FloatArray, FloatArray | float],
+    ranks: tuple[FloatArray, FloatArray],
     choices: Choices,
     part: Callable[[MessageCounts], ArrayLike],
     least_shape: tuple[int, ...] = (),
@@ -102,25 +105,31 @@ def rank_message_counts(
 
 
 @model("messages between nodes a node, by kind", PAPER)
-def node_message_counts(dims: PerDimension, ranks_per_node: Count, **choices: Unpack[Choices]) -> NodeCounts:
+def node_message_counts(
+    dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
+) -> NodeCounts:
     """Messages to other nodes sent by the nodes that can be the slowest, [..., node_class, kind].
 
     Otherwise as `rank_message_counts`.
     """
     least = (1, _kind_count(dims, choices))
-    return _on_grid(dims, (ranks_per_node, 1.0), choices, lambda counts: counts.node_counts, least)
+    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.node_counts, least)
 
 
 @model("K_inter = max over nodes of the messages to other nodes", PAPER)
-def inter_node_count(dims: PerDimension, ranks_per_node: Count, **choices: Unpack[Choices]) -> Count:
+def inter_node_count(
+    dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
+) -> Count:
     """The most messages any node sends to other nodes, [...]; choices as in `rank_message_counts`."""
-    return _on_grid(dims, (ranks_per_node, 1.0), choices, lambda counts: counts.inter_node_count)
+    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.inter_node_count)
 
 
 @model("K_total = max over nodes of all messages sent", PAPER)
-def total_count(dims: PerDimension, ranks_per_node: Count, **choices: Unpack[Choices]) -> Count:
+def total_count(
+    dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
+) -> Count:
     """The most messages any node sends, those inside it too, [...]; choices as in `rank_message_counts`."""
-    return _on_grid(dims, (ranks_per_node, 1.0), choices, lambda counts: counts.total_count)
+    return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.total_count)
 
 
 def _on_boxes(
@@ -142,18 +151,24 @@ def box_rank_message_counts(
 
 
 @model("messages between nodes a node, by kind", PAPER)
-def box_node_message_counts(rank_count: Count, cells: PerDimension, ranks_per_node: Count) -> NodeCounts:
+def box_node_message_counts(
+    rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET
+) -> NodeCounts:
     """`node_message_counts` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes((rank_count, ranks_per_node, np.ones(())), cells, lambda counts: counts.node_counts)
+    return _on_boxes((rank_count, ranks_per_node, ranks_per_socket), cells, lambda counts: counts.node_counts)
 
 
 @model("K_inter = max over nodes of the messages to other nodes", PAPER)
-def box_inter_node_count(rank_count: Count, cells: PerDimension, ranks_per_node: Count) -> Count:
+def box_inter_node_count(
+    rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET
+) -> Count:
     """`inter_node_count` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes((rank_count, ranks_per_node, np.ones(())), cells, lambda counts: counts.inter_node_count)
+    return _on_boxes((rank_count, ranks_per_node, ranks_per_socket), cells, lambda counts: counts.inter_node_count)
 
 
 @model("K_total = max over nodes of all messages sent", PAPER)
-def box_total_count(rank_count: Count, cells: PerDimension, ranks_per_node: Count) -> Count:
+def box_total_count(
+    rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET
+) -> Count:
     """`total_count` for the boxes of MiniFE (`BoxPattern`); `cells` [..., dimension] are global."""
-    return _on_boxes((rank_count, ranks_per_node, np.ones(())), cells, lambda counts: counts.total_count)
+    return _on_boxes((rank_count, ranks_per_node, ranks_per_socket), cells, lambda counts: counts.total_count)

@@ -39,6 +39,12 @@ def nodes_needed(rank_count: Count, ranks_per_node: Count) -> Count:
     return np.ceil(rank_count / ranks_per_node)
 
 
+@model("P where ⌈P / p⌉ nodes are there", "definition")
+def placed_count(rank_count: Count, needed: Count, available: Count) -> Count:
+    """The ranks to place; NaN where there are too few nodes, so that nothing is counted for them."""
+    return np.where(needed <= available, rank_count, np.nan)
+
+
 @model("needed ≤ available", "definition")
 def fits(needed: Count, available: Count) -> Count:
     """1 where what is needed is available, else 0."""

@@ -131,7 +131,7 @@ class _Parser:
         if depth > MAXIMUM_DEPTH:
             raise ExpressionError(f"more than {MAXIMUM_DEPTH} levels of nesting")
         if self.take("-"):
-            return Call("negative", (self.factor(depth + 1),))
+            return _negative(self.factor(depth + 1))
         base = self.atom(depth)
         return Call("**", (base, self.factor(depth + 1))) if self.take("**") else base
 
@@ -161,6 +161,11 @@ class _Parser:
         if FUNCTIONS[function] == 1 and len(arguments) != 1:
             raise ExpressionError(f"`{function}` takes one argument")
         return Call(function, tuple(arguments))
+
+
+def _negative(node: Node) -> Node:
+    """`-1` is a number, so that it can be an exponent; anything else is negated when it is computed."""
+    return Quantity(-node.value, node.dimension) if isinstance(node, Quantity) else Call("negative", (node,))
 
 
 def _number(text: str) -> Quantity:

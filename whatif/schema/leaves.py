@@ -60,7 +60,7 @@ def leaf_table(loaded: Loaded) -> dict[str, Leaf]:
     """Every leaf of a scenario, in the order of the files."""
     table: dict[str, Leaf] = {}
     for path, value, field in _walk(loaded.scenario, ()):
-        if path[0] not in _NO_LEAVES and "sources" not in path[:2]:
+        if path[0] not in _NO_LEAVES and path[:2] != ("platform", "sources"):
             leaf = _leaf(path, value, field, loaded.layers)
             table[leaf.path] = leaf
     return table

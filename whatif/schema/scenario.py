@@ -19,6 +19,7 @@ from whatif.schema.application import (
 )
 from whatif.schema.fields import Parameter, Part
 from whatif.schema.platform import Platform, Source
+from whatif.units import UNITS
 
 SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
 # Names under which the engine keeps terms of its own.
@@ -43,6 +44,10 @@ class Scenario(Part):
 
     @model_validator(mode="after")
     def _references(self) -> Self:
+        for name in self.parameters:
+            if name in UNITS:
+                message = f"`{name}` is a unit: in an expression it could not be told from one; use another name"
+                raise _error(f"parameters.{name}", message)
         application = self.application
         for name, phase in application.phases.items():
             if name in RESERVED:

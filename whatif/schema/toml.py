@@ -91,7 +91,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
         message = str(error)[: place.start()] if place else str(error)
         if "overwrite" in message:
             # The usual reason: `platform = "summit"` cannot be followed by a table that changes its values.
-            message += "; to change values of a platform write `[platform]` with `extends = \"NAME\"` instead of its name"
+            message += '; to change values of a platform write `[platform]` with `extends = "NAME"` instead of its name'
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
         raise InvalidFileError([Problem(name, int(line), int(column), "", f"not TOML: {message}")]) from None
     except (RecursionError, ValueError) as error:

@@ -11,8 +11,8 @@ from whatif.engine.phases.message import DISTANCES, PROTOCOLS, choose_protocol, 
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models import placement
 from whatif.models.k_model import effective_process_count, k_factor
-from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
 from whatif.models.patterns import message_kinds
+from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
 from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
 from whatif.schema.application import HaloPhase
 from whatif.units import BYTE_PER_SECOND, Quantity
@@ -43,13 +43,11 @@ class Exchange:
     options: Mapping[str, Any]
     sizes: str
 
-    def count(self, quantity: str, **more: Reference) -> str:
+    def count(self, quantity: str) -> str:
         """A term that counts messages from the placement: on the grid, or between boxes of a bisection."""
         boxes = self.context.grid.decomposition == "bisection"
         function = _BOX_COUNTS[quantity] if boxes else _GRID_COUNTS[quantity]
-        return self.context.wiring.add(
-            f"{self.name}.{quantity}", function, {**self.placed, **more}, options=self.options
-        )
+        return self.context.wiring.add(f"{self.name}.{quantity}", function, self.placed, options=self.options)
 
     def message_time(self, model: str, distance: str, process_count: Reference) -> str:
         """The time of a message of each kind over a distance."""
@@ -61,7 +59,7 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     wiring = context.wiring
     sizes = _sizes(context, name, phase, message_kinds(len(context.grid.cells), phase.neighbours))
     exchange = Exchange(context, name, phase, *_placement(context, phase), sizes)
-    counts = exchange.count("rank_counts", ranks_per_socket=context.ranks_per_socket)
+    counts = exchange.count("rank_counts")
     wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
     once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
     inputs: dict[str, Reference] = {"time": once, "repeat_count": f"application.phases.{name}.exchange_count"}
@@ -70,9 +68,12 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
 
 def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
     """What decides who sends to whom: the inputs and the structural choices of the counting functions."""
-    ranks: dict[str, Reference] = {"ranks_per_node": context.ranks_per_node}
+    ranks: dict[str, Reference] = {
+        "ranks_per_node": context.sharing("inter_node"),
+        "ranks_per_socket": context.sharing("inter_socket"),
+    }
     if context.grid.decomposition == "bisection":
-        return ranks | {"rank_count": context.rank_count, "cells": context.all_cells}, {}
+        return ranks | {"rank_count": context.placed_count, "cells": context.all_cells}, {}
     grid = context.grid
     choices = {"periodic": grid.periodic, "neighbours": phase.neighbours, "order": grid.order}
     return ranks | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}

@@ -109,9 +109,9 @@ class Breakdown(Picture):
 
     def show(self, bar: StackedBar | None) -> None:
         """Show another bar, or nothing."""
-        before, self._bar = self._bar, bar
+        self._bar = bar
         self.redraw()
-        if len(before.segments if before else ()) != len(bar.segments if bar else ()):
+        if self.get_content_height(self.container_size, self.app.size, self.size.width) != self.size.height:
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
