@@ -8,6 +8,7 @@ from benchmarks.screen import key_to_picture, start
 
 
 def main() -> None:
+    """Print the table."""
     print(f"{'what':58} {'this':>14} {'alternative':>14} {'ratio':>10}  alternative is")
     for benchmark in (million_points, edit_of_a_leaf, million_ranks, key_to_picture, start):
         for row in benchmark():

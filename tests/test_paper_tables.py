@@ -1,4 +1,4 @@
-"""Published tables against the shipped files and the whole way through the engine; each test is named after its table."""
+"""Published tables against the shipped files and the whole way through the engine; tests bear their tables' names."""
 
 from __future__ import annotations
 
