@@ -445,3 +445,18 @@ def test_a_full_disk_is_told(tmp_path):
 
 def test_exit_code_of_ok():
     assert process("check", "jacobi2d", "summit", str(ROOT / "platforms" / "lassen.toml")).returncode == 0
+
+
+@pytest.mark.parametrize("words", [[], ["open"], ["open", "minife"]])
+def test_the_explorer_refuses_a_pipe_and_names_the_verb_for_it(words):
+    done = subprocess.run(
+        [sys.executable, "-m", "whatif", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "needs a terminal; for data in a pipe or file use `whatif run`" in done.stderr
+    assert done.stdout == ""

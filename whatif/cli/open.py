@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from whatif.cli.options import parse_sets
+from whatif.errors import UsageError
 
 
 @click.command("open", short_help="Open the explorer on a scenario.")
@@ -27,6 +29,8 @@ def command(
     sets: tuple[str, ...] = (),
 ) -> None:
     """Open the explorer on SCENARIO (jacobi2d)."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
     from whatif.engine.result import Question
 
     question = Question.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
