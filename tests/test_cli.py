@@ -82,7 +82,7 @@ def test_json_of_one_point(good):
 
 def test_json_of_a_grid(good):
     document = json.loads(good("run", "jacobi2d", *SWEEP, "--format", "json"))
-    assert document["axes"] == [[GPUS], [MODEL]]
+    assert document["axes"] == [GPUS, MODEL]
     points = [(row[GPUS], row[MODEL]) for row in document["rows"]]
     assert points == [(2, "postal"), (2, "k_model"), (4, "postal"), (4, "k_model")]
     assert all(set(row) == {GPUS, MODEL, "terms", *document["units"]} for row in document["rows"])
@@ -98,7 +98,8 @@ def test_json_of_a_grid(good):
 def test_json_of_tied_leaves(good):
     tied = f"{GPUS}=2, 4; {BANDWIDTH}=1 TB/s, 2 TB/s"
     document = json.loads(good("run", "jacobi2d", "--sweep", tied, "--format", "json"))
-    assert document["axes"] == [[GPUS, BANDWIDTH]]
+    assert document["axes"] == [GPUS, BANDWIDTH]
+    assert document["tied"] == [[GPUS, BANDWIDTH]]
     assert [(row[GPUS], row[BANDWIDTH]) for row in document["rows"]] == [(2, 1e12), (4, 2e12)]
     assert document["units"][BANDWIDTH] == "B/s"
 
@@ -294,7 +295,7 @@ def test_a_scenario_may_extend_another(good, tmp_path):
         f'extends = "base"\n[sweep.a]\n"{GPUS}" = [2, 3]\n[platform.node.gpu]\nname = "New"\n'
     )
     document = json.loads(good("run", "s.toml", "--format", "json"))
-    assert document["axes"] == [[GPUS]], "the sweep of the extending scenario replaces that of its base"
+    assert document["axes"] == [GPUS], "the sweep of the extending scenario replaces that of its base"
     direct = good(
         "run", "jacobi2d", "--set", "application.rank_count=96", "--sweep", f"{GPUS}=2, 3", "--format", "json"
     )

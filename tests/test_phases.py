@@ -106,7 +106,7 @@ def test_injection_limit_of_the_node():
 
 
 def test_models_that_the_platform_has_no_parameters_for():
-    with pytest.raises(InvalidFileError, match="`loggp` has no parameters; Summit has postal, max_rate"):
+    with pytest.raises(InvalidFileError, match="`loggp` has no parameters; Summit has postal, max_rate, injection"):
         point(NINE + halo("loggp"))
     tree = lines(explain(evaluate(question(head("lassen", 16) + halo("max_rate")).program), "halo"))
     assert any(

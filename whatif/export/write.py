@@ -23,13 +23,17 @@ FORMATS: Final = (*TEXT_FORMATS, "parquet")
 
 
 def write_json(results: Iterable[Result], out: TextIO) -> None:
-    """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist."""
+    """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist.
+
+    `axes` are the swept leaves, the first one slowest; `tied` lists those that move together.
+    """
     first, results = _peek(results)
     head = {
         "scenario": first.program.loaded.name,
         "platform": first.program.loaded.scenario.platform.name,
         "grade": first.grade,
-        "axes": [list(axis.leaves) for axis in first.grid.axes],
+        "axes": list(first.grid.leaves()),
+        "tied": [list(axis.leaves) for axis in first.grid.axes if len(axis.leaves) > 1],
         "units": _units(first),
     }
     out.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "rows": [')
