@@ -9,8 +9,6 @@ import sys
 
 import pytest
 
-import whatif.cli.main
-
 HEAD = """#:schema ../schemas/scenario.schema.json
 # What if?
 platform = "summit"
@@ -44,27 +42,6 @@ load_store_fraction = 0.1
 kind = "overhead"
 overhead_time = "3 us"
 """
-
-
-@pytest.fixture
-def whatif_main(monkeypatch, capsys, tmp_path):
-    """Run `whatif ARGUMENTS` in this process, in an empty folder: (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["whatif", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            whatif.cli.main.main()
-        captured = capsys.readouterr()
-        code = caught.value.code
-        assert "Traceback" not in captured.err
-        assert isinstance(code, int)
-        assert code in (0, 2, 3, 4)
-        assert code == 0 or captured.err.strip()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def edited(old, new):

@@ -32,23 +32,6 @@ SWEEP = ("--sweep", f"{GPUS}=2, 4", "--sweep", f"{MODEL}=postal, k_model")
 
 
 @pytest.fixture
-def whatif_main(monkeypatch, capsys, tmp_path):
-    """Run `whatif ARGUMENTS` in this process, in an empty folder: (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["whatif", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            whatif.cli.main.main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return caught.value.code, captured.out, captured.err
-
-    return call
-
-
-@pytest.fixture
 def good(whatif_main):
     """Like `whatif_main`, where nothing may go wrong: stdout."""
 

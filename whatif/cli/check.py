@@ -6,18 +6,13 @@ from pathlib import Path
 
 import click
 
+from whatif.cli.options import platforms_option
 from whatif.errors import InvalidFileError, Problem
 
 
 @click.command("check", short_help="Validate scenario and platform files.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE..")
-@click.option(
-    "--platforms",
-    "folders",
-    multiple=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="DIR",
-)
+@platforms_option
 def command(files: tuple[str, ...], folders: tuple[Path, ...]) -> None:
     """Validate FILE.., each a scenario or a platform, by path or name; exit with 3 if any is invalid."""
     problems: list[Problem] = []

@@ -7,21 +7,13 @@ from pathlib import Path
 
 import click
 
-from whatif.cli.options import parse_sets
+from whatif.cli.options import parse_sets, question_options
 from whatif.errors import UsageError
 
 
 @click.command("open", short_help="Open the explorer on a scenario.")
 @click.argument("scenario", default="jacobi2d")
-@click.option("--platform", metavar="NAME", help="Use this platform instead of the scenario's.")
-@click.option(
-    "--platforms",
-    "folders",
-    multiple=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="DIR",
-)
-@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a leaf.")
+@question_options
 def command(
     scenario: str = "jacobi2d",
     platform: str | None = None,

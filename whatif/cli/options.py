@@ -16,23 +16,26 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+platform_option = click.option("--platform", metavar="NAME", help="Use this platform instead of the scenario's.")
+platforms_option = click.option(
+    "--platforms",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Look for platforms here as well.",
+)
+set_option = click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a leaf.")
+
+
+def question_options(command: Command) -> Command:
+    """`--platform`, `--platforms` and `--set`."""
+    return platform_option(platforms_option(set_option(command)))
+
+
 def scenario_options(command: Command) -> Command:
     """SCENARIO with `--platform`, `--platforms` and `--set`."""
-    for decorate in (
-        click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a leaf."),
-        click.option(
-            "--platforms",
-            "folders",
-            multiple=True,
-            type=click.Path(path_type=Path, file_okay=False, exists=True),
-            metavar="DIR",
-            help="Look for platforms here as well.",
-        ),
-        click.option("--platform", metavar="NAME", help="Use this platform instead of the scenario's."),
-        click.argument("scenario"),
-    ):
-        command = decorate(command)
-    return command
+    return click.argument("scenario")(question_options(command))
 
 
 def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Question:
