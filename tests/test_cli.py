@@ -98,7 +98,7 @@ def test_csv_has_the_numbers_of_json(good):
         assert len(row) == len(header)
         for name, text in zip(header, row, strict=True):
             plain = name.removesuffix(" [s]")
-            value = expected["terms"][plain[6:]] if plain.startswith("terms.") else expected[plain]
+            value = expected["terms"][plain[6:]] if plain.startswith("terms.") else expected.get(plain, "")
             assert (text == value) if isinstance(value, str) else (float(text) == value)
 
 
@@ -134,7 +134,7 @@ def test_parquet_equals_csv(good, tmp_path):
     for index, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         texts = [row[index] for row in rows]
         values = column.to_pylist()
-        assert values == (texts if name == MODEL else [float(text) for text in texts]), name
+        assert values == (texts if name in (MODEL, "impossible") else [float(text) for text in texts]), name
     assert table.schema.field("total_time").metadata == {b"unit": b"s"}
     assert table.schema.field(GPUS).metadata == {b"unit": b""}
 
@@ -444,3 +444,20 @@ def test_the_explorer_refuses_a_pipe_and_names_the_verb_for_it(words):
     assert done.returncode == 2
     assert "needs a terminal; for data in a pipe or file use `whatif run`" in done.stderr
     assert done.stdout == ""
+
+
+def test_every_impossible_point_has_its_own_reason(good):
+    sweeps = ("--sweep", "application.rank_count=100, 100000", "--sweep", "application.memory_size=1 GB, 20 GB")
+    rows = json.loads(good("run", "jacobi2d", *sweeps, "--format", "json"))["rows"]
+    nodes = "the ranks need more nodes than the platform has (platform.node_count)"
+    memory = "application.memory_size does not fit the device (platform.node.gpu.memory_size)"
+    assert [row.get("impossible") for row in rows] == [None, memory, nodes, nodes]
+    assert [row["total_time"] is None for row in rows] == [False, True, True, True]
+    table = list(csv.DictReader(io.StringIO(good("run", "jacobi2d", *sweeps, "--format", "csv"))))
+    assert [row["impossible"] for row in table] == ["", memory, nodes, nodes]
+
+
+def test_a_structural_sweep_keeps_the_reason_of_each_platform(good):
+    rows = json.loads(good("run", "jacobi2d", "--sweep", "platform=summit, bridges", "--format", "json"))["rows"]
+    assert "impossible" not in rows[0]
+    assert rows[1]["impossible"].startswith("the ranks need more nodes")

@@ -137,7 +137,7 @@ class Tally:
 
     def report(self) -> None:
         """Say why points are missing; an answer without a single point is an error."""
-        reasons = "; ".join(self.reasons) or "the model gives no number there"
+        reasons = "; ".join(self.reasons)
         if self.impossible == self.size:
             raise ImpossiblePointError(f"impossible: {reasons}")
         if self.impossible:

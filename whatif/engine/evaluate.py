@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.engine.term import Program, Term, as_array, signature
 from whatif.models.quantities import FloatArray
@@ -13,6 +14,7 @@ from whatif.schema.expressions import Expression
 from whatif.units import Quantity
 
 Values = dict[str, FloatArray]
+Texts = NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,16 @@ class Evaluation:
         """The value of a term; without core axes, NaN where the point cannot exist."""
         array = self.values[term.name]
         return array if term.core else self.masked(array)
+
+    def reason(self) -> Texts | None:
+        """Why a point cannot exist, the first reason that applies, empty where it can; None where all can."""
+        result: Texts | None = None
+        for constraint in self.program.constraints:
+            failed = ~(self.values[constraint.term] > 0)
+            if np.any(failed):
+                said = np.where(failed, np.array(constraint.reason, dtype=object), "")
+                result = said if result is None else np.where(result == "", said, result)
+        return result
 
     def reasons(self) -> tuple[str, ...]:
         """What makes points impossible, each reason once."""

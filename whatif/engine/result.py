@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ import numpy as np
 
 from whatif.axes import Axis, Grid
 from whatif.engine.compile import compile_scenario
-from whatif.engine.evaluate import Evaluation, evaluate
+from whatif.engine.evaluate import Evaluation, Texts, evaluate
 from whatif.engine.sweep import PLATFORM_LEAF, structural_points
 from whatif.engine.term import Program
 from whatif.errors import UsageError
@@ -22,6 +23,8 @@ from whatif.schema.load import load_document, open_document
 from whatif.schema.toml import Document
 from whatif.table import Column, Table
 from whatif.units import SECOND
+
+NO_NUMBER: Final = "the model gives no number there"
 
 # Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
 CHUNK_POINTS: Final = 65_536
@@ -74,7 +77,8 @@ class Question:
 class Result:
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
 
-    `grade` is the worst grade of the values that the results depend on; `reasons` say why points cannot exist.
+    `grade` is the worst grade of the values that the results depend on; `forbidden` says why points cannot exist,
+    empty where they can, None where all of them can.
     """
 
     program: Program
@@ -82,18 +86,33 @@ class Result:
     columns: Mapping[str, FloatArray]
     terms: Mapping[str, FloatArray]
     grade: str
-    reasons: tuple[str, ...] = ()
+    forbidden: Texts | None = None
+
+    @cached_property
+    def reason(self) -> Texts:
+        """Why each point of the grid has no answer: it cannot exist, or would take forever; empty where it has."""
+        reason = np.broadcast_to("" if self.forbidden is None else self.forbidden, self.grid.shape).astype(object)
+        reason[~np.isfinite(self.grid.spread(self.columns["total_time"])) & (reason == "")] = NO_NUMBER
+        return reason
 
     @property
     def impossible(self) -> int:
-        """How many points of the grid have no answer: they cannot exist, or would take forever."""
-        return int((~np.isfinite(self.grid.spread(self.columns["total_time"]))).sum())
+        """How many points of the grid have no answer."""
+        return int((self.reason != "").sum()) if self.reasons else 0
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """Why points have no answer, each reason once."""
+        if self.forbidden is None and np.isfinite(self.columns["total_time"]).all():
+            return ()
+        return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
 
     def table(self) -> Table:
-        """One row a point: swept leaves, columns, phase times (`terms.NAME`)."""
+        """One row a point: swept leaves, columns, phase times (`terms.NAME`), and why it is impossible, if it is."""
         columns = {path: self._coordinate(path) for path in self.grid.leaves()}
         columns |= {name: self._column(array) for name, array in self.columns.items()}
         columns |= {f"terms.{name}": self._column(array) for name, array in self.terms.items()}
+        columns["impossible"] = Column(self.reason.ravel())
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
 
     def _coordinate(self, path: str) -> Column:
@@ -128,14 +147,14 @@ def result_of(evaluation: Evaluation, grid: Grid) -> Result:
     program = evaluation.program
     columns = {name: evaluation.column(name) for name in program.columns}
     terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
-    return Result(program, grid, columns, terms, program.grade, evaluation.reasons())
+    return Result(program, grid, columns, terms, program.grade, evaluation.reason())
 
 
 def _run_structural(question: Question, grid: Grid) -> Result:
     """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
     columns: dict[str, FloatArray] = {}
     terms: dict[str, FloatArray] = {}
-    reasons: dict[str, None] = {}
+    reason = np.full(grid.shape, "", dtype=object)
     grades: list[str] = []
     first: Program | None = None
     for places in product(*(_places(axis) for axis in grid.axes)):
@@ -148,11 +167,11 @@ def _run_structural(question: Question, grid: Grid) -> Result:
         for target, source in ((columns, result.columns), (terms, result.terms)):
             for name, array in source.items():
                 target.setdefault(name, np.full(grid.shape, np.nan))[where] = part.spread(array)
-        reasons |= dict.fromkeys(result.reasons)
+        reason[where] = result.reason
         grades.append(result.grade)
         first = first or program
     assert first is not None
-    return Result(first, grid, columns, terms, worst(iter(grades)), tuple(reasons))
+    return Result(first, grid, columns, terms, worst(grades), reason)
 
 
 def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:

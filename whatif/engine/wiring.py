@@ -29,7 +29,7 @@ class WiringError(TypeError):
 @model("Σ", "definition")
 def total(*times: Seconds) -> Seconds:
     """The sum of times, in the order given: the order is part of the result to the last bit."""
-    return reduce(np.add, times, np.float64(0.0))  # type: ignore[arg-type]
+    return reduce(np.add, times, np.zeros(()))
 
 
 def within(value: FloatArray, *, accepts: Callable[[FloatArray], Any]) -> Count:

@@ -23,7 +23,7 @@ FORMATS: Final = (*TEXT_FORMATS, "parquet")
 
 
 def write_json(results: Iterable[Result], out: TextIO) -> None:
-    """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist.
+    """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist, which says why.
 
     `axes` are the swept leaves, the first one slowest; `tied` lists those that move together.
     """
@@ -47,19 +47,22 @@ def write_json(results: Iterable[Result], out: TextIO) -> None:
 
 def _units(result: Result) -> dict[str, str]:
     columns = result.table().columns
-    return {name: column.unit for name, column in columns.items() if not name.startswith("terms.")} | {"terms": "s"}
+    numbers = {name: column.unit for name, column in columns.items() if column.dimension is not None}
+    return {name: unit for name, unit in numbers.items() if not name.startswith("terms.")} | {"terms": "s"}
 
 
 def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
     table = result.table()
-    outer = [name for name in table.columns if not name.startswith("terms.")]
-    inner = [name.removeprefix("terms.") for name in table.columns if name.startswith("terms.")]
     for row in table.rows():
-        yield dict(zip(outer, row, strict=False)) | {"terms": dict(zip(inner, row[len(outer) :], strict=True))}
+        cells = dict(zip(table.columns, row, strict=True))
+        reason = cells.pop("impossible")
+        terms = {name: cells.pop(name) for name in table.columns if name.startswith("terms.")}
+        cells["terms"] = {name.removeprefix("terms."): value for name, value in terms.items()}
+        yield cells | ({"impossible": reason} if reason else {})
 
 
 def write_csv(results: Iterable[Result], out: TextIO) -> None:
-    """One row a point in base units; the header names the unit: `total_time [s]`."""
+    """One row a point in base units; the header names the unit, `total_time [s]`; `impossible` is a reason or empty."""
     writer = csv.writer(out, lineterminator="\n")
     for number, result in enumerate(results):
         table = result.table()
@@ -106,10 +109,12 @@ def _write_point(result: Result, out: TextIO) -> None:
 
 
 def _write_columns(results: Iterable[Result], out: TextIO) -> None:
+    names: list[str] = []
     widths: list[int] = []
     for result in results:
-        table = result.table()
-        columns = {name: column for name, column in table.columns.items() if _worth_showing(name, column)}
+        table = result.table().columns
+        names = names or [name for name, column in table.items() if _worth_showing(name, column)]
+        columns = {name: table[name] for name in names}
         rows = list(shown_rows(Table(columns)))
         if not widths:
             widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(columns)]
@@ -118,9 +123,9 @@ def _write_columns(results: Iterable[Result], out: TextIO) -> None:
 
 
 def _worth_showing(name: str, column: Column) -> bool:
-    return not name.startswith("terms.") and not (
-        name in ("overlap_time", "setup_time") and not np.nansum(column.values)
-    )
+    if name in ("overlap_time", "setup_time"):
+        return bool(np.nansum(column.values))
+    return not name.startswith("terms.") and (name != "impossible" or bool(np.any(column.values != "")))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -50,7 +50,7 @@ def _message(study: Study, error: str, *, busy: bool) -> tuple[str, str, str]:
         return "▲", "$text-warning", f"this point cannot exist: {'; '.join(session.at.reasons())}"
     count, size = session.result.impossible, session.grid.size
     if count and session.grid.axes:
-        reasons = "; ".join(session.result.reasons) or "the model gives no number there"
+        reasons = "; ".join(session.result.reasons)
         return "▲", "$text-warning", f"{count} of {size} points cannot exist: {reasons}"
     flat = _without_effect(study)
     if flat:
