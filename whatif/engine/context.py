@@ -106,7 +106,11 @@ class Context:
     @property
     def placed_count(self) -> str:
         """The ranks whose messages are counted: none where the machine is too small for them."""
-        inputs = {"rank_count": self.rank_count, "needed": self.nodes_needed, "available": "platform.node_count"}
+        inputs = {
+            "rank_count": self.rank_count,
+            "needed_count": self.nodes_needed,
+            "available_count": "platform.node_count",
+        }
         return self.once("placement.rank_count", placed_count, **inputs)
 
     def sharing(self, distance: str) -> str:
@@ -130,7 +134,7 @@ class Context:
             given = self._stack(name, "application.grid.ranks", list(self.grid.ranks))
             product = self.once("grid.rank_count", cell_count, cells=given)
             reason = "the ranks along the dimensions do not multiply to application.rank_count"
-            inputs = {"first": product, "second": self.rank_count}
+            inputs = {"first_count": product, "second_count": self.rank_count}
             self.wiring.require("grid.rank_count agrees", reason, agrees, inputs)
             return given
         function = ascending_dimensions if self.grid.decomposition == "ascending" else balanced_dimensions
@@ -177,7 +181,10 @@ class Context:
         if self.grid.mapping != "file":
             return self.grid.mapping
         mapping = read_mapping(self.wiring, self.grid.mapping_file)
-        inputs: dict[str, Reference] = {"first": Quantity(float(len(mapping)), ONE), "second": self.rank_count}
+        inputs: dict[str, Reference] = {
+            "first_count": Quantity(float(len(mapping)), ONE),
+            "second_count": self.rank_count,
+        }
         reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
         self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
         return mapping
@@ -193,14 +200,17 @@ class Context:
 
     def machine_constraints(self) -> None:
         """The ranks must find a node, and their memory a device."""
-        countable: dict[str, Reference] = {"needed": self.rank_count, "available": Quantity(MOST_RANKS, ONE)}
+        countable: dict[str, Reference] = {
+            "needed_count": self.rank_count,
+            "available_count": Quantity(MOST_RANKS, ONE),
+        }
         reason = f"more than {MOST_RANKS:,} ranks are not counted (application.rank_count)"
         self.wiring.require("placement.rank_count fits", reason, fits, countable)
         self.wiring.require(
             "placement.nodes_needed fits",
             "the ranks need more nodes than the platform has (platform.node_count)",
             fits,
-            {"needed": self.nodes_needed, "available": "platform.node_count"},
+            {"needed_count": self.nodes_needed, "available_count": "platform.node_count"},
         )
         if self.scenario.platform.node.gpu.memory_size is not None:
             self._memory_constraint()

@@ -40,15 +40,15 @@ def nodes_needed(rank_count: Count, ranks_per_node: Count) -> Count:
 
 
 @model("P where ⌈P / p⌉ nodes are there", "definition")
-def placed_count(rank_count: Count, needed: Count, available: Count) -> Count:
+def placed_count(rank_count: Count, needed_count: Count, available_count: Count) -> Count:
     """The ranks to place; NaN where there are too few nodes, so that nothing is counted for them."""
-    return np.where(needed <= available, rank_count, np.nan)
+    return np.where(needed_count <= available_count, rank_count, np.nan)
 
 
 @model("needed ≤ available", "definition")
-def fits(needed: Count, available: Count) -> Count:
+def fits(needed_count: Count, available_count: Count) -> Count:
     """1 where what is needed is available, else 0."""
-    return np.asarray(needed <= available, dtype=np.float64)
+    return np.asarray(needed_count <= available_count, dtype=np.float64)
 
 
 @model("M · ranks per GPU", "definition")
@@ -64,6 +64,6 @@ def memory_fits(needed_size: Bytes, available_size: Bytes) -> Count:
 
 
 @model("first = second", "definition")
-def agrees(first: Count, second: Count) -> Count:
+def agrees(first_count: Count, second_count: Count) -> Count:
     """1 where two counts are the same, else 0."""
-    return np.asarray(first == second, dtype=np.float64)
+    return np.asarray(first_count == second_count, dtype=np.float64)

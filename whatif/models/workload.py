@@ -55,15 +55,15 @@ def surface_growth(cells: Cells, profiled_cells: Cells) -> Count:
 
 
 @model("X' = X · scale", "definition")
-def scaled(metric: FloatArray, scale: Count) -> FloatArray:
+def scaled(metric: FloatArray, scale_factor: Count) -> FloatArray:
     """A kernel metric for all launches of one iteration on one rank."""
-    return metric * scale
+    return metric * scale_factor
 
 
 @model("launches / profiled launches · growth", "definition")
-def launch_scale(launch_count: Count, profiled_launch_count: Count, growth: Count) -> Count:
+def launch_scale(launch_count: Count, profiled_launch_count: Count, growth_factor: Count) -> Count:
     """What to multiply the metrics of a whole profile with to get those of one iteration."""
-    return launch_count / profiled_launch_count * growth
+    return launch_count / profiled_launch_count * growth_factor
 
 
 @model("n = e · w^|S| · Π_{d∉S} N_d", "definition: a halo w cells deep, displaced in the dimensions S")
@@ -89,9 +89,9 @@ def by_kind(*sizes: Bytes) -> MessageSizes:
 
 
 @model("T = m t", "definition")
-def repeated(time: Seconds, repeat_count: Count) -> Seconds:
+def repeated(once_time: Seconds, repeat_count: Count) -> Seconds:
     """Time of something that happens `repeat_count` times, one after the other."""
-    return time * repeat_count
+    return once_time * repeat_count
 
 
 @model("S = max_r Σ_{d,m} c_{rdm} n_m", "definition")

@@ -19,5 +19,5 @@ def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list
     sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | {"message_size": f"{path}.message_size"})
     times = message_time(context, name, phase.model, phase.distance, sizes, context.sharing(phase.distance))
     once = wiring.add(f"{name}.operation_time", rounds_time, {"round_counts": counts, "round_times": times})
-    inputs = {"time": once, "repeat_count": f"{path}.operation_count"}
+    inputs = {"once_time": once, "repeat_count": f"{path}.operation_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]

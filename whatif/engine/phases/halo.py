@@ -62,7 +62,7 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     counts = exchange.count("rank_counts")
     wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
     once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
-    inputs: dict[str, Reference] = {"time": once, "repeat_count": f"application.phases.{name}.exchange_count"}
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"application.phases.{name}.exchange_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
 
 

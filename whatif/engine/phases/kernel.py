@@ -18,7 +18,7 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
     scale = _scale(context, name, phase)
     names = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
     metrics: dict[str, Reference] = {
-        metric: wiring.add(f"{name}.{metric}", scaled, {"metric": f"{path}.{metric}", "scale": scale})
+        metric: wiring.add(f"{name}.{metric}", scaled, {"metric": f"{path}.{metric}", "scale_factor": scale})
         for metric in names
     }
     rate = wiring.add(
@@ -49,7 +49,7 @@ def _scale(context: Context, name: str, phase: KernelPhase) -> Reference:
         return one
     launched: Reference = f"{path}.profiled_launch_count" if phase.metrics_per == "profile" else one
     growth: Reference = context.rank_cell_count if phase.metrics_per == "cell" else _growth(context, name, phase)
-    inputs = {"launch_count": f"{path}.launch_count", "profiled_launch_count": launched, "growth": growth}
+    inputs = {"launch_count": f"{path}.launch_count", "profiled_launch_count": launched, "growth_factor": growth}
     return context.wiring.add(f"{name}.scale", launch_scale, inputs)
 
 

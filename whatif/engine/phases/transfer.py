@@ -32,7 +32,7 @@ def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[Pha
         time = _device_copy(context, name, size)
     else:
         time = _over_link(context, name, phase, size)
-    inputs = {"time": time, "repeat_count": f"{path}.transfer_count"}
+    inputs = {"once_time": time, "repeat_count": f"{path}.transfer_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "transfer")]
 
 
