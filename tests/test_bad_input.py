@@ -709,6 +709,6 @@ def test_a_working_folder_that_is_gone(tmp_path):
         "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['whatif', 'run', 'jacobi2d', '--point']\n"
         "from whatif.cli.main import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=gone, check=False)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, cwd=gone, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
