@@ -232,7 +232,6 @@ RAW = {
     "digits": (b"a = " + b"1" * 10_000, "s.toml:1:1: not TOML"),
     "large": (b"# " + b"x" * 10_000_000, "s.toml: larger than 1000 kB"),
     "empty": (b"", "s.toml: application: missing key"),
-    "bom": (b"\xef\xbb\xbf", "s.toml:1:1"),
     "list": (b"application = [1]\nplatform = [2]", "s.toml:1:1: application: `[1]` must be a table"),
     "tables": (b"[[application]]\n", "s.toml:1:1: application: "),
 }

@@ -368,12 +368,19 @@ def test_help_lists_every_verb(good):
     assert re.fullmatch(r"whatif, version \d+\.\d+\.\d+\n", good("--version"))
 
 
-def test_swept_text_may_hold_anything(good):
-    """Leaves that are free texts are swept as texts, and break neither CSV nor Markdown."""
+def test_swept_text_may_hold_anything(good, tmp_path):
+    """Names of files are swept as texts, and break neither CSV nor Markdown."""
     awkward = 'a"b|c'
-    out = good("run", "jacobi2d", "--sweep", f"application.name={awkward}, d", "--format", "csv")
+    for name in (awkward, "d"):
+        (tmp_path / name).write_text("0\n0\n")
+    (tmp_path / "s.toml").write_text(
+        'extends = "jacobi2d"\n[application]\nrank_count = 2\n'
+        '[application.grid]\nmapping = "file"\nmapping_file = "d"\n'
+    )
+    sweep = ("--sweep", f"application.grid.mapping_file={awkward}, d")
+    out = good("run", "s.toml", *sweep, "--format", "csv")
     assert [row[0] for row in csv.reader(io.StringIO(out))][1:] == [awkward, "d"]
-    lines = good("run", "jacobi2d", "--sweep", f"application.name={awkward}, d", "--format", "markdown").splitlines()
+    lines = good("run", "s.toml", *sweep, "--format", "markdown").splitlines()
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
 
 

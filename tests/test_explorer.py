@@ -475,7 +475,7 @@ def test_an_outline_shortens_lonely_tables():
 
 
 def test_a_text_without_choices_has_nothing_to_sweep():
-    with pytest.raises(UsageError, match="nothing to sweep"):
+    with pytest.raises(UsageError, match="no result depends on"):
         Session.start(Question.open("jacobi2d")).sweep("platform.name")
 
 

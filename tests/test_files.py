@@ -277,3 +277,9 @@ def test_every_value_can_be_located_in_its_file():
                     check(value, here)
 
         check(tomli.loads(text), ())
+
+
+def test_a_byte_order_mark_is_no_error(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + (ROOT / "scenarios" / "minife_devices.toml").read_bytes())
+    assert Question.open(path).program.loaded.question.startswith("What if the GPU")

@@ -14,7 +14,7 @@ from whatif.engine.evaluate import evaluate
 from whatif.engine.explain import explain, lines
 from whatif.engine.result import Question, Result, run_whole
 from whatif.engine.sweep import grid_of, parse_option
-from whatif.errors import InvalidFileError
+from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.toml import parse_document
 
 HEAD = """
@@ -302,3 +302,76 @@ def test_computation_and_communication_of_a_structured_grid_may_overlap():
     close(point(text).columns["iteration_time"], 1e6 / 1e9)
     with pytest.raises(InvalidFileError, match=r"there is no phase `step`; known: step\.computation"):
         point(text.replace('"step.computation"', '"step"'))
+
+
+def test_no_time_is_hidden_twice():
+    phases = "".join(
+        f'[application.phases.{name}]\nkind = "overhead"\noverhead_time = "1 s"\n' for name in ("a", "b", "c")
+    )
+    overlaps = (
+        '[application.overlaps.one]\nphases = ["a", "b"]\nfraction = 1\n'
+        '[application.overlaps.two]\nphases = ["b", "c"]\nfraction = 1\n'
+    )
+    with pytest.raises(InvalidFileError, match="`b` overlaps already: no time can be hidden twice"):
+        point(head() + phases + overlaps)
+
+
+def test_shares_of_an_instruction_mix_leave_room_for_the_rest():
+    text = head() + KERNEL.format(model="roofline", per="launch", more="")
+    result = point(text.replace("load_store_fraction = 0.2", "load_store_fraction = 0.9"))
+    assert result.reasons == ("application.phases.work: compute_fraction and load_store_fraction together exceed 1",)
+    assert np.isfinite(point(text.replace("load_store_fraction = 0.2", "load_store_fraction = 0.8")).terms["work"])
+
+
+def test_measured_k_counts_come_together_and_in_order():
+    both = "inter_node_count = {}\ntotal_count = 24"
+    assert np.isfinite(point(NINE + halo("k_model", both.format(14))).terms["halo"])
+    assert "exceeds total_count" in point(NINE + halo("k_model", both.format(25))).reasons[0]
+    with pytest.raises(InvalidFileError, match="or neither"):
+        point(NINE + halo("k_model", "inter_node_count = 14"))
+
+
+def test_protocol_limits_are_in_order():
+    limits = '[platform.network.inter_node]\neager_limit = "1 B"\n'
+    assert "short_limit exceeds eager_limit" in point(NINE + limits + halo("postal")).reasons[0]
+
+
+def test_every_exchange_of_a_halo_is_copied():
+    copy = '[application.phases.copy]\nkind = "transfer"\ndirection = "device_to_host"\nhalo = "halo"\n'
+    once, thrice = (point(NINE + halo("postal", f"exchange_count = {n}") + copy).terms["copy"] for n in (1, 3))
+    close(thrice, 3 * float(once))
+
+
+def test_a_collective_but_a_barrier_states_its_size():
+    text = head() + '[application.phases.sum]\nkind = "collective"\nalgorithm = "{}"\nmodel = "postal"\n'
+    assert np.isfinite(point(text.format("dissemination")).terms["sum"])
+    with pytest.raises(InvalidFileError, match="message_size: missing key"):
+        point(text.format("ring"))
+
+
+def test_every_algorithm_can_be_named_in_a_file():
+    from typing import get_args
+
+    from whatif.models.collectives import ALGORITHMS
+    from whatif.schema.application import CollectivePhase
+
+    assert set(get_args(CollectivePhase.model_fields["algorithm"].annotation)) == set(ALGORITHMS)
+
+
+def test_a_platform_beside_the_scenario_may_refine_the_shipped_one_of_its_name(tmp_path):
+    (tmp_path / "summit.toml").write_text('extends = "summit"\n[node]\ngpu_count = 8\n')
+    text = head() + transfer('direction = "device_to_host"')
+    program = question(text, tmp_path).program
+    assert program.leaves["platform.node.gpu_count"].value == 8
+    (tmp_path / "own.toml").write_text('extends = "own"\n')
+    with pytest.raises(InvalidFileError, match="extends itself: own -> own"):
+        point(text.replace('"summit"', '"own"'), tmp_path)
+    with pytest.raises(InvalidFileError, match="`jacobi2d` is a scenario, not a platform"):
+        Question.open("jacobi2d", platform="jacobi2d").program  # noqa: B018
+
+
+def test_a_leaf_that_could_be_stated_says_so():
+    with pytest.raises(UsageError, match="is not stated in this scenario; give it a value first with --set"):
+        parse_option("application.phases.halo.inter_node_count=1, 2", Question.open("jacobi2d").program, 9)
+    with pytest.raises(UsageError, match="is a text that no result depends on"):
+        parse_option("platform.name=a, b", Question.open("jacobi2d").program, 9)

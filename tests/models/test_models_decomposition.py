@@ -134,3 +134,12 @@ def test_tiles_fill_all_nodes_but_the_last(dims, ranks_per_node, order):
     held = np.bincount(decomposition.tile_nodes(tuple(dims), ranks_per_node, order))
     assert (held[:-1] == ranks_per_node).all()
     assert 0 < held[-1] <= ranks_per_node
+
+
+def test_largest_box_broadcasts_ranks_and_cells():
+    ranks = np.array([[8.0], [12.0]])
+    boxes = decomposition.largest_box(ranks, np.array([40.0, 40.0, 40.0]))
+    assert boxes.shape == (2, 1, 3)
+    assert_array_equal(boxes[0, 0], [20, 20, 20])
+    assert boxes[1, 0].prod() * 12 >= 40**3
+    assert np.isnan(decomposition.largest_box(np.nan, np.array([40.0, 40.0]))).all()

@@ -33,9 +33,10 @@ def compile_scenario(loaded: Loaded) -> Program:
     wiring = Wiring(loaded, leaf_table(loaded))
     wiring.expressions()
     context = Context(wiring)
+    # First, so that a point is refused for what is wrong with it and not for what follows from that.
+    context.machine_constraints()
     phases = _phases(context)
     columns = _columns(context, phases)
-    context.machine_constraints()
     wiring.raise_problems()
     return Program(loaded, wiring.leaves, wiring.terms, tuple(wiring.constraints), tuple(phases), columns)
 
@@ -66,7 +67,8 @@ def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
 
 def _overlap(context: Context, phases: Mapping[str, str]) -> str:
     """The time that all stated overlaps hide; `phases` are the terms of those that can overlap, by name."""
-    saved = []
+    saved: list[str] = []
+    hidden: set[str] = set()
     for name, overlap in context.scenario.application.overlaps.items():
         path = f"application.overlaps.{name}"
         for unknown in (phase for phase in overlap.phases if phase not in phases):
@@ -74,6 +76,9 @@ def _overlap(context: Context, phases: Mapping[str, str]) -> str:
             context.wiring.problem(f"{path}.phases", f"there is no phase `{unknown}`{hint}")
         if overlap.phases[0] == overlap.phases[1]:
             context.wiring.problem(f"{path}.phases", "a phase cannot overlap with itself")
+        for twice in hidden.intersection(overlap.phases):
+            context.wiring.problem(f"{path}.phases", f"`{twice}` overlaps already: no time can be hidden twice")
+        hidden.update(overlap.phases)
         context.wiring.raise_problems()
         first, second = (phases[phase] for phase in overlap.phases)
         inputs = {"fraction": f"{path}.fraction", "first_time": first, "second_time": second}

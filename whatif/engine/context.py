@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from whatif.engine.term import Reference
 from whatif.engine.wiring import Wiring
@@ -13,6 +14,7 @@ from whatif.models.decomposition import (
     MOST_RANKS,
     ascending_dimensions,
     balanced_dimensions,
+    bisection_dimensions,
     largest_box,
     local_cells,
 )
@@ -32,6 +34,13 @@ from whatif.models.workload import along_dimensions, cell_count, joined_cells, r
 from whatif.schema.application import Grid
 from whatif.schema.scenario import Scenario
 from whatif.units import ONE, Quantity
+
+# How the ranks are laid out along the dimensions, where the file does not say it itself.
+DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
+    "balanced": balanced_dimensions,
+    "ascending": ascending_dimensions,
+    "bisection": bisection_dimensions,
+}
 
 
 def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
@@ -116,7 +125,7 @@ class Context:
     def sharing(self, distance: str) -> str:
         """k' of a distance: processes (inside a socket: pairs) that communicate over it at the same time."""
         if distance == "intra_socket":
-            return self.once("placement.pair_count", pair_count, ranks_per_socket=self.ranks_per_socket)
+            return self.once("placement.pair_count", pair_count, sharing_count=self.sharing("inter_socket"))
         scope, name = (
             (self.ranks_per_node, "placement.node_sharing_count")
             if distance == "inter_node"
@@ -137,7 +146,7 @@ class Context:
             inputs = {"first_count": product, "second_count": self.rank_count}
             self.wiring.require("grid.rank_count agrees", reason, agrees, inputs)
             return given
-        function = ascending_dimensions if self.grid.decomposition == "ascending" else balanced_dimensions
+        function = DIMENSIONS[self.grid.decomposition]
         options = {"dimension_count": len(self.grid.cells)}
         return self.wiring.add(name, function, {"rank_count": self.placed_count}, options=options)
 
@@ -149,10 +158,10 @@ class Context:
     @property
     def rank_cells(self) -> str:
         """The cells of the largest rank's box along each dimension."""
+        if self.grid.decomposition == "bisection":
+            return self.once("grid.rank_cells", largest_box, rank_count=self.placed_count, cells=self.all_cells)
         if self.grid.scaling == "weak":
             return self.stated_cells
-        if self.grid.decomposition == "bisection":
-            return self.once("grid.rank_cells", largest_box, rank_count=self.rank_count, cells=self.stated_cells)
         return self.once("grid.rank_cells", local_cells, cell_count=self.stated_cells, extent=self.rank_dimensions)
 
     @property

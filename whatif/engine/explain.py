@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whatif.engine.evaluate import Evaluation
+from whatif.engine.sweep import may_be_stated
 from whatif.engine.term import Program, Reference, Term
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
@@ -39,6 +40,8 @@ def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
     """The tree below a result column, phase, term or leaf at one point; raise `UsageError` for an unknown name."""
     program = evaluation.program
     target = program.columns.get(name, name)
+    if target not in program.terms and target not in program.leaves and may_be_stated(target, program):
+        raise UsageError(f"`{name}` is not stated in this scenario")
     if target not in program.terms and target not in program.leaves:
         known = [*program.columns, *program.terms, *program.leaves]
         raise UsageError(f"`{name}`: there is no such result, phase, term or leaf{did_you_mean(name, known)}")

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from whatif.axes import Axis, Grid
 from whatif.engine.term import Program
 from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
+from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import QuantityField
 from whatif.schema.leaves import Leaf
+from whatif.schema.scenario import Scenario
 
 DEFAULT_MAXIMUM_POINTS: Final = 10_000_000
 PLATFORM_LEAF: Final = "platform"
@@ -81,13 +83,26 @@ def swept_leaf(path: str, program: Program) -> Leaf | None:
     if path == PLATFORM_LEAF:
         return None
     leaf = program.leaves.get(path)
+    if leaf is None and may_be_stated(path, program):
+        raise UsageError(f"`{path}` is not stated in this scenario; give it a value first with --set {path}=VALUE")
     if leaf is None:
         raise UsageError(
             f"`{path}`: there is no such leaf{did_you_mean(path, program.leaves)}; see `whatif list leaves`"
         )
+    if leaf.structural and not leaf.choices and leaf.path != "application.grid.mapping_file":
+        raise UsageError(f"`{path}` is a text that no result depends on")
     if not leaf.structural and path not in program.reached:
         raise UsageError(f"`{path}` reaches no term of this scenario: whatever its value, no result depends on it")
     return leaf
+
+
+def may_be_stated(path: str, program: Program) -> bool:
+    """Whether a leaf could be there: its table is, and allows such a key."""
+    table, _, key = path.rpartition(".")
+    if any(leaf.startswith(f"{path}.") for leaf in program.leaves):
+        return False
+    inside = any(leaf.startswith(f"{table}.") for leaf in program.leaves)
+    return inside and key in known_keys(Scenario, program.loaded.layers.merged, tuple(table.split(".")))
 
 
 def _choice(path: str, leaf: Leaf | None, word: Any) -> str:

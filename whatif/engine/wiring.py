@@ -143,7 +143,8 @@ class Wiring:
         inputs = self._resolve(path, leaf.value)
         for reference in inputs.values():
             self._expression(reference, (*asking, path), done)
-        if path not in done and not any(problem.key == path for problem in self.problems):
+        wrong = {problem.key for problem in self.problems}
+        if path not in done and wrong.isdisjoint((path, *inputs.values())):
             self._add_expression(leaf, leaf.value, inputs)
         done.add(path)
 

@@ -54,6 +54,15 @@ def ascending_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimen
     return balanced_dimensions(rank_count, dimension_count=dimension_count)[..., ::-1]
 
 
+@model("d_D ≥ d_1 ≥ … ≥ d_{D−1}", "the order of the cuts of Mantevo MiniFE, utils/BoxPartition.cpp")
+def bisection_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimension:
+    """`balanced_dimensions` in the order in which a bisection cuts: the last dimension most often, then the first.
+
+    A grid of these extents times the cells of a rank is cut into equal boxes where the rank count is a power of 2.
+    """
+    return np.roll(balanced_dimensions(rank_count, dimension_count=dimension_count), -1, axis=-1)
+
+
 @lru_cache(maxsize=65536)
 def balanced_extents(rank_count: int, dimension_count: int) -> tuple[int, ...]:
     """The extents of `balanced_dimensions` for one rank count."""
@@ -100,8 +109,10 @@ def largest_box(rank_count: Count, cells: PerDimension) -> PerDimension:
     NaN where there is no such bisection.
     """
     whole = np.asarray(cells, dtype=np.float64)
-    ranks = np.broadcast_to(np.asarray(rank_count, dtype=np.float64), whole.shape[:-1])[..., np.newaxis]
-    points = np.concatenate([ranks, whole], axis=-1)
+    ranks = np.asarray(rank_count, dtype=np.float64)
+    shape = np.broadcast_shapes(ranks.shape, whole.shape[:-1])
+    columns = [np.broadcast_to(ranks, shape), *(np.broadcast_to(extent, shape) for extent in np.moveaxis(whole, -1, 0))]
+    points = np.stack(columns, axis=-1)
     rows, place = np.unique(points.reshape(-1, points.shape[-1]), axis=0, return_inverse=True)
     valid = is_count(rows, most=MOST_CELLS).all(axis=1) & (rows[:, 0] <= MOST_RANKS)
     boxes = [_largest(row) if ok else np.full(row.size - 1, np.nan) for row, ok in zip(rows, valid, strict=True)]

@@ -28,9 +28,9 @@ def sharing_count(rank_count: Count, available_count: Count) -> Count:
 
 
 @model("⌈r / 2⌉", _CONFIGURATION)
-def pair_count(ranks_per_socket: Count) -> Count:
+def pair_count(sharing_count: Count) -> Count:
     """Pairs of ranks that communicate inside one socket at the same time: 2 of Summit's 3 ranks, 1 of Lassen's 2."""
-    return np.ceil(ranks_per_socket / 2)
+    return np.ceil(sharing_count / 2)
 
 
 @model("⌈P / p⌉", "definition")

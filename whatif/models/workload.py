@@ -9,7 +9,7 @@ import numpy as np
 
 from whatif import units
 from whatif.models.placement import RankCounts
-from whatif.models.quantities import Bytes, Core, Count, FloatArray, Seconds, model
+from whatif.models.quantities import Bytes, Core, Count, FloatArray, Fraction, Seconds, model
 
 Cells = Annotated[FloatArray, units.ONE, Core("dimension")]
 MessageSizes = Annotated[FloatArray, units.BYTE, Core("kind")]
@@ -86,6 +86,18 @@ def _shared_cells(cells: FloatArray, halo_width: FloatArray, kind: tuple[int, ..
 def by_kind(*sizes: Bytes) -> MessageSizes:
     """Sizes that the file states, one argument a kind of message, joined along the trailing axis `kind`."""
     return np.stack(np.broadcast_arrays(*sizes), axis=-1)
+
+
+@model("x_c + x_m ≤ 1", "Konstantinidis and Cotronis 2017: shares of one instruction mix")
+def mix_fits(compute_fraction: Fraction, load_store_fraction: Fraction) -> Count:
+    """1 where the shares of an instruction mix leave room for the other instructions, else 0."""
+    return np.asarray(compute_fraction + load_store_fraction <= 1 + 1e-12, dtype=np.float64)
+
+
+@model("m · e", "definition")
+def copy_count(transfer_count: Count, exchange_count: Count) -> Count:
+    """Copies of a halo in one iteration: `transfer_count` for each exchange."""
+    return transfer_count * exchange_count
 
 
 @model("T = m t", "definition")

@@ -20,7 +20,7 @@ from whatif.schema.fields import (
 )
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-CommunicationModel = Literal["postal", "max_rate", "injection", "k_model", "loggp"]
+CommunicationModel = Literal["postal", "max_rate", "injection", "loggp"]
 HaloModel = Literal["postal", "max_rate", "injection", "k_model", "loggp", "node_aware"]
 
 
@@ -110,10 +110,12 @@ class CollectivePhase(Part):
         "ring",
         "rabenseifner",
         "dissemination",
+        "ring_allgather",
+        "bruck_allgather",
     ]
     model: CommunicationModel
-    message_size: Bytes
-    """Size of the buffer that is broadcast or reduced."""
+    message_size: Bytes = 0.0
+    """Size of the buffer that is broadcast, reduced or gathered; a dissemination barrier has none."""
     distance: Literal["intra_socket", "inter_socket", "inter_node"] = "inter_node"
     """The distance whose parameters every round is charged with."""
     operation_count: CountOrZero = 1.0
@@ -192,5 +194,5 @@ class Application(Part):
     memory_size: Bytes = 0.0
     """Device memory one rank needs; checked against the GPU's where both are stated."""
     grid: Grid | None = None
-    phases: dict[Key, Phase]
+    phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}

@@ -128,9 +128,12 @@ def _platform_chain(name: str, asking: Document, search: Sequence[Path]) -> list
 
 def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: KeyPath) -> Document:
     """The file a document refers to by name."""
-    path = find(name, kind, folders) if is_name(name) else None
+    path = find(name, kind, folders, _identity(asking)) if is_name(name) else None
     if path is not None:
-        return read_document(path)
+        document = read_document(path)
+        if kind == "platforms" and "application" in document.data:
+            raise InvalidFileError([asking.problem(at, f"`{name}` is a scenario, not a platform")])
+        return document
     known = names_in(folders, kind)
     reason = "not found" if is_name(name) else "not a plain name"
     message = f"`{name}`: {kind.removesuffix('s')} {reason}{did_you_mean(name, known)}; known: {', '.join(known)}"

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from whatif.schema.application import (
     Application,
+    CollectivePhase,
     Grid,
     HaloPhase,
     KernelPhase,
@@ -56,6 +57,13 @@ class Scenario(Part):
                 raise _error(f"application.phases.{name}", f"this {phase.kind} phase needs `[application.grid]`")
             if isinstance(phase, KernelPhase):
                 _check_profiled(name, phase, application)
+            if isinstance(phase, HaloPhase) and (phase.inter_node_count is None) != (phase.total_count is None):
+                message = (
+                    "give both `inter_node_count` and `total_count`, or neither: a ratio needs both from one count"
+                )
+                raise _error(f"application.phases.{name}", message)
+            if isinstance(phase, CollectivePhase) and _forgets_size(phase):
+                raise _error(f"application.phases.{name}.message_size", "missing key")
             if isinstance(phase, HaloPhase) and application.grid is not None:
                 _check_bisection(name, phase, application.grid)
             if isinstance(phase, TransferPhase):
@@ -72,6 +80,10 @@ def _check_bisection(name: str, phase: HaloPhase, grid: Grid) -> None:
         raise _error("application.grid.decomposition", "a bisection is not periodic and has block mapping")
     if phase.neighbours != "all":
         raise _error(f"application.phases.{name}.neighbours", "between the boxes of a bisection it must be `all`")
+
+
+def _forgets_size(phase: CollectivePhase) -> bool:
+    return phase.algorithm != "dissemination" and "message_size" not in phase.model_fields_set
 
 
 def _needs_grid(phase: Phase) -> bool:

@@ -28,11 +28,14 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None and ".." not in text
 
 
-def find(name: str, kind: str, folders: Iterable[Path]) -> Path | None:
-    """The first `NAME.toml` in the folders, then among the shipped files of a kind."""
+def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Path | None:
+    """The first `NAME.toml` in the folders, then among the shipped files of a kind, that is not the asking file."""
     file = name if name.endswith(".toml") else f"{name}.toml"
     candidates = (folder / file for folder in (*folders, shipped_folder(kind)))
-    return next((path for path in candidates if is_file(path)), None)
+    found = [path for path in candidates if is_file(path)]
+    # A file may refine another of its own name: only where there is no other does it refer to itself.
+    others = (path for path in found if str(path.resolve()) != asking)
+    return next(others, found[0] if found else None)
 
 
 def is_file(path: Path) -> bool:

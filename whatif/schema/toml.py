@@ -66,7 +66,7 @@ def read_document(path: Path) -> Document:
         message = f"larger than {MAXIMUM_FILE_SIZE // 1000} kB; a scenario or platform is a few kB"
         raise InvalidFileError([Problem(name, 0, 0, "", message)])
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         message = f"not UTF-8: byte 0x{raw[error.start]:02x}"

@@ -13,6 +13,7 @@ from whatif.models import placement
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import message_kinds
 from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
+from whatif.models.ranks import fits
 from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
 from whatif.schema.application import HaloPhase
 from whatif.units import BYTE_PER_SECOND, Quantity
@@ -98,6 +99,9 @@ def _effective_k(exchange: Exchange) -> str:
     inputs: dict[str, Reference] = {"process_count": exchange.context.sharing("inter_node")}
     for key, stated in (("inter_node_count", phase.inter_node_count), ("total_count", phase.total_count)):
         inputs[key] = exchange.count(key) if stated is None else f"application.phases.{exchange.name}.{key}"
+    reason = f"application.phases.{exchange.name}: inter_node_count (K_inter) exceeds total_count (K_total)"
+    counts = {"needed_count": inputs["inter_node_count"], "available_count": inputs["total_count"]}
+    wiring.require(f"{exchange.name}.inter_node_count fits", reason, fits, counts)
     k = wiring.add(f"{exchange.name}.k", k_factor, inputs)
     return wiring.add(f"{exchange.name}.effective_k", effective_process_count, {"k": k})
 

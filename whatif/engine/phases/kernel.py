@@ -5,7 +5,7 @@ from __future__ import annotations
 from whatif.engine.context import Context
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate, roofline_l2_time, roofline_time
-from whatif.models.workload import launch_scale, scaled, surface_growth, volume_growth
+from whatif.models.workload import launch_scale, mix_fits, scaled, surface_growth, volume_growth
 from whatif.schema.application import KernelPhase
 from whatif.units import ONE, Quantity
 
@@ -21,12 +21,14 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
         metric: wiring.add(f"{name}.{metric}", scaled, {"metric": f"{path}.{metric}", "scale_factor": scale})
         for metric in names
     }
+    mix: dict[str, Reference] = {key: f"{path}.{key}" for key in ("compute_fraction", "load_store_fraction")}
+    reason = f"{path}: compute_fraction and load_store_fraction together exceed 1"
+    wiring.require(f"{name}.mix fits", reason, mix_fits, mix)
     rate = wiring.add(
         f"{name}.attainable_rate",
         attainable_rate,
         {
-            "compute_fraction": f"{path}.compute_fraction",
-            "load_store_fraction": f"{path}.load_store_fraction",
+            **mix,
             "operation_mix_fraction": f"{path}.operation_efficiency",
             "peak_rate": f"{GPU}.{DOMINANT_RATES[phase.dominant_operation]}",
             "peak_add_rate": f"{GPU}.peak_add_rate",

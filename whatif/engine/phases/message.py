@@ -11,6 +11,7 @@ from whatif.models.loggp import loggp
 from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
 from whatif.models.postal import postal
 from whatif.models.protocol import by_protocol
+from whatif.models.ranks import memory_fits
 from whatif.schema.platform import Distance
 
 DISTANCES: Final = ("intra_socket", "inter_socket", "inter_node")
@@ -56,6 +57,10 @@ def choose_protocol(
     """Wire the choice among three values, one a protocol, by the limits of a distance."""
     base = f"platform.network.{distance}"
     limits: dict[str, Reference] = {limit: f"{base}.{limit}" for limit in ("short_limit", "eager_limit")}
+    agrees = f"placement.{distance} limits agree"
+    if agrees not in context.wiring.terms:
+        sizes = {"needed_size": limits["short_limit"], "available_size": limits["eager_limit"]}
+        context.wiring.require(agrees, f"{base}: short_limit exceeds eager_limit", memory_fits, sizes)
     inputs = {"message_size": message_size, **limits, **values}
     return context.wiring.add(name, by_protocol, inputs, note=note)
 

@@ -19,7 +19,7 @@ from whatif.models.transfer import (
     pcie_write_size,
     pinned_time,
 )
-from whatif.models.workload import repeated
+from whatif.models.workload import copy_count, repeated
 from whatif.schema.application import TransferPhase
 from whatif.schema.platform import NVLink, PCIe
 
@@ -32,7 +32,11 @@ def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[Pha
         time = _device_copy(context, name, size)
     else:
         time = _over_link(context, name, phase, size)
-    inputs = {"once_time": time, "repeat_count": f"{path}.transfer_count"}
+    count = f"{path}.transfer_count"
+    if phase.halo is not None:
+        exchanges = f"application.phases.{phase.halo}.exchange_count"
+        count = wiring.add(f"{name}.copy_count", copy_count, {"transfer_count": count, "exchange_count": exchanges})
+    inputs = {"once_time": time, "repeat_count": count}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "transfer")]
 
 
