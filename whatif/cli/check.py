@@ -8,6 +8,7 @@ import click
 
 from whatif.cli.options import platforms_option
 from whatif.errors import InvalidFileError, Problem
+from whatif.limits import DEFAULT_MAXIMUM_POINTS
 
 
 @click.command("check", short_help="Validate scenario and platform files.")
@@ -29,7 +30,7 @@ def command(files: tuple[str, ...], folders: tuple[Path, ...]) -> None:
 
 def _check(name: str, folders: tuple[Path, ...]) -> str:
     from whatif.engine.result import Question
-    from whatif.engine.sweep import DEFAULT_MAXIMUM_POINTS, file_axes, grid_of
+    from whatif.engine.sweep import file_axes, grid_of
     from whatif.schema.load import load_platform, open_document
     from whatif.schema.shipped import is_file, shipped_names
 

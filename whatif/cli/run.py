@@ -11,14 +11,11 @@ import click
 
 from whatif.cli.options import open_question, scenario_options
 from whatif.errors import ImpossiblePointError, UsageError
+from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
     from whatif.engine.result import Question, Result
-
-FORMATS = ("table", "json", "csv", "markdown", "parquet")
-DEFAULT_MAXIMUM_POINTS = 10_000_000
-MOST_POINTS = 10**9
 
 
 @click.command("run", short_help="Evaluate a scenario, or sweep any of its leaves.")

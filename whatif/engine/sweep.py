@@ -18,7 +18,6 @@ from whatif.schema.fields import QuantityField
 from whatif.schema.leaves import Leaf
 from whatif.schema.scenario import Scenario
 
-DEFAULT_MAXIMUM_POINTS: Final = 10_000_000
 PLATFORM_LEAF: Final = "platform"
 
 _RANGE = re.compile(

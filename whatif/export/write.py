@@ -18,9 +18,6 @@ from whatif.export.atomic import atomic_file
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND, Dimension, format_quantity
 
-TEXT_FORMATS: Final = ("table", "json", "csv", "markdown")
-FORMATS: Final = (*TEXT_FORMATS, "parquet")
-
 
 def write_json(results: Iterable[Result], out: TextIO) -> None:
     """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist, which says why.

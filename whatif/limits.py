@@ -1,0 +1,10 @@
+"""Limits that a front must know before it loads the engine."""
+
+from typing import Final
+
+DEFAULT_MAXIMUM_POINTS: Final = 10_000_000
+"""Points of a grid that are evaluated without being asked twice."""
+MOST_POINTS: Final = 10**9
+"""Points that can be asked for at all."""
+FORMATS: Final = ("table", "json", "csv", "markdown", "parquet")
+"""What results can be written as."""
