@@ -183,3 +183,15 @@ def test_drawing_a_large_plot_takes_a_fraction_of_a_frame_budget():
 def test_plotext_and_textual_are_not_imported_before_they_are_needed():
     code = "import sys, whatif.export.plot_plotext; print({'plotext', 'textual', 'rich'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_a_point_far_outside_the_categories_does_not_overflow():
+    description = PlotDescription(
+        "",
+        AxisDescription("x"),
+        AxisDescription("y", ticks=("a", "b", "c")),
+        (Line("", np.array([1e146, 2.8e-162]), np.array([3.0, 0.0])),),
+    )
+    assert [len(line) for line in render(description, 30, 8, colour=False).splitlines()]
+    for size in ((1, 1), (30, 8), (200, 50)):
+        assert len(render_runs(description, *size)) == size[1]

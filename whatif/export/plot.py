@@ -124,7 +124,10 @@ class AxisView:
 
     def fraction(self, positions: FloatArray) -> FloatArray:
         """Map axis space to 0 at the low end and 1 at the high end."""
-        return (positions - self.low) / (self.high - self.low)
+        span = self.high - self.low
+        # Points far outside a categorical axis stay outside, but must not overflow on the way.
+        near = np.clip(positions, self.low - 1e6 * span, self.high + 1e6 * span)
+        return np.asarray((near - self.low) / span)
 
 
 def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
