@@ -279,6 +279,20 @@ def test_every_value_can_be_located_in_its_file():
         check(tomli.loads(text), ())
 
 
+def test_a_key_below_a_comment_is_located():
+    from whatif.schema.locate import positions
+
+    text = "a = 1 # one\nb = [ 1, # two\n 2]\n[t] # three\nc = { d = 1 } # four\ne = 2\n"
+    assert positions(text) == {
+        ("a",): (1, 1),
+        ("b",): (2, 1),
+        ("t",): (4, 1),
+        ("t", "c"): (5, 1),
+        ("t", "c", "d"): (5, 7),
+        ("t", "e"): (6, 1),
+    }
+
+
 def test_a_byte_order_mark_is_no_error(tmp_path):
     path = tmp_path / "s.toml"
     path.write_bytes(b"\xef\xbb\xbf" + (ROOT / "scenarios" / "minife_devices.toml").read_bytes())

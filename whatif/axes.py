@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 class Axis:
     """One axis: the leaves that move along it, tied together, and their values.
 
-    A numeric leaf has a float64 array; a structural leaf has an object array of texts.
+    A numeric leaf has a float64 array; a structural leaf has an object array of texts. `texts` are the values of
+    each leaf as a person wrote them.
     """
 
     name: str
     leaves: dict[str, NDArray[Any]]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.leaves.values())))
@@ -30,7 +32,7 @@ class Axis:
 
     def slice(self, part: slice) -> Axis:
         """The same axis with a part of its values."""
-        return Axis(self.name, {path: values[part] for path, values in self.leaves.items()})
+        return Axis(self.name, {path: values[part] for path, values in self.leaves.items()}, self.texts)
 
 
 @dataclass(frozen=True, eq=False)

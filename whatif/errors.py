@@ -56,6 +56,10 @@ class InvalidFileError(WhatifError):
         super().__init__("\n".join([*shown, f"and {more} more problems"] if more else shown))
         self.problems = tuple(problems)
 
+    def __reduce__(self) -> tuple[type[InvalidFileError], tuple[Sequence[Problem]]]:
+        """Cross from one process to another with the problems, not with their text."""
+        return type(self), (self.problems,)
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean `bandwidth`?` for the nearest known words, or nothing."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,16 @@ Texts = NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The value of every leaf and term; arrays have the grid's axes first, with size 1 where nothing varies."""
+    """The value of every leaf and term; arrays have the grid's axes first, with size 1 where nothing varies.
+
+    `seconds` is how long each term took at most, here or in the evaluations that this one makes use of.
+    """
 
     program: Program
     values: Values
     possible: FloatArray | None
     swept: frozenset[str] = frozenset()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def column(self, name: str) -> FloatArray:
         """A result column, NaN where the point cannot exist."""
@@ -74,6 +79,7 @@ def evaluate(
     """
     values = leaf_values(program) | dict(swept or {})
     changed = {name for name, array in values.items() if previous is None or _differs(array, previous.values.get(name))}
+    seconds = dict(previous.seconds) if previous is not None else {}
     # Points that cannot exist may divide by zero; they are masked, not warned about.
     with np.errstate(all="ignore"):
         for name, term in program.terms.items():
@@ -82,9 +88,11 @@ def evaluate(
             if previous is not None and name not in previous.swept and changed.isdisjoint(term.references()):
                 values[name] = previous.values[name]
             else:
+                began = time.perf_counter()
                 values[name] = _call(program, term, values)
+                seconds[name] = max(time.perf_counter() - began, seconds.get(name, 0.0))
                 changed.add(name)
-        return Evaluation(program, values, _possible(program, values), frozenset(swept or ()))
+        return Evaluation(program, values, _possible(program, values), frozenset(swept or ()), seconds)
 
 
 def _differs(array: FloatArray, before: FloatArray | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -16,7 +16,7 @@ from whatif.engine.compile import compile_scenario
 from whatif.engine.evaluate import Evaluation, Texts, evaluate
 from whatif.engine.sweep import PLATFORM_LEAF, structural_points
 from whatif.engine.term import Program
-from whatif.errors import UsageError
+from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.leaves import worst
 from whatif.schema.load import load_document, open_document
@@ -39,6 +39,7 @@ class Question:
     sets: Mapping[str, Any] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
     _programs: dict[tuple[tuple[str, str], ...], Program] = field(default_factory=dict, compare=False, repr=False)
+    _original: list[Program | None] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def open(
@@ -56,6 +57,24 @@ class Question:
     def program(self) -> Program:
         """The compiled scenario as it stands."""
         return self.program_at({})
+
+    @property
+    def original(self) -> Program | None:
+        """The file as it is, without changes from outside; None where it does not stand by itself."""
+        if not self._original:
+            try:
+                self._original.append(Question(self.document, None, {}, self.folders).program)
+            except WhatifError:
+                self._original.append(None)
+        return self._original[0]
+
+    def changed(self, sets: Mapping[str, Any], platform: str | None = None) -> Question:
+        """The same file with other changes from outside."""
+        return replace(self, sets=dict(sets), platform=platform, _programs={})
+
+    def reread(self, document: Document) -> Question:
+        """The same changes on another text of the file."""
+        return Question(document, self.platform, self.sets, self.folders)
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
         """The compiled scenario with other structural values."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,17 +19,42 @@ from whatif.schema.expressions import Expression
 from whatif.schema.leaves import STATED, Leaf
 from whatif.units import Quantity, format_quantity
 
-CURVE_POINTS = 200
-FIRST_LEAF = "platform.node.gpu_count"
+CURVE_POINTS: Final = 200
+FAMILY_POINTS: Final = 25
+"""Points along the first axis, and along a second one, unless a range is given."""
+FIRST_LEAF: Final = "platform.node.gpu_count"
+
+
+class Step(Enum):
+    """How far a nudge moves a leaf: what it adds to a whole number, and its factor for any other one."""
+
+    FINE = (1.0, 1.05)
+    COARSE = (10.0, 1.25)
+    FACTOR = (0.0, 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a session is asked: small, unlike its answer, so that a history or another process can hold it.
+
+    `fed` is the program where it differs from the question's own by numbers alone.
+    """
+
+    question: Question
+    grid: Grid
+    fed: Program | None = None
+
+    @property
+    def program(self) -> Program:
+        """The compiled question."""
+        return self.question.program if self.fed is None else self.fed
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
     """The state of an exploration. `point` is the answer at the values as they stand, `result` over the sweep."""
 
-    question: Question
-    program: Program
-    grid: Grid
+    asked: Asked
     evaluation: Evaluation | None
     result: Result
     at: Evaluation
@@ -37,19 +63,45 @@ class Session:
     def start(cls, question: Question) -> Session:
         """A session on a question, sweeping what the scenario asks for, or else the GPUs per node."""
         axes = file_axes(question.program, DEFAULT_MAXIMUM_POINTS)
-        session = cls._of(question, question.program, grid_of(axes, DEFAULT_MAXIMUM_POINTS))
+        session = cls.of(Asked(question, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
         return session if axes else session.sweep(FIRST_LEAF)
 
     @classmethod
-    def _of(cls, question: Question, program: Program, grid: Grid, previous: Session | None = None) -> Session:
+    def of(cls, asked: Asked, previous: Session | None = None) -> Session:
         """Evaluate; where the terms are those of `previous`, only what lies downstream of a change."""
+        program, grid = asked.program, asked.grid
         known = previous if previous is not None and previous.program.terms is program.terms else None
         at = evaluate(program, previous=known.at if known else None)
         if any(axis.structural for axis in grid.axes):
-            return cls(question, program, grid, None, run_whole(question, grid), at)
+            return cls(asked, None, run_whole(asked.question, grid), at)
         before = known.evaluation if known is not None and known.grid is grid else None
         evaluation = evaluate(program, grid.arrays(), before)
-        return cls(question, program, grid, evaluation, result_of(evaluation, grid), at)
+        return cls(asked, evaluation, result_of(evaluation, grid), at)
+
+    @classmethod
+    def unswept(cls, asked: Asked) -> Session:
+        """A session of which only the point is wanted: its `result` is that of the point alone."""
+        at = evaluate(asked.program)
+        return cls(asked, None, result_of(at, Grid()), at)
+
+    def at_rest(self) -> Session:
+        """The session without its sweep's numbers."""
+        return Session(self.asked, None, self.point, self.at)
+
+    @property
+    def question(self) -> Question:
+        """The file with its changes."""
+        return self.asked.question
+
+    @property
+    def program(self) -> Program:
+        """The compiled question."""
+        return self.asked.program
+
+    @property
+    def grid(self) -> Grid:
+        """What is swept."""
+        return self.asked.grid
 
     @property
     def point(self) -> Result:
@@ -58,10 +110,12 @@ class Session:
 
     @property
     def here(self) -> float | None:
-        """Where the values as they stand lie on the first axis: the value of its leaf, or the number of its choice."""
-        if not self.grid.axes:
-            return None
-        path, values = next(iter(self.grid.axes[0].leaves.items()))
+        """Where the values as they stand lie on the first axis (see `place_on`)."""
+        return self.place_on(self.grid.axes[0]) if self.grid.axes else None
+
+    def place_on(self, axis: Axis) -> float | None:
+        """Where the values as they stand lie on an axis: the value of its first leaf, or the number of its choice."""
+        path, values = next(iter(axis.leaves.items()))
         if path not in self.program.leaves:
             return None
         if values.dtype == object:
@@ -76,16 +130,33 @@ class Session:
 
     def edit(self, path: str, text: str) -> Session:
         """The session with another value; raise `WhatifError` where the value is not allowed."""
-        leaf = self.leaf(path)
-        question = replace(self.question, sets={**self.question.sets, path: text}, _programs={})
+        leaf, original = self.leaf(path), self._original(path)
         value = self._number(leaf, text)
+        back = original is not None and _says(original, value, text)
+        sets = {key: item for key, item in self.question.sets.items() if key != path}
+        question = self.question.changed(sets if back else {**sets, path: text}, self.question.platform)
         # A number in place of a number changes no term: the compiled program is kept and only fed anew.
         if value is not None and not isinstance(leaf.value, Expression):
             edited = replace(leaf, value=value, source=f"--set {path}={text}", grade=_edited_grade(leaf))
-            program = replace(self.program, leaves={**self.program.leaves, path: edited})
-            return self._of(question, program, self.grid, self)
-        program = question.program
-        return self._of(question, program, _still_there(self.grid, program))
+            leaves = {**self.program.leaves, path: original if original is not None and back else edited}
+            return Session.of(Asked(question, self.grid, replace(self.program, leaves=leaves)), self)
+        return self.asking(question)
+
+    def _original(self, path: str) -> Leaf | None:
+        """The leaf as the file has it; None where it has not, or where another platform takes its place."""
+        original = self.question.original
+        if original is None or (self.question.platform is not None and path.startswith(f"{PLATFORM_LEAF}.")):
+            return None
+        return original.leaves.get(path)
+
+    def asking(self, question: Question) -> Session:
+        """The session on the same sweep with another question, compiled anew."""
+        return Session.of(Asked(question, still_there(self.grid, question.program)))
+
+    def on_platform(self, name: str) -> Session:
+        """The session on another platform. Edits of the present one are given up: they say nothing of that one."""
+        sets = {path: text for path, text in self.question.sets.items() if not path.startswith(f"{PLATFORM_LEAF}.")}
+        return self.asking(self.question.changed(sets, name))
 
     def _number(self, leaf: Leaf, text: str) -> float | None:
         if leaf.field is None:
@@ -98,14 +169,13 @@ class Session:
             return value.value
         return None if isinstance(value, Expression) else value
 
-    def nudge(self, path: str, steps: int, *, coarse: bool = False) -> Session:
-        """The session with a leaf moved by steps: a whole one by 1 (coarse: doubled or halved), any other one
-        by 5 % (coarse: by a factor of 2), a choice to the next one."""
+    def nudge(self, path: str, steps: int, size: Step = Step.FINE) -> Session:
+        """The session with a leaf moved by steps of a size; a choice is turned to the next one."""
         leaf = self.leaf(path)
         if leaf.structural:
             return self._turned(leaf, steps)
         value = float(np.ravel(self.at.values[path])[0])
-        return self.edit(path, _moved(leaf, value, steps, coarse))
+        return self.edit(path, _moved(leaf, value, steps, size))
 
     def _turned(self, leaf: Leaf, steps: int) -> Session:
         """The session with another choice; those that the files lack values for are passed over."""
@@ -122,15 +192,24 @@ class Session:
 
     def sweep(self, path: str, text: str | None = None) -> Session:
         """The session sweeping one leaf, by the text of a range or over a range that suits its value."""
-        leaf = swept_leaf(path, self.program)
-        spec = text if text is not None or leaf is None else self.range_text(path)
-        axis = parse_axis(path, {path: spec or ""}, self.program, DEFAULT_MAXIMUM_POINTS)
-        return self.over((axis,))
+        return self.over((self._axis(path, text, CURVE_POINTS),))
 
-    def range_text(self, path: str) -> str:
+    def sweep_also(self, path: str, text: str | None = None) -> Session:
+        """The session sweeping a leaf beside the one on the first axis."""
+        first = self.grid.axes[:1]
+        if not first or path in first[0].leaves:
+            raise UsageError(f"{path}: sweep another leaf first; a second one makes a family of curves or a heat map")
+        return self.over((*first, self._axis(path, text, FAMILY_POINTS)))
+
+    def _axis(self, path: str, text: str | None, points: int) -> Axis:
+        leaf = swept_leaf(path, self.program)
+        spec = text if text is not None or leaf is None else self.range_text(path, points)
+        return parse_axis(path, {path: spec or ""}, self.program, DEFAULT_MAXIMUM_POINTS)
+
+    def range_text(self, path: str, points: int = CURVE_POINTS) -> str:
         """The range over which a leaf is swept unless another one is given."""
         leaf = self.leaf(path)
-        return default_range(leaf, self.at) if leaf.field is not None else self._choices_text(leaf)
+        return default_range(leaf, self.at, points) if leaf.field is not None else self._choices_text(leaf)
 
     def _choices_text(self, leaf: Leaf) -> str:
         """The choices that the files have all values for."""
@@ -148,18 +227,22 @@ class Session:
 
     def over(self, axes: tuple[Axis, ...]) -> Session:
         """The session with other axes."""
-        return self._of(self.question, self.program, grid_of(axes, DEFAULT_MAXIMUM_POINTS), self)
+        return Session.of(replace(self.asked, grid=grid_of(axes, DEFAULT_MAXIMUM_POINTS)), self)
 
 
 def _edited_grade(leaf: Leaf) -> Any:
     return "assumed" if leaf.path.startswith("platform.") else STATED
 
 
-def _moved(leaf: Leaf, value: float, steps: int, coarse: bool) -> str:
+def _says(leaf: Leaf, value: float | None, text: str) -> bool:
+    """Whether a typed value is the one that a leaf has already."""
+    return leaf.value == value if value is not None else leaf.text() == text.strip()
+
+
+def _moved(leaf: Leaf, value: float, steps: int, size: Step) -> str:
     assert leaf.field is not None
-    domain = leaf.field.domain
-    factor = 2.0 if coarse else 1.05
-    moved = value + steps if domain.whole and not coarse else value * factor**steps
+    domain, (added, factor) = leaf.field.domain, size.value
+    moved = value + steps * added if domain.whole and added else value * factor**steps
     if domain.whole:
         moved = float(np.ceil(moved) if steps > 0 else np.floor(moved))
     moved = min(max(moved, domain.minimum), domain.maximum)
@@ -168,25 +251,25 @@ def _moved(leaf: Leaf, value: float, steps: int, coarse: bool) -> str:
     return format_quantity(moved, leaf.dimension, digits=17 if domain.whole else 6)
 
 
-def _still_there(grid: Grid, program: Program) -> Grid:
+def still_there(grid: Grid, program: Program) -> Grid:
     """The grid without the axes whose leaves another structure does not have."""
     known = {PLATFORM_LEAF, *program.leaves}
     axes = tuple(axis for axis in grid.axes if known.issuperset(axis.leaves))
     return grid if axes == grid.axes else Grid(axes)
 
 
-def default_range(leaf: Leaf, at: Evaluation) -> str:
+def default_range(leaf: Leaf, at: Evaluation, points: int = CURVE_POINTS) -> str:
     """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
     assert leaf.field is not None
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
     if domain.maximum == 1:
-        return f"{0.01 if domain.above_minimum else 0} .. 1 linear 100"
+        return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if leaf.field.domain.whole and value <= 64:
         return f"{max(domain.minimum, 0):g} .. {max(16, 4 * value):g} step 1"
     if value <= 0:
         unit = "" if str(leaf.dimension) == "1" else f" {leaf.dimension}"
-        return f"0 .. 1{unit} linear {CURVE_POINTS}"
+        return f"0 .. 1{unit} linear {points}"
     low, high = (format_quantity(value * factor, leaf.dimension, digits=6) for factor in (1 / 8, 8))
     if domain.whole:
         low, high = str(max(int(value / 8), 1)), str(int(value * 8))
-    return f"{low} .. {high} log {CURVE_POINTS}"
+    return f"{low} .. {high} log {points}"

@@ -44,7 +44,11 @@ def parse_axis(name: str, leaves: Mapping[str, SweepText], program: Program, lim
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{path}: {size}" for path, size in sizes.items())
         raise UsageError(f"sweep `{name}`: tied leaves need the same number of values ({listed})")
-    return Axis(name, values)
+    return Axis(name, values, {path: _written(text) for path, text in leaves.items()})
+
+
+def _written(text: SweepText) -> str:
+    return text if isinstance(text, str) else ", ".join(str(word) for word in text)
 
 
 def parse_option(text: str, program: Program, limit: int) -> Axis:

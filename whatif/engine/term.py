@@ -136,6 +136,14 @@ class Program:
         """The leaves that a term depends on."""
         return self._upstream([name])
 
+    def downstream(self, path: str) -> list[str]:
+        """The terms that depend on a leaf, in the order in which they are computed."""
+        changed = {path}
+        for name, term in self.terms.items():
+            if not changed.isdisjoint(term.references()):
+                changed.add(name)
+        return [name for name in self.terms if name in changed]
+
     def _upstream(self, names: list[str]) -> frozenset[str]:
         seen: set[str] = set()
         while names:

@@ -41,8 +41,8 @@ class Leaf:
         """Whether changing it can change which terms there are."""
         return self.field is None
 
-    def text(self) -> str:
-        """The value as a person writes it, with its unit."""
+    def text(self, digits: int = 6) -> str:
+        """The value as a person writes it, with its unit; 17 digits are all there are."""
         if isinstance(self.value, Expression):
             return self.value.text
         if self.field is None:
@@ -53,7 +53,7 @@ class Leaf:
                 if isinstance(self.value, bool)
                 else str(self.value)
             )
-        return format_quantity(float(self.value), self.dimension, digits=6)
+        return format_quantity(float(self.value), self.dimension, digits)
 
 
 def leaf_table(loaded: Loaded) -> dict[str, Leaf]:

@@ -67,13 +67,24 @@ def scenario_layers(
     """The layers of a scenario: the platform's files, the scenario's, and the values set from outside."""
     search = (*_folder(document), *folders)
     chain = [_normalised(item) for item in extend_chain(document, "scenarios", search)]
-    stated = next((name for item in reversed(chain) if (name := _platform_name(item)) is not None), None)
+    stated = _stated_platform(chain)
     base: list[Layer] = []
     if platform or stated:
         name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
         base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search)]
     upper = [Layer(_without_extends(item)) for item in _one_sweep(chain)]
     return Layers.of([*base, *upper, *_set_layers(sets)])
+
+
+def stated_platform(document: Document, folders: Sequence[Path] = ()) -> str | None:
+    """The name of the platform that a scenario, or one that it extends, asks for."""
+    chain = extend_chain(document, "scenarios", (*_folder(document), *folders))
+    return _stated_platform([_normalised(item) for item in chain])
+
+
+def _stated_platform(chain: Sequence[Document]) -> str | None:
+    names = (_platform_name(item) for item in reversed(chain))
+    return next((name for name in names if name is not None), None)
 
 
 def _one_sweep(chain: list[Document]) -> list[Document]:
@@ -136,7 +147,8 @@ def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: 
         return document
     known = names_in(folders, kind)
     reason = "not found" if is_name(name) else "not a plain name"
-    message = f"`{name}`: {kind.removesuffix('s')} {reason}{did_you_mean(name, known)}; known: {', '.join(known)}"
+    hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+    message = f"`{name}`: {kind.removesuffix('s')} {reason}{hint}"
     raise InvalidFileError([asking.problem(at, message)])
 
 
@@ -221,5 +233,6 @@ __all__ = [
     "load_scenario",
     "open_document",
     "question_of",
+    "stated_platform",
     "validate",
 ]

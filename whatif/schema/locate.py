@@ -72,14 +72,14 @@ class _Scanner:
             string = _STRING.match(self.text, self.offset)
             if string is not None:
                 self.offset = string.end()
-            elif character == "#":
+            elif character == "#" and depth:
                 self._to_line_end()
             elif character == "{":
                 yield from self._inline_table(path)
             elif character == "[" or (character == "]" and depth):
                 depth += 1 if character == "[" else -1
                 self.offset += 1
-            elif depth == 0 and character in ",}\n]":
+            elif depth == 0 and character in ",}\n]#":
                 return
             else:
                 self.offset += 1

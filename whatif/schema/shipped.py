@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from typing import Any, Final, Literal
+
+from whatif.errors import WhatifError
+from whatif.schema.toml import read_document
+
+Kind = Literal["scenario", "platform"]
+MOST_FILES: Final = 500
+"""Files of one folder that are looked into."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -47,6 +56,22 @@ def is_file(path: Path) -> bool:
 
 
 def names_in(folders: Sequence[Path], kind: str) -> list[str]:
-    """Every name that `find` would accept, for suggestions."""
-    beside = (path.stem for folder in folders if folder.is_dir() for path in folder.glob("*.toml"))
-    return sorted({*beside, *shipped_names(kind)})
+    """Every name of a file of a kind that `find` would accept, for suggestions."""
+    beside = (path for folder in folders if folder.is_dir() for path in islice(folder.glob("*.toml"), MOST_FILES))
+    return sorted({*(path.stem for path in beside if _is_of(path, kind)), *shipped_names(kind)})
+
+
+def _is_of(path: Path, kind: str) -> bool:
+    try:
+        return f"{kind_of(read_document(path).data)}s" == kind
+    except WhatifError:
+        return False
+
+
+def kind_of(data: Mapping[str, Any]) -> Kind | None:
+    """Whether the tables of a file are those of a scenario or of a platform; None for neither."""
+    if not data.keys().isdisjoint(("application", "platform", "sweep", "parameters")):
+        return "scenario"
+    if not data.keys().isdisjoint(("node", "network")) or isinstance(data.get("extends"), str):
+        return "platform"
+    return None

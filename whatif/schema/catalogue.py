@@ -1,0 +1,65 @@
+"""What there is to open: scenarios and platforms beside a file, in the folders given, and shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from whatif.errors import WhatifError
+from whatif.schema.load import question_of
+from whatif.schema.shipped import MOST_FILES, Kind, is_file, kind_of, shipped_folder
+from whatif.schema.toml import Document, read_document
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A scenario or platform: its name, its question or description, and what is wrong with its TOML, if anything."""
+
+    name: str
+    kind: Kind
+    path: Path
+    shipped: bool
+    words: str
+    problem: str = ""
+
+
+def catalogue(folders: Iterable[Path]) -> tuple[Entry, ...]:
+    """Every scenario and platform, scenarios first; of two with one name the one that would be found."""
+    places = [(folder, False) for folder in folders]
+    places += [(shipped_folder(kind), True) for kind in ("scenarios", "platforms")]
+    found: dict[tuple[Kind, str], Entry] = {}
+    seen: set[Path] = set()
+    for folder, shipped in places:
+        for path in _files(folder):
+            if path not in seen:
+                seen.add(path)
+                entry = _entry(path, shipped)
+                if entry is not None:
+                    found.setdefault((entry.kind, entry.name), entry)
+    return tuple(sorted(found.values(), key=lambda entry: (entry.kind != "scenario", entry.shipped, entry.name)))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    try:
+        yield from islice(sorted(path.resolve() for path in folder.glob("*.toml") if is_file(path)), MOST_FILES)
+    except OSError:
+        return
+
+
+def _entry(path: Path, shipped: bool) -> Entry | None:
+    """What a file is; None for one that is neither scenario nor platform."""
+    try:
+        document = read_document(path)
+    except WhatifError as problem:
+        return Entry(path.stem, "scenario", path, shipped, "", str(problem))
+    kind = kind_of(document.data)
+    if kind is None:
+        return None
+    words = question_of(document.text) if kind == "scenario" else _described(document)
+    return Entry(path.stem, kind, path, shipped, words)
+
+
+def _described(document: Document) -> str:
+    return str(document.data.get("description") or document.data.get("name") or "")
