@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,10 +31,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        # mkstemp makes private files; a result is as readable as any file its owner writes.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        temporary.chmod(_mode(path))
         temporary.replace(path)
     except KeyboardInterrupt:
         partial = path.with_name(f"{path.name}.partial")
@@ -43,3 +41,12 @@ def atomic_file(path: Path) -> Iterator[Path]:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    """Who may read and write a file: as before, or, for a new one, as any file of its owner. mkstemp's are private."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
