@@ -16,6 +16,15 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
+@pytest.fixture(autouse=True)
+def _own_home(monkeypatch, tmp_path_factory):
+    """What a person prefers, or left unsaved, must not decide a test."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.delenv("WHATIF_CONFIG", raising=False)
+
+
 @pytest.fixture
 def whatif_main(monkeypatch, capsys, tmp_path):
     """Run `whatif ARGUMENTS` in this process, in an empty folder: (exit code, stdout, stderr); never a traceback."""

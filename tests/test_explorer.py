@@ -1,100 +1,21 @@
 """The explorer, driven by keys: what is pressed, and what the screen then says."""
 
-import asyncio
-import json
 import random
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from whatif.cli.main import program
+from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive, predicted
 from whatif.engine.result import Question
 from whatif.engine.session import Session
 from whatif.errors import UsageError
-from whatif.tui import changes
-from whatif.tui.app import Explorer
-from whatif.tui.changes import Edit, Nudge, Study, Sweep, perform, queued
 from whatif.tui.outline import outline
-from whatif.tui.screens.explore import Explore
+from whatif.tui.screens.dialogs import Reading
 from whatif.tui.widgets.breakdown import Breakdown
-from whatif.tui.widgets.headline import Tile
 from whatif.tui.widgets.leaf_tree import LeafTree
-from whatif.tui.widgets.plot import PlotView
-from whatif.tui.widgets.prompt import Prompt
-from whatif.tui.widgets.status import Detail, Status
 from whatif.tui.words import duration
-
-GPUS = "platform.node.gpu_count"
-MEMORY = "platform.node.gpu.dram_bandwidth"
-MODEL = "application.phases.halo.model"
-RANKS = "application.rank_count"
-
-
-class Driver:
-    """A person at the explorer."""
-
-    def __init__(self, app, pilot):
-        self.app, self.pilot = app, pilot
-
-    @property
-    def explore(self) -> Explore:
-        return next(screen for screen in self.app.screen_stack if isinstance(screen, Explore))
-
-    @property
-    def session(self):
-        return self.explore.study.session
-
-    def __getattr__(self, name):
-        kind = {"tree": LeafTree, "plot": PlotView, "prompt": Prompt, "status": Status}[name]
-        return self.explore.query_one(kind)
-
-    def tile(self, name):
-        return str(self.explore.query_one(f"#{name}", Tile).content)
-
-    def screen_text(self):
-        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
-
-    async def until(self, condition, seconds=10.0):
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, self.screen_text()
-            await self.pilot.pause(0.01)
-        await self.pilot.pause()
-
-    async def press(self, *keys):
-        await self.pilot.press(*keys)
-        await self.until(lambda: not self.explore._busy)
-
-    async def type(self, text):
-        self.prompt.query_one("Line").value = text
-        await self.press("enter")
-
-    async def edit(self, path, text):
-        self.tree.select(path)
-        await self.press("enter")
-        await self.type(text)
-
-
-def drive(check, size=(120, 36), scenario="jacobi2d"):
-    async def main():
-        app = Explorer(Question.open(scenario))
-        async with app.run_test(size=size) as pilot:
-            driver = Driver(app, pilot)
-            await driver.until(lambda: len(app.screen_stack) > 1)
-            await check(driver)
-
-    asyncio.run(main())
-
-
-def predicted(*sets):
-    options = [word for text in sets for word in ("--set", text)]
-    done = CliRunner().invoke(program, ["run", "jacobi2d", "--point", "--format", "json", *options])
-    assert done.exit_code == 0
-    return json.loads(done.stdout)["rows"][0]
 
 
 def test_an_edited_value_gives_the_number_of_the_command_line():
@@ -117,14 +38,14 @@ def test_an_edited_value_gives_the_number_of_the_command_line():
 
 def test_an_invalid_value_shows_what_is_allowed_and_keeps_everything():
     async def check(driver):
-        before, drawn = driver.explore.study, driver.plot.description
+        before, drawn = driver.study, driver.plot.description
         for text, expected in (("-3", "at least 1"), ("8 GB/s", "B/s"), ("many", "not a number"), ("", "not a number")):
             await driver.edit(GPUS, text)
             assert expected in driver.status.full
             assert driver.status.full.startswith(GPUS)
             assert driver.prompt.display
             assert driver.prompt.query_one("Line").value == text
-            assert driver.explore.study is before
+            assert driver.study is before
             assert driver.plot.description is drawn
         await driver.press("escape")
         assert not driver.prompt.display
@@ -144,10 +65,10 @@ def test_a_long_message_can_be_read_in_full():
         assert message.startswith("application.phases.halo.")
         assert len(message.splitlines()) > 1
         await driver.pilot.press("e")
-        await driver.until(lambda: isinstance(driver.app.screen, Detail))
+        await driver.until(lambda: isinstance(driver.app.screen, Reading))
         assert all(word in driver.screen_text() for word in message.split())
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.explore)
+        await driver.until(lambda: driver.app.screen is driver.desk)
         await driver.press("escape")
         assert not driver.status.telling
 
@@ -303,7 +224,7 @@ def test_a_click_selects_and_a_second_one_edits():
 
 def test_the_palette_lists_what_the_keys_do():
     async def check(driver):
-        commands = {command.title: command for command in driver.app.get_system_commands(driver.explore)}
+        commands = {command.title: command for command in driver.app.get_system_commands(driver.desk)}
         assert "Double the value" in commands
         driver.tree.select(GPUS)
         await commands["Double the value"].callback()
@@ -332,7 +253,7 @@ def test_every_theme_shows_the_answer(theme):
         driver.app.theme = theme
         await driver.press("right")
         assert "iteration" in driver.screen_text()
-        assert driver.explore.query(Breakdown).first().size.height > 0
+        assert driver.desk.query(Breakdown).first().size.height > 0
 
     drive(check)
 
@@ -346,80 +267,6 @@ def test_every_scenario_opens(scenario):
         assert driver.plot.description is not None
 
     drive(check, scenario=scenario)
-
-
-def test_a_slow_evaluation_keeps_the_picture_and_is_superseded(monkeypatch):
-    began, gates = [], {}
-    edit = Session.edit
-
-    def slow(self, path, text):
-        began.append(text)
-        while text in gates:
-            time.sleep(0.005)
-        return edit(self, path, text)
-
-    async def check(driver):
-        monkeypatch.setattr(Session, "edit", slow)
-        shown = []
-        take = driver.explore._take
-        monkeypatch.setattr(
-            driver.explore,
-            "_take",
-            lambda outcome: (shown.append(outcome.study.session.leaf(GPUS).text()), take(outcome)),
-        )
-        before = driver.plot.description
-        gates["10"] = True
-        driver.explore.change(Edit(GPUS, "10"))
-        await driver.until(lambda: began == ["10"])
-        await driver.until(lambda: "computing" in driver.status.full)
-        assert driver.plot.description is before
-        driver.explore.change(Edit(GPUS, "11"))
-        driver.explore.change(Nudge(GPUS, 1))
-        await driver.until(lambda: shown == ["12"])
-        gates.clear()
-        await driver.pilot.pause(0.1)
-        assert shown == ["12"]
-        assert driver.session.leaf(GPUS).text() == "12"
-
-    drive(check)
-
-
-def test_escape_stops_waiting(monkeypatch):
-    gate = [True]
-    edit = Session.edit
-
-    def slow(self, path, text):
-        while gate:
-            time.sleep(0.005)
-        return edit(self, path, text)
-
-    async def check(driver):
-        monkeypatch.setattr(Session, "edit", slow)
-        driver.explore.change(Edit(GPUS, "10"))
-        await driver.until(lambda: "computing" in driver.status.full)
-        await driver.press("escape")
-        gate.clear()
-        await driver.pilot.pause(0.1)
-        assert driver.session.leaf(GPUS).text() == "6"
-        await driver.press("right")
-        assert driver.session.leaf(GPUS).text() == "7"
-
-    drive(check)
-
-
-def test_after_a_slow_evaluation_the_next_one_leaves_the_event_loop(monkeypatch):
-    monkeypatch.setattr(changes.time, "perf_counter", iter(range(1000)).__next__)
-
-    async def check(driver):
-        ran = []
-        compute = driver.explore._compute
-        monkeypatch.setattr(driver.explore, "_compute", lambda *given: (ran.append(given), compute(*given))[1])
-        await driver.press("right")
-        assert not ran
-        await driver.press("right")
-        assert len(ran) == 1
-
-    drive(check)
 
 
 KEYS = [
@@ -440,27 +287,9 @@ def test_random_keys_raise_nothing(seed):
             await driver.pilot.press(*chosen.choices(KEYS, k=chosen.randint(1, 3)))
             if chosen.random() < 0.05:
                 await driver.pilot.resize_terminal(chosen.randint(1, 160), chosen.randint(1, 50))
-        await driver.until(lambda: not driver.explore._busy, seconds=60)
+        await driver.until(lambda: not driver.app.conductor.busy, seconds=60)
 
     drive(check)
-
-
-def test_queues_keep_only_what_counts():
-    nudged = queued(queued((Nudge(GPUS, 1),), Nudge(GPUS, 1)), Nudge(GPUS, -3))
-    assert nudged == (Nudge(GPUS, -1),)
-    assert queued(nudged, Nudge(GPUS, 1, coarse=True)) == (*nudged, Nudge(GPUS, 1, coarse=True))
-    assert queued((Edit(GPUS, "1"),), Edit(GPUS, "2")) == (Edit(GPUS, "2"),)
-    assert queued((Edit(GPUS, "1"),), Edit(MEMORY, "2")) == (Edit(GPUS, "1"), Edit(MEMORY, "2"))
-    assert queued((Sweep(GPUS),), Sweep(MEMORY)) == (Sweep(MEMORY),)
-    assert queued((Edit(GPUS, "1"),), Sweep(MEMORY)) == (Edit(GPUS, "1"), Sweep(MEMORY))
-
-
-def test_a_failed_change_keeps_those_around_it():
-    study = Study.start(Session.start(Question.open("jacobi2d")))
-    outcome = perform(study, (Edit(GPUS, "8"), Edit(GPUS, "nonsense"), Edit(MEMORY, "1 TB/s")))
-    assert outcome.study.session.question.sets == {GPUS: "8", MEMORY: "1 TB/s"}
-    assert "nonsense" in outcome.error
-    assert perform(study, (Edit(GPUS, "8"),), stop=lambda: True).study is study
 
 
 def test_an_outline_shortens_lonely_tables():

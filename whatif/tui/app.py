@@ -1,15 +1,41 @@
-"""The explorer: a terminal program around one question."""
+"""The explorer: a terminal program around one scenario, with its history, its file and its way out."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Final
 
+from textual import on, work
 from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from whatif.engine.compare import known_platforms
 from whatif.engine.result import Question
 from whatif.engine.session import Session
-from whatif.tui.screens.explore import Explore
+from whatif.errors import WhatifError
+from whatif.tui.commands import Adopt
+from whatif.tui.conductor import Conductor
+from whatif.tui.config import Config, default_keys, keymap
+from whatif.tui.keeper import Keeper
+from whatif.tui.messages import ChangeAsked, FileAsked
+from whatif.tui.screens.desk import Desk
+from whatif.tui.screens.dialogs import Asking, Deciding, Reading
+from whatif.tui.study import Study
+from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
+from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.prompt import Line, Prompt
+from whatif.tui.widgets.table import TableView
+
+LOOK_SECONDS: Final = 0.7
+"""How often the files are looked at, and edits written down for the worst."""
+_BUSY_SECONDS: Final = 0.15
 
 
 class Explorer(App[None]):
@@ -17,19 +43,262 @@ class Explorer(App[None]):
 
     TITLE = "whatif"
     CSS_PATH = "explorer.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("u", "undo", "undo", tooltip="Take the last change back", id="app.undo"),
+        Binding("U,ctrl+r", "redo", show=False, tooltip="Do again what was undone", id="app.redo"),
+        Binding("w", "save", "save", tooltip="Write the edits into the scenario's file", id="app.save"),
+        Binding("W", "save_as", show=False, tooltip="Write the scenario to another file", id="app.save_as"),
+        Binding("c", "copy('command')", "copy", tooltip="Copy as a command line", id="app.copy_command"),
+        Binding("C", "copy('patch')", show=False, tooltip="Copy as a TOML patch", id="app.copy_patch"),
+        Binding("P", "platform", show=False, tooltip="Go to another platform", id="app.platform"),
+        Binding("J", "journal", show=False, tooltip="Write the journal to a file", id="app.journal"),
+        Binding("q", "quit", "quit", tooltip="End the program", id="app.quit"),
+    ]
 
-    def __init__(self, question: Question) -> None:
+    def __init__(
+        self,
+        question: Question,
+        config: Config | None = None,
+        *,
+        replay: Iterable[str] = (),
+        journal: Path | None = None,
+        recovery_folder: Path | None = None,
+    ) -> None:
         super().__init__()
-        self._session = Session.start(question)
+        self.config = config or Config()
+        self._replay = tuple(replay)
+        self._journal, self._recovery_folder = journal, recovery_folder
+        self._start(question, Session.start(question))
 
-    def on_mount(self) -> None:
-        """Open the first screen; with sixteen colours, in those of the terminal."""
-        if self.console.color_system == "standard" and not self.theme.startswith("ansi"):
-            self.theme = "ansi-dark"
-        self.push_screen(Explore(self._session))
+    def _start(self, question: Question, session: Session) -> None:
+        """Begin with a question."""
+        self.conductor = Conductor(Study.start(session), self._shown)
+        self.keeper = Keeper(question, self.conductor, self._journal, self._recovery_folder)
+
+    @property
+    def study(self) -> Study:
+        """What is shown."""
+        return self.conductor.study
+
+    @property
+    def desk(self) -> Desk:
+        """The screen under whatever window is open."""
+        return next(screen for screen in self.screen_stack if isinstance(screen, Desk))
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The colours of curves, for themes that have none of their own."""
+        return series_variables(self.current_theme)
+
+    async def on_mount(self) -> None:
+        """Open the desk; with sixteen colours, in those of the terminal."""
+        for theme in THEMES:
+            self.register_theme(theme)
+        terminal = self.console.color_system == "standard"
+        self.theme = self.config.theme or ("ansi-dark" if terminal else DEFAULT_THEME)
+        bound = (Explorer, Desk, LeafTree, TableView, PlotView, Line, Prompt, Reading, Asking)
+        self.set_keymap(keymap(self.config, default_keys(bound)))
+        await self.push_screen(Desk(self.study, self.config.marker))
+        self._listen()
+        self.set_interval(LOOK_SECONDS, self._look)
+        self.call_after_refresh(self._begin)
+
+    def _listen(self) -> None:
+        """Go in order when the system, or the terminal that is closed, ends the program."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, self._ended, number)
+
+    def _ended(self, number: int) -> None:
+        self.keeper.write_down()
+        self.conductor.close()
+        # Without a terminal the farewell may never end.
+        asyncio.get_running_loop().call_later(1.0, os._exit, 128 + number)
+        self.exit(return_code=128 + number)
+
+    @work
+    async def _begin(self) -> None:
+        """Replay what is asked for, or offer what was lost."""
+        self.conductor.beside.warm()
+        if self._replay:
+            await self._repeat(self._replay)
+            return
+        lost = self.keeper.recovery.lost()
+        if lost is not None:
+            text = "\n".join(("An earlier session ended with edits that were not saved:", "", *lost.lines[:12]))
+            answer = await self.push_screen_wait(Deciding(text, {"r": "bring them back", "d": "drop them"}))
+            if answer == "r":
+                await self._repeat(lost.lines)
+            if answer:
+                lost.path.unlink(missing_ok=True)
+
+    async def _repeat(self, lines: Iterable[str]) -> None:
+        try:
+            await self.conductor.replay(lines, self.action_save)
+        except WhatifError as problem:
+            self._shown(f"the replay stopped at {problem}")
+
+    def on_unmount(self) -> None:
+        """Leave no process behind."""
+        self._close()
+
+    def _close(self) -> None:
+        self.conductor.close()
+        self.keeper.recovery.close()
+        for screen in self.screen_stack:
+            if isinstance(screen, Desk):
+                screen.latest.close()
+
+    @on(ChangeAsked)
+    def _asked(self, event: ChangeAsked) -> None:
+        self.conductor.ask(event.change)
+        self._watch_work()
+
+    def _watch_work(self) -> None:
+        if self.conductor.busy:
+            self.set_timer(_BUSY_SECONDS, self._tell_busy)
+
+    def _tell_busy(self) -> None:
+        if self.conductor.busy:
+            self.desk.show(self.study, busy=True)
+
+    def _shown(self, error: str) -> None:
+        """Show the study as it is now, or what was wrong."""
+        self.desk.show(self.study, error, busy=self.conductor.busy)
+        self._say(self.keeper.write_journal())
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.notify(text, markup=False)
+
+    def _look(self) -> None:
+        """Look after the files: what others wrote, and what would be lost."""
+        self.keeper.write_down()
+        if self.keeper.touched() and not self.conductor.busy:
+            self._reload()
+
+    def _reload(self) -> bool:
+        """Take in what others wrote; whether nothing stands against it."""
+        try:
+            found = self.keeper.reload()
+        except WhatifError as problem:
+            self._shown(f"the file on disk cannot be used, the last good values stay: {problem}")
+            return False
+        if found.changes:
+            self._say("changed on disk: " + "; ".join(found.changes))
+        self._shown("".join(f"both you and the file changed {text}; yours is kept" for text in found.conflicts))
+        return not found.conflicts
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+        self.conductor.undo()
+        self._watch_work()
+
+    def action_redo(self) -> None:
+        """Do again what was undone last."""
+        self.conductor.redo()
+        self._watch_work()
+
+    def action_stop(self) -> None:
+        """Forget what is being computed."""
+        self.conductor.stop()
+
+    def action_save(self) -> None:
+        """Write the edits into the scenario's file."""
+        if self.keeper.touched() and not self._reload():
+            return
+        try:
+            self._say(self.keeper.save())
+        except WhatifError as problem:
+            self._shown(str(problem))
+        else:
+            self._shown("")
+
+    @work
+    async def action_save_as(self) -> None:
+        """Write the scenario, with its edits, to another file."""
+        name = await self.push_screen_wait(Asking("Write the scenario to", str(self.keeper.file.path)))
+        if name:
+            await self._write_to(Path(name).expanduser())
+
+    async def _write_to(self, path: Path) -> None:
+        if path.exists():
+            text = f"{path} exists. Its comments and whatever else it says will be lost."
+            if await self.push_screen_wait(Deciding(text, {"o": "overwrite it"})) != "o":
+                return
+        try:
+            self._say(self.keeper.save_as(path))
+        except WhatifError as problem:
+            self._shown(str(problem))
+        else:
+            self._shown("")
+
+    def action_copy(self, what: str) -> None:
+        """Copy what is on the screen, as a command line or as a TOML patch."""
+        text, place = self.keeper.copied(what)
+        self.copy_to_clipboard(text)
+        self._say(f"copied{f', also to {place}' if place else ''}:\n{text}")
+
+    @work
+    async def action_platform(self) -> None:
+        """Go to another platform."""
+        names = known_platforms(self.study.session.question)
+        name = await self.push_screen_wait(Asking("Which platform?", "", names))
+        if name:
+            self.post_message(ChangeAsked(Adopt(name)))
+
+    @work
+    async def action_journal(self) -> None:
+        """Write the journal to a file, to be replayed."""
+        name = await self.push_screen_wait(Asking("Write the journal to", "whatif.journal"))
+        if name:
+            self._say(self.keeper.save_journal(Path(name).expanduser()))
+
+    @on(FileAsked)
+    @work
+    async def _open(self, event: FileAsked) -> None:
+        """Open another scenario in place of this one."""
+        if not await self._may_leave("open it"):
+            return
+        try:
+            question = Question.open(event.source, folders=self.study.session.question.folders)
+            session = await self.conductor.beside.run(Session.start, question)
+        except WhatifError as problem:
+            self._shown(str(problem))
+            return
+        self.keeper.recovery.forget()
+        self._close()
+        self._start(session.question, session)
+        await self.switch_screen(Desk(self.study, self.config.marker))
+        self.conductor.beside.warm()
+
+    async def _may_leave(self, words: str) -> bool:
+        """Whether nothing is unsaved, or the person says what becomes of it."""
+        unsaved = self.study.unsaved()
+        if not unsaved:
+            return True
+        lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
+        text = f"Not saved to {self.keeper.file.path}:\n\n{lines}"
+        answers = {"s": f"save and {words}", "q": f"{words} without saving"}
+        answer = await self.push_screen_wait(Deciding(text, answers))
+        if answer == "s":
+            self.action_save()
+            return not self.study.unsaved()
+        return answer == "q"
+
+    @work
+    async def action_quit(self) -> None:  # type: ignore[override]
+        """End the program."""
+        if await self._may_leave("quit"):
+            self.keeper.recovery.forget()
+            self.exit()
+
+    def action_help_quit(self) -> None:
+        """Tell which key ends the program."""
+        self._say("q ends the program")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The commands of Textual and those of the screen."""
+        """The commands of Textual and those of the program."""
         yield from super().get_system_commands(screen)
-        if isinstance(screen, Explore):
+        if isinstance(screen, Desk):
             yield from screen.commands()

@@ -1,51 +1,151 @@
-"""Long work beside the event loop, in a thread that nobody has to wait for: not the next one, not the exit."""
+"""Long work in a process of its own: Python's lock stays with the hand, and what nobody wants any more is killed."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import pickle
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from threading import BoundedSemaphore, Thread
-from typing import TypeVar
+from threading import Thread
+from typing import IO, Any, TypeVar
+
+# What every job needs, imported while nobody waits for it.
+import whatif.tui.commands  # noqa: F401
+from whatif.errors import WhatifError
 
 Value = TypeVar("Value")
-
-# One that nobody waits for any more must not keep the next one waiting; more would only slow each other down.
-_TURNS = BoundedSemaphore(2)
+Answer = tuple[bool, Any]
 
 
-async def beside(work: Callable[[Callable[[], bool]], Value]) -> Value:
-    """The value of `work`, which is given a function that says whether anybody still waits for it."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Value] = loop.create_future()
+class _Helper:
+    """The helping process and the two pipes to it."""
 
-    def run() -> None:
-        with _TURNS:
-            if not future.cancelled():
-                _settle(loop, future, work)
+    def __init__(self) -> None:
+        # No folder of the user's may hold a module that takes the place of one of ours: -P.
+        places = os.pathsep.join(filter(None, sys.path))
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "whatif.tui.beside"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": places},
+        )
+        self.thread: Thread | None = None
 
-    # Threads of the loop's own pool would hold up the end of the program.
-    Thread(target=run, daemon=True, name="whatif evaluation").start()
-    return await future
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def ask(self, job: tuple[Any, ...]) -> Answer:
+        """Send a job and wait for its answer."""
+        jobs, answers = self._pipes()
+        try:
+            pickle.dump(job, jobs, pickle.HIGHEST_PROTOCOL)
+            jobs.flush()
+            answer: Answer = pickle.load(answers)  # noqa: S301 - written by our own process
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            # Only the system ends it without being asked to.
+            text = "the computation was ended by the system; it may need more memory than there is"
+            return False, WhatifError(text)
+        return answer
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        jobs, answers = self.process.stdin, self.process.stdout
+        if jobs is None or answers is None:
+            raise ValueError("the process was started without pipes")
+        return jobs, answers
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing."""
+        self.process.kill()
+        self.process.wait()
+        if self.thread is not None:
+            self.thread.join()
+        for pipe in self._pipes():
+            with suppress(OSError):
+                pipe.close()
 
 
-def _settle(
-    loop: asyncio.AbstractEventLoop, future: asyncio.Future[Value], work: Callable[[Callable[[], bool]], Value]
-) -> None:
+class Beside:
+    """One helping process, started when it is first needed or `warm`ed; it does one job at a time."""
+
+    def __init__(self) -> None:
+        self._helper: _Helper | None = None
+
+    def warm(self) -> None:
+        """Start the process, so that the first job need not wait for its imports."""
+        self._ready()
+
+    def _ready(self) -> _Helper:
+        if self._helper is None or not self._helper.alive:
+            self.stop()
+            self._helper = _Helper()
+        return self._helper
+
+    def stop(self) -> None:
+        """Kill the process and with it what it is doing."""
+        helper, self._helper = self._helper, None
+        if helper is not None:
+            helper.kill()
+
+    async def run(self, function: Callable[..., Value], *arguments: Any) -> Value:
+        """`function(*arguments)` in the process; cancelled, it is killed. Raise what the function raises."""
+        helper = self._ready()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Value] = loop.create_future()
+
+        def exchange() -> None:
+            good, value = helper.ask((function, arguments))
+            # The program may have ended meanwhile.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_settle, future, good, value)
+
+        # Threads of the loop's own pool would hold up the end of the program.
+        helper.thread = Thread(target=exchange, daemon=True, name="whatif beside")
+        helper.thread.start()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self._helper is helper:
+                self.stop()
+            raise
+
+
+def _settle(future: asyncio.Future[Value], good: bool, value: Any) -> None:
+    if not future.done():
+        (future.set_result if good else future.set_exception)(value)
+
+
+def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
+    """Do jobs until there are no more."""
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            function, arguments = pickle.load(jobs)  # noqa: S301 - written by the process that started this one
+            pickle.dump(_answer(function, arguments), answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
+
+
+def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Answer:
     try:
-        value = work(future.cancelled)
+        return True, function(*arguments)
+    except MemoryError:
+        return False, WhatifError("this needs more memory than there is")
     except Exception as problem:
-        _tell(loop, future, partial(future.set_exception, problem))
-    else:
-        _tell(loop, future, partial(future.set_result, value))
+        return False, problem
 
 
-def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Value], settle: Callable[[], None]) -> None:
-    def tell() -> None:
-        if not future.done():
-            settle()
+def main() -> None:
+    """Serve the process at the other end of stdin and stdout; nothing else may write there."""
+    # An interrupt on the terminal is meant for the program in front.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    serve(sys.stdin.buffer, answers)
 
-    # The program may have ended meanwhile.
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(tell)
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""What widgets tell the screen; data goes the other way, by their `show` methods."""
+"""What widgets tell the desk; data goes the other way, by their `show` methods."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import Enum
 
 from textual.message import Message
 
-from whatif.tui.changes import Change
+from whatif.tui.commands import Change
 
 
 class ChangeAsked(Message):
-    """The person wants the session changed."""
+    """The person wants the study changed."""
 
     def __init__(self, change: Change) -> None:
         super().__init__()
@@ -22,6 +22,7 @@ class Purpose(Enum):
 
     VALUE = "value"
     RANGE = "sweep"
+    SECOND = "and sweep"
     FILTER = "filter"
 
 
@@ -39,3 +40,19 @@ class LeafSelected(Message):
     def __init__(self, path: str) -> None:
         super().__init__()
         self.path = path
+
+
+class ErrorTold(Message):
+    """Something that was asked cannot be done."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class FileAsked(Message):
+    """The person wants to open another scenario; `source` is its path or name."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.source = source

@@ -1,51 +1,56 @@
-"""The one screen so far: leaves on the left, what comes of them on the right."""
+"""The one screen with everything on it: the leaves on the left, a page beside them, the words below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from importlib import import_module
+from typing import Any, ClassVar, Final
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.message import Message
+from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import ContentSwitcher, Footer
 
-from whatif.engine.session import Session
-from whatif.errors import WhatifError
-from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure
-from whatif.tui.beside import beside
-from whatif.tui.changes import Change, Edit, Outcome, Study, Sweep, perform, queued
-from whatif.tui.messages import ChangeAsked, LeafSelected, PromptAsked, Purpose
+from whatif.export.figure import breakdown
+from whatif.tui.commands import Change, Pin, Revert, Show
+from whatif.tui.config import Marker
+from whatif.tui.keys import PAGE_KEYS
+from whatif.tui.latest import Latest
+from whatif.tui.messages import ChangeAsked, ErrorTold, LeafSelected
+from whatif.tui.pages.explore import Explore
+from whatif.tui.pages.page import Page
+from whatif.tui.screens.dialogs import Reading
+from whatif.tui.screens.help import help_text
+from whatif.tui.study import SCREENS, Study
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.explanation import Explanation
-from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.leaf_tree import LeafTree
-from whatif.tui.widgets.plot import PlotView
-from whatif.tui.widgets.prompt import Prompt
-from whatif.tui.widgets.status import Detail, Status
-from whatif.tui.words import grade_style
+from whatif.tui.widgets.leaves import Leaves
+from whatif.tui.widgets.status import Status
+from whatif.tui.widgets.title import Title
 
-# What takes longer than this is computed beside the event loop.
-QUICK_SECONDS = 0.010
+# Only the first page is needed for the first frame.
+_LATER: Final = {name: (f"whatif.tui.pages.{name}", name.capitalize()) for name in SCREENS if name != Explore.NAME}
 
 
-class Explore(Screen[None]):
-    """Shows a study and turns what the person asks for into the next one."""
+class Desk(Screen[None]):
+    """Shows a study; what the person asks for goes on to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "curve(1)", "curve", tooltip="Draw another column or phase"),
-        Binding("Y", "curve(-1)", "Back", show=False, tooltip="Draw the previous column or phase"),
-        Binding("e", "detail", "more", tooltip="Show the whole message"),
-        Binding(
-            "escape", "stop", "Stop computing", show=False, tooltip="Stop computing, forget the message or the filter"
+        *(
+            Binding(str(number), f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
+            for number, name in enumerate(SCREENS, 1)
         ),
-        Binding("q", "app.quit", "quit"),
+        Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
+        Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
+        Binding("t", "tree", show=False, tooltip="Show or hide the leaves", id="desk.leaves"),
+        Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
+        Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
+        Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
+        *PAGE_KEYS,
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-mini"),
@@ -56,39 +61,22 @@ class Explore(Screen[None]):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
 
-    class Computed(Message):
-        """What a worker made of a queue of changes."""
-
-        def __init__(self, queue: tuple[Change, ...], outcome: Outcome) -> None:
-            super().__init__()
-            self.queue = queue
-            self.outcome = outcome
-
-    def __init__(self, session: Session) -> None:
+    def __init__(self, study: Study, marker: Marker = "braille") -> None:
         super().__init__()
-        self.study = Study.start(session)
-        self.y = Y_COLUMN
+        self.study = study
+        self.marker = marker
+        self.busy = False
         self._error = ""
-        self._queue: tuple[Change, ...] = ()
-        self._seconds = 0.0
-        self._answering = False
+        self._tree: bool | None = None
+        self.latest = Latest(self._taken, self._failed)
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
-        session = self.study.session
-        with Horizontal(id="title"):
-            yield Static("whatif", id="badge", markup=False)
-            yield Static(session.program.loaded.question or session.program.loaded.name, id="question", markup=False)
+        yield Title(id="title")
         with Horizontal(id="body"):
-            with Vertical(id="leaves"):
-                yield LeafTree(session)
-                yield Prompt()
-            with Vertical(id="answer"):
-                yield HeadlineView()
-                with Vertical(id="sweep"):
-                    yield PlotView()
-                    yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
-                yield Breakdown()
+            yield Leaves(self.study, id="leaves")
+            with ContentSwitcher(initial=Explore.NAME, id="answer"):
+                yield Explore()
         yield Breakdown(id="below")
         yield Explanation(markup=False)
         yield Status()
@@ -96,194 +84,157 @@ class Explore(Screen[None]):
 
     def on_mount(self) -> None:
         """Draw the first picture."""
-        self.query_one("#leaves").border_title = "leaves"
-        self.query(Breakdown).first().border_title = "one iteration, phase by phase"
         self.query_one(LeafTree).focus()
-        self._show()
-
-    def _show(self) -> None:
-        """Hand the study down to every widget."""
-        session = self.study.session
-        self.query_one(LeafTree).show(session)
-        self.query_one(HeadlineView).show(self.study)
-        for parts in self.query(Breakdown):
-            parts.show(breakdown(session.point))
-        self._show_curves()
+        self._show_study()
         self._show_words()
 
-    def _show_words(self) -> None:
-        """The title of the answer, the explanation and the status line."""
-        program, row = self.study.session.program, self.query_one(LeafTree).row
-        platform = program.loaded.scenario.platform.name
-        headline = self.query_one(HeadlineView)
-        headline.border_title = Content(f"{program.loaded.scenario.application.name} on {platform}")
-        headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
-        if row is not None:
-            self.query_one(Explanation).show(self.study, row.path)
-        self._show_status()
+    def on_resize(self) -> None:
+        """The narrowest screens have room for one thing at a time."""
+        self._show_words()
+        self._arrange()
 
-    def _show_status(self) -> None:
+    @property
+    def page(self) -> Page:
+        """The page in sight."""
+        return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
+
+    def show(self, study: Study, error: str = "", *, busy: bool = False) -> None:
+        """Show another study, or only what was wrong with the last wish, or that it is being computed."""
+        new = study is not self.study
+        self.study, self._error, self.busy = study, error, busy
+        if not busy:
+            self.query_one(Leaves).answered(error)
+        if new:
+            self._show_study()
+        self._show_words()
+
+    def _show_study(self) -> None:
+        """Hand the study down to every widget."""
+        study = self.study
+        self.query_one(Leaves).show(study)
+        self.query_one("#below", Breakdown).show(breakdown(study.session.point, study.view.breakdown))
+        if study.view.screen == self.page.NAME:
+            self._show_page(self.page)
+        else:
+            self.run_worker(self._turn(study.view.screen), exclusive=True, group="page")
+
+    async def _turn(self, name: str) -> None:
+        """Go to a page, made when it is first wanted."""
+        switcher = self.query_one(ContentSwitcher)
+        if not switcher.query(f"#{name}"):
+            module, kind = _LATER[name]
+            page: Page = getattr(import_module(module), kind)()
+            await switcher.add_content(page)
+        switcher.current = name
+        self._arrange()
+        self._show_page(self.page)
+        if not self.query_one(Leaves).display or self.page.WIDE:
+            self.page.enter()
+        elif self.focused is None or not self.focused.display:
+            self.query_one(LeafTree).focus()
+        self.refresh_bindings()
+        self._show_words()
+
+    def _show_page(self, page: Page) -> None:
+        self.latest.stop()
+        page.show(self.study)
+        job = page.job(self.study)
+        if job is not None:
+            self.latest.ask(job)
+
+    def _taken(self, value: Any) -> None:
+        self.page.take(value)
+
+    def _failed(self, error: str) -> None:
+        self._error = error
+        self._show_words()
+
+    def _arrange(self) -> None:
+        """Show the leaves beside a page where there is room for both, or as the person wants it."""
+        explore = self.page.NAME == Explore.NAME
+        room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
+        shown = self._tree if self._tree is not None and not explore else explore or room
+        self.query_one(Leaves).display = shown
+        self.set_class(not explore, "-elsewhere")
+
+    def _show_words(self) -> None:
+        """The title, the explanation and the status line."""
+        study = self.study
+        loaded, row = study.session.program.loaded, self.query_one(LeafTree).row
+        self.query_one(Title).show(loaded.question or loaded.name, study.view.screen, len(study.unsaved()))
+        if row is not None:
+            self.query_one(Explanation).show(study, row.path)
         status = self.query_one(Status)
         told = status.telling
-        status.show(self.study, self._error, busy=self._busy)
+        status.show(study, self._error, busy=self.busy)
         if status.telling != told:
             self.refresh_bindings()
 
-    def _show_curves(self) -> None:
-        session, before = self.study.session, self.study.before
-        swept = bool(session.grid.axes)
-        self.query_one(PlotView).display = swept
-        self.query_one("#hint").display = not swept
-        if not swept:
-            return
-        self.y = self.y if self.y in columns_to_plot(session.result) else Y_COLUMN
-        drawn = figure(session.result, self.y, session.here, before.result if before else None)
-        self.query_one(PlotView).show(replace(drawn, title=""))
-        self.query_one("#sweep").border_title = Content(_title(self.y, session.grid.leaves()[0]))
-
-    @property
-    def _busy(self) -> bool:
-        return bool(self._queue)
-
-    @on(ChangeAsked)
-    def _asked(self, event: ChangeAsked) -> None:
-        self.change(event.change)
-
     def change(self, change: Change) -> None:
-        """Carry out a change: at once where it is known to be quick, else in a worker that supersedes the last."""
-        self._queue = queued(self._queue, change)
-        if len(self._queue) == 1 and change.small and self._seconds <= QUICK_SECONDS:
-            self._take(perform(self.study, self._queue))
-        else:
-            self._compute(self.study, self._queue)
-            self.set_timer(0.15, self._tell_busy)
+        """Ask for a change."""
+        self.post_message(ChangeAsked(change))
 
-    @work(exclusive=True, group="evaluate")
-    async def _compute(self, study: Study, queue: tuple[Change, ...]) -> None:
-        # A superseded worker is cancelled while it waits here, and never comes to post anything.
-        outcome = await beside(lambda stop: perform(study, queue, stop))
-        self.post_message(self.Computed(queue, outcome))
-
-    @on(Computed)
-    def _computed(self, event: Computed) -> None:
-        # More may have been asked for while the message was on its way.
-        if event.queue is self._queue:
-            self._take(event.outcome)
-
-    def _take(self, outcome: Outcome) -> None:
-        """Show an outcome; after an error the last good picture simply stays."""
-        self._queue, self._seconds, self._error = (), outcome.seconds, outcome.error
-        answered, self._answering = self._answering, False
-        if answered:
-            self._answered(wrong=bool(outcome.error))
-        if outcome.study is self.study:
-            self._show_words()
-        else:
-            self.study = outcome.study
-            self._show()
-
-    def _tell_busy(self) -> None:
-        if self._busy:
-            self._show_words()
-
-    def action_stop(self) -> None:
-        """Forget what is being computed; else clear the error, else the filter."""
-        if self._busy:
-            self.workers.cancel_group(self, "evaluate")
-            self._queue, self._answering = (), False
-        elif self._error:
-            self._error = ""
-        else:
-            self._filter("")
-        self._show_words()
+    @on(ErrorTold)
+    def _told(self, event: ErrorTold) -> None:
+        self._failed(event.text)
 
     @on(LeafSelected)
     def _selected(self, event: LeafSelected) -> None:
         self.query_one(Explanation).show(self.study, event.path)
 
-    @on(PromptAsked)
-    def _prompt(self, event: PromptAsked) -> None:
-        tree, prompt = self.query_one(LeafTree), self.query_one(Prompt)
-        leaf = tree.leaf
-        if event.purpose is Purpose.FILTER:
-            prompt.ask(event.purpose, "", tree.words)
-        elif leaf is not None and event.purpose is Purpose.VALUE:
-            prompt.ask(event.purpose, leaf.path, leaf.text(), leaf.choices)
-        elif leaf is not None:
-            self._ask_range(leaf.path)
+    def action_go(self, name: str) -> None:
+        """Go to another page."""
+        self.change(Show("screen", name))
 
-    def _ask_range(self, path: str) -> None:
-        try:
-            text = self.study.session.range_text(path)
-        except WhatifError as problem:
-            self._error = str(problem)
-            self._show_words()
+    def action_pin(self) -> None:
+        """Compare with the present values from now on."""
+        self.change(Pin())
+
+    def action_revert(self) -> None:
+        """Take back all edits."""
+        self.change(Revert())
+
+    def action_tree(self) -> None:
+        """Show or hide the leaves beside the page."""
+        self._tree = not self.query_one(Leaves).display
+        self._arrange()
+        (self.query_one(LeafTree).focus if self._tree else self.page.enter)()
+
+    def action_stop(self) -> None:
+        """Clear the error, else the filter."""
+        if self._error:
+            self._failed("")
         else:
-            self.query_one(Prompt).ask(Purpose.RANGE, path, text)
-
-    @on(Prompt.Typed)
-    def _typed(self, event: Prompt.Typed) -> None:
-        prompt = self.query_one(Prompt)
-        if event.purpose is Purpose.FILTER:
-            self._filter(event.text)
-            if event.accepted:
-                self._close_prompt()
-        elif event.accepted and event.text == prompt.original and event.purpose is Purpose.VALUE:
-            # A value is shown rounded: taking it back as it stands must not change it.
-            self._close_prompt()
-        elif event.accepted:
-            self._answering = True
-            self.change(_change(event.purpose, prompt.path, event.text))
-
-    def _answered(self, *, wrong: bool) -> None:
-        """Close the prompt after a good answer; a refused one stays to be mended."""
-        self.query_one(Prompt).mark(wrong=wrong)
-        if not wrong:
-            self._close_prompt()
-
-    @on(Prompt.Left)
-    def _left(self, event: Prompt.Left) -> None:
-        if event.purpose is Purpose.FILTER:
-            self._filter("")
-        self._close_prompt()
-
-    def _close_prompt(self) -> None:
-        self.query_one(Prompt).close()
-        self.query_one(LeafTree).focus()
-
-    def _filter(self, words: str) -> None:
-        self.query_one(LeafTree).filter(words)
-        self.query_one("#leaves").border_subtitle = Content(f"/{words}" if words else "")
-
-    def action_curve(self, steps: int) -> None:
-        """Draw the next column or phase."""
-        names = columns_to_plot(self.study.session.result)
-        self.y = names[(names.index(self.y) + steps) % len(names)] if self.y in names else Y_COLUMN
-        self._show_curves()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the whole message only where there is one."""
-        return self.query_one(Status).telling if action == "detail" else True
+            self.query_one(Leaves).filter("")
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""
-        self.app.push_screen(Detail(self.query_one(Status).full))
+        self.app.push_screen(Reading(self.query_one(Status).full))
+
+    def action_help(self) -> None:
+        """Explain what has the focus, and its keys."""
+        self.app.push_screen(Reading(*help_text(self)))
+
+    def action_page(self, page: str, action: str, *arguments: object) -> None:
+        """Do what a key of the page in sight asks for."""
+        getattr(self.page, f"action_{action}")(*arguments)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the whole message only where there is one, and the keys of a page only while it is in sight."""
+        if action == "page":
+            return parameters[0] == self.page.NAME
+        return self.query_one(Status).telling if action == "detail" else True
 
     def commands(self) -> Iterable[SystemCommand]:
         """What the keys can do, for the command palette; moving the cursor is for keys alone."""
         for widget in (self.query_one(LeafTree), self):
             for binding in widget.BINDINGS:
-                if isinstance(binding, Binding) and binding.tooltip:
+                if isinstance(binding, Binding) and binding.tooltip and _in_sight(binding, self.page):
                     run = partial(widget.run_action, binding.action)
                     key = binding.key_display or binding.key.split(",")[0]
                     yield SystemCommand(binding.tooltip, f"key {key}", run)
 
 
-def _change(purpose: Purpose, path: str, text: str) -> Change:
-    return Edit(path, text) if purpose is Purpose.VALUE else Sweep(path, text)
-
-
-def _title(column: str, path: str) -> str:
-    """What is drawn over what; the axis bears the whole path."""
-    name = column.removesuffix("_time").removeprefix("terms.").replace("_", " ")
-    return f"{name} over {'.'.join(path.split('.')[-2:])}"
+def _in_sight(binding: Binding, page: Page) -> bool:
+    """Whether a binding belongs to the desk or to the page in sight."""
+    return not binding.action.startswith("page(") or (binding.id or "").startswith(f"{page.NAME}.")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from textual.geometry import Size
 
 from whatif import units
+from whatif.export.cells import Run
 from whatif.export.plot import StackedBar, shorten, text_cells
-from whatif.export.plot_plotext import Run
 from whatif.tui.widgets.plot import Picture
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"

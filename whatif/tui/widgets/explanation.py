@@ -8,8 +8,8 @@ from textual.widgets import Static
 from whatif.engine.session import Session
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
-from whatif.tui.changes import Study
 from whatif.tui.outline import matters
+from whatif.tui.study import Study
 from whatif.tui.words import MUTED, grade_style
 
 Part = tuple[str, str]
@@ -47,10 +47,9 @@ def allowed(leaf: Leaf) -> str:
 
 def _origin(leaf: Leaf, study: Study) -> tuple[Part, ...]:
     """Where its value comes from and how far to trust it; of an edited value, what it was."""
-    opened = study.opened.program.leaves.get(leaf.path)
-    edited = study.session.question.sets.get(leaf.path) != study.opened.question.sets.get(leaf.path)
-    if edited and opened is not None:
-        return (("edited", "$text-warning"), (f"  was {opened.text()} ({opened.grade}: {opened.source})", MUTED))
+    before = study.leaf_before(leaf.path)
+    if before is not None:
+        return (("edited", "$text-warning"), (f"  was {before.text()} ({before.grade}: {before.source})", MUTED))
     idle = () if matters(study.session.program, leaf) else (("  reaches no term here", "$text-warning"),)
     written = f"{leaf.value.text}  " if isinstance(leaf.value, Expression) else ""
     return ((written, ""), (leaf.grade, grade_style(leaf.grade)), (f"  {leaf.source}", MUTED), *idle)

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.export.figure import Headline, headline
-from whatif.tui.changes import Study
+from whatif.tui.study import Study
 from whatif.tui.words import MUTED, duration, percent
 
 Part = tuple[str, str]
@@ -35,12 +35,12 @@ class HeadlineView(Container):
     def show(self, study: Study) -> None:
         """Show another answer."""
         now = headline(study.session.point)
-        before = headline(study.opened.point) if study.changed else None
+        before = headline(study.baseline.point) if study.changed else None
         self._show_times(now, before, study)
         self._show_parts(now, study)
 
     def _show_times(self, now: Headline, before: Headline | None, study: Study) -> None:
-        was = f"was {duration(before.iteration_time)}" if before else "as opened"
+        was = f"was {duration(before.iteration_time)}" if before else ""
         iteration = ((duration(now.iteration_time), "bold $text-primary"), _change(now, before))
         self._tile("iteration").show("iteration", iteration, was)
         count = study.session.program.leaves.get("application.iteration_count")

@@ -13,13 +13,14 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from whatif.engine.session import Session
+from whatif.engine.session import Session, Step
 from whatif.export.plot import shorten, text_cells
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
-from whatif.tui.changes import Nudge, Sweep
+from whatif.tui.commands import Also, Nudge, Revert, Sweep
 from whatif.tui.messages import ChangeAsked, LeafSelected, PromptAsked, Purpose
 from whatif.tui.outline import Row, ancestors, idle_tables, matters, outline
+from whatif.tui.study import Study
 from whatif.units import format_quantity
 
 EDITED, SWEPT, COMPUTED = "●", "↔", "="
@@ -44,41 +45,36 @@ class LeafTree(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"leaf-tree--{part}" for part in _PARTS}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home", "move(-1000000)", "First", show=False),
-        Binding("end", "move(1000000)", "Last", show=False),
-        Binding("enter", "enter", "edit", key_display="⏎", tooltip="Type another value for the selected leaf"),
-        Binding("left,minus", "step(-1)", "nudge", key_display="←→", tooltip="Move the value down a step, or fold"),
-        Binding(
-            "right,plus,equals_sign", "step(1)", "Nudge up", show=False, tooltip="Move the value up a step, or unfold"
-        ),
-        Binding(
-            "left_square_bracket,shift+left",
-            "step(-1, True)",
-            "coarse",
-            key_display="[ ]",
-            tooltip="Halve the value",
-        ),
-        Binding("right_square_bracket,shift+right", "step(1, True)", "Double", show=False, tooltip="Double the value"),
-        Binding("space", "turn", "Fold or unfold", show=False, tooltip="Fold or unfold the table"),
-        Binding("s", "sweep", "sweep", tooltip="Draw the time over the selected leaf"),
-        Binding("S", "ask('RANGE')", "range", key_display="S", tooltip="Type the range to sweep the leaf over"),
-        Binding(
-            "slash", "ask('FILTER')", "filter", key_display="/", tooltip="Show the leaves whose path has some words"
-        ),
+        Binding("up,k", "move(-1)", "Up", show=False, id="leaf.up"),
+        Binding("down,j", "move(1)", "Down", show=False, id="leaf.down"),
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False, id="leaf.page_up"),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False, id="leaf.page_down"),
+        Binding("home,g", "move(-1000000)", "First", show=False, id="leaf.first"),
+        Binding("end,G", "move(1000000)", "Last", show=False, id="leaf.last"),
+        Binding("enter,i", "enter", "edit", key_display="⏎", tooltip="Type another value", id="leaf.edit"),
+        Binding("left,minus,h", "step(-1)", "nudge", key_display="←→", tooltip="Nudge down, or fold", id="leaf.less"),
+        Binding("right,plus,equals_sign,l", "step(1)", show=False, tooltip="Nudge up, or unfold", id="leaf.more"),
+        Binding("shift+left,<", "step(-1, 'COARSE')", show=False, tooltip="Nudge down far", id="leaf.much_less"),
+        Binding("shift+right,>", "step(1, 'COARSE')", show=False, tooltip="Nudge up far", id="leaf.much_more"),
+        Binding("[", "step(-1, 'FACTOR')", "halve", key_display="[ ]", tooltip="Halve the value", id="leaf.halve"),
+        Binding("]", "step(1, 'FACTOR')", show=False, tooltip="Double the value", id="leaf.double"),
+        Binding("backspace", "revert", show=False, tooltip="Give it the file's value back", id="leaf.revert"),
+        Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="leaf.fold"),
+        Binding("s", "sweep", "sweep", tooltip="Draw the result over this leaf", id="leaf.sweep"),
+        Binding("S", "ask('RANGE')", show=False, tooltip="Sweep it over a range to type", id="leaf.range"),
+        Binding("a", "also", "and", tooltip="Sweep this leaf as well, or no longer", id="leaf.also"),
+        Binding("A", "ask('SECOND')", show=False, tooltip="Sweep it as well, over a range", id="leaf.also_range"),
+        Binding("/", "ask('FILTER')", "find", tooltip="Find leaves by words of their path", id="leaf.find"),
     ]
     DEFAULT_CSS = """
     LeafTree { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
     """
     ALLOW_SELECT = False
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, study: Study, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._session = session
-        self._folded = set(idle_tables(session.program))
+        self._study = study
+        self._folded = set(idle_tables(study.session.program))
         self._words = ""
         self._rows: tuple[Row, ...] = ()
         self._cursor = 0
@@ -92,7 +88,7 @@ class LeafTree(ScrollView, can_focus=True):
     def leaf(self) -> Leaf | None:
         """The leaf that the cursor is on."""
         row = self.row
-        return None if row is None or row.table else self._session.program.leaves.get(row.path)
+        return None if row is None or row.table else self.session.program.leaves.get(row.path)
 
     @property
     def words(self) -> str:
@@ -102,14 +98,29 @@ class LeafTree(ScrollView, can_focus=True):
     def on_mount(self) -> None:
         """Begin at the swept leaf."""
         self._lay_out()
-        swept = self._session.grid.leaves()
+        swept = self.session.grid.leaves()
         if swept:
             self.select(swept[0])
 
-    def show(self, session: Session) -> None:
-        """Show another session; the cursor stays on its leaf."""
-        same = session.program.leaves.keys() == self._session.program.leaves.keys()
-        self._session = session
+    @property
+    def session(self) -> Session:
+        """The session shown."""
+        return self._study.session
+
+    @property
+    def cursor_line(self) -> int:
+        """The line of the cursor on the screen, from the top of the list."""
+        return self._cursor - self.scroll_offset.y
+
+    @property
+    def indent(self) -> int:
+        """The cells before the name in the line of the cursor."""
+        return 0 if self.row is None else len(self._guides(self.row).text) - 1
+
+    def show(self, study: Study) -> None:
+        """Show another study; the cursor stays on its leaf."""
+        same = study.session.program.leaves.keys() == self.session.program.leaves.keys()
+        self._study = study
         if same:
             self.refresh()
         else:
@@ -131,7 +142,7 @@ class LeafTree(ScrollView, can_focus=True):
     def _lay_out(self) -> None:
         """Make the rows anew, with the cursor on the same row or as near as can be."""
         before = self.row.path if self.row is not None else ""
-        self._rows = outline(self._session.program.leaves, self._folded, self._words)
+        self._rows = outline(self.session.program.leaves, self._folded, self._words)
         self.virtual_size = Size(0, len(self._rows))
         self._move_to(self._place_of(before))
 
@@ -199,10 +210,10 @@ class LeafTree(ScrollView, can_focus=True):
         else:
             self.action_turn()
 
-    def action_step(self, steps: int, coarse: bool = False) -> None:
+    def action_step(self, steps: int, size: str = "FINE") -> None:
         """Nudge a leaf; fold or unfold a table."""
         if self.leaf is not None:
-            self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, coarse)))
+            self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, Step[size])))
         elif self.row is not None:
             self._fold(self.row, fold=steps < 0)
 
@@ -210,6 +221,16 @@ class LeafTree(ScrollView, can_focus=True):
         """Sweep the leaf over its default range."""
         if self.leaf is not None:
             self.post_message(ChangeAsked(Sweep(self.leaf.path)))
+
+    def action_also(self) -> None:
+        """Sweep the leaf as well, or no longer."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Also(self.leaf.path)))
+
+    def action_revert(self) -> None:
+        """Give the leaf the file's value back."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Revert(self.leaf.path)))
 
     def action_ask(self, purpose: str) -> None:
         """Ask for a typed line."""
@@ -243,7 +264,7 @@ class LeafTree(ScrollView, can_focus=True):
         return [self._guides(row), Segment(arrow, self._part("guide")), Segment(row.name, self._part("table"))]
 
     def _leaf_line(self, row: Row, width: int) -> list[Segment]:
-        guides, shown = self._guides(row), self._shown(self._session.program.leaves[row.path])
+        guides, shown = self._guides(row), self._shown(self.session.program.leaves[row.path])
         room = width - len(guides.text) - 3
         value = shorten(shown.value, max(room // 2, room - len(row.name)))
         text = f"{value} {shown.unit}".rstrip()
@@ -261,7 +282,7 @@ class LeafTree(ScrollView, can_focus=True):
 
     def _shown(self, leaf: Leaf) -> Shown:
         """What the tree says of a leaf."""
-        session = self._session
+        session = self.session
         number, unit = _words_of(leaf, session)
         swept, edited = leaf.path in session.grid.leaves(), leaf.path in session.question.sets
         if swept or edited:

@@ -1,4 +1,4 @@
-"""The one-line editor under the tree: a value, a range, or words to filter by."""
+"""The one-line editor in the tree: a value, a range, or words to filter by."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from whatif.tui.messages import Purpose
 class Line(Input):
     """An input whose enter key is told in the footer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "accept", key_display="⏎")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "accept", key_display="⏎", id="line.accept")]
 
 
 class Prompt(Horizontal):
     """Shown while something is typed; tells what was typed and whether the person left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", key_display="esc")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", key_display="esc", id="line.leave")]
 
     class Typed(Message):
         """The text changed, or was accepted with enter."""
@@ -92,4 +92,5 @@ class Prompt(Horizontal):
 
 def _caption(purpose: Purpose, path: str) -> str:
     name = shorten(path.rpartition(".")[2], 20)
-    return {Purpose.VALUE: f"{name} =", Purpose.RANGE: f"{name} over", Purpose.FILTER: "/"}[purpose]
+    words = {Purpose.VALUE: f"{name} =", Purpose.RANGE: f"{name} over", Purpose.SECOND: f"{name} also over"}
+    return words.get(purpose, "/")

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from whatif.tui.changes import Study
+from whatif.tui.study import Study
 from whatif.tui.words import MUTED
 
 
@@ -66,26 +61,11 @@ def _without_effect(study: Study) -> str:
 
 def _plain(study: Study) -> str:
     session = study.session
-    edited = sum(text != study.opened.question.sets.get(path) for path, text in session.question.sets.items())
+    edited = len(study.unsaved())
     swept = (
         f"{' x '.join(axis.name for axis in session.grid.axes)}: {session.grid.size} points"
         if session.grid.axes
         else ""
     )
-    changes = f"{edited} value{'s' * (edited != 1)} edited" if edited else "nothing edited"
+    changes = f"{edited} value{'s' * (edited != 1)} edited, not saved" if edited else "nothing edited"
     return " · ".join(part for part in (swept, changes) if part)
-
-
-class Detail(ModalScreen[None]):
-    """A message in full."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,e,q", "dismiss", "close", key_display="esc")]
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self._text = text
-
-    def compose(self) -> ComposeResult:
-        """The message in a window that scrolls."""
-        with VerticalScroll(id="window"):
-            yield Static(self._text, markup=False)

@@ -1,0 +1,98 @@
+"""A person at the explorer, for tests: presses keys, reads the screen, waits until nothing is being computed."""
+
+import asyncio
+import json
+import time
+
+from click.testing import CliRunner
+
+from whatif.cli.main import program
+from whatif.engine.result import Question
+from whatif.tui.app import Explorer
+from whatif.tui.screens.desk import Desk
+from whatif.tui.widgets.headline import Tile
+from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.prompt import Prompt
+from whatif.tui.widgets.status import Status
+
+GPUS = "platform.node.gpu_count"
+MEMORY = "platform.node.gpu.dram_bandwidth"
+MODEL = "application.phases.halo.model"
+RANKS = "application.rank_count"
+
+
+class Driver:
+    """A person at the explorer."""
+
+    def __init__(self, app, pilot):
+        self.app, self.pilot = app, pilot
+
+    @property
+    def desk(self) -> Desk:
+        return self.app.desk
+
+    @property
+    def study(self):
+        return self.app.study
+
+    @property
+    def session(self):
+        return self.study.session
+
+    def __getattr__(self, name):
+        kind = {"tree": LeafTree, "plot": PlotView, "prompt": Prompt, "status": Status}[name]
+        return self.desk.query_one(kind)
+
+    def tile(self, name):
+        return str(self.desk.query_one(f"#{name}", Tile).content)
+
+    def screen_text(self):
+        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
+
+    async def until(self, condition, seconds=20.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, self.screen_text()
+            await self.pilot.pause(0.01)
+        await self.pilot.pause()
+
+    async def calm(self):
+        """Wait until what was asked is done and shown."""
+        await self.pilot.pause()
+        await self.until(lambda: not self.app.conductor.busy and not self.desk.latest.busy)
+
+    async def press(self, *keys):
+        for key in keys:
+            await self.pilot.press(key)
+            await self.calm()
+
+    async def type(self, text):
+        self.prompt.query_one("Line").value = text
+        await self.press("enter")
+
+    async def edit(self, path, text):
+        self.tree.select(path)
+        await self.press("enter")
+        await self.type(text)
+
+
+def drive(check, size=(120, 36), scenario="jacobi2d", **options):
+    """Open the explorer and let `check(driver)` work with it."""
+
+    async def main():
+        app = Explorer(Question.open(scenario), **options)
+        async with app.run_test(size=size) as pilot:
+            driver = Driver(app, pilot)
+            await driver.until(lambda: any(isinstance(screen, Desk) for screen in app.screen_stack))
+            await check(driver)
+
+    asyncio.run(main())
+
+
+def predicted(*sets, scenario="jacobi2d"):
+    """The results that the command line gives for some edits."""
+    options = [word for text in sets for word in ("--set", text)]
+    done = CliRunner().invoke(program, ["run", scenario, "--point", "--format", "json", *options])
+    assert done.exit_code == 0
+    return json.loads(done.stdout)["rows"][0]

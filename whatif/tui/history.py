@@ -1,0 +1,97 @@
+"""What was done: states to go back and forth to, and the journal of commands, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from whatif.engine.result import Question
+from whatif.engine.session import Asked
+from whatif.engine.sweep import PLATFORM_LEAF
+from whatif.errors import UsageError
+from whatif.schema.toml import Document
+from whatif.tui.commands import Change, Nudge, Outcome, Restore, Show
+from whatif.tui.study import State, Study
+
+
+@dataclass(slots=True)
+class History:
+    """The states before and after the present one, and every command so far."""
+
+    past: list[State] = field(default_factory=list)
+    future: list[State] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    _last: Change | None = None
+
+    def record(self, outcome: Outcome) -> list[str]:
+        """Take in what was carried out; the lines that it adds to the journal."""
+        added = []
+        for change, before in outcome.done:
+            added.append(change.line())
+            if isinstance(change, Restore):
+                self._moved(change, before)
+            elif not _is_navigation(change):
+                self._changed(change, before)
+        self.lines += added
+        return added
+
+    def _changed(self, change: Change, before: State) -> None:
+        # Many small steps of one leaf are one thing to take back.
+        if not (_continues(change, self._last) and self.past):
+            self.past.append(before)
+        self.future.clear()
+        self._last = change
+
+    def _moved(self, change: Restore, before: State) -> None:
+        source, target = (self.past, self.future) if change.word == "undo" else (self.future, self.past)
+        source.pop()
+        target.append(before)
+        self._last = None
+
+    def undo(self) -> Restore:
+        """The change that takes the last one back."""
+        if not self.past:
+            raise UsageError("there is nothing to undo")
+        return Restore(self.past[-1], "undo")
+
+    def redo(self) -> Restore:
+        """The change that does again what was undone last."""
+        if not self.future:
+            raise UsageError("there is nothing to redo")
+        return Restore(self.future[-1], "redo")
+
+    def rebase(self, document: Document, before: Mapping[str, str]) -> None:
+        """Go on after the file got another text; `before` are the values that it had where the text took in edits."""
+        for states in (self.past, self.future):
+            states[:] = [_on(state, document, before) for state in states]
+        self._last = None
+
+
+def _on(state: State, document: Document, before: Mapping[str, str]) -> State:
+    question = state.asked.question
+    platform = question.platform or before.get(PLATFORM_LEAF)
+    sets = {path: text for path, text in before.items() if path != PLATFORM_LEAF} | dict(question.sets)
+    return replace(state, asked=Asked(Question(document, platform, sets, question.folders), state.asked.grid))
+
+
+def _is_navigation(change: Change) -> bool:
+    """Going to another screen changes nothing that anybody would want back."""
+    return isinstance(change, Show) and change.key == "screen"
+
+
+def _continues(change: Change, last: Change | None) -> bool:
+    return (
+        isinstance(change, Nudge) and isinstance(last, Nudge) and (change.path, change.size) == (last.path, last.size)
+    )
+
+
+def lines_to(study: Study) -> list[str]:
+    """The commands that lead from the file to the study: short, whatever the way there was."""
+    session = study.session
+    lines = [f"platform {session.question.platform}"] if session.question.platform is not None else []
+    lines += [f"set {path} = {text}" for path, text in session.question.sets.items()]
+    axes = session.grid.axes
+    if all(len(axis.leaves) == 1 for axis in axes):
+        texts = [next(iter(axis.texts.items())) for axis in axes]
+        lines += [f"{word} {path} = {text}" for word, (path, text) in zip(("sweep", "also"), texts, strict=False)]
+    return lines

@@ -1,0 +1,46 @@
+"""The keys of the pages: they work wherever the focus is on the desk, while their page is in sight."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual.binding import Binding
+
+
+def _key(page: str, name: str, key: str, action: str, word: str, tooltip: str) -> Binding:
+    """A key of a page; without a word it is not in the footer. `action`: a method `action_..` of the page."""
+    method, _, arguments = action.partition("(")
+    rest = f", {arguments}" if arguments else ")"
+    call = f"page('{page}', '{method}'{rest}"
+    return Binding(key, call, word, show=bool(word), tooltip=tooltip, id=f"{page}.{name}")
+
+
+PAGE_KEYS: Final = (
+    _key("explore", "next_curve", "y", "curve(1)", "curve", "Draw the next column or phase"),
+    _key("explore", "last_curve", "Y", "curve(-1)", "", "Draw the previous column or phase"),
+    _key("explore", "y_scale", "o", "turn('y_scale')", "log", "y axis: automatic, linear, logarithmic"),
+    _key("explore", "x_scale", "O", "turn('x_scale')", "", "x axis: automatic, linear, logarithmic"),
+    _key("explore", "second", "m", "turn('second')", "heat", "Two swept leaves: curves or a heat map"),
+    _key("explore", "swap", "x", "swap", "", "Exchange the two axes"),
+    _key("explore", "table", "v", "turn('picture')", "table", "The plot, or the table of its numbers"),
+    _key("explore", "parts", "p", "turn('breakdown')", "", "Break the time down by phase or by category"),
+    _key("compare", "sort", "o", "sort(1)", "sort", "Sort by the next column"),
+    _key("compare", "turn", "O", "reverse", "", "Sort the other way round"),
+    _key("compare", "mark", "m", "mark", "mark", "Mark the machine, to draw only marked ones"),
+    _key("compare", "against", "x", "against", "against", "Compare all with this machine"),
+    _key("compare", "next_curve", "y", "curve(1)", "curve", "Draw the next column or phase"),
+    _key("compare", "table", "v", "table", "table", "The plot, or the table of its numbers"),
+    _key("roofline", "second", "x", "second(1)", "second GPU", "Lay the GPU of the next platform beside it"),
+    _key("roofline", "table", "v", "table", "table", "The roofs, or the table of the kernels"),
+    _key("messages", "phase", "y", "phase(1)", "phase", "The next phase that sends messages"),
+    _key("messages", "plane", "x", "plane(1)", "plane", "The next plane of a grid with three dimensions"),
+    _key("messages", "table", "v", "table", "table", "The curves, or the table of their numbers"),
+    _key("messages", "half", "m", "half", "picture", "Curves or placement, where there is no room for both"),
+    _key("timeline", "table", "v", "table", "table", "The bars, or the table of their times"),
+    _key("why", "next_result", "y", "result(1)", "result", "Explain the next result"),
+    _key("why", "last_result", "Y", "result(-1)", "", "Explain the previous result"),
+    _key("why", "half", "m", "half", "leverage", "The tree or the elasticities, where there is no room for both"),
+    _key("files", "new", "n", "new", "new", "A new scenario from a template"),
+    _key("files", "copy", "D", "duplicate", "copy", "Copy the file under another name"),
+    _key("files", "difference", "d", "difference", "difference", "What differs from the file on disk"),
+)

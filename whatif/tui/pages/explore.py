@@ -1,0 +1,117 @@
+"""The first page: the answer in a few numbers, a leaf swept, and where the time of one iteration goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
+from whatif.export.plot import HeatMap, PlotDescription, Scale
+from whatif.tui.commands import Show, Swap
+from whatif.tui.messages import ChangeAsked
+from whatif.tui.pages.page import Page
+from whatif.tui.study import CHOICES, Study
+from whatif.tui.widgets.breakdown import Breakdown
+from whatif.tui.widgets.headline import HeadlineView
+from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.table import TableView
+from whatif.tui.words import grade_style
+
+_SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
+
+
+class Explore(Page):
+    """Headline, plot and breakdown of a study."""
+
+    NAME: ClassVar[str] = "explore"
+
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME)
+        self._study: Study | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panels."""
+        yield HeadlineView()
+        with Vertical(id="sweep"):
+            yield PlotView()
+            yield TableView()
+            yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
+        yield Breakdown()
+
+    def show(self, study: Study) -> None:
+        """Show a study."""
+        self._study = study
+        self._show_headline(study)
+        parts = self.query_one(Breakdown)
+        parts.border_title = f"one iteration by {study.view.breakdown}"
+        parts.show(breakdown(study.session.point, study.view.breakdown))
+        self._show_curves(study)
+
+    def _show_headline(self, study: Study) -> None:
+        program = study.session.program
+        headline, scenario = self.query_one(HeadlineView), program.loaded.scenario
+        headline.show(study)
+        headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
+        headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
+
+    def _show_curves(self, study: Study) -> None:
+        session, view = study.session, study.view
+        drawn, tabular = bool(session.grid.axes), view.picture == "table"
+        self.query_one(PlotView).display = drawn and not tabular
+        self.query_one(TableView).display = drawn and tabular
+        self.query_one("#hint").display = not drawn
+        if not drawn:
+            return
+        self.query_one("#sweep").border_title = Content(_title(drawn_column(study), session.grid.leaves()))
+        description = picture(study)
+        if tabular:
+            self.query_one(TableView).show(plot_table(description))
+        else:
+            self.query_one(PlotView).show(description)
+
+    def action_curve(self, steps: int) -> None:
+        """Draw the next column or phase."""
+        if self._study is not None:
+            names = columns_to_plot(self._study.session.result)
+            at = names.index(drawn_column(self._study))
+            self._ask("y", names[(at + steps) % len(names)])
+
+    def action_turn(self, key: str) -> None:
+        """Turn an entry of the view to its next choice."""
+        if self._study is not None:
+            choices = CHOICES[key]
+            self._ask(key, choices[(choices.index(getattr(self._study.view, key)) + 1) % len(choices)])
+
+    def action_swap(self) -> None:
+        """Exchange the axes."""
+        self.post_message(ChangeAsked(Swap()))
+
+    def _ask(self, key: str, value: str) -> None:
+        self.post_message(ChangeAsked(Show(key, value)))
+
+
+def drawn_column(study: Study) -> str:
+    """The column that is drawn: the one asked for, where it takes any time."""
+    return study.view.y if study.view.y in columns_to_plot(study.session.result) else Y_COLUMN
+
+
+def picture(study: Study) -> PlotDescription | HeatMap:
+    """What the sweep of a study is drawn as."""
+    session, view, y = study.session, study.view, drawn_column(study)
+    scales = _SCALES[view.x_scale], _SCALES[view.y_scale]
+    if view.second == "heat" and len(session.grid.axes) > 1:
+        places = [session.place_on(axis) for axis in session.grid.axes[:2]]
+        return replace(heat_map(session.result, y, (places[0], places[1]), *scales), title="")
+    before = study.behind.result if study.behind is not None else None
+    return replace(figure(session.result, y, session.here, before, *scales), title="")
+
+
+def _title(column: str, paths: tuple[str, ...]) -> str:
+    """What is drawn over what; the axis bears the whole path."""
+    name = column.removesuffix("_time").removeprefix("terms.").replace("_", " ")
+    return f"{name} over {' and '.join('.'.join(path.split('.')[-2:]) for path in paths[:2])}"

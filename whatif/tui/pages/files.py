@@ -1,0 +1,162 @@
+"""The files page: every scenario and platform with its question; open, copy, begin anew, see what is not saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.content import Content
+
+from whatif.engine.result import Question
+from whatif.errors import WhatifError
+from whatif.export.atomic import atomic_file
+from whatif.export.save import difference, rewritten, template
+from whatif.schema.catalogue import Entry, catalogue
+from whatif.schema.load import stated_platform
+from whatif.tui.commands import Adopt
+from whatif.tui.messages import ChangeAsked, ErrorTold, FileAsked
+from whatif.tui.pages.page import Job, Page
+from whatif.tui.screens.dialogs import Asking, Deciding, Reading
+from whatif.tui.study import Study
+from whatif.tui.widgets.table import Cell, Rows, TableView
+
+_COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}
+
+
+class Files(Page):
+    """A table of files; enter opens a scenario, or takes a platform for the present one."""
+
+    NAME: ClassVar[str] = "files"
+    WIDE: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    Files TableView { border: round $primary 40%; border-title-color: $text-primary; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME)
+        self._study: Study | None = None
+        self._entries: tuple[Entry, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """One table."""
+        table = TableView()
+        table.border_title = "scenarios and platforms"
+        table.border_subtitle = "⏎ opens a scenario, takes a platform"
+        yield table
+
+    def enter(self) -> None:
+        """The table wants the keys."""
+        self.query_one(TableView).focus()
+
+    def show(self, study: Study) -> None:
+        """Show which file is open."""
+        self._study = study
+        self._fill()
+
+    def job(self, study: Study) -> Job:
+        """Look through the folders."""
+        return Job(catalogue, (_folders(study.session.question),))
+
+    def take(self, value: tuple[Entry, ...]) -> None:
+        """Show what is there."""
+        self._entries = value
+        self._fill()
+
+    def _fill(self) -> None:
+        if self._study is not None and self._entries:
+            present = Path(self._study.session.question.document.name).resolve()
+            machine = _platform_of(self._study.session.question)
+            rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
+            titles = ("", "name", "kind", "where", "question or description")
+            self.query_one(TableView).show(Rows(titles, rows, frozenset(range(5))))
+
+    @property
+    def _entry(self) -> Entry | None:
+        table = self.query_one(TableView)
+        return self._entries[table.cursor] if table.cursor < len(self._entries) else None
+
+    @on(TableView.Chosen)
+    def _chosen(self) -> None:
+        entry = self._entry
+        if entry is None:
+            return
+        if entry.problem:
+            self.app.push_screen(Reading(entry.problem, entry.path.name))
+        elif entry.kind == "scenario":
+            self.post_message(FileAsked(str(entry.path)))
+        else:
+            self.post_message(ChangeAsked(Adopt(entry.name)))
+
+    def action_difference(self) -> None:
+        """Show what would be written."""
+        if self._study is not None:
+            question = self._study.session.question
+            try:
+                text = rewritten(question.document, question.sets, question.platform, question.folders)
+            except WhatifError as problem:
+                self.post_message(ErrorTold(str(problem)))
+                return
+            lines = difference(question.document.text, text, question.document.name) or "nothing differs"
+            self.app.push_screen(Reading(coloured(lines), "not saved yet"))
+
+    @work
+    async def action_new(self) -> None:
+        """Begin a scenario from a template."""
+        name = await self.app.push_screen_wait(Asking("Name of the new scenario", "mine.toml"))
+        if name and self._study is not None:
+            path = _toml(name)
+            await self._write(path, template(path.stem, _platform_of(self._study.session.question) or "summit"))
+
+    @work
+    async def action_duplicate(self) -> None:
+        """Copy the file under the cursor."""
+        entry = self._entry
+        if entry is not None:
+            name = await self.app.push_screen_wait(Asking(f"Copy {entry.name} to", f"{entry.name}_copy.toml"))
+            if name:
+                await self._write(_toml(name), entry.path.read_text(encoding="utf-8"), open_it=entry.kind == "scenario")
+
+    async def _write(self, path: Path, text: str, *, open_it: bool = True) -> None:
+        if path.exists():
+            answer = await self.app.push_screen_wait(Deciding(f"{path} exists.", {"o": "overwrite it"}))
+            if answer != "o":
+                return
+        try:
+            with atomic_file(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+        except WhatifError as problem:
+            self.post_message(ErrorTold(str(problem)))
+            return
+        if open_it:
+            self.post_message(FileAsked(str(path)))
+
+
+def _toml(name: str) -> Path:
+    path = Path(name).expanduser()
+    return path if path.suffix else path.with_suffix(".toml")
+
+
+def _folders(question: Question) -> tuple[Path, ...]:
+    """Where a person's own files are: here, beside the scenario, and where platforms are looked for."""
+    folder = question.document.folder
+    return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *question.folders)))
+
+
+def _platform_of(question: Question) -> str | None:
+    return question.platform or stated_platform(question.document, question.folders)
+
+
+def _row(entry: Entry, opened: bool, machine: bool) -> tuple[Cell, ...]:
+    mark = "▶" if opened and entry.kind == "scenario" else "●" if machine and entry.kind == "platform" else ""
+    part = "marked" if mark else "text"
+    where = "shipped" if entry.shipped else str(entry.path.parent)
+    words = Cell(f"✗ {entry.problem}", "faint") if entry.problem else Cell(entry.words)
+    return Cell(mark, "marked"), Cell(entry.name, part), Cell(entry.kind, "faint"), Cell(where, "faint"), words
+
+
+def coloured(lines: str) -> Content:
+    """A difference with its lines in colours."""
+    parts = [(f"{line}\n", _COLOURS.get(line[:1], "")) for line in lines.splitlines()]
+    return Content.assemble(*parts)

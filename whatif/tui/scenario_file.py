@@ -1,0 +1,95 @@
+"""The files behind a study: what changed in them while it was open, and writing edits back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from whatif.engine.result import Question
+from whatif.engine.term import Program
+from whatif.schema.load import stated_platform
+from whatif.schema.toml import Document, read_document
+from whatif.tui.study import Study
+
+Stamp = tuple[int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """The question on the newest text of its files, what that changed, and which edits now stand against it."""
+
+    question: Question
+    changes: tuple[str, ...]
+    conflicts: tuple[str, ...]
+
+
+class ScenarioFile:
+    """The scenario's file and those it rests on, as they were last read.
+
+    They are looked at by their time and size: notices of changes do not reach a network file system's other nodes.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.path = Path(question.document.name).resolve()
+        self._stamps: dict[Path, Stamp] = {}
+        self.watch(question.program)
+
+    def watch(self, program: Program) -> None:
+        """Look at the files of a program from now on."""
+        documents = [layer.document for layer in program.loaded.layers.items]
+        names = [Path(document.name).resolve() for document in documents if document.folder is not None]
+        self._stamps = {path: _stamp(path) for path in (self.path, *names)}
+
+    def touched(self) -> bool:
+        """Whether a file changed since this was asked last."""
+        now = {path: _stamp(path) for path in self._stamps}
+        before, self._stamps = self._stamps, now
+        return now != before
+
+    @property
+    def gone(self) -> bool:
+        """Whether the scenario's file is no longer there."""
+        return self._stamps.get(self.path) is None
+
+    def reread(self, study: Study) -> Reread:
+        """The study's question on what the files say now; raise `InvalidFileError` where that is wrong."""
+        question = study.session.question
+        document = self._read(question.document)
+        fresh = question.reread(document)
+        _ = fresh.program
+        changes = tuple(_differences(question.original, fresh.original))
+        edited = study.unsaved()
+        conflicts = tuple(text for path, text in changes if path in edited)
+        return Reread(fresh, tuple(text for _, text in changes), conflicts)
+
+    def _read(self, present: Document) -> Document:
+        document = read_document(self.path)
+        return present if document.text == present.text else document
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _differences(before: Program | None, after: Program | None) -> Iterable[tuple[str, str]]:
+    """Path and words of every leaf that is another one now."""
+    old, new = (program.leaves if program is not None else {} for program in (before, after))
+    for path in (*old, *(path for path in new if path not in old)):
+        was, now = (leaves[path].text() if path in leaves else "not there" for leaves in (old, new))
+        if was != now:
+            yield path, f"{path}: {was} → {now}"
+
+
+def values_before(question: Question) -> dict[str, str]:
+    """What the file said, to the last digit, where the question has edits; `platform` for its machine."""
+    original = question.original
+    if original is None:
+        return {}
+    values = {path: original.leaves[path].text(digits=17) for path in question.sets if path in original.leaves}
+    platform = stated_platform(question.document, question.folders)
+    return values | ({"platform": platform} if question.platform is not None and platform is not None else {})

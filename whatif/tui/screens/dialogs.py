@@ -1,0 +1,90 @@
+"""Windows above the desk: a text to read, a question to answer, a line to type."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Static
+
+
+class Reading(ModalScreen[None]):
+    """A text in full."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,enter,e,q,f1", "dismiss", "close", key_display="esc", id="reading.close"),
+        Binding("j,down", "scroll(1)", "Down", show=False, id="reading.down"),
+        Binding("k,up", "scroll(-1)", "Up", show=False, id="reading.up"),
+    ]
+
+    def __init__(self, text: str | Content, title: str = "") -> None:
+        super().__init__()
+        self._text = Content(text) if isinstance(text, str) else text
+        self._title = title
+
+    def compose(self) -> ComposeResult:
+        """The text in a window that scrolls."""
+        with VerticalScroll(id="window") as window:
+            window.border_title = Content(self._title)
+            window.border_subtitle = "esc"
+            yield Static(self._text, markup=False)
+
+    def action_scroll(self, lines: int) -> None:
+        """Move the text."""
+        self.query_one("#window").scroll_relative(y=lines, animate=False)
+
+
+class Deciding(ModalScreen[str]):
+    """A question with a few answers, each with its key; escape answers with nothing."""
+
+    def __init__(self, text: str, answers: dict[str, str]) -> None:
+        super().__init__()
+        self._text, self._answers = text, answers
+
+    def compose(self) -> ComposeResult:
+        """The question, and the keys below it."""
+        with Vertical(id="window"):
+            yield Static(self._text, markup=False)
+            yield Static(Content.assemble("\n", *self._keys()), id="answers", markup=False)
+
+    def _keys(self) -> list[tuple[str, str]]:
+        keys = {**self._answers, "esc": "go back"}
+        return [part for key, word in keys.items() for part in ((f" {key} ", "reverse"), (f" {word}   ", ""))]
+
+    def on_key(self, event: Key) -> None:
+        """Answer."""
+        event.stop()
+        if event.key == "escape" or event.character in self._answers:
+            self.dismiss("" if event.key == "escape" else str(event.character))
+
+
+class Asking(ModalScreen[str]):
+    """A line to type, with suggestions; escape answers with nothing."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss('')", "leave", key_display="esc", id="asking.leave"),
+    ]
+
+    def __init__(self, question: str, text: str = "", suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._question, self._line, self._suggestions = question, text, suggestions
+
+    def compose(self) -> ComposeResult:
+        """The question, the line, and what could be typed."""
+        suggester = SuggestFromList(self._suggestions, case_sensitive=False) if self._suggestions else None
+        with Vertical(id="window"):
+            yield Static(self._question, markup=False)
+            yield Input(self._line, suggester=suggester, compact=True)
+            if self._suggestions:
+                yield Static(", ".join(self._suggestions), id="suggestions", markup=False)
+
+    @on(Input.Submitted)
+    def _typed(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())

@@ -1,0 +1,57 @@
+"""What F1 tells: what has the focus, and every key that works there."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.screen import Screen
+
+from whatif.engine.session import Session
+from whatif.schema.leaves import Leaf
+from whatif.tui.widgets.explanation import allowed
+from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.words import MUTED, grade_style
+
+Part = tuple[str, str]
+
+
+def help_text(screen: Screen[None]) -> tuple[Content, str]:
+    """Text and title for the widget that has the focus."""
+    focused = screen.focused
+    parts: list[Part] = []
+    title = "keys"
+    if isinstance(focused, LeafTree) and focused.leaf is not None:
+        parts, title = _leaf(focused.leaf, focused.session), focused.leaf.path
+    elif focused is not None and focused.__doc__:
+        parts, title = [(f"{focused.__doc__.splitlines()[0]}\n\n", "")], type(focused).__name__
+    return Content.assemble(*parts, *_keys(screen)), title
+
+
+def _leaf(leaf: Leaf, session: Session) -> list[Part]:
+    """Unit, range, meaning, source, and the terms that a leaf goes into."""
+    unit = "a count or fraction" if str(leaf.dimension) == "1" else str(leaf.dimension)
+    used = [term for term in session.program.terms.values() if leaf.path in term.references()]
+    parts: list[Part] = [(f"{' '.join(leaf.description.split()) or leaf.path.rpartition('.')[2]}\n\n", "bold")]
+    if leaf.field is not None:
+        parts += [("unit     ", MUTED), (f"{unit}\n", "")]
+    parts += [("range    ", MUTED), (f"{allowed(leaf)}\n", "")]
+    parts += [("value    ", MUTED), (f"{leaf.text()}\n", "")]
+    parts += [("source   ", MUTED), (leaf.grade, grade_style(leaf.grade)), (f"  {leaf.source}\n", "")]
+    for term in used:
+        citation = term.citation
+        equation = f"  {citation.equation}  ({citation.source})" if citation else ""
+        parts += [("goes into ", MUTED), (f"{term.name}{equation}\n", "")]
+    return [*parts, ("\n", "")]
+
+
+def _keys(screen: Screen[None]) -> list[Part]:
+    """Every key that works now, with what it does."""
+    parts: list[Part] = []
+    told: set[str] = set()
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        words = binding.tooltip or binding.description
+        if words and active.enabled and binding.action not in told and not binding.system:
+            told.add(binding.action)
+            key = screen.app.get_key_display(binding)
+            parts += [(f"{key:>12}  ", "bold $text-primary"), (f"{words}\n", "")]
+    return parts

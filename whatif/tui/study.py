@@ -1,0 +1,150 @@
+"""A study: a session, the values it is compared with, and how it is looked at; every change makes a new study."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+from whatif.engine.result import Question
+from whatif.engine.session import Asked, Session, still_there
+from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.schema.leaves import Leaf
+
+SCREENS: Final = ("explore", "compare", "roofline", "messages", "timeline", "why", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a study is looked at; every entry is a text, so that it can be shown, typed and replayed."""
+
+    screen: str = "explore"
+    y: str = "iteration_time"
+    """The result column or `terms.PHASE` that is drawn."""
+    x_scale: str = "auto"
+    y_scale: str = "auto"
+    second: str = "curves"
+    """What a second swept leaf is drawn as."""
+    picture: str = "plot"
+    """A plot, or the table of its numbers."""
+    breakdown: str = "phase"
+    why: str = "iteration_time"
+    """The result that is explained."""
+    sort: str = ""
+    """The column by which machines are sorted; `-COLUMN` for the largest first, empty for the order of the files."""
+    against: str = ""
+    """The machine that others are compared with; empty for the present one."""
+    marked: str = ""
+    """Machines to draw, with commas between; empty for all."""
+
+    def with_entry(self, key: str, value: str) -> View:
+        """Another view; raise `UsageError` for an entry or value that does not exist."""
+        names = [item.name for item in fields(self)]
+        if key not in names:
+            raise UsageError(f"show {key}: there is no such entry{did_you_mean(key, names)}")
+        allowed = CHOICES.get(key)
+        if allowed is not None and value not in allowed:
+            raise UsageError(f"show {key}: `{value}` is not one of {', '.join(allowed)}{did_you_mean(value, allowed)}")
+        return replace(self, **{key: value})
+
+
+CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "screen": SCREENS,
+    "x_scale": ("auto", "linear", "log"),
+    "y_scale": ("auto", "linear", "log"),
+    "second": ("curves", "heat"),
+    "picture": ("plot", "table"),
+    "breakdown": ("phase", "category"),
+}
+"""The entries of a view that are a choice of a few."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What can be undone, without the sweep's numbers: what is asked, what it is compared with, how it is looked at."""
+
+    asked: Asked
+    baseline: Session
+    view: View
+
+    def same_as(self, other: State) -> bool:
+        """Whether both ask, compare and show the same."""
+        ours, theirs = (_words_of(state) for state in (self, other))
+        return ours == theirs
+
+
+def _words_of(state: State) -> tuple[object, ...]:
+    asked, before = state.asked, state.baseline.question
+    axes = [(axis.name, dict(axis.texts)) for axis in asked.grid.axes]
+    return state.view, asked.question.sets, asked.question.platform, axes, before.sets, before.platform
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """What the explorer shows. `baseline` is compared with at the point; `behind` is it over the present sweep,
+    where it differs and has such a one."""
+
+    session: Session
+    baseline: Session
+    view: View = View()
+    behind: Session | None = None
+
+    @classmethod
+    def start(cls, session: Session) -> Study:
+        """A study at its beginning, where nothing is changed yet."""
+        return cls(session, session.at_rest())
+
+    @property
+    def state(self) -> State:
+        """The study without its numbers."""
+        return State(self.session.asked, self.baseline, self.view)
+
+    def at(self, state: State) -> Study:
+        """The study in another state."""
+        asked = state.asked
+        asked = replace(asked, grid=still_there(asked.grid, asked.program))
+        session = Session.of(asked, self.session)
+        return Study(session, state.baseline, state.view, self.behind)._compared()
+
+    def asking(self, session: Session) -> Study:
+        """The study with another session."""
+        return replace(self, session=session)._compared()
+
+    def pinned(self) -> Study:
+        """The study compared with its present values from now on."""
+        return replace(self, baseline=self.session.at_rest(), behind=None)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the question differs from the baseline's."""
+        now, before = self.session.question, self.baseline.question
+        return (now.document.text, now.sets, now.platform) != (before.document.text, before.sets, before.platform)
+
+    def _compared(self) -> Study:
+        """The study with its baseline over the present sweep."""
+        grid, behind = self.session.grid, self.behind
+        if not self.changed:
+            return replace(self, behind=None)
+        if behind is not None and behind.grid is grid and behind.question is self.baseline.question:
+            return self
+        program = self.baseline.program
+        found = None
+        if still_there(grid, program) is grid:
+            with suppress(WhatifError):
+                found = Session.of(replace(self.baseline.asked, grid=grid), behind)
+        return replace(self, behind=found)
+
+    def unsaved(self) -> dict[str, str]:
+        """The changes that the file on disk does not have: leaf path and text; `platform` for another machine."""
+        question = self.session.question
+        named = {"platform": question.platform} if question.platform is not None else {}
+        return named | {path: str(text) for path, text in question.sets.items()}
+
+    def leaf_before(self, path: str) -> Leaf | None:
+        """The leaf of the baseline, where it differs from the present one."""
+        now, before = self.session.program.leaves.get(path), self.baseline.program.leaves.get(path)
+        return before if before is not None and now is not None and now.value != before.value else None
+
+    def over(self, question: Question) -> Study:
+        """The study on another text of its file; what it is compared with stays."""
+        return self.asking(self.session.asking(question))
