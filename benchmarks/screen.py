@@ -1,4 +1,4 @@
-"""The explorer: from key press to new picture, and the start of the program."""
+"""The explorer: from key press to new picture, drawing alone, and the start of the program."""
 
 from __future__ import annotations
 
@@ -8,44 +8,68 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import numpy as np
 from rich.console import RenderableType
+from textual.app import App, ComposeResult
+from textual.geometry import Region
 from textual.screen import Screen
+from textual.widget import Widget
 
 from benchmarks.measure import Row, median_seconds
-from benchmarks.model import BANDWIDTH
+from benchmarks.model import BANDWIDTH, MEMORY
 from whatif.engine.result import Question
+from whatif.engine.session import Session
+from whatif.export.axis_view import points_of
+from whatif.export.figure import figure
+from whatif.export.plot import PlotDescription
 from whatif.tui import app as explorer
 from whatif.tui.app import Explorer
+from whatif.tui.commands import Sweep
+from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.widgets.plot import PlotView
 
-SIZE = (120, 36)
+SIZE = (200, 50)
 
 
 class Watched(Explorer):
-    """The explorer, remembering when it last wrote a frame."""
+    """The explorer, remembering when it wrote its frames."""
 
     CSS_PATH = Path(explorer.__file__).with_name("explorer.tcss")
-    drawn = 0.0
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.frames: list[float] = []
 
     def _display(self, screen: Screen, renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)
-        self.drawn = time.perf_counter()
+        self.frames.append(time.perf_counter())
 
 
-async def _presses(count: int) -> list[float]:
+async def _presses(count: int, folder: Path) -> list[float]:
     """Seconds from each of `count` nudges to the last frame it caused, with a sweep of 10^4 points."""
-    app = Watched(Question.open("jacobi2d"))
-    app._session = app._session.sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000")
+    app = Watched(Question.open("jacobi2d"), recovery_folder=folder)
     times = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(1)
-        for _ in range(count):
+        app.conductor.ask(Sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000"))
+        app.desk.query_one(LeafTree).select(MEMORY)
+        await app.conductor.idle()
+        await pilot.pause(1)
+        explorer.keep_memory()
+        for number in range(count):
             start = time.perf_counter()
-            await pilot.press("right")
+            await pilot.press("plus" if number % 2 else "minus")
+            await app.conductor.idle()
             await pilot.pause(0.1)
-            times.append(app.drawn - start)
+            times.append(app.frames[-1] - start)
+    if min(times) <= 0:
+        raise RuntimeError("a key press drew nothing")
     return times
 
 
@@ -57,8 +81,9 @@ def _from_the_command_line() -> None:
 
 
 def key_to_picture() -> Iterator[Row]:
-    """A nudge in the explorer with 10^4 points, against `whatif run --plot`."""
-    times = sorted(asyncio.run(_presses(45))[5:])
+    """A nudge in the explorer with 10^4 points, against `whatif run --plot`; then the plot of it alone."""
+    with TemporaryDirectory() as folder:
+        times = sorted(asyncio.run(_presses(45, Path(folder)))[5:])
     median = statistics.median(times)
     afresh = median_seconds(_from_the_command_line, 5)
     yield Row(
@@ -68,6 +93,57 @@ def key_to_picture() -> Iterator[Row]:
         afresh / median,
         "whatif run --plot",
     )
+    yield from (asyncio.run(_drawing(count)) for count in (10_000, 200))
+
+
+class Plots(App[None]):
+    """Our plot and that of textual-plotext, each as large as the screen."""
+
+    def compose(self) -> ComposeResult:
+        """Both; one at a time is displayed."""
+        from textual_plotext import PlotextPlot
+
+        yield PlotView()
+        yield PlotextPlot()
+
+
+async def _drawing(count: int) -> Row:
+    """Draw the curves of a sweep in both widgets by turns, from new data to the lines of the screen."""
+    session = Session.start(Question.open("jacobi2d")).sweep(BANDWIDTH, f"1 GB/s .. 100 GB/s log {count}")
+    described = figure(session.result, here=session.here)
+    app = Plots()
+    async with app.run_test(size=SIZE) as pilot:
+        ours, theirs = app.query("Plots > *, Screen > *").results(Widget)
+        times = []
+        for widget, show in ((ours, _show_ours), (theirs, _show_theirs)):
+            ours.display, theirs.display = widget is ours, widget is theirs
+            await pilot.pause()
+            times.append(median_seconds(lambda widget=widget, show=show: _drawn(widget, described, show), 15))
+    return Row(
+        f"draw {len(described.lines)} curves of {count} points, {SIZE[0]}x{SIZE[1]}",
+        f"{times[0] * 1e3:.1f} ms",
+        f"{times[1] * 1e3:.1f} ms",
+        times[1] / times[0],
+        "textual-plotext",
+    )
+
+
+def _drawn(widget: Widget, described: PlotDescription, show: Callable[[Widget, PlotDescription], None]) -> None:
+    show(widget, described)
+    widget.render_lines(Region(0, 0, *SIZE))
+
+
+def _show_ours(widget: Widget, described: PlotDescription) -> None:
+    widget.show(replace(described))
+
+
+def _show_theirs(widget: Widget, described: PlotDescription) -> None:
+    """The same curves on the same axes: their own logarithmic ones fail at zero."""
+    widget.plt.clear_data()
+    for line, (x, y) in zip(described.lines, points_of(described), strict=True):
+        known = np.isfinite(y)
+        widget.plt.plot(x[known].tolist(), y[known].tolist(), marker="braille", label=line.label)
+    widget.refresh()
 
 
 def _cpu(code: str) -> float:

@@ -4,24 +4,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from whatif import units
+from whatif.export.axis_view import axes_of, axis_space, axis_unit, points_of, ticks
 from whatif.export.plot import (
     AxisDescription,
     BarSegment,
+    HeatMap,
     Line,
     PlotDescription,
     Scale,
     StackedBar,
-    axis_space,
-    axis_unit,
-    curve,
-    plot_axes,
     shorten,
     text_cells,
-    thin,
-    ticks,
 )
+from whatif.export.raster import thin
 
 ANY_FLOAT = st.floats(width=64)
 
@@ -35,6 +33,15 @@ def described(x, y, x_scale=Scale.LINEAR, y_scale=Scale.LINEAR, x_dimension=unit
     )
 
 
+def plot_axes(description):
+    return axes_of(description, points_of(description))
+
+
+def curve(line, description, limit=400):
+    [points] = points_of(PlotDescription("", description.x, description.y, (line,)))
+    return thin(*points, limit)
+
+
 def labels(view, most=100):
     return [tick.label for tick in ticks(view, lambda candidate: len(candidate) <= most)]
 
@@ -42,6 +49,25 @@ def labels(view, most=100):
 def test_line_refuses_unequal_lengths():
     with pytest.raises(ValueError, match="2 x values but 1 y"):
         Line("a", [1, 2], [1])
+
+
+def test_heat_map_refuses_values_of_another_shape():
+    axis = AxisDescription("x")
+    with pytest.raises(ValueError, match=r"`a` has 2 x 3 points but \(3, 2\) values"):
+        HeatMap("a", axis, axis, axis, [1, 2], [1, 2, 3], np.zeros((3, 2)))
+
+
+def test_a_label_too_wide_gives_up_all_but_its_last_part_and_the_unit():
+    view = plot_axes(
+        PlotDescription(
+            "",
+            AxisDescription("platform.node.gpu.dram_bandwidth", units.BYTE_PER_SECOND),
+            AxisDescription("time"),
+            (Line("", [1e9, 9e9], [1, 2]),),
+        )
+    ).x
+    assert view.label(39) == "platform.node.gpu.dram_bandwidth (GB/s)"
+    assert view.label(38) == "dram_bandwidth (GB/s)"
 
 
 def test_axis_space_turns_what_cannot_be_drawn_into_gaps():
@@ -55,9 +81,9 @@ def test_axis_space_turns_what_cannot_be_drawn_into_gaps():
 def test_log_axis_shows_decades_in_one_unit():
     x = np.logspace(0, 7, 50)
     axes = plot_axes(described(x, 1e-6 + x / 1e10, Scale.LOG, Scale.LOG, units.BYTE))
-    assert axes.x.label == "size (B)"
+    assert axes.x.label(80) == "size (B)"
     assert labels(axes.x) == ["1", "10", "100", "1k", "10k", "100k", "1M", "10M"]
-    assert axes.y.label == "time (us)"
+    assert axes.y.label(80) == "time (us)"
     assert labels(axes.y) == ["1", "10", "100", "1k"]
     assert labels(axes.x, most=5) == ["1", "100", "10k", "1M"]
 
@@ -133,7 +159,7 @@ def test_gap_stays_a_gap():
 def test_thinning_keeps_extremes_ends_and_gaps():
     y = np.sin(np.arange(1e6) / 1e5)
     y[123_456], y[654_321], y[400_000:400_003] = 7.0, -7.0, np.nan
-    x, thinned = thin(np.arange(1e6), y)
+    x, thinned = thin(np.arange(1e6), y, 400)
     assert thinned.size <= 400
     assert (np.nanmax(thinned), np.nanmin(thinned)) == (7.0, -7.0)
     assert (x[0], x[-1]) == (0.0, 999_999.0)
@@ -183,3 +209,9 @@ def test_shorten_counts_cells(text, width, expected):
 
 def test_cells_of_control_and_combining_characters_are_one_wide():
     assert text_cells("a\x1b\u0301日") == ["a", "?", "?", "日", ""]
+
+
+def test_the_cells_of_any_character_are_those_that_a_terminal_gives_it():
+    for char in (chr(code) for code in range(0x20, 0xFFDD) if not 0xD800 <= code < 0xE000):
+        cells = text_cells(char)
+        assert len(cells) == cell_len("".join(cells)), hex(ord(char))

@@ -12,8 +12,20 @@ from numpy.typing import NDArray
 from whatif.axes import Axis
 from whatif.engine.result import Result
 from whatif.engine.term import CATEGORIES
-from whatif.export.plot import AxisDescription, BarSegment, Line, Marker, PlotDescription, Scale, StackedBar
+from whatif.export.plot import (
+    AxisDescription,
+    BarSegment,
+    Description,
+    HeatMap,
+    Line,
+    Marker,
+    PlotDescription,
+    Scale,
+    StackedBar,
+)
+from whatif.export.readout import written
 from whatif.models.quantities import FloatArray
+from whatif.table import Column, Table
 from whatif.units import ONE, SECOND, format_quantity
 
 Y_COLUMN: Final = "iteration_time"
@@ -21,21 +33,53 @@ MAXIMUM_CURVES: Final = 6
 
 
 def figure(
-    result: Result, y: str = Y_COLUMN, here: float | None = None, before: Result | None = None
+    result: Result,
+    y: str = Y_COLUMN,
+    here: float | None = None,
+    before: Result | None = None,
+    x_scale: Scale | None = None,
+    y_scale: Scale | None = None,
 ) -> PlotDescription:
     """A sweep as curves over its first axis: one of `y` for each place of the second axis, or, with a single
-    axis, `y` and what it is made of. `here` marks the present value of the swept leaf, `before` is the
-    same sweep to compare `y` with."""
+    axis, `y` and what it is made of.
+
+    `here` marks the present value of the swept leaf, `before` is the same sweep to compare `y` with. Without a
+    scale, an axis has the one that suits its values.
+    """
     axis = result.grid.axes[0]
-    path = next(iter(axis.leaves))
     x = _positions(axis)
     markers = () if here is None else (Marker(here, "now"),)
     single = len(result.grid.axes) == 1
     lines = _categories(result, y, x) if single else _family(result, y, x)
     if single and before is not None and has_column(before, y):
         lines = (*lines, Line("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
-    scale = Scale.LOG if _spans_decades([line.y for line in lines]) else Scale.LINEAR
-    return PlotDescription(y, _x_axis(result, axis, path), AxisDescription("time", SECOND, scale), lines, markers)
+    y_axis = AxisDescription("time", SECOND, y_scale or _suiting([line.y for line in lines]))
+    return PlotDescription(y, _axis(result, axis, x_scale), y_axis, lines, markers)
+
+
+def heat_map(
+    result: Result,
+    y: str = Y_COLUMN,
+    here: tuple[float | None, float | None] | None = None,
+    x_scale: Scale | None = None,
+    y_scale: Scale | None = None,
+) -> HeatMap:
+    """A sweep of two leaves as a map of the column `y`, the first leaf across and the second one up.
+
+    Further axes stay at their first place. `here` is the present point on both axes, None where it is on neither.
+    """
+    first, second = result.grid.axes[:2]
+    values, (x, up) = _over_two_axes(result, y), here or (None, None)
+    return HeatMap(
+        y,
+        _axis(result, first, x_scale),
+        _axis(result, second, y_scale),
+        AxisDescription(_label(y), SECOND, _suiting([values])),
+        _positions(first),
+        _positions(second),
+        values,
+        None if x is None or up is None else (x, up),
+    )
 
 
 def _positions(axis: Axis) -> FloatArray:
@@ -43,12 +87,12 @@ def _positions(axis: Axis) -> FloatArray:
     return np.arange(len(values), dtype=np.float64) if values.dtype == object else values.astype(np.float64)
 
 
-def _x_axis(result: Result, axis: Axis, path: str) -> AxisDescription:
-    values = axis.leaves[path]
+def _axis(result: Result, axis: Axis, scale: Scale | None) -> AxisDescription:
+    path, values = next(iter(axis.leaves.items()))
     if values.dtype == object:
         return AxisDescription(path, ONE, Scale.LINEAR, tuple(str(value) for value in values))
-    scale = Scale.LOG if _spaced_evenly_in_log(values) else Scale.LINEAR
-    return AxisDescription(path, result.program.leaves[path].dimension, scale)
+    suiting = Scale.LOG if _spaced_evenly_in_log(values) else Scale.LINEAR
+    return AxisDescription(path, result.program.leaves[path].dimension, scale or suiting)
 
 
 def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
@@ -59,10 +103,10 @@ def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
     return float(np.ptp(factors)) * abs(float(steps.mean())) < float(np.ptp(steps)) * abs(float(factors.mean()))
 
 
-def _spans_decades(curves: Sequence[FloatArray]) -> bool:
-    """Whether the curves differ by more than two decades where they are drawn."""
-    drawn = np.concatenate([curve[np.isfinite(curve) & (curve > 0)] for curve in curves] or [np.array([])])
-    return bool(drawn.size) and float(drawn.max()) > 100 * float(drawn.min())
+def _suiting(values: Sequence[FloatArray]) -> Scale:
+    """A logarithmic scale where the values differ by more than two decades."""
+    drawn = np.concatenate([array[np.isfinite(array) & (array > 0)] for array in values] or [np.array([])])
+    return Scale.LOG if drawn.size and float(drawn.max()) > 100 * float(drawn.min()) else Scale.LINEAR
 
 
 def _categories(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
@@ -78,11 +122,15 @@ def _label(name: str) -> str:
 
 def _family(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
     """One curve for each place of the second axis, a few of many; further axes stay at their first place."""
-    second = result.grid.axes[1]
-    values = result.grid.spread(array_of(result, y))
-    values = values.reshape(*values.shape[:2], -1)[:, :, 0]
+    second, values = result.grid.axes[1], _over_two_axes(result, y)
     chosen = np.unique(np.linspace(0, len(second) - 1, min(len(second), MAXIMUM_CURVES)).astype(int))
     return tuple(Line(_place(result, second, int(index)), x, values[:, index]) for index in chosen)
+
+
+def _over_two_axes(result: Result, y: str) -> FloatArray:
+    """A column over the first two axes, at the first place of the others."""
+    values = result.grid.spread(array_of(result, y))
+    return values.reshape(*values.shape[:2], -1)[:, :, 0]
 
 
 def _place(result: Result, axis: Axis, index: int) -> str:
@@ -137,16 +185,54 @@ def headline(point: Result) -> Headline:
     return Headline(iteration, total, communication, communication / whole, worst, longest, longest / whole)
 
 
-def breakdown(point: Result) -> StackedBar:
-    """One iteration at one point, by phase in order."""
-    return StackedBar(tuple(BarSegment(name, float(np.ravel(array)[0])) for name, array in point.terms.items()))
+def breakdown(point: Result, by: str = "phase") -> StackedBar:
+    """One iteration at one point: phase by phase in order, or, by `category`, kind of work by kind of work."""
+    times = {name: float(np.ravel(array)[0]) for name, array in point.terms.items()}
+    if by == "category":
+        phases = [(phase.category, times[phase.phase]) for phase in point.program.phases]
+        times = {kind: sum(time for other, time in phases if other == kind) for kind, _ in phases}
+    return StackedBar(tuple(BarSegment(name, time) for name, time in times.items()))
+
+
+def plot_table(description: Description) -> Table:
+    """The numbers of a plot: its x, and a column for each curve, or for each value of y of a heat map."""
+    if isinstance(description, HeatMap):
+        rows = [f"{description.y.name} {written(float(y), description.y)}" for y in description.ys]
+        columns, xs, axis = zip(rows, description.values.T, strict=True), description.xs, description.z
+        return _table(description, xs, list(columns), axis)
+    xs = np.unique(np.concatenate([line.x for line in description.lines] or [np.array([])]))
+    xs = xs[np.isfinite(xs)]
+    return _table(description, xs, [(line.label, _aligned(line, xs)) for line in description.lines], description.y)
+
+
+def _aligned(line: Line, xs: FloatArray) -> FloatArray:
+    """The y of a line at each of the xs, NaN where it has no point."""
+    values = np.full(xs.size, np.nan)
+    known = np.isfinite(line.x)
+    values[np.searchsorted(xs, line.x[known])] = line.y[known]
+    return values
+
+
+def _table(
+    description: Description, xs: FloatArray, named: Sequence[tuple[str, FloatArray]], axis: AxisDescription
+) -> Table:
+    columns = {description.x.label: _column(xs, description.x)}
+    for name, values in named:
+        columns[name if name not in columns else f"{name} #{len(columns)}"] = _column(values, axis)
+    return Table(columns)
+
+
+def _column(values: FloatArray, axis: AxisDescription) -> Column:
+    if axis.ticks:
+        return Column(np.array([written(float(value), axis) for value in values], dtype=object))
+    return Column(values, axis.dimension)
 
 
 def terminal_plot(result: Result) -> str:
     """The figure of a sweep as text for a terminal of the present size."""
     import shutil
 
-    from whatif.export.plot_plotext import render
+    from whatif.export.render import render
 
     size = shutil.get_terminal_size((100, 30))
     return render(figure(result), max(size.columns, 40), min(max(size.lines - 4, 12), 40))

@@ -1,18 +1,15 @@
-"""What a plot shows, as pure data, and what every backend needs: axis space, limits, ticks, thinning.
+"""What a plot shows, as pure data: curves, heat maps, stacked bars, and the text that fits a screen.
 
-Axis space is where a plot is straight: the values themselves on a linear axis, their decimal logarithm on a
-logarithmic one. A gap in a curve is a NaN, in the description as in axis space.
+A gap in a curve, a point that cannot exist in a heat map, is a NaN.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
+import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +20,12 @@ from whatif.units import Dimension
 
 FloatArray = NDArray[np.float64]
 
-POINT_LIMIT = 400
 SERIES_STYLES = tuple(f"series-{number}" for number in range(1, 7))
+HEAT_STYLES = tuple(f"heat-{number}" for number in range(12))
+# Versions of Unicode, and terminals, disagree on how wide these are: parts of Korean letters, Chinese trigrams.
+_DISPUTED = re.compile("[\u1100-\u11ff\u2630-\u2637\u268a-\u268f\u3164\u4dc0-\u4dff\ud7b0-\ud7ff\uffa0]")
 # Far enough from the ends of float64 for a unit and a decade more.
-_LARGEST, _SMALLEST = 1e250, 1e-250
+LARGEST, SMALLEST = 1e250, 1e-250
 
 
 class Scale(Enum):
@@ -44,6 +43,11 @@ class AxisDescription:
     dimension: Dimension = units.ONE
     scale: Scale = Scale.LINEAR
     ticks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The last part of a leaf's path, for where there is no room for the whole label."""
+        return self.label.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,253 +95,33 @@ def series_style(index: int) -> str:
     return SERIES_STYLES[index % len(SERIES_STYLES)]
 
 
-@dataclass(frozen=True, slots=True)
-class AxisUnit:
-    """The one unit an axis counts in, and its size in base units."""
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatMap:
+    """A value at every point of two axes, `values[x, y]`, in base units; NaN where there is none.
 
-    name: str
-    size: float
+    `here` is the present point, x and y.
+    """
 
+    title: str
+    x: AxisDescription
+    y: AxisDescription
+    z: AxisDescription
+    xs: FloatArray
+    ys: FloatArray
+    values: FloatArray
+    here: tuple[float, float] | None = None
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A labelled position in axis space."""
-
-    position: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class AxisView:
-    """An axis with its limits in axis space and its unit."""
-
-    description: AxisDescription
-    low: float
-    high: float
-    unit: AxisUnit
-
-    @property
-    def label(self) -> str:
-        """The axis label with the unit in round brackets; square ones are markup in a terminal UI."""
-        label = self.description.label
-        return f"{label} ({self.unit.name})".strip() if self.unit.name else label
-
-    def fraction(self, positions: FloatArray) -> FloatArray:
-        """Map axis space to 0 at the low end and 1 at the high end."""
-        span = self.high - self.low
-        # Points far outside a categorical axis stay outside, but must not overflow on the way.
-        near = np.clip(positions, self.low - 1e6 * span, self.high + 1e6 * span)
-        return np.asarray((near - self.low) / span)
+    def __post_init__(self) -> None:
+        for name in ("xs", "ys", "values"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        if self.values.shape != (self.xs.size, self.ys.size):
+            raise ValueError(
+                f"`{self.title}` has {self.xs.size} x {self.ys.size} points but {self.values.shape} values"
+            )
 
 
-def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
-    """Take logarithms where the axis wants them; what cannot be drawn becomes NaN."""
-    values = np.asarray(values, dtype=np.float64)
-    drawable = np.abs(values) <= _LARGEST
-    if axis.ticks:
-        return np.where((values > -0.5) & (values < len(axis.ticks) - 0.5), values, np.nan)
-    if axis.scale is Scale.LINEAR:
-        return np.where(drawable, np.where(np.abs(values) < _SMALLEST, 0.0, values), np.nan)
-    drawable &= values >= _SMALLEST
-    return np.where(drawable, np.log10(np.where(drawable, values, 1.0)), np.nan)
-
-
-class Axes(NamedTuple):
-    """Both axes of a plot."""
-
-    x: AxisView
-    y: AxisView
-
-
-def plot_axes(description: PlotDescription) -> Axes:
-    """Choose limits and units of both axes from the lines; the y axis gets a little air."""
-    drawn = [_points(line, description) for line in description.lines]
-    x_view = _view(description.x, [x[np.isfinite(y)] for x, y in drawn], roomy=False)
-    return Axes(x_view, _view(description.y, [y for _, y in drawn], roomy=True))
-
-
-def curve(line: Line, description: PlotDescription) -> tuple[FloatArray, FloatArray]:
-    """Return a line in axis space with NaN for gaps, thinned to what a screen can show."""
-    return thin(*_points(line, description))
-
-
-def _points(line: Line, description: PlotDescription) -> tuple[FloatArray, FloatArray]:
-    x = axis_space(line.x, description.x)
-    y = axis_space(line.y, description.y)
-    return x, np.where(np.isfinite(x), y, np.nan)
-
-
-def _view(axis: AxisDescription, values: Sequence[FloatArray], *, roomy: bool) -> AxisView:
-    if axis.ticks:
-        return AxisView(axis, -0.5, len(axis.ticks) - 0.5, AxisUnit("", 1.0))
-    low, high = limits(values, axis.scale, roomy=roomy)
-    reference = max(abs(low), abs(high))
-    if axis.scale is Scale.LOG:
-        # The lowest decade in sight reads 0.1, 1 or 10: 0.1 ms to 10 ms rather than 100 us to 10k us.
-        lowest = math.ceil(low - 1e-9)
-        reference = 10.0 ** (lowest + 1 if lowest < high else low)
-    return AxisView(axis, low, high, axis_unit(reference, axis.dimension))
-
-
-def limits(values: Sequence[FloatArray], scale: Scale, *, roomy: bool) -> tuple[float, float]:
-    """Span the finite values in axis space, never of zero length; a roomy axis likes to start at zero."""
-    finite = [array[np.isfinite(array)] for array in values]
-    present = [array for array in finite if array.size]
-    if not present:
-        return 0.0, 1.0
-    low, high = (float(f(f(a) for a in present)) for f in (min, max))
-    linear = scale is Scale.LINEAR
-    if high - low <= (1e-9 * max(abs(low), abs(high)) if linear else 1e-6):
-        pad = (0.1 * abs(low) or 1.0) if linear else 0.5
-        return low - pad, high + pad
-    if not roomy:
-        return low, high
-    if linear and 0 <= low < high / 2:
-        step = round_step(high / 8)
-        return 0.0, math.ceil(high / step - 1e-9) * step
-    pad = 0.03 * (high - low)
-    return low - pad, high + pad
-
-
-@lru_cache(maxsize=512)
-def axis_unit(reference: float, dimension: Dimension) -> AxisUnit:
-    """Pick the largest prefixed unit that is not larger than the reference, in base units."""
-    name = str(dimension)
-    if dimension == units.ONE:
-        return AxisUnit("", 1.0)
-    known = list(_prefixed(name))
-    fitting = [unit for unit in known if unit.size <= abs(reference) * (1 + 1e-9)]
-    if reference == 0 or not known:
-        return AxisUnit(name, 1.0)
-    return max(fitting, key=lambda unit: unit.size) if fitting else min(known, key=lambda unit: unit.size)
-
-
-def _prefixed(name: str) -> Iterator[AxisUnit]:
-    for prefix in ("", "k", "M", "G", "T", "P", "E", "m", "u", "n"):
-        try:
-            yield AxisUnit(prefix + name, units.parse_unit(prefix + name)[1])
-        except units.UnitError:
-            continue
-
-
-def ticks(view: AxisView, fits: Callable[[Sequence[Tick]], bool]) -> tuple[Tick, ...]:
-    """Return the densest reasonable ticks that `fits` accepts, or none."""
-    for candidate in _candidates(view):
-        labels = [tick.label for tick in candidate]
-        if candidate and len(set(labels)) == len(labels) and fits(candidate):
-            return tuple(candidate)
-    return ()
-
-
-def _candidates(view: AxisView) -> Iterator[list[Tick]]:
-    if view.description.ticks:
-        return _category_candidates(view.description.ticks)
-    if view.description.scale is Scale.LOG:
-        return _log_candidates(view)
-    return _linear_candidates(view.low, view.high, view.unit.size)
-
-
-def _category_candidates(names: Sequence[str]) -> Iterator[list[Tick]]:
-    # Equal names are told apart by their place: a duplicate must not cost the axis all its labels.
-    unique = [name if name not in names[:place] else f"{name} #{place + 1}" for place, name in enumerate(names)]
-    for stride, length in itertools.product((1, 2, 3, 5, 10, 20, 50, 100), (24, 16, 12, 8)):
-        yield [Tick(float(i), shorten(unique[i], length)) for i in range(0, len(unique), stride)]
-
-
-def _log_candidates(view: AxisView) -> Iterator[list[Tick]]:
-    size = view.unit.size
-    if view.high - view.low < 2:
-        fine = _decades(view, 1, (0.0, math.log10(2), math.log10(5)))
-        if len(fine) >= 3:
-            yield _log_ticks(fine, size)
-        else:
-            for ticks_ in _linear_candidates(10**view.low, 10**view.high, size):
-                yield [Tick(math.log10(t.position), t.label) for t in ticks_ if t.position > 0]
-    for stride in (1, 2, 3, 5, 10, 20, 50, 100, 200):
-        yield _log_ticks(_decades(view, stride, (0.0,)), size)
-
-
-def _decades(view: AxisView, stride: int, offsets: Iterable[float]) -> list[float]:
-    base = round(math.log10(view.unit.size) / stride) * stride
-    first = math.floor((view.low - base) / stride) * stride + base
-    exponents = range(first, math.ceil(view.high) + 1, stride)
-    positions = (exponent + offset for exponent in exponents for offset in offsets)
-    return [p for p in positions if view.low - 1e-9 <= p <= view.high + 1e-9]
-
-
-def _log_ticks(positions: Iterable[float], size: float) -> list[Tick]:
-    return [Tick(position, short_number(10**position / size)) for position in positions]
-
-
-def _linear_candidates(low: float, high: float, size: float) -> Iterator[list[Tick]]:
-    for count in (9, 7, 5, 4, 3, 2, 1):
-        step = round_step((high - low) / size / count)
-        first, last = math.ceil(low / size / step - 1e-9), math.floor(high / size / step + 1e-9)
-        numbers = [number * step for number in range(first, last + 1)]
-        labels = _linear_labels(numbers, step)
-        yield [Tick(number * size, label) for number, label in zip(numbers, labels, strict=True)]
-
-
-def round_step(step: float) -> float:
-    """Round up to 1, 2 or 5 times a power of ten."""
-    decade = 10.0 ** math.floor(math.log10(step))
-    return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= step * (1 - 1e-9))
-
-
-def _linear_labels(numbers: Sequence[float], step: float) -> list[str]:
-    largest = max((abs(number) for number in numbers), default=0.0)
-    scale, suffix = _suffix(largest) if largest >= 1e4 else (1.0, "")
-    decimals = max(0, -math.floor(math.log10(step / scale) + 1e-9))
-    if decimals > 9 or largest / scale >= 1e6:
-        return [short_number(number) for number in numbers]
-    # Zero carries no suffix, and `+ 0.0` takes the sign off a negative zero.
-    return [f"{n / scale + 0.0:.{decimals}f}{suffix}" if abs(n) > step / 2 else "0" for n in numbers]
-
-
-def _suffix(number: float) -> tuple[float, str]:
-    large = [(size, prefix) for prefix, size in units.DECIMAL_PREFIXES.items() if size <= number * (1 + 1e-9)]
-    return max(large, default=(1.0, ""))
-
-
-def short_number(number: float) -> str:
-    """Write `1`, `0.05`, `20k` or `1e-9`: four digits at most, decimal suffixes from a thousand on."""
-    size, suffix = _suffix(abs(number))
-    text = f"{number / size:.4g}{suffix}"
-    if number and (abs(number) < 1e-3 or "e" in text):
-        mantissa, _, exponent = f"{number:.3e}".partition("e")
-        text = f"{float(mantissa):g}e{int(exponent)}"
-    return text
-
-
-def thin(x: FloatArray, y: FloatArray, limit: int = POINT_LIMIT) -> tuple[FloatArray, FloatArray]:
-    """Keep at most `limit` points: both ends and, for each bucket along x, the extremes and one gap."""
-    if x.size <= limit:
-        return x, y
-    bucket = _buckets(x, max(1, (limit - 2) // 3))
-    starts = np.flatnonzero(np.r_[True, np.diff(bucket) > 0])
-    gap = np.isnan(y)
-    lowest = _first_per_bucket(np.where(gap, np.inf, y), starts)
-    highest = _first_per_bucket(np.where(gap, np.inf, -y), starts)
-    gaps = _first_per_bucket(np.where(gap, 0.0, 1.0), starts)
-    keep = np.unique(np.r_[0, lowest, highest, gaps[gap[gaps]], x.size - 1])
-    return x[keep], y[keep]
-
-
-def _buckets(x: FloatArray, count: int) -> NDArray[np.intp]:
-    """Number the bucket of each point: by x where x rises, else by index (a curve that turns back)."""
-    known = np.isfinite(x)
-    steps = x[known]
-    if steps.size < 2 or steps[0] == steps[-1] or np.any(np.diff(steps) < 0):
-        return np.arange(x.size) * count // x.size
-    along = (np.where(known, x, steps[0]) - steps[0]) / (steps[-1] - steps[0])
-    return np.maximum.accumulate(np.minimum((along * count).astype(np.intp), count - 1))
-
-
-def _first_per_bucket(key: FloatArray, starts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the index of the first smallest key of each bucket."""
-    smallest = np.minimum.reduceat(key, starts)
-    hits = np.flatnonzero(key == np.repeat(smallest, np.diff(np.r_[starts, key.size])))
-    return np.asarray(hits[np.searchsorted(hits, starts)], dtype=np.intp)
+Description = PlotDescription | HeatMap
+"""What can be drawn over one or two axes."""
 
 
 class BarSegment(NamedTuple):
@@ -357,7 +141,7 @@ class StackedBar:
 
     def shares(self) -> tuple[float, ...]:
         """Return the fraction of each segment: together one, or all zero for an empty bar."""
-        drawable = [s.value if 0 < s.value <= _LARGEST else 0.0 for s in self.segments]
+        drawable = [s.value if 0 < s.value <= LARGEST else 0.0 for s in self.segments]
         largest = max(drawable, default=0.0) or 1.0
         parts = [value / largest for value in drawable]
         return tuple(part / (sum(parts) or 1.0) for part in parts)
@@ -373,7 +157,7 @@ def text_cells(text: str) -> list[str]:
     for char in text:
         if " " <= char <= "~":
             cells.append(char)
-        elif unicodedata.category(char)[0] not in "LNPS" or char > "\uffdc" or "\u1100" <= char <= "\u11ff":
+        elif unicodedata.category(char)[0] not in "LNPS" or char > "\uffdc" or _DISPUTED.match(char):
             cells.append("?")
         else:
             cells.extend((char, "") if unicodedata.east_asian_width(char) in "WF" else (char,))

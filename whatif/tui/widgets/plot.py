@@ -101,15 +101,16 @@ class Picture(Widget):
 
     def _paint(self, lines: list[list[Run]]) -> list[Strip]:
         styles: dict[tuple[str, str], Style] = {}
+        width, plain = self.size.width, self.rich_style
         strips = []
         for line in lines:
             segments = []
-            for run in line:
-                key = run.style, run.fill
+            for text, style, fill in line:
+                key = style, fill
                 if key not in styles:
                     styles[key] = self._run_style(*key)
-                segments.append(Segment(run.text, styles[key]))
-            strips.append(Strip(segments).adjust_cell_length(self.size.width, self.rich_style))
+                segments.append(Segment(text, styles[key]))
+            strips.append(Strip(segments).adjust_cell_length(width, plain))
         return strips
 
     def _run_style(self, name: str, fill: str) -> Style:
@@ -137,14 +138,14 @@ class PlotView(Picture, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         _key("left", "left,h", -1, 0, "Move the crosshair one point to the left"),
         _key("right", "right,l", 1, 0, "Move the crosshair one point to the right"),
-        _key("far_left", "shift+left,H", -10, 0, "Move the crosshair ten points to the left"),
-        _key("far_right", "shift+right,L", 10, 0, "Move the crosshair ten points to the right"),
+        _key("far_left", "shift+left", -10, 0, "Move the crosshair ten points to the left"),
+        _key("far_right", "shift+right", 10, 0, "Move the crosshair ten points to the right"),
         _key("first", "home", -_ALL, 0, "Move the crosshair to the first point"),
         _key("last", "end", _ALL, 0, "Move the crosshair to the last point"),
         _key("up", "up,k", 0, 1, "Move the crosshair of a heat map one point up"),
         _key("down", "down,j", 0, -1, "Move the crosshair of a heat map one point down"),
-        _key("far_up", "shift+up,K", 0, 10, "Move the crosshair of a heat map ten points up"),
-        _key("far_down", "shift+down,J", 0, -10, "Move the crosshair of a heat map ten points down"),
+        _key("far_up", "shift+up", 0, 10, "Move the crosshair of a heat map ten points up"),
+        _key("far_down", "shift+down", 0, -10, "Move the crosshair of a heat map ten points down"),
         Binding("escape", "take_away", show=False, tooltip="Take the crosshair away", id="plot.away"),
     ]
 

@@ -1,0 +1,109 @@
+"""How the explorer feels: typing beside a long job, and the time to its first frame."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+from benchmarks.measure import Row
+from benchmarks.screen import SIZE, Watched
+from whatif.engine.result import Question
+from whatif.tui.commands import Edit
+from whatif.tui.study import Study
+from whatif.tui.widgets.leaf_tree import LeafTree
+
+GPUS = "platform.node.gpu_count"
+_JOB_SECONDS = 10.0
+
+
+class Long(Edit):
+    """An edit that keeps Python busy for ten seconds."""
+
+    def apply(self, study: Study) -> Study:
+        """The study with the value, at last."""
+        busy()
+        return super().apply(study)
+
+
+def busy() -> None:
+    """Count for ten seconds, as a simulator in plain Python does."""
+    end, count = time.perf_counter() + _JOB_SECONDS, 0
+    while time.perf_counter() < end:
+        count += 1
+
+
+async def _typed(folder: Path, in_thread: bool) -> list[float]:
+    """Seconds from each typed character to its frame, while a job of ten seconds runs."""
+    app = Watched(Question.open("jacobi2d"), recovery_folder=folder)
+    times = []
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(1)
+        app.desk.query_one(LeafTree).select(GPUS)
+        await pilot.press("enter")
+        await pilot.pause(0.5)
+        if in_thread:
+            Thread(target=busy, daemon=True).start()
+        else:
+            app.conductor.ask(Long(GPUS, "8"))
+        await pilot.pause(0.5)
+        for _ in range(40):
+            app.frames.clear()
+            start = time.perf_counter()
+            await pilot.press("1")
+            await pilot.pause(0.05)
+            # Textual lays out once more after every character; the first frame has it already.
+            times.append(app.frames[0] - start)
+        if not in_thread and not app.conductor.busy:
+            raise RuntimeError("the job ended before the typing")
+        app.conductor.stop()
+    return sorted(times)
+
+
+def typing() -> Iterator[Row]:
+    """A typed character while a job runs in the helping process, against the same job in a thread."""
+    with TemporaryDirectory() as folder:
+        ours, theirs = (asyncio.run(_typed(Path(folder), in_thread)) for in_thread in (False, True))
+    yield Row(
+        f"typed character beside a job of 10 s (worst {ours[-1] * 1e3:.0f} ms)",
+        f"{statistics.median(ours) * 1e3:.0f} ms",
+        f"{statistics.median(theirs) * 1e3:.0f} ms",
+        statistics.median(theirs) / statistics.median(ours),
+        f"the job in a thread (worst {theirs[-1] * 1e3:.0f} ms)",
+    )
+
+
+_FIRST_FRAME = """
+import asyncio, time
+from benchmarks.screen import Watched
+from whatif.engine.result import Question
+
+async def main():
+    app = Watched(Question.open({name!r}))
+    async with app.run_test(size=(120, 36)) as pilot:
+        while not app.frames:
+            await pilot.pause()
+        print(time.process_time())
+
+asyncio.run(main())
+"""
+
+
+def _first_frame(name: str) -> float:
+    """CPU seconds from the start of Python to the first frame, the least of five."""
+    words = [sys.executable, "-c", _FIRST_FRAME.format(name=name)]
+    done = (subprocess.run(words, check=True, capture_output=True, text=True) for _ in range(5))
+    return min(float(process.stdout.split()[-1]) for process in done)
+
+
+def first_frame() -> Iterator[Row]:
+    """The first frame of the smallest question, and of the largest shipped one."""
+    small, large = (_first_frame(name) for name in ("jacobi2d_strong", "minimd"))
+    yield Row("start to first frame, CPU", f"{small * 1e3:.0f} ms", "1000 ms", 1.0 / small, "the bar")
+    yield Row("the same on the largest shipped scenario, minimd", f"{large * 1e3:.0f} ms", "", 0.0, "")
