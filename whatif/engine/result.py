@@ -72,6 +72,12 @@ class Question:
         """The same file with other changes from outside."""
         return replace(self, sets=dict(sets), platform=platform, _programs={})
 
+    def on_platform(self, name: str | None) -> Question:
+        """The question on a platform (None: the scenario's own), without edits of the present machine: they say
+        nothing of another one."""
+        sets = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_LEAF}.")}
+        return self.changed(sets, name)
+
     def reread(self, document: Document) -> Question:
         """The same changes on another text of the file."""
         return Question(document, self.platform, self.sets, self.folders)

@@ -154,9 +154,8 @@ class Session:
         return Session.of(Asked(question, still_there(self.grid, question.program)))
 
     def on_platform(self, name: str) -> Session:
-        """The session on another platform. Edits of the present one are given up: they say nothing of that one."""
-        sets = {path: text for path, text in self.question.sets.items() if not path.startswith(f"{PLATFORM_LEAF}.")}
-        return self.asking(self.question.changed(sets, name))
+        """The session on another platform, without the edits of the present one."""
+        return self.asking(self.question.on_platform(name))
 
     def _number(self, leaf: Leaf, text: str) -> float | None:
         if leaf.field is None:
