@@ -15,6 +15,7 @@ from whatif.errors import EXIT_USAGE, WhatifError
 
 VERBS: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
+    "serve": "Show the explorer in a browser.",
     "run": "Evaluate a scenario, or sweep any of its leaves.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "check": "Validate scenario and platform files.",

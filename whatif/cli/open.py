@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def command(
     journal: Path | None = None,
 ) -> None:
     """Open the explorer on SCENARIO (jacobi2d)."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # In a browser the terminal is a driver of Textual's at the other end of pipes.
+    if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
     question = open_question(scenario, platform, folders, sets)
     # Everything wrong with the files is said here, before the terminal is taken over.

@@ -1,0 +1,123 @@
+"""`whatif serve`: the explorer in a browser."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import shlex
+import socket
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import click
+
+from whatif.cli.options import open_question, scenario_options
+from whatif.errors import UsageError
+
+_LOCAL: Final = "127.0.0.1"
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to bind
+
+
+@click.command("serve", short_help="Show the explorer in a browser.")
+@scenario_options
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
+@click.option("--host", default=_LOCAL, show_default=True, help="Address to listen at; there is no authentication.")
+@click.option("--public-url", metavar="URL", help="Where browsers find it, behind a tunnel or proxy: http://..")
+def command(
+    scenario: str,
+    platform: str | None,
+    folders: tuple[Path, ...],
+    sets: tuple[str, ...],
+    port: int,
+    host: str,
+    public_url: str | None,
+) -> None:
+    """Show the explorer on SCENARIO in a browser, one for each page that is opened, until Ctrl+C."""
+    from whatif.tui.config import read_config
+
+    # Everything wrong with the files is said here, not on a page that stays empty.
+    _ = open_question(scenario, platform, folders, sets).program
+    _ = read_config()
+    explorer = _explorer(scenario, platform, folders, sets)
+    with _listener(host, port) as listener:
+        url = _url(public_url, host, listener.getsockname()[1])
+        if not _is_local(host):
+            click.echo(f"warning: there is no authentication: who reaches {url} acts with your rights", err=True)
+        _serve(explorer, scenario, url, listener)
+
+
+def _explorer(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> str:
+    """The command line that opens the explorer as it was asked for, as a shell reads it."""
+    words = [sys.executable, "-m", "whatif", "open"]
+    words += [] if platform is None else [f"--platform={platform}"]
+    words += [f"--platforms={folder}" for folder in folders]
+    words += [f"--set={text}" for text in sets]
+    return shlex.join([*words, "--", scenario])
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """A listening socket; refuse a port that is taken, and an address that is not here."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (")[0]
+        raise UsageError(f"cannot listen at {host}, port {port}: {reason}; try another --port or --host") from None
+
+
+def _is_local(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _url(public_url: str | None, host: str, port: int) -> str:
+    """Where browsers find the server; one that listens everywhere is known by the machine's name."""
+    if public_url is None:
+        name = socket.gethostname() if host in _EVERYWHERE else host
+        return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    if not re.fullmatch(r"https?://([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?(/\S*)?", public_url):
+        raise UsageError(f"--public-url {public_url}: expected http://NAME or https://NAME, with port and path if any")
+    return public_url.rstrip("/")
+
+
+def _serve(explorer: str, title: str, url: str, listener: socket.socket) -> None:
+    """Answer browsers until Ctrl+C: an explorer for each page, ended with it."""
+    try:
+        from aiohttp import web
+        from textual_serve.server import Server
+    except ModuleNotFoundError:
+        raise UsageError("`whatif serve` needs textual-serve: install whatif[serve]") from None
+
+    host, port = listener.getsockname()[:2]
+    origins = _origins(host, port, url)
+
+    class Explorers(Server):
+        async def on_startup(self, app: web.Application) -> None:
+            everybody = "every user of this machine" if _is_local(host) else "everybody who can reach it"
+            click.echo(f"{url} shows the explorer to {everybody} ({host}, port {port}); Ctrl+C ends it", err=True)
+
+        async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+            if origins and request.headers.get("Origin") not in origins:
+                raise web.HTTPForbidden(text="this page is not of the explorer's server")
+            return await super().handle_websocket(request)
+
+        def run(self) -> None:
+            # A page that stays open would otherwise hold up the end for a minute.
+            web.run_app(self._make_app(), sock=listener, print=None, access_log=None, shutdown_timeout=1.0)
+
+    Explorers(explorer, title=f"whatif {title}", public_url=url).run()
+
+
+def _origins(host: str, port: int, url: str) -> set[str]:
+    """The sites whose pages may open an explorer: those of others, in the same browser, reach this machine too.
+
+    Empty, for any, where everybody can reach it anyway.
+    """
+    if not _is_local(host):
+        return set()
+    public = urlsplit(url)
+    return {f"{public.scheme}://{public.netloc}", f"http://localhost:{port}", f"http://{_LOCAL}:{port}"}
