@@ -89,7 +89,7 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     except tomli.TOMLDecodeError as error:
         place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
         message = str(error)[: place.start()] if place else str(error)
-        if "overwrite" in message:
+        if "overwrite" in message and re.search(r"^platform\s*=", text, re.MULTILINE):
             # The usual reason: `platform = "summit"` cannot be followed by a table that changes its values.
             message += '; to change values of a platform write `[platform]` with `extends = "NAME"` instead of its name'
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)

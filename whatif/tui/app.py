@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from textual import on, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.theme import Theme
 
 from whatif.engine.compare import known_platforms
 from whatif.engine.result import Question
@@ -23,7 +25,7 @@ from whatif.tui.commands import Adopt
 from whatif.tui.conductor import Conductor
 from whatif.tui.config import Config, default_keys, keymap
 from whatif.tui.keeper import Keeper
-from whatif.tui.messages import ChangeAsked, FileAsked
+from whatif.tui.messages import ChangeAsked, FileAsked, StopAsked
 from whatif.tui.screens.desk import Desk
 from whatif.tui.screens.dialogs import Asking, Deciding, Reading
 from whatif.tui.study import Study
@@ -66,6 +68,8 @@ class Explorer(App[None]):
     ) -> None:
         super().__init__()
         self.config = config or Config()
+        bound = (Explorer, Desk, LeafTree, TableView, PlotView, Line, Prompt, Reading, Asking)
+        self._keys = keymap(self.config, default_keys(bound))
         self._replay = tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
         self._start(question, Session.start(question))
@@ -85,18 +89,20 @@ class Explorer(App[None]):
         """The screen under whatever window is open."""
         return next(screen for screen in self.screen_stack if isinstance(screen, Desk))
 
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """Textual's themes and ours."""
+        return {**super().available_themes, **{theme.name: theme for theme in THEMES}}
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colours of curves, for themes that have none of their own."""
         return series_variables(self.current_theme)
 
     async def on_mount(self) -> None:
         """Open the desk; with sixteen colours, in those of the terminal."""
-        for theme in THEMES:
-            self.register_theme(theme)
         terminal = self.console.color_system == "standard"
         self.theme = self.config.theme or ("ansi-dark" if terminal else DEFAULT_THEME)
-        bound = (Explorer, Desk, LeafTree, TableView, PlotView, Line, Prompt, Reading, Asking)
-        self.set_keymap(keymap(self.config, default_keys(bound)))
+        self.set_keymap(self._keys)
         await self.push_screen(Desk(self.study, self.config.marker))
         self._listen()
         self.set_interval(LOOK_SECONDS, self._look)
@@ -119,6 +125,8 @@ class Explorer(App[None]):
     @work
     async def _begin(self) -> None:
         """Replay what is asked for, or offer what was lost."""
+        if not self.is_headless:
+            keep_memory()
         self.conductor.beside.warm()
         if self._replay:
             await self._repeat(self._replay)
@@ -199,8 +207,8 @@ class Explorer(App[None]):
         self.conductor.redo()
         self._watch_work()
 
-    def action_stop(self) -> None:
-        """Forget what is being computed."""
+    @on(StopAsked)
+    def _stop(self) -> None:
         self.conductor.stop()
 
     def action_save(self) -> None:
@@ -302,3 +310,9 @@ class Explorer(App[None]):
         yield from super().get_system_commands(screen)
         if isinstance(screen, Desk):
             yield from screen.commands()
+
+
+def keep_memory() -> None:
+    """Spare the garbage collector what stays as long as the program: looking through it takes 30 ms at a key press."""
+    gc.collect()
+    gc.freeze()

@@ -50,6 +50,10 @@ class ErrorTold(Message):
         self.text = text
 
 
+class StopAsked(Message):
+    """What is being computed is no longer wanted."""
+
+
 class FileAsked(Message):
     """The person wants to open another scenario; `source` is its path or name."""
 

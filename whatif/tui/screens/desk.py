@@ -19,7 +19,7 @@ from whatif.tui.commands import Change, Pin, Revert, Show
 from whatif.tui.config import Marker
 from whatif.tui.keys import PAGE_KEYS
 from whatif.tui.latest import Latest
-from whatif.tui.messages import ChangeAsked, ErrorTold, LeafSelected
+from whatif.tui.messages import ChangeAsked, ErrorTold, LeafSelected, StopAsked
 from whatif.tui.pages.explore import Explore
 from whatif.tui.pages.page import Page
 from whatif.tui.screens.dialogs import Reading
@@ -201,11 +201,16 @@ class Desk(Screen[None]):
         (self.query_one(LeafTree).focus if self._tree else self.page.enter)()
 
     def action_stop(self) -> None:
-        """Clear the error, else the filter."""
-        if self._error:
+        """Leave the line that is typed, else stop computing, else clear the error, else the filter."""
+        leaves = self.query_one(Leaves)
+        if leaves.prompt.display:
+            leaves.prompt.action_leave()
+        elif self.busy:
+            self.post_message(StopAsked())
+        elif self._error:
             self._failed("")
         else:
-            self.query_one(Leaves).filter("")
+            leaves.filter("")
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""

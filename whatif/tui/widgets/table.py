@@ -63,8 +63,8 @@ class TableView(ScrollView, can_focus=True):
     TableView > .table--text { color: $foreground; }
     TableView > .table--faint { color: $text-muted; }
     TableView > .table--marked { color: $text-success; text-style: bold; }
-    TableView > .table--cursor { background: $primary 20%; }
-    TableView:focus > .table--cursor { background: $primary 50%; }
+    TableView > .table--cursor { background: $primary 10%; }
+    TableView:focus > .table--cursor { background: $primary 20%; }
     """
     ALLOW_SELECT = False
 

@@ -39,9 +39,9 @@ class Pages(Static):
 
     def show(self, page: str, width: int) -> None:
         """Show which page is in sight."""
-        self._words = [_word(number, name, page, width) for number, name in enumerate(SCREENS, 1)]
+        before, self._words = self._words, [_word(number, name, page, width) for number, name in enumerate(SCREENS, 1)]
         styles = ("bold reverse $text-primary" if name == page else "$text-muted" for name in SCREENS)
-        self.update(Content.assemble(*zip(self._words, styles, strict=True)))
+        self.update(Content.assemble(*zip(self._words, styles, strict=True)), layout=before != self._words)
 
     async def on_click(self, event: events.Click) -> None:
         """Go to the page under the mouse."""
