@@ -11,7 +11,7 @@ import numpy as np
 
 from whatif.axes import Grid
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question, result_of, run_whole
+from whatif.engine.result import Question, array_of, has_column, result_of, run_whole
 from whatif.engine.sweep import swept_leaf
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.models.quantities import FloatArray
@@ -37,12 +37,14 @@ class Machine:
     reason: str
     """Why there is no answer; empty where there is one."""
     curve: FloatArray | None
-    """The iteration time in s along the first axis, NaN where a point cannot exist."""
+    """The column asked for, in s, along the first axis, NaN where a point cannot exist."""
     curve_reason: str
     """Why there is no curve; empty where there is one or nothing is swept."""
 
 
-def comparison(question: Question, platforms: Sequence[str], grid: Grid) -> tuple[Machine, ...]:
+def comparison(
+    question: Question, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
+) -> tuple[Machine, ...]:
     """The question as it stands, then on its machine without edits of that, if any, then on the other platforms.
 
     Edits of the application stay on every machine. Those of the present machine (`platform.*`) are given up on the
@@ -53,14 +55,14 @@ def comparison(question: Question, platforms: Sequence[str], grid: Grid) -> tupl
     present = question.platform or stated_platform(question.document, question.folders) or ""
     unedited = question.on_platform(question.platform)
     edited = unedited.sets != question.sets
-    rows = [_machine(question, present, " (edited)" if edited else "", grid)]
+    rows = [_machine(question, present, " (edited)" if edited else "", grid, column)]
     if edited:
-        rows.append(_machine(unedited, present, "", grid))
+        rows.append(_machine(unedited, present, "", grid, column))
     others = (name for name in dict.fromkeys(platforms) if name != present)
-    return (*rows, *(_machine(question.on_platform(name), name, "", grid) for name in others))
+    return (*rows, *(_machine(question.on_platform(name), name, "", grid, column) for name in others))
 
 
-def _machine(question: Question, name: str, mark: str, grid: Grid) -> Machine:
+def _machine(question: Question, name: str, mark: str, grid: Grid, column: str) -> Machine:
     try:
         program = question.program
         result = result_of(evaluate(program), Grid())
@@ -70,11 +72,11 @@ def _machine(question: Question, name: str, mark: str, grid: Grid) -> Machine:
     columns = {column: float(value) for column, value in result.columns.items()}
     phases = {phase: float(value) for phase, value in result.terms.items()}
     label = f"{program.loaded.scenario.platform.name}{mark}"
-    return Machine(name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(question, grid))
+    return Machine(name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(question, grid, column))
 
 
-def _curve(question: Question, grid: Grid) -> tuple[FloatArray | None, str]:
-    """The iteration time along the first axis; None, and why, where the axis says nothing of this machine."""
+def _curve(question: Question, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
+    """A column along the first axis; None, and why, where the axis, or the column, says nothing of this machine."""
     if not grid.axes:
         return None, ""
     axis = grid.axes[0]
@@ -85,7 +87,9 @@ def _curve(question: Question, grid: Grid) -> tuple[FloatArray | None, str]:
         result = run_whole(question, Grid((axis,)))
     except WhatifError as error:
         return None, str(error)
-    return np.array(result.grid.spread(result.columns["iteration_time"])), ""
+    if not has_column(result, column):
+        return None, f"there is no {column.removeprefix('terms.')} on this machine"
+    return np.array(result.grid.spread(array_of(result, column))), ""
 
 
 def known_platforms(question: Question) -> tuple[str, ...]:

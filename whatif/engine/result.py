@@ -212,3 +212,13 @@ def _places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:
     if not axis.structural:
         return [(slice(None), {})]
     return [(slice(index, index + 1), values) for index, values in enumerate(structural_points(axis))]
+
+
+def array_of(result: Result, name: str) -> FloatArray:
+    """A result column, or the time of a phase as `terms.NAME`."""
+    return result.terms[name.removeprefix("terms.")] if name.startswith("terms.") else result.columns[name]
+
+
+def has_column(result: Result, name: str) -> bool:
+    """Whether a result has such a column or phase."""
+    return name in result.columns or (name.startswith("terms.") and name.removeprefix("terms.") in result.terms)

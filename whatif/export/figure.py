@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.axes import Axis
-from whatif.engine.result import Result
+from whatif.engine.result import Result, array_of, has_column
 from whatif.engine.term import CATEGORIES
 from whatif.export.plot import (
     AxisDescription,
@@ -53,7 +53,7 @@ def figure(
     lines = _categories(result, y, x) if single else _family(result, y, x)
     if single and before is not None and has_column(before, y):
         lines = (*lines, Line("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
-    y_axis = AxisDescription("time", SECOND, y_scale or _suiting([line.y for line in lines]))
+    y_axis = AxisDescription("time", SECOND, y_scale or suiting([line.y for line in lines]))
     return PlotDescription(y, _axis(result, axis, x_scale), y_axis, lines, markers)
 
 
@@ -74,7 +74,7 @@ def heat_map(
         y,
         _axis(result, first, x_scale),
         _axis(result, second, y_scale),
-        AxisDescription(_label(y), SECOND, _suiting([values])),
+        AxisDescription(_label(y), SECOND, suiting([values])),
         _positions(first),
         _positions(second),
         values,
@@ -103,7 +103,7 @@ def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
     return float(np.ptp(factors)) * abs(float(steps.mean())) < float(np.ptp(steps)) * abs(float(factors.mean()))
 
 
-def _suiting(values: Sequence[FloatArray]) -> Scale:
+def suiting(values: Sequence[FloatArray]) -> Scale:
     """A logarithmic scale where the values differ by more than two decades."""
     drawn = np.concatenate([array[np.isfinite(array) & (array > 0)] for array in values] or [np.array([])])
     return Scale.LOG if drawn.size and float(drawn.max()) > 100 * float(drawn.min()) else Scale.LINEAR
@@ -138,16 +138,6 @@ def _place(result: Result, axis: Axis, index: int) -> str:
     if values.dtype == object:
         return str(values[index])
     return f"{path.rpartition('.')[2]} {format_quantity(float(values[index]), result.program.leaves[path].dimension)}"
-
-
-def array_of(result: Result, name: str) -> FloatArray:
-    """A result column, or the time of a phase as `terms.NAME`."""
-    return result.terms[name.removeprefix("terms.")] if name.startswith("terms.") else result.columns[name]
-
-
-def has_column(result: Result, name: str) -> bool:
-    """Whether a result has such a column or phase."""
-    return name in result.columns or (name.startswith("terms.") and name.removeprefix("terms.") in result.terms)
 
 
 def columns_to_plot(result: Result) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ class Grid(Part):
     ranks: dict[Key, Count] = {}
     """Ranks along each dimension, where the decomposition is given."""
     periodic: bool = False
+    """Whether the grid is closed: a rank at the rim exchanges with the one at the other end."""
     order: Literal["c", "fortran"] = "c"
     """How ranks are numbered: c: the last dimension fastest, as MPI_Cart_create does; fortran: the first."""
     mapping: Literal["block", "round_robin", "tiles", "file"] = "block"
@@ -49,16 +50,22 @@ class KernelPhase(Part):
     """A GPU kernel on the quantitative roofline, from its profiled metrics."""
 
     kind: Literal["kernel"]
+    """A GPU kernel."""
     model: Literal["roofline", "roofline_l2"]
     """roofline: compute or DRAM bound (gpuroofperf); roofline_l2: L2 bandwidth is a limit as well."""
     dominant_operation: Literal["fp_32", "fp_64", "integer"]
+    """What most of the operations are: it decides which peak of the device counts."""
     metrics_per: Literal["profile", "launch", "cell", "rank"]
     """What `operations`, `dram_size` and `l2_size` count: the whole profile of `profiled_launch_count` launches,
     one launch, one cell of the rank's grid, or all of one rank's launches in an iteration."""
     profiled_launch_count: Count = 1.0
+    """Launches in the profiled run, where the metrics are those of the whole profile."""
     operations: Operations
+    """Dominant operations, a fused multiply-add counted as two."""
     dram_size: Bytes
+    """Bytes read from and written to device memory."""
     l2_size: Bytes = 0.0
+    """Bytes between the processors and the second-level cache."""
     operation_efficiency: PositiveFraction = 1.0
     """Share of the peak that the mix of operations allows (fused multiply-adds or not)."""
     compute_fraction: Fraction
@@ -77,6 +84,7 @@ class HaloPhase(Part):
     """Exchange of halos with the neighbours on the grid."""
 
     kind: Literal["halo"]
+    """An exchange of halos."""
     model: HaloModel
     """postal, max_rate (k: ranks on a node), injection (Gropp's form), k_model (k: the share that leaves the node),
     loggp, or node_aware (ranks work off their own messages, nodes the bytes that leave them)."""
@@ -104,6 +112,7 @@ class CollectivePhase(Part):
     """A collective operation over all ranks by a named algorithm."""
 
     kind: Literal["collective"]
+    """A collective operation."""
     algorithm: Literal[
         "binomial_tree",
         "recursive_doubling",
@@ -126,8 +135,11 @@ class TransferPhase(Part):
     """Copies between host and device, or on or between devices."""
 
     kind: Literal["transfer"]
+    """Copies between host and device, or devices."""
     direction: Literal["host_to_device", "device_to_host", "device_to_device", "peer_to_peer"]
+    """Between host and device, on one device, or between two devices of a node."""
     memory: Literal["pinned", "pageable"] = "pinned"
+    """Page-locked host memory, or memory that the driver has to copy first."""
     transfer_size: Bytes | None = None
     """Bytes of one transfer."""
     halo: str | None = None
@@ -140,13 +152,16 @@ class OverheadPhase(Part):
     """A fixed time in every iteration, measured."""
 
     kind: Literal["overhead"]
+    """A fixed time."""
     overhead_time: Seconds
+    """Time that passes in every iteration, whatever else happens."""
 
 
 class StructuredGridPhase(Part):
     """One iteration of a structured-grid program with fitted parameters (Sharif et al., Eq. 1 to 6)."""
 
     kind: Literal["structured_grid"]
+    """An iteration of a structured-grid program."""
     halo_cell_count: CountOrZero
     """H: halo cells of one process."""
     cell_rate: PerSecond
@@ -187,10 +202,13 @@ class Application(Part):
     """An application: what one iteration does, and how often."""
 
     name: str
+    """The program, as people call it."""
     rank_count: Count
     """Processes, one for each GPU unless `ranks_per_gpu` says otherwise."""
     ranks_per_gpu: Count = 1.0
+    """Processes that share one GPU."""
     iteration_count: Count
+    """Iterations, or time steps, of one run."""
     memory_size: Bytes = 0.0
     """Device memory one rank needs; checked against the GPU's where both are stated."""
     grid: Grid | None = None

@@ -134,6 +134,7 @@ class GPU(Part):
     """One device: measured or datasheet peaks, as gpuroofperf's GPU files give them."""
 
     name: str
+    """The device, as its vendor calls it."""
     peak_single_rate: OperationsPerSecond
     """Single-precision operations a second (a fused multiply-add counts two)."""
     peak_double_rate: OperationsPerSecond
@@ -145,8 +146,11 @@ class GPU(Part):
     peak_shared_rate: OperationsPerSecond
     """Shared-memory operations a second."""
     dram_bandwidth: BytesPerSecond
+    """Bytes a second between the processors and device memory, as measured."""
     l2_bandwidth: BytesPerSecond
+    """Bytes a second between the processors and the second-level cache, as measured."""
     memory_size: PositiveBytes | None = None
+    """Memory of one device; checked against `application.memory_size` where both are stated."""
     copy_latency: Seconds | None = None
     """Latency and overhead of a copy inside the device: the time of one byte."""
 
@@ -155,7 +159,9 @@ class Host(Part):
     """The processor's memory, as transfers see it."""
 
     memory_bandwidth: BytesPerSecond | None = None
+    """Bytes a second that a copy in host memory moves; pageable transfers are copied once more."""
     memory_size: PositiveBytes | None = None
+    """Memory of one node."""
 
 
 class Link(Part):
@@ -175,6 +181,7 @@ class PCIe(Link):
     """PCI Express, by its transaction-layer packets (Abdelhafez et al., Eq. 3 to 5)."""
 
     kind: Literal["pcie"]
+    """PCI Express."""
     generation: PCIeGeneration
     lane_count: Count = 16.0
     maximum_payload_size: PositiveBytes = 128.0
@@ -193,13 +200,17 @@ class NVLink(Link):
     """NVLink, by its flits (Abdelhafez et al., Eq. 6 to 8)."""
 
     kind: Literal["nvlink"]
+    """NVLink."""
     link_count: Count
     """Links (bricks) between the host, or the peer, and the device."""
     lane_count: Count = 8.0
     """Lanes of one link in one direction."""
     lane_bandwidth: BytesPerSecond
+    """Bytes a second of one lane in one direction."""
     flit_size: PositiveBytes = 16.0
+    """Bytes of a flit, the unit that packets are made of."""
     maximum_payload_size: PositiveBytes = 256.0
+    """Most data of one packet."""
 
 
 HostLink = Annotated[PCIe | NVLink, Field(discriminator="kind")]
@@ -224,7 +235,9 @@ class Platform(Part):
     """A machine."""
 
     name: str
+    """The machine, as people call it."""
     description: str = ""
+    """What it is, in a sentence."""
     node_count: Count
     """Nodes of the machine."""
     node: Node

@@ -28,7 +28,7 @@ from whatif.tui.keeper import Keeper
 from whatif.tui.messages import ChangeAsked, FileAsked, StopAsked
 from whatif.tui.screens.desk import Desk
 from whatif.tui.screens.dialogs import Asking, Deciding, Reading
-from whatif.tui.study import Study
+from whatif.tui.study import Study, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.plot import PlotView
@@ -76,7 +76,7 @@ class Explorer(App[None]):
 
     def _start(self, question: Question, session: Session) -> None:
         """Begin with a question."""
-        self.conductor = Conductor(Study.start(session), self._shown)
+        self.conductor = Conductor(Study.start(session, View(marker=self.config.marker)), self._shown)
         self.keeper = Keeper(question, self.conductor, self._journal, self._recovery_folder)
 
     @property
@@ -103,7 +103,7 @@ class Explorer(App[None]):
         terminal = self.console.color_system == "standard"
         self.theme = self.config.theme or ("ansi-dark" if terminal else DEFAULT_THEME)
         self.set_keymap(self._keys)
-        await self.push_screen(Desk(self.study, self.config.marker))
+        await self.push_screen(Desk(self.study))
         self._listen()
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
@@ -128,6 +128,7 @@ class Explorer(App[None]):
         if not self.is_headless:
             keep_memory()
         self.conductor.beside.warm()
+        self.desk.latest.warm()
         if self._replay:
             await self._repeat(self._replay)
             return
@@ -147,15 +148,12 @@ class Explorer(App[None]):
             self._shown(f"the replay stopped at {problem}")
 
     def on_unmount(self) -> None:
-        """Leave no process behind."""
+        """Leave nothing open."""
         self._close()
 
     def _close(self) -> None:
         self.conductor.close()
         self.keeper.recovery.close()
-        for screen in self.screen_stack:
-            if isinstance(screen, Desk):
-                screen.latest.close()
 
     @on(ChangeAsked)
     def _asked(self, event: ChangeAsked) -> None:
@@ -277,7 +275,7 @@ class Explorer(App[None]):
         self.keeper.recovery.forget()
         self._close()
         self._start(session.question, session)
-        await self.switch_screen(Desk(self.study, self.config.marker))
+        await self.switch_screen(Desk(self.study))
         self.conductor.beside.warm()
 
     async def _may_leave(self, words: str) -> bool:

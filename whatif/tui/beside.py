@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import pickle
 import signal
@@ -40,6 +41,10 @@ class _Helper:
     def alive(self) -> bool:
         return self.process.poll() is None
 
+    @property
+    def busy(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
+
     def ask(self, job: tuple[Any, ...]) -> Answer:
         """Send a job and wait for its answer."""
         jobs, answers = self._pipes()
@@ -70,26 +75,46 @@ class _Helper:
                 pipe.close()
 
 
+# Processes that nobody uses at present: the next scenario that is opened need not wait for a new one.
+_IDLE: list[_Helper] = []
+
+
+@atexit.register
+def _end() -> None:
+    while _IDLE:
+        _IDLE.pop().kill()
+
+
 class Beside:
     """One helping process, started when it is first needed or `warm`ed; it does one job at a time."""
 
     def __init__(self) -> None:
         self._helper: _Helper | None = None
+        self._closed = False
 
     def warm(self) -> None:
         """Start the process, so that the first job need not wait for its imports."""
-        self._ready()
+        if not self._closed:
+            self._ready()
 
     def _ready(self) -> _Helper:
         if self._helper is None or not self._helper.alive:
             self.stop()
-            self._helper = _Helper()
+            self._helper = _IDLE.pop() if _IDLE else _Helper()
         return self._helper
 
     def stop(self) -> None:
         """Kill the process and with it what it is doing."""
         helper, self._helper = self._helper, None
         if helper is not None:
+            helper.kill()
+
+    def close(self) -> None:
+        """Have no more work; a process that does nothing may serve somebody else."""
+        helper, self._helper, self._closed = self._helper, None, True
+        if helper is not None and helper.alive and not helper.busy:
+            _IDLE.append(helper)
+        elif helper is not None:
             helper.kill()
 
     async def run(self, function: Callable[..., Value], *arguments: Any) -> Value:

@@ -97,9 +97,9 @@ class Conductor:
         self._shown("")
 
     def close(self) -> None:
-        """Leave no process behind."""
+        """Compute nothing any more."""
         self._end()
-        self.beside.stop()
+        self.beside.close()
 
     async def replay(self, lines: Iterable[str], save: Callable[[], None]) -> None:
         """Do what the lines of a journal say, each after the one before; raise `UsageError` with the line's number."""

@@ -30,6 +30,10 @@ class Latest:
         """Whether an answer is on its way."""
         return self._task is not None
 
+    def warm(self) -> None:
+        """Start the process before it is needed."""
+        self._beside.warm()
+
     def ask(self, job: Job) -> None:
         """Do another job instead of the last one."""
         self._wanted = job
@@ -51,9 +55,9 @@ class Latest:
             self._beside.stop()
 
     def close(self) -> None:
-        """Leave no process behind."""
+        """Compute nothing any more."""
         self.stop()
-        self._beside.stop()
+        self._beside.close()
 
     def _begin(self) -> None:
         self._began = time.perf_counter()

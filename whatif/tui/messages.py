@@ -50,6 +50,10 @@ class ErrorTold(Message):
         self.text = text
 
 
+class JobAsked(Message):
+    """The page in sight wants its job done again: what it asked for, not what is asked, has changed."""
+
+
 class StopAsked(Message):
     """What is being computed is no longer wanted."""
 

@@ -28,6 +28,8 @@ class View:
     picture: str = "plot"
     """A plot, or the table of its numbers."""
     breakdown: str = "phase"
+    marker: str = "braille"
+    """What curves are made of."""
     why: str = "iteration_time"
     """The result that is explained."""
     sort: str = ""
@@ -36,6 +38,11 @@ class View:
     """The machine that others are compared with; empty for the present one."""
     marked: str = ""
     """Machines to draw, with commas between; empty for all."""
+
+    def next_of(self, key: str) -> str:
+        """The choice after the present one."""
+        choices = CHOICES[key]
+        return choices[(choices.index(getattr(self, key)) + 1) % len(choices)]
 
     def with_entry(self, key: str, value: str) -> View:
         """Another view; raise `UsageError` for an entry or value that does not exist."""
@@ -55,6 +62,7 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "second": ("curves", "heat"),
     "picture": ("plot", "table"),
     "breakdown": ("phase", "category"),
+    "marker": ("braille", "block", "ascii"),
 }
 """The entries of a view that are a choice of a few."""
 
@@ -90,9 +98,9 @@ class Study:
     behind: Session | None = None
 
     @classmethod
-    def start(cls, session: Session) -> Study:
+    def start(cls, session: Session, view: View = View()) -> Study:
         """A study at its beginning, where nothing is changed yet."""
-        return cls(session, session.at_rest())
+        return cls(session, session.at_rest(), view)
 
     @property
     def state(self) -> State:

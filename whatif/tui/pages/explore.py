@@ -15,7 +15,7 @@ from whatif.export.plot import HeatMap, PlotDescription, Scale
 from whatif.tui.commands import Show, Swap
 from whatif.tui.messages import ChangeAsked
 from whatif.tui.pages.page import Page
-from whatif.tui.study import CHOICES, Study
+from whatif.tui.study import Study
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.plot import PlotView
@@ -84,8 +84,7 @@ class Explore(Page):
     def action_turn(self, key: str) -> None:
         """Turn an entry of the view to its next choice."""
         if self._study is not None:
-            choices = CHOICES[key]
-            self._ask(key, choices[(choices.index(getattr(self._study.view, key)) + 1) % len(choices)])
+            self._ask(key, self._study.view.next_of(key))
 
     def action_swap(self) -> None:
         """Exchange the axes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
@@ -15,11 +15,11 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Footer
 
 from whatif.export.figure import breakdown
+from whatif.export.raster import MarkerName
 from whatif.tui.commands import Change, Pin, Revert, Show
-from whatif.tui.config import Marker
 from whatif.tui.keys import PAGE_KEYS
 from whatif.tui.latest import Latest
-from whatif.tui.messages import ChangeAsked, ErrorTold, LeafSelected, StopAsked
+from whatif.tui.messages import ChangeAsked, ErrorTold, JobAsked, LeafSelected, StopAsked
 from whatif.tui.pages.explore import Explore
 from whatif.tui.pages.page import Page
 from whatif.tui.screens.dialogs import Reading
@@ -29,6 +29,7 @@ from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.explanation import Explanation
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.leaves import Leaves
+from whatif.tui.widgets.plot import Picture
 from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import Title
 
@@ -47,6 +48,7 @@ class Desk(Screen[None]):
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
         Binding("t", "tree", show=False, tooltip="Show or hide the leaves", id="desk.leaves"),
+        Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
         Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
@@ -61,10 +63,9 @@ class Desk(Screen[None]):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
 
-    def __init__(self, study: Study, marker: Marker = "braille") -> None:
+    def __init__(self, study: Study) -> None:
         super().__init__()
         self.study = study
-        self.marker = marker
         self.busy = False
         self._error = ""
         self._tree: bool | None = None
@@ -87,6 +88,10 @@ class Desk(Screen[None]):
         self.query_one(LeafTree).focus()
         self._show_study()
         self._show_words()
+
+    def on_unmount(self) -> None:
+        """Want nothing computed any more."""
+        self.latest.close()
 
     def on_resize(self) -> None:
         """The narrowest screens have room for one thing at a time."""
@@ -136,10 +141,18 @@ class Desk(Screen[None]):
         self._show_words()
 
     def _show_page(self, page: Page) -> None:
-        self.latest.stop()
+        for picture in page.query(Picture):
+            picture.marker = cast("MarkerName", self.study.view.marker)
         page.show(self.study)
-        job = page.job(self.study)
-        if job is not None:
+        self._gather()
+
+    @on(JobAsked)
+    def _gather(self) -> None:
+        """Have computed beside what the page in sight lacks, and nothing else any more."""
+        job = self.page.job(self.study)
+        if job is None:
+            self.latest.stop()
+        else:
             self.latest.ask(job)
 
     def _taken(self, value: Any) -> None:
@@ -156,6 +169,7 @@ class Desk(Screen[None]):
         shown = self._tree if self._tree is not None and not explore else explore or room
         self.query_one(Leaves).display = shown
         self.set_class(not explore, "-elsewhere")
+        self.set_class(not shown, "-leafless")
 
     def _show_words(self) -> None:
         """The title, the explanation and the status line."""
@@ -189,6 +203,10 @@ class Desk(Screen[None]):
     def action_pin(self) -> None:
         """Compare with the present values from now on."""
         self.change(Pin())
+
+    def action_marker(self) -> None:
+        """Draw curves with other dots."""
+        self.change(Show("marker", self.study.view.next_of("marker")))
 
     def action_revert(self) -> None:
         """Take back all edits."""

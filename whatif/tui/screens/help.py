@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from textual.content import Content
 from textual.screen import Screen
 
 from whatif.engine.session import Session
+from whatif.engine.term import Term
 from whatif.schema.leaves import Leaf
 from whatif.tui.widgets.explanation import allowed
 from whatif.tui.widgets.leaf_tree import LeafTree
@@ -36,22 +40,32 @@ def _leaf(leaf: Leaf, session: Session) -> list[Part]:
     parts += [("range    ", MUTED), (f"{allowed(leaf)}\n", "")]
     parts += [("value    ", MUTED), (f"{leaf.text()}\n", "")]
     parts += [("source   ", MUTED), (leaf.grade, grade_style(leaf.grade)), (f"  {leaf.source}\n", "")]
-    for term in used:
-        citation = term.citation
-        equation = f"  {citation.equation}  ({citation.source})" if citation else ""
-        parts += [("goes into ", MUTED), (f"{term.name}{equation}\n", "")]
+    for equation, names in _equations(used).items():
+        parts += [("goes into ", MUTED), (f"{', '.join(names)}:  {equation}\n", "")]
     return [*parts, ("\n", "")]
+
+
+def _equations(terms: Iterable[Term]) -> dict[str, list[str]]:
+    """The equations that compute some terms, each with the terms that it computes."""
+    found: dict[str, list[str]] = {}
+    for term in terms:
+        citation = term.citation
+        equation = f"{citation.equation}  ({citation.source})" if citation else "a check, or a choice between values"
+        found.setdefault(equation, []).append(term.name)
+    return found
 
 
 def _keys(screen: Screen[None]) -> list[Part]:
     """Every key that works now, with what it does."""
-    parts: list[Part] = []
-    told: set[str] = set()
+    keys: dict[str, list[str]] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
+        # What Textual binds by itself has no id; its keys are in the palette.
         words = binding.tooltip or binding.description
-        if words and active.enabled and binding.action not in told and not binding.system:
-            told.add(binding.action)
-            key = screen.app.get_key_display(binding)
-            parts += [(f"{key:>12}  ", "bold $text-primary"), (f"{words}\n", "")]
-    return parts
+        if binding.id and words and active.enabled:
+            keys.setdefault(words, []).append(screen.app.get_key_display(replace(binding, key_display=None)))
+    return [
+        part
+        for words, known in keys.items()
+        for part in ((f"{' '.join(known):>20}  ", "bold $text-primary"), (f"{words}\n", ""))
+    ]

@@ -72,6 +72,18 @@ class Picture(Widget):
         super().__init__(name=name, id=id, classes=classes)
         self._strips: list[Strip] = []
         self._drawn: tuple[Size, str] | None = None
+        self._marker: MarkerName = "braille"
+
+    @property
+    def marker(self) -> MarkerName:
+        """The kind of dots that curves are made of."""
+        return self._marker
+
+    @marker.setter
+    def marker(self, marker: MarkerName) -> None:
+        if marker != self._marker:
+            self._marker = marker
+            self.redraw()
 
     def draw(self, width: int, height: int) -> list[list[Run]]:
         """Return the picture as at most `height` lines of `width` cells."""
@@ -168,16 +180,6 @@ class PlotView(Picture, can_focus=True):
     def description(self) -> Description | None:
         """What is shown."""
         return self._description
-
-    @property
-    def marker(self) -> MarkerName:
-        """The kind of dots curves are made of."""
-        return self._marker
-
-    @marker.setter
-    def marker(self, marker: MarkerName) -> None:
-        self._marker = marker
-        self.redraw()
 
     @property
     def cross(self) -> tuple[float, float] | None:

@@ -68,8 +68,8 @@ class TableView(ScrollView, can_focus=True):
     """
     ALLOW_SELECT = False
 
-    class Chosen(Message):
-        """The person wants the row under the cursor."""
+    class _AtRow(Message):
+        """Something about a row."""
 
         def __init__(self, table: TableView, row: int) -> None:
             super().__init__()
@@ -81,7 +81,10 @@ class TableView(ScrollView, can_focus=True):
             """The table."""
             return self.table
 
-    class Pointed(Chosen):
+    class Chosen(_AtRow):
+        """The person wants the row under the cursor."""
+
+    class Pointed(_AtRow):
         """The cursor came to another row."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002

@@ -1,0 +1,132 @@
+"""The pictures in `screenshots/`: what is asked for in each, and how several become one."""
+
+import asyncio
+import re
+from typing import NamedTuple
+
+from tests.driver import GPUS, MEMORY, Driver
+from whatif.engine.result import Question
+from whatif.tui.app import Explorer
+from whatif.tui.screens.desk import Desk
+from whatif.tui.study import SCREENS
+
+# More GPUs in a node with less to do each and faster memory: what would still faster memory bring?
+STORY = (
+    "set application.grid.cells.x = 4096",
+    f"set {GPUS} = 8",
+    f"nudge {MEMORY} = +1 factor",
+    f"sweep {MEMORY}",
+)
+NETWORK = "platform.network.inter_node.max_rate.rendezvous.base_bandwidth"
+HEAT = (
+    "set application.grid.cells.x = 512",
+    f"sweep {MEMORY}",
+    f"also {NETWORK}",
+    "show second = heat",
+)
+
+
+class Scene(NamedTuple):
+    """One picture: how large, in which colours, of which scenario, after which commands, with the cursor where."""
+
+    name: str
+    size: tuple[int, int] = (120, 36)
+    theme: str = "whatif-dark"
+    lines: tuple[str, ...] = STORY
+    scenario: str = "jacobi2d"
+    leaf: str = MEMORY
+    keys: tuple[str, ...] = ()
+
+
+def page(name, lines=STORY):
+    return (*lines, f"show screen = {name}")
+
+
+SIZES = {"80x24": (80, 24), "120x36": (120, 36), "200x50": (200, 50)}
+THEMES = (
+    "whatif-dark", "whatif-light", "whatif-colour-blind", "whatif-colour-blind-light", "nord", "ansi-dark",
+)  # fmt: skip
+SCENES = [
+    *(Scene(f"{name}-{size}", SIZES[size], lines=page(name)) for name in SCREENS for size in SIZES),
+    Scene("explore-heat", lines=HEAT),
+    Scene("explore-crosshair", keys=("tab", *["right"] * 9)),
+    Scene("explore-table", lines=(*STORY, "show picture = table")),
+    Scene("explore-mistake", theme="whatif-light", keys=("enter", *"1600", "enter")),
+    Scene("help", keys=("f1",)),
+]
+GALLERY = [Scene(theme, (96, 28), theme) for theme in THEMES]
+FILM = [
+    Scene("film", (110, 32), lines=lines, leaf=leaf)
+    for lines, leaf in (
+        ((), GPUS),
+        (STORY[:1], "application.grid.cells.x"),
+        (STORY[:2], GPUS),
+        (STORY[:3], MEMORY),
+        (STORY, MEMORY),
+        ((*STORY, f"nudge {MEMORY} = +1 factor"), MEMORY),
+        ((*STORY, f"also {NETWORK}", "show second = heat"), NETWORK),
+        (page("roofline"), MEMORY),
+        (page("compare"), MEMORY),
+        (page("why"), MEMORY),
+    )
+]
+
+
+async def _drawn(scene):
+    app = Explorer(Question.open(scene.scenario), replay=scene.lines)
+    async with app.run_test(size=scene.size) as pilot:
+        app.theme = scene.theme
+        driver = Driver(app, pilot)
+        await driver.until(lambda: any(isinstance(screen, Desk) for screen in app.screen_stack))
+        await driver.until(lambda: len(app.conductor.history.lines) == len(scene.lines))
+        driver.tree.select(scene.leaf)
+        for key in scene.keys:
+            await driver.press(key)
+        for _ in range(5):
+            await driver.calm()
+            await pilot.pause(0.05)
+        return app.export_screenshot(title="whatif")
+
+
+def picture(scene, name="terminal"):
+    """A scene as SVG; `name` tells its styles from those of others in one file."""
+    return re.sub(r"terminal-\d+", name, asyncio.run(_drawn(scene)))
+
+
+def _size(svg):
+    left, top, width, height = re.search(r'viewBox="([^"]+)"', svg)[1].split()
+    assert (left, top) == ("0", "0")
+    return float(width), float(height)
+
+
+def _inside(svg, x, y, name):
+    """A picture as a part of another one."""
+    width, height = _size(svg)
+    head = f'<svg class="{name}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
+    return re.sub(r"<svg class=\"rich-terminal\"", head, svg, count=1)
+
+
+def gallery():
+    """The same scene in several themes, two beside each other."""
+    drawn = [picture(scene, f"theme-{number}") for number, scene in enumerate(GALLERY)]
+    width, height = _size(drawn[0])
+    parts = [_inside(svg, (i % 2) * width, (i // 2) * height, "theme") for i, svg in enumerate(drawn)]
+    rows = (len(drawn) + 1) // 2
+    return _whole(2 * width, rows * height, "", parts)
+
+
+def film(seconds=1.8):
+    """Scenes one after the other, for ever: each is seen for its part of the time."""
+    drawn = [picture(scene, f"frame-{number}") for number, scene in enumerate(FILM)]
+    width, height = _size(drawn[0])
+    parts = [_inside(svg, 0, 0, f"frame f{i}") for i, svg in enumerate(drawn)]
+    share, whole = 100 / len(parts), seconds * len(parts)
+    rules = [f"@keyframes show {{ 0%, {share:.4f}% {{ opacity: 1 }} {share + 0.001:.4f}%, 100% {{ opacity: 0 }} }}"]
+    rules.append(f".frame {{ opacity: 0; animation: show {whole:g}s step-end infinite }}")
+    rules += [f".f{i} {{ animation-delay: {i * seconds:g}s }}" for i in range(len(parts))]
+    return _whole(width, height, f"<style>{' '.join(rules)}</style>", parts)
+
+
+def _whole(width, height, style, parts):
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}">'
+    return "\n".join([head, style, *parts, "</svg>", ""])

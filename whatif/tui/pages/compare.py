@@ -1,0 +1,328 @@
+"""The comparison: the same application on every machine that is known, in numbers and in curves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import ClassVar, Final
+
+import numpy as np
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.axes import Grid
+from whatif.engine.compare import Machine, comparison, known_platforms
+from whatif.engine.result import Question
+from whatif.export.figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
+from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale, series_style
+from whatif.tui.commands import Adopt, Show
+from whatif.tui.messages import ChangeAsked
+from whatif.tui.pages.page import Job, Page
+from whatif.tui.study import Study, View
+from whatif.tui.widgets.columns import SHORT, SLIGHT, WORDS, ColumnsView, times
+from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.words import duration
+from whatif.units import SECOND
+
+PRESENT: Final = "present"
+"""How `View.marked` names the machine as it stands; all others by their platform."""
+RESULTS: Final = (Y_COLUMN, "total_time")
+CATEGORY_TIMES: Final = ("kernel_time", "communication_time", "transfer_time", "overhead_time", "overlap_time")
+_KEPT: Final = 2
+"""The columns that stay: the sign of the curve and the machine."""
+_BEFORE_GRADE: Final = 4
+"""The cells of the results before the grade: iteration and total, each with its ratio."""
+_ARROWS: Final = (" ▲", " ▼")
+"""Behind the title of the column that machines are sorted by: the smallest or the largest first."""
+
+
+Asked = tuple[Question, Grid, str]
+
+
+def compared(question: Question, grid: Grid, column: str) -> tuple[Machine, ...]:
+    """The question on every platform that is known."""
+    return comparison(question, known_platforms(question), grid, column)
+
+
+class Compare(Page):
+    """A table of machines with their results, and below it the swept leaf with a curve for each of them."""
+
+    NAME: ClassVar[str] = "compare"
+    WIDE: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    Compare ColumnsView, Compare #curves {
+        border: round $primary 40%;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    Compare #curves { height: 1fr; }
+    Compare #no-curves { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
+    Compare.-short ColumnsView, Compare.-short #curves { border: none; border-top: round $primary 40%; }
+    Compare.-slight ColumnsView { border: none; max-height: 100%; }
+    Compare.-slight #curves { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME)
+        self._study: Study | None = None
+        self._machines: tuple[Machine, ...] = ()
+        self._asked: Asked | None = None
+        self._order: list[int] = []
+        self._sorted = ""
+
+    def compose(self) -> ComposeResult:
+        """The table, and below it the curves, their numbers, or why there are none."""
+        yield ColumnsView()
+        with Vertical(id="curves"):
+            yield PlotView()
+            yield TableView(id="curve-numbers")
+            yield Static(id="no-curves", markup=False)
+
+    def enter(self) -> None:
+        """The machines want the keys."""
+        self.query_one(ColumnsView).focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are few lines, the frames give way, then the curves."""
+        self.set_class(event.size.height < SHORT, "-short")
+        self.set_class(event.size.height < SLIGHT, "-slight")
+
+    def show(self, study: Study) -> None:
+        """Show a study; while the machines are being asked, the last picture stays."""
+        self._study = study
+        if self._fresh(study) or not self._machines:
+            self._fill(study)
+
+    def _fresh(self, study: Study) -> bool:
+        """Whether the machines were asked this very question."""
+        if self._asked is None:
+            return False
+        question, grid, column = self._asked
+        session = study.session
+        return question is session.question and grid is session.grid and column == study.view.y
+
+    def job(self, study: Study) -> Job | None:
+        """Ask all machines, unless only the view has changed."""
+        if self._fresh(study):
+            return None
+        return Job(compared, (study.session.question, Grid(study.session.grid.axes[:1]), study.view.y))
+
+    def take(self, value: tuple[Machine, ...]) -> None:
+        """Show what the machines answered."""
+        if self._study is not None:
+            self._machines = value
+            self._asked = self._study.session.question, self._study.session.grid, self._study.view.y
+            self._fill(self._study)
+
+    def _fill(self, study: Study) -> None:
+        machines, view, pointed = self._machines, study.view, self._pointed
+        base, chosen = baseline(machines, view.against), chosen_machines(machines, view.marked)
+        drawn = [at for at in chosen if _has_curve(machines[at])][:MAXIMUM_CURVES]
+        signs = {at: self._sign(place) for place, at in enumerate(drawn)}
+        self._order = order(machines, view.sort)
+        names, table = keys(machines), self.query_one(ColumnsView)
+        table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
+        content = rows(machines, self._order, base, signs, view)
+        table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
+        table.border_title = "machines" if machines else "asking the other machines …"
+        if view.sort != self._sorted:
+            self._sorted = view.sort
+            table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(_ARROWS)), 0))
+        if drawn:
+            self._draw(study, [machines[at] for at in drawn])
+        else:
+            self._draw_nothing(why_no_curves(study, [machines[at] for at in chosen]))
+
+    @property
+    def _pointed(self) -> str:
+        """The name of the machine under the cursor; empty where there is none."""
+        row = self.query_one(ColumnsView).cursor
+        names = keys(self._machines)
+        return names[self._order[row]] if row < len(self._order) and self._order[row] < len(names) else ""
+
+    def _sign(self, place: int) -> Cell:
+        """What tells a curve: its colour, or without colours the letter that the plot gives it."""
+        return Cell(chr(ord("a") + place) if self.app.no_color else "━━", series_style(place))
+
+    def _draw(self, study: Study, machines: list[Machine]) -> None:
+        """The curves of some machines, or their numbers."""
+        panel, plot = self.query_one("#curves"), self.query_one(PlotView)
+        numbers, tabular = self.query_one("#curve-numbers", TableView), study.view.picture == "table"
+        self.query_one("#no-curves").display, plot.display, numbers.display = False, not tabular, tabular
+        description = curves(study, machines)
+        over = ".".join(description.x.label.split(".")[-2:])
+        panel.border_title = Content(f"{description.y.label} over {over}")
+        absent = (machine for machine in self._machines if machine.curve_reason and not machine.reason)
+        reasons = (f"{machine.label}: {machine.curve_reason}" for machine in absent)
+        panel.border_subtitle = Content(" · ".join((f"{len(machines)} of {len(self._machines)} drawn", *reasons)))
+        if tabular:
+            numbers.show(plot_table(description))
+        else:
+            plot.show(description)
+
+    def _draw_nothing(self, reason: str) -> None:
+        """Why there are no curves."""
+        panel, words = self.query_one("#curves"), self.query_one("#no-curves", Static)
+        panel.border_title = panel.border_subtitle = ""
+        for child in panel.children:
+            child.display = child is words
+        words.update(reason)
+
+    @on(TableView.Chosen)
+    def _chosen(self, event: TableView.Chosen) -> None:
+        """Go to the machine under the cursor."""
+        if event.table is not self.query_one(ColumnsView):
+            return
+        at = self._order[event.row]
+        if at > 0 and self._machines[at].name:
+            self.post_message(ChangeAsked(Adopt(self._machines[at].name)))
+
+    def action_sort(self, steps: int) -> None:
+        """Sort by the next column; after the last one, as the machines come."""
+        if self._study is not None:
+            view = self._study.view
+            choices = ("", *result_columns(self._machines, view.breakdown))
+            column = view.sort.removeprefix("-")
+            at = choices.index(column) if column in choices else 0
+            self._ask("sort", choices[(at + steps) % len(choices)])
+
+    def action_reverse(self) -> None:
+        """Sort the other way round; where nothing is sorted, the slowest machine first."""
+        if self._study is not None:
+            sort = self._study.view.sort or Y_COLUMN
+            self._ask("sort", sort.removeprefix("-") if sort.startswith("-") else f"-{sort}")
+
+    def action_mark(self) -> None:
+        """Mark the machine under the cursor, or take its mark away."""
+        if self._study is not None and self._pointed:
+            marks = [name for name in self._study.view.marked.split(",") if name]
+            name = self._pointed
+            marks = [mark for mark in marks if mark != name] if name in marks else [*marks, name]
+            self._ask("marked", ",".join(marks))
+
+    def action_against(self) -> None:
+        """Compare all with the machine under the cursor."""
+        if self._pointed:
+            self._ask("against", "" if self._pointed == PRESENT else self._pointed)
+
+    def action_curve(self, steps: int) -> None:
+        """Draw the next column."""
+        if self._study is not None:
+            columns = result_columns(self._machines, "phase")
+            at = columns.index(self._study.view.y) if self._study.view.y in columns else -1
+            self._ask("y", columns[(at + steps) % len(columns)])
+
+    def action_table(self) -> None:
+        """The curves, or the table of their numbers."""
+        if self._study is not None:
+            self._ask("picture", "plot" if self._study.view.picture == "table" else "table")
+
+    def _ask(self, key: str, value: str) -> None:
+        self.post_message(ChangeAsked(Show(key, value)))
+
+
+def keys(machines: tuple[Machine, ...]) -> list[str]:
+    """What a view calls each machine: the first one `present`, one without a platform's file `unedited`."""
+    return [PRESENT if at == 0 else machine.name or "unedited" for at, machine in enumerate(machines)]
+
+
+def baseline(machines: tuple[Machine, ...], against: str) -> int:
+    """The machine that the others are compared with; the present one where there is no such name."""
+    # Behind the present machine with its edits stands the same one without.
+    names = [(key, machine.name) for key, machine in zip(keys(machines), machines, strict=True)]
+    return next((at for at in reversed(range(len(names))) if against and against in names[at]), 0)
+
+
+def chosen_machines(machines: tuple[Machine, ...], marked: str) -> list[int]:
+    """The machines to draw: those marked, or all where none of them is."""
+    marks = marked.split(",")
+    return [at for at, key in enumerate(keys(machines)) if key in marks] or list(range(len(machines)))
+
+
+def _has_curve(machine: Machine) -> bool:
+    return machine.curve is not None and bool(np.isfinite(machine.curve).any())
+
+
+def value(machine: Machine, column: str) -> float:
+    """A result column, or the time of a phase as `terms.NAME`; NaN where there is none."""
+    if column.startswith("terms."):
+        return machine.phases.get(column.removeprefix("terms."), math.nan)
+    return machine.columns.get(column, math.nan)
+
+
+def result_columns(machines: tuple[Machine, ...], by: str) -> tuple[str, ...]:
+    """The columns of times: the results, then the phases, or with `category` the kinds of work, that take any time."""
+    phases = dict.fromkeys(f"terms.{phase}" for machine in machines for phase in machine.phases)
+    names = (*RESULTS, *(CATEGORY_TIMES if by == "category" else phases))
+    return tuple(name for name in names if name in RESULTS or any(value(machine, name) > 0 for machine in machines))
+
+
+def order(machines: tuple[Machine, ...], sort: str) -> list[int]:
+    """The machines by a column, those without a number last; `-COLUMN` for the largest first."""
+    column, sign = sort.removeprefix("-"), -1.0 if sort.startswith("-") else 1.0
+    numbers = [value(machine, column) if column else 0.0 for machine in machines]
+    return sorted(range(len(machines)), key=lambda at: (math.isnan(numbers[at]), sign * numbers[at]))
+
+
+def rows(machines: tuple[Machine, ...], shown: list[int], base: int, signs: dict[int, Cell], view: View) -> Rows:
+    """The table: signs of the curves, machines, and each time with its ratio to that of the baseline."""
+    columns, names, marks = result_columns(machines, view.breakdown), keys(machines), view.marked.split(",")
+    titles = [title for name in columns for title in (_title(name, view.sort), "")]
+    titles[_BEFORE_GRADE:_BEFORE_GRADE] = ["grade"]
+    cells = tuple(
+        (
+            signs.get(at, Cell("  ")),
+            Cell(machines[at].label, "marked" if names[at] in marks else "text"),
+            *_cells(machines[at], machines[base], columns),
+        )
+        for at in shown
+    )
+    return Rows(("", "machine", *titles), cells, frozenset((0, 1, _KEPT + _BEFORE_GRADE)))
+
+
+def _title(column: str, sort: str) -> str:
+    arrow = dict(zip((column, f"-{column}"), _ARROWS, strict=True)).get(sort, "")
+    return f"{column.removesuffix('_time').removeprefix('terms.')}{arrow}"
+
+
+def _cells(machine: Machine, base: Machine, columns: tuple[str, ...]) -> list[Cell]:
+    """Each time with its ratio, and the grade; or why there is no answer."""
+    if machine.reason:
+        return [Cell(machine.reason.splitlines()[0], WORDS), *[Cell("")] * (2 * len(columns))]
+    cells = []
+    for name in columns:
+        time = value(machine, name)
+        cells += [Cell(duration(time)), Cell("base", "faint") if machine is base else times(time, value(base, name))]
+    cells.insert(_BEFORE_GRADE, Cell(machine.grade, machine.grade))
+    return cells
+
+
+def curves(study: Study, machines: list[Machine]) -> PlotDescription:
+    """The column of a study's view, for machines, over the first axis."""
+    session, view = study.session, study.view
+    frame = figure(session.result, Y_COLUMN, session.here, None, _scale(view.x_scale))
+    lines = tuple(
+        Line(machine.label, frame.lines[0].x, machine.curve) for machine in machines if machine.curve is not None
+    )
+    label = view.y.removesuffix("_time").removeprefix("terms.")
+    axis = AxisDescription(label, SECOND, _scale(view.y_scale) or suiting([line.y for line in lines]))
+    return replace(frame, title="", y=axis, lines=lines)
+
+
+def _scale(choice: str) -> Scale | None:
+    return None if choice == "auto" else Scale(choice)
+
+
+def why_no_curves(study: Study, machines: list[Machine]) -> str:
+    """Why none of some machines is drawn, in a sentence."""
+    if not machines:
+        return ""
+    if not study.session.grid.axes:
+        return "Nothing is swept: select a value and press s to draw the time over it on every machine."
+    reasons = (machine.curve_reason or machine.reason for machine in machines)
+    reason = next(filter(None, reasons), "no point of the axis can exist")
+    return f"No curve of {', '.join(machine.label for machine in machines)}: {reason}"

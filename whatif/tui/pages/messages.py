@@ -1,0 +1,285 @@
+"""What a message costs by its size, distance and model; the messages of a phase; the ranks that share a node."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.geometry import Size
+
+from whatif.engine.evaluate import evaluate
+from whatif.engine.messages import KCounts, MessageCurves, PhaseMessages, counts, message_curves
+from whatif.engine.placement_picture import placement_picture
+from whatif.engine.session import Asked
+from whatif.engine.term import Program
+from whatif.errors import WhatifError
+from whatif.export.cells import Run
+from whatif.schema.application import CollectivePhase, HaloPhase
+from whatif.tui.commands import Show
+from whatif.tui.messages import ChangeAsked, JobAsked
+from whatif.tui.pages.page import Job, Page
+from whatif.tui.study import Study
+from whatif.tui.widgets.message_costs import MODELS, MessageCosts
+from whatif.tui.widgets.placement import Placed, Placement, flowing, node_colours, room_for_ranks
+from whatif.tui.widgets.plot import Picture
+from whatif.tui.words import duration
+from whatif.units import ONE, format_quantity
+
+_WIDE, _HIGH, _ROOMY = 90, 18, 24
+"""From so many columns and lines on there is room for both halves, and for the messages below the curves."""
+_LOW, _FLAT = 18, 8
+Fact = tuple[str, str]
+"""A name and a number in words."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What the page shows of one point: without a placement, `reason` says why there is none."""
+
+    curves: MessageCurves
+    phase: PhaseMessages | None
+    counts: KCounts | None
+    placed: Placed | None
+    reason: str
+
+
+def gather(asked: Asked, phase: str | None, width: int, height: int, plane: int | None) -> Gathered:
+    """Curves, messages, k and placement of the point as it stands; the latter two of a halo phase.
+
+    The placement has at most `width` columns and `height` rows of ranks; `plane` is the one to show, None for that of
+    the busiest node.
+    """
+    program = asked.program
+    evaluation = evaluate(program)
+    halo = isinstance(program.loaded.scenario.application.phases.get(phase or ""), HaloPhase)
+    curves = message_curves(program, evaluation, phase if halo else None)
+    sent = next((item for item in curves.phases if item.phase == phase), None)
+    if phase is None or not halo or curves.impossible:
+        return Gathered(curves, sent, None, None, _why_no_placement(curves, phase))
+    found = counts(program, evaluation, phase)
+    try:
+        picture = placement_picture(program, evaluation, phase, width, height, plane)
+    except WhatifError as problem:
+        return Gathered(curves, sent, found, None, f"There is no placement to draw: {problem}.")
+    return Gathered(curves, sent, found, Placed(picture, node_colours(picture.nodes)), "")
+
+
+def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
+    if curves.impossible:
+        return f"This point cannot exist: {curves.impossible}. u takes the last change back."
+    if phase is None:
+        return "No phase of this application sends messages: the curves are the platform's. 7 goes to other scenarios."
+    more = f", y goes on to {curves.phase}" if curves.phase is not None else ""
+    return f"A collective such as {phase} has no placement to draw: its ranks have no neighbours on a grid{more}."
+
+
+def sending_phases(program: Program) -> tuple[str, ...]:
+    """The phases of an application that send messages, in the order of the file."""
+    phases = program.loaded.scenario.application.phases
+    return tuple(name for name, phase in phases.items() if isinstance(phase, HaloPhase | CollectivePhase))
+
+
+def chosen_phase(study: Study) -> str | None:
+    """The phase that is looked at: the one that is drawn, where it sends messages, else the first one that does."""
+    names = sending_phases(study.session.program)
+    drawn = study.view.y.removeprefix("terms.")
+    return drawn if drawn in names else next(iter(names), None)
+
+
+def facts_of(found: Gathered) -> tuple[Fact, ...]:
+    """The counts behind k and the time of the phase, as far as there are any."""
+    phase, numbers = found.phase, found.counts
+    if phase is None:
+        return ()
+    total: Fact = (f"{phase.phase} takes", duration(phase.time))
+    if numbers is None:
+        return total, ("rounds", str(len(phase.messages)))
+    named = (
+        ("K_inter", numbers.inter_node_count),
+        ("K_total", numbers.total_count),
+        ("k'", numbers.process_count),
+        ("k", numbers.k),
+        ("effective k", numbers.effective_k),
+    )
+    return *((name, format_quantity(number, ONE)) for name, number in named), total
+
+
+def _headed(found: Gathered) -> str:
+    """The phase with its model, how its messages follow each other, and where the counts come from."""
+    if found.phase is None:
+        return "messages"
+    combined = found.phase.combined.replace("_", " ")
+    source = "" if found.counts is None else f", K {'stated' if found.counts.stated else 'counted'}"
+    return f"{found.phase.phase}: {MODELS[found.phase.model]}, {combined}{source}"
+
+
+def _ranks_headed(placed: Placed | None) -> str:
+    """What runs along the sides of the map."""
+    axes = placed.picture.axes if placed is not None else ()
+    sides = f": rows {axes[0]}, columns {axes[1]}" if len(axes) > 1 else f" along {axes[0]}" if axes else ""
+    return f"ranks that share a node{sides}"
+
+
+class Facts(Picture):
+    """Shows facts side by side and a sentence below them, in as few lines as they fit in."""
+
+    DEFAULT_CSS = """
+    Facts { height: auto; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._facts: tuple[Fact, ...] = ()
+        self._sentence = ""
+
+    def show(self, facts: tuple[Fact, ...], sentence: str) -> None:
+        """Show other facts."""
+        self._facts, self._sentence = facts, sentence
+        self.redraw()
+        if len(self._lines(self.size.width)) != self.size.height:
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Ask for the lines that are needed."""
+        return len(self._lines(width))
+
+    def draw(self, width: int, height: int) -> list[list[Run]]:
+        """Draw as many lines as there is room for."""
+        return self._lines(width)[:height]
+
+    def _lines(self, width: int) -> list[list[Run]]:
+        words = [(Run(f"{name} ", "label"), Run(number, "title")) for name, number in self._facts]
+        sentence = textwrap.wrap(self._sentence, max(1, width))
+        return [*flowing(words, width), *([Run(line, "title")] for line in sentence)]
+
+
+class Messages(Page):
+    """Time over message size, the messages of one phase, and the placement of its ranks."""
+
+    NAME: ClassVar[str] = "messages"
+    DEFAULT_CSS = """
+    Messages Facts, Messages .panel { border: round $primary 40%; border-title-color: $text-primary; }
+    Messages Facts { padding: 0 1; max-height: 50%; }
+    Messages Horizontal { height: 1fr; }
+    Messages MessageCosts, Messages #ranks { width: 1fr; height: 1fr; }
+    Messages.-low Facts { border: none; padding: 0; }
+    Messages.-low .panel { border: none; border-top: round $primary 40%; }
+    Messages.-flat .panel { border: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME)
+        self._study: Study | None = None
+        self._found: Gathered | None = None
+        self._half = "both"
+        self._plane: int | None = None
+        self._room = (0, 0)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panels."""
+        yield Facts()
+        with Horizontal():
+            yield MessageCosts()
+            with Vertical(id="ranks", classes="panel"):
+                yield Placement()
+
+    def on_resize(self) -> None:
+        """Small screens have room for one half, and for no frames."""
+        self.set_class(self.size.height < _LOW, "-low")
+        self.set_class(self.size.height < _FLAT, "-flat")
+        self._arrange()
+
+    def enter(self) -> None:
+        """The curves, or the tables, want the keys."""
+        for widget in self.query("PlotView, TableView"):
+            if widget.focusable and all(node.display for node in widget.ancestors_with_self):
+                widget.focus()
+                return
+
+    def show(self, study: Study) -> None:
+        """Show the last picture in the way that is asked for."""
+        if self._study is not None and chosen_phase(study) != chosen_phase(self._study):
+            self._plane = None
+        self._study = study
+        self._arrange()
+
+    def job(self, study: Study) -> Job:
+        """Evaluate the point anew for its curves, messages and placement."""
+        self._room = self._present_room()
+        return Job(gather, (study.session.asked, chosen_phase(study), *self._room, self._plane))
+
+    def take(self, value: Gathered) -> None:
+        """Show another point."""
+        self._found = value
+        facts, ranks = self.query_one(Facts), self.query_one("#ranks")
+        facts.show(facts_of(value), value.reason)
+        facts.border_title = Content(_headed(value))
+        self.query_one(MessageCosts).show(value.curves, value.phase)
+        self.query_one(Placement).show(value.placed)
+        ranks.border_title = Content(_ranks_headed(value.placed))
+        self._arrange()
+
+    @property
+    def _both(self) -> bool:
+        """Whether there is room for both halves."""
+        return self.size.width >= _WIDE and self.size.height >= _HIGH
+
+    def _present_room(self) -> tuple[int, int]:
+        """The ranks that there is room for; before the page has a size, as many as there may be."""
+        size = self.query_one(Placement).size
+        width, height = size if size.area else (self.app.size.width // 2, self.app.size.height - 12)
+        return room_for_ranks(width, height)
+
+    def _arrange(self) -> None:
+        """Show the halves that are wanted and have room."""
+        tabular = self._study is not None and self._study.view.picture == "table"
+        placed = self._found is not None and self._found.placed is not None
+        alone = self._half if placed and not tabular and self._half != "both" else "curves"
+        shown = ("curves", "ranks") if placed and self._both and self._half == "both" else (alone,)
+        costs = self.query_one(MessageCosts)
+        costs.display = "curves" in shown
+        self.query_one("#ranks").display = "ranks" in shown
+        costs.turn(tabular=tabular, messages=self.size.height >= _ROOMY or (tabular and self.size.height >= _LOW))
+
+    @on(Placement.Resized)
+    def _resized(self) -> None:
+        """Other room shows another part of the ranks."""
+        if self._study is not None and self._present_room() != self._room:
+            self.post_message(JobAsked())
+
+    def action_phase(self, steps: int) -> None:
+        """Look at another phase that sends messages."""
+        if self._study is None:
+            return
+        names, chosen = sending_phases(self._study.session.program), chosen_phase(self._study)
+        if chosen is not None and len(names) > 1:
+            self._ask("y", f"terms.{names[(names.index(chosen) + steps) % len(names)]}")
+
+    def action_plane(self, steps: int) -> None:
+        """Show another plane of ranks."""
+        if self._found is not None and self._found.placed is not None:
+            part = self._found.placed.picture.part
+            if part.plane_count > 1:
+                self._plane = (part.plane + steps) % part.plane_count
+                self.post_message(JobAsked())
+
+    def action_table(self) -> None:
+        """Show the curves, or the table of their numbers."""
+        if self._study is not None:
+            self._ask("picture", "plot" if self._study.view.picture == "table" else "table")
+
+    def action_half(self) -> None:
+        """Show the other half; where there is room for both, both of them, then each alone."""
+        # Without room for both, the curves are what is seen of them.
+        halves = ["both", "curves", "ranks"] if self._both else ["both", "ranks"]
+        at = halves.index(self._half) if self._half in halves else 0
+        self._half = halves[(at + 1) % len(halves)]
+        self._arrange()
+
+    def _ask(self, key: str, value: str) -> None:
+        self.post_message(ChangeAsked(Show(key, value)))

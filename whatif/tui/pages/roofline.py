@@ -1,0 +1,242 @@
+"""The roofline: what the GPU can do, where each kernel stands below that, and the same on another GPU."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.engine.compare import known_platforms
+from whatif.engine.result import Question
+from whatif.engine.roofline import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
+from whatif.errors import WhatifError
+from whatif.schema.load import stated_platform
+from whatif.tui.commands import Show
+from whatif.tui.messages import ChangeAsked
+from whatif.tui.pages.page import Job, Page
+from whatif.tui.study import Study
+from whatif.tui.widgets.columns import SHORT, SLIGHT, WORDS, ColumnsView, times
+from whatif.tui.widgets.roofs import OPERATIONS, RoofsView, Scene, letter, limit_style
+from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.words import duration, percent
+from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
+
+_KEPT: Final = 2
+"""The columns that stay: letter and kernel."""
+_TITLES: Final = {
+    "sign": "",
+    "name": "kernel",
+    "limit": "limit",
+    "time": "time",
+    "share": "share",
+    "rate": "rate",
+    "part": "of roof",
+    "intensity": "intensity",
+    "there_time": "",
+    "there_ratio": "",
+    "there_limit": "limit there",
+    "there_rate": "rate there",
+    "own": "own roof",
+}
+_TEXTS: Final = frozenset(("sign", "name", "limit", "there_limit"))
+LIMITS: Final = {"compute": "compute", "dram": "DRAM", "l2": "L2 cache"}
+"""What decides the time of a kernel, in words."""
+NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kernel`. The roofs are those of its GPU."
+
+
+class Roofline(Page):
+    """Roofs with the kernels below them, and a list of the kernels; `x` lays another GPU beside it."""
+
+    NAME: ClassVar[str] = "roofline"
+    DEFAULT_CSS = """
+    Roofline #roofs, Roofline ColumnsView {
+        border: round $primary 40%;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    Roofline #roofs { height: 1fr; }
+    Roofline #no-kernels { width: 1fr; height: auto; color: $text-muted; }
+    Roofline.-short #roofs, Roofline.-short ColumnsView { border: none; border-top: round $primary 40%; }
+    Roofline.-tabular #roofs, Roofline.-bare ColumnsView { display: none; }
+    Roofline.-tabular ColumnsView { display: block; height: 1fr; max-height: 100%; }
+    Roofline.-slight #roofs { display: none; }
+    Roofline.-slight ColumnsView { border: none; display: block; max-height: 100%; }
+    Roofline.-slight.-bare #roofs { border: none; display: block; }
+    Roofline.-slight.-bare ColumnsView { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME)
+        self._study: Study | None = None
+        self._second: SecondGpu | None = None
+        self._scene: Scene | None = None
+
+    def compose(self) -> ComposeResult:
+        """The picture, and below it the kernels."""
+        with Vertical(id="roofs"):
+            yield RoofsView()
+            yield Static(id="no-kernels", markup=False)
+        yield ColumnsView()
+
+    def enter(self) -> None:
+        """The kernels want the keys."""
+        self.query_one(ColumnsView).focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are few lines, the frames give way, then the picture."""
+        self.set_class(event.size.height < SHORT, "-short")
+        self.set_class(event.size.height < SLIGHT, "-slight")
+
+    def show(self, study: Study) -> None:
+        """Show a study: the present GPU at once, the second one as it was until it has been asked."""
+        self._study = study
+        if self._second is not None and self._second.platform != study.view.against:
+            self._second = None
+        self._fill()
+
+    def job(self, study: Study) -> Job | None:
+        """Ask the second GPU."""
+        against = study.view.against
+        return Job(second_gpu, (study.session.question, against)) if against else None
+
+    def take(self, value: SecondGpu) -> None:
+        """Show the second GPU."""
+        self._second = value
+        self._fill()
+
+    def _fill(self) -> None:
+        study = self._study
+        if study is None:
+            return
+        scene, reason = scene_of(study, self._second)
+        tabular = study.view.picture == "table"
+        panel, table = self.query_one("#roofs"), self.query_one(ColumnsView)
+        panel.border_title = Content(f"{scene.gpu.name} of {study.session.program.loaded.scenario.platform.name}")
+        panel.border_subtitle = Content(_in_words(scene))
+        self.set_class(tabular, "-tabular")
+        self.set_class(not scene.kernels, "-bare")
+        self.query_one("#no-kernels", Static).update(reason)
+        self.query_one("#no-kernels").display = bool(reason)
+        table.border_title = "kernels and roofs" if tabular else "kernels"
+        hint = reason if tabular else "" if study.view.against else "x lays another GPU beside it"
+        table.fill(rows(scene, with_roofs=tabular), _KEPT, hint)
+        self._scene = scene
+        self._stress()
+
+    @on(TableView.Pointed)
+    def _stress(self) -> None:
+        """Stress the kernel under the cursor."""
+        if self._scene is not None:
+            self.query_one(RoofsView).show(replace(self._scene, chosen=self.query_one(ColumnsView).cursor))
+
+    def action_second(self, steps: int) -> None:
+        """Lay the GPU of the next platform beside it; after the last one, none."""
+        if self._study is not None:
+            choices = ("", *_others(self._study.session.question))
+            against = self._study.view.against
+            at = choices.index(against) if against in choices else 0
+            self._ask("against", choices[(at + steps) % len(choices)])
+
+    def action_table(self) -> None:
+        """The roofs, or the table of the kernels."""
+        if self._study is not None:
+            self._ask("picture", "plot" if self._study.view.picture == "table" else "table")
+
+    def _ask(self, key: str, value: str) -> None:
+        self.post_message(ChangeAsked(Show(key, value)))
+
+
+def _others(question: Question) -> list[str]:
+    """The platforms whose GPU is another one; that of the present platform is, where its values were changed."""
+    present = question.platform or stated_platform(question.document, question.folders)
+    edited = any(path.startswith("platform.node.gpu.") for path in question.sets)
+    return [name for name in known_platforms(question) if edited or name != present]
+
+
+def _in_words(scene: Scene) -> str:
+    """Whose roofs the dashed ones are."""
+    second = scene.second
+    if second is None or second.roofs is None:
+        return ""
+    same = replace(second.roofs, name=scene.gpu.name) == scene.gpu
+    return f"{second.platform} has the same roofs" if same else f"╍╍○ {second.roofs.name} of {second.platform}"
+
+
+def scene_of(study: Study, second: SecondGpu | None) -> tuple[Scene, str]:
+    """What is to be drawn of a study, and why there are no kernels; empty where there are."""
+    program, at = study.session.program, study.session.at
+    gpu = gpu_roofs(program, at)
+    try:
+        kernels = kernel_points(program, at)
+    except WhatifError as problem:
+        return Scene(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('impossible: ')}"
+    return Scene(gpu, kernels, second), "" if kernels else NO_KERNELS
+
+
+def rows(scene: Scene, *, with_roofs: bool) -> Rows:
+    """The kernels in numbers, beside them those on the second GPU, below them the roofs where they are wanted."""
+    second = scene.second
+    titles = dict(_TITLES)
+    if second is None or second.roofs is None:
+        titles = {key: title for key, title in titles.items() if not key.startswith("there")}
+    else:
+        titles["there_time"] = f"on {second.platform}"
+    others = {kernel.name: kernel for kernel in second.kernels} if second is not None else {}
+    lines = [_kernel(index, kernel, others.get(kernel.name)) for index, kernel in enumerate(scene.kernels)]
+    if second is not None and second.reason:
+        lines.append({"name": Cell(f"on {second.platform}"), "limit": Cell(second.reason.splitlines()[0], WORDS)})
+    if with_roofs:
+        lines += _roofs(scene.gpu, scene)
+        lines += _roofs(second.roofs, scene, f" on {second.platform}") if second is not None and second.roofs else []
+    cells = tuple(tuple(line.get(key, Cell("")) for key in titles) for line in lines)
+    return Rows(tuple(titles.values()), cells, frozenset(at for at, key in enumerate(titles) if key in _TEXTS))
+
+
+def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[str, Cell]:
+    """A kernel in words, and what becomes of it on the second GPU; `part` is what it reaches of its own roof."""
+    part = kernel.achieved_rate / kernel.attainable_rate if kernel.attainable_rate > 0 else math.nan
+    line = {
+        "sign": Cell(letter(index), limit_style(kernel)),
+        "name": Cell(kernel.name, "text"),
+        "limit": Cell(LIMITS[kernel.limit], limit_style(kernel)),
+        "time": Cell(duration(kernel.time)),
+        "share": Cell(percent(kernel.share)),
+        "rate": Cell(_rate(kernel.achieved_rate)),
+        "part": Cell(percent(part)),
+        "own": Cell(_rate(kernel.attainable_rate), "faint"),
+        "intensity": Cell(_intensity(kernel.intensity)),
+    }
+    if other is not None:
+        line["there_time"] = Cell(duration(other.time))
+        line["there_ratio"] = times(other.time, kernel.time)
+        line["there_limit"] = Cell(LIMITS[other.limit], limit_style(other))
+        line["there_rate"] = Cell(_rate(other.achieved_rate))
+    return line
+
+
+def _roofs(gpu: Roofs, scene: Scene, where: str = "") -> list[dict[str, Cell]]:
+    """The roofs of a GPU: bandwidths and peak rates, with the intensity from which on each peak can be reached."""
+    memories = {"dram": gpu.dram_bandwidth} | ({"l2": gpu.l2_bandwidth} if scene.cached() else {})
+    lines = [
+        {"name": Cell(LIMITS[name] + where), "rate": Cell(format_quantity(bandwidth, BYTE_PER_SECOND))}
+        for name, bandwidth in memories.items()
+    ]
+    for name in scene.operations():
+        peak = gpu.peaks[name]
+        ridge = Cell(f"from {_intensity(peak / gpu.dram_bandwidth)}")
+        lines.append({"name": Cell(f"{OPERATIONS[name]} peak{where}"), "rate": Cell(_rate(peak)), "intensity": ridge})
+    return lines
+
+
+def _rate(rate: float) -> str:
+    return format_quantity(rate, FLOP_PER_SECOND)
+
+
+def _intensity(intensity: float) -> str:
+    return "no bytes" if math.isinf(intensity) else format_quantity(intensity, FLOP_PER_BYTE)
