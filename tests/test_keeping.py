@@ -17,7 +17,9 @@ from whatif.cli.main import program
 from whatif.cli.open import read_journal
 from whatif.engine.result import Question
 from whatif.errors import UsageError
-from whatif.tui.screens.dialogs import Asking, Deciding
+from whatif.tui.commands import Edit
+from whatif.tui.screens.dialogs import Asking, Deciding, Reading
+from whatif.tui.widgets.columns import ColumnsView
 from whatif.tui.words import duration
 
 TEXT = """# How fast is my stencil?
@@ -373,11 +375,32 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         await driver.press("7")
         await driver.until(lambda: "mine" in driver.screen_text())
         assert "How fast is my stencil?" in driver.screen_text()
+        await driver.pilot.press("d")
+        await driver.until(window(driver, Reading))
+        assert "nothing differs" in driver.screen_text()
+        await driver.pilot.press("escape")
+        driver.app.conductor.ask(Edit(RANKS, "256"))
+        await driver.calm()
+        await driver.pilot.press("d")
+        await driver.until(window(driver, Reading))
+        assert "+rank_count = 256" in driver.screen_text()
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.press("u")
         await driver.pilot.press("n")
         await driver.until(window(driver, Asking))
         driver.app.screen.query_one("Input").value = "begun"
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.program.loaded.name == "begun")
         assert (mine.parent / "begun.toml").exists()
+        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.calm()
+        await driver.press("7")
+        await driver.until(lambda: "begun" in driver.screen_text())
+        table = driver.desk.page.query_one(ColumnsView)
+        await driver.press(*["up"] * 5, *["down"] * [entry.name for entry in driver.desk.page._entries].index("mine"))
+        assert table.row_count > 5
+        await driver.pilot.press("enter")
+        await driver.until(lambda: driver.session.program.loaded.name == "mine")
 
     drive(check, scenario=mine)

@@ -14,6 +14,7 @@ from tests.driver import GPUS, MEMORY, MODEL, Driver
 from whatif.engine.result import Question
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.app import Explorer
+from whatif.tui.beside import INTERNAL
 from whatif.tui.commands import Show
 from whatif.tui.screens.desk import Desk
 
@@ -128,6 +129,7 @@ class Person(RuleBasedStateMachine):
 async def settled(driver):
     await driver.pilot.pause()
     await driver.until(lambda: not driver.app.conductor.busy, seconds=60)
+    assert INTERNAL not in driver.status.full
 
 
 async def back_to_the_desk(driver):

@@ -30,10 +30,12 @@ from whatif.tui.screens.desk import Desk
 from whatif.tui.screens.dialogs import Asking, Deciding, Reading
 from whatif.tui.study import Study, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
+from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.prompt import Line, Prompt
 from whatif.tui.widgets.table import TableView
+from whatif.tui.widgets.why_tree import WhyTree
 
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
@@ -68,7 +70,7 @@ class Explorer(App[None]):
     ) -> None:
         super().__init__()
         self.config = config or Config()
-        bound = (Explorer, Desk, LeafTree, TableView, PlotView, Line, Prompt, Reading, Asking)
+        bound = (Explorer, Desk, LeafTree, TableView, PlotView, CursorList, WhyTree, Line, Prompt, Reading, Asking)
         self._keys = keymap(self.config, default_keys(bound))
         self._replay = tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder

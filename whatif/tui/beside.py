@@ -12,11 +12,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 # What every job needs, imported while nobody waits for it.
 import whatif.tui.commands  # noqa: F401
 from whatif.errors import WhatifError
+
+INTERNAL: Final = "this went wrong inside whatif"
+"""How a message begins that no user can do anything about."""
 
 Value = TypeVar("Value")
 Answer = tuple[bool, Any]
@@ -119,12 +122,15 @@ class Beside:
 
     async def run(self, function: Callable[..., Value], *arguments: Any) -> Value:
         """`function(*arguments)` in the process; cancelled, it is killed. Raise what the function raises."""
-        helper = self._ready()
+        helper, folder = self._ready(), os.curdir
+        with suppress(OSError):
+            # Names of files are told from here.
+            folder = os.getcwd()  # noqa: PTH109 - a text is all that is needed
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Value] = loop.create_future()
 
         def exchange() -> None:
-            good, value = helper.ask((function, arguments))
+            good, value = helper.ask((folder, function, arguments))
             # The program may have ended meanwhile.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_settle, future, good, value)
@@ -149,7 +155,9 @@ def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
     """Do jobs until there are no more."""
     with suppress(EOFError, BrokenPipeError):
         while True:
-            function, arguments = pickle.load(jobs)  # noqa: S301 - written by the process that started this one
+            folder, function, arguments = pickle.load(jobs)  # noqa: S301 - written by the process that started this one
+            with suppress(OSError):
+                os.chdir(folder)
             pickle.dump(_answer(function, arguments), answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()
 

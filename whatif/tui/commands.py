@@ -275,7 +275,7 @@ def perform(study: Study, changes: tuple[Change, ...]) -> Outcome:
         before = study.state
         try:
             study = change.apply(study)
-        except WhatifError as problem:
+        except (WhatifError, OSError) as problem:
             error = _SET.sub("", str(problem))
         except MemoryError:
             error = f"`{change.line()}` needs more memory than there is"

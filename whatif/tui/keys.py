@@ -40,6 +40,7 @@ PAGE_KEYS: Final = (
     _key("why", "next_result", "y", "result(1)", "result", "Explain the next result"),
     _key("why", "last_result", "Y", "result(-1)", "", "Explain the previous result"),
     _key("why", "half", "m", "half", "leverage", "The tree or the elasticities, where there is no room for both"),
+    _key("why", "table", "v", "table", "table", "The elasticities as bars, or as a table"),
     _key("files", "new", "n", "new", "new", "A new scenario from a template"),
     _key("files", "copy", "D", "duplicate", "copy", "Copy the file under another name"),
     _key("files", "difference", "d", "difference", "difference", "What differs from the file on disk"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.widgets import Static
 
 from whatif.engine.result import Question
 from whatif.errors import WhatifError
@@ -20,8 +22,10 @@ from whatif.tui.messages import ChangeAsked, ErrorTold, FileAsked
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import Asking, Deciding, Reading
 from whatif.tui.study import Study
+from whatif.tui.widgets.columns import WORDS, ColumnsView
 from whatif.tui.widgets.table import Cell, Rows, TableView
 
+_HINT = "⏎ opens a scenario, takes a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}
 
 
@@ -31,7 +35,10 @@ class Files(Page):
     NAME: ClassVar[str] = "files"
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    Files TableView { border: round $primary 40%; border-title-color: $text-primary; }
+    Files ColumnsView { height: 1fr; max-height: 100%; }
+    Files ColumnsView, Files #about { border: round $primary 40%; border-title-color: $text-primary; }
+    Files ColumnsView:focus { border: round $primary; }
+    Files #about { height: auto; max-height: 50%; padding: 0 1; }
     """
 
     def __init__(self) -> None:
@@ -40,15 +47,15 @@ class Files(Page):
         self._entries: tuple[Entry, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """One table."""
-        table = TableView()
+        """The table, and below it more about the file under the cursor."""
+        table = ColumnsView()
         table.border_title = "scenarios and platforms"
-        table.border_subtitle = "⏎ opens a scenario, takes a platform"
         yield table
+        yield Static(id="about", markup=False)
 
     def enter(self) -> None:
         """The table wants the keys."""
-        self.query_one(TableView).focus()
+        self.query_one(ColumnsView).focus()
 
     def show(self, study: Study) -> None:
         """Show which file is open."""
@@ -61,6 +68,11 @@ class Files(Page):
 
     def take(self, value: tuple[Entry, ...]) -> None:
         """Show what is there."""
+        if self._study is not None and not self._entries:
+            # The first time the cursor stands on the file that is open.
+            present = Path(self._study.session.question.document.name).resolve()
+            places = [at for at, entry in enumerate(value) if entry.path == present]
+            self.query_one(ColumnsView).cursor = places[0] if places else 0
         self._entries = value
         self._fill()
 
@@ -70,12 +82,35 @@ class Files(Page):
             machine = _platform_of(self._study.session.question)
             rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
             titles = ("", "name", "kind", "where", "question or description")
-            self.query_one(TableView).show(Rows(titles, rows, frozenset(range(5))))
+            self.query_one(ColumnsView).fill(Rows(titles, rows, frozenset(range(5))), 2, _HINT)
+            self._tell()
 
     @property
     def _entry(self) -> Entry | None:
-        table = self.query_one(TableView)
+        table = self.query_one(ColumnsView)
         return self._entries[table.cursor] if table.cursor < len(self._entries) else None
+
+    @on(TableView.Pointed)
+    def _tell(self) -> None:
+        """Say all about the file under the cursor; of the open one also what is not saved."""
+        entry, about = self._entry, self.query_one("#about", Static)
+        if entry is None or self._study is None:
+            return
+        about.border_title = Content(str(entry.path))
+        words = entry.problem or entry.words or "no question in its first lines"
+        opened = entry.path == Path(self._study.session.question.document.name).resolve()
+        unsaved = ""
+        with suppress(WhatifError):
+            unsaved = self._difference() if opened else ""
+        about.update(Content(words) if not unsaved else Content.assemble(words, "\n", coloured(unsaved)))
+
+    def _difference(self) -> str:
+        """What would be written; raise `WhatifError` where that cannot be."""
+        if self._study is None:
+            return ""
+        question = self._study.session.question
+        text = rewritten(question.document, question.sets, question.platform, question.folders)
+        return difference(question.document.text, text, question.document.name)
 
     @on(TableView.Chosen)
     def _chosen(self) -> None:
@@ -91,15 +126,12 @@ class Files(Page):
 
     def action_difference(self) -> None:
         """Show what would be written."""
-        if self._study is not None:
-            question = self._study.session.question
-            try:
-                text = rewritten(question.document, question.sets, question.platform, question.folders)
-            except WhatifError as problem:
-                self.post_message(ErrorTold(str(problem)))
-                return
-            lines = difference(question.document.text, text, question.document.name) or "nothing differs"
-            self.app.push_screen(Reading(coloured(lines), "not saved yet"))
+        try:
+            lines = self._difference()
+        except WhatifError as problem:
+            self.post_message(ErrorTold(str(problem)))
+        else:
+            self.app.push_screen(Reading(coloured(lines or "nothing differs from the file"), "not saved yet"))
 
     @work
     async def action_new(self) -> None:
@@ -152,7 +184,7 @@ def _row(entry: Entry, opened: bool, machine: bool) -> tuple[Cell, ...]:
     mark = "▶" if opened and entry.kind == "scenario" else "●" if machine and entry.kind == "platform" else ""
     part = "marked" if mark else "text"
     where = "shipped" if entry.shipped else str(entry.path.parent)
-    words = Cell(f"✗ {entry.problem}", "faint") if entry.problem else Cell(entry.words)
+    words = Cell(f"✗ {entry.problem}" if entry.problem else entry.words, WORDS)
     return Cell(mark, "marked"), Cell(entry.name, part), Cell(entry.kind, "faint"), Cell(where, "faint"), words
 
 

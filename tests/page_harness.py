@@ -1,0 +1,110 @@
+"""One page of the explorer by itself, for tests: its jobs are done at once, its changes carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+
+from textual.app import App, ComposeResult
+
+from whatif.engine.result import Question
+from whatif.engine.session import Session
+from whatif.tui.commands import Change
+from whatif.tui.messages import ChangeAsked
+from whatif.tui.pages.page import Page
+from whatif.tui.study import Study
+from whatif.tui.themes import series_variables
+
+SIZES = ((10, 3), (12, 5), (20, 6), (30, 9), (44, 14), (58, 26), (74, 20), (70, 28), (110, 12), (140, 42), (300, 80))
+
+
+class PageApp(App[None]):
+    """Shows a study on one page."""
+
+    def __init__(self, kind: type[Page], study: Study) -> None:
+        super().__init__()
+        self.kind, self.study = kind, study
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return series_variables(self.current_theme)
+
+    def compose(self) -> ComposeResult:
+        yield self.kind()
+
+    @property
+    def page(self) -> Page:
+        return self.query_one(self.kind)
+
+    def show(self, study: Study, *, work: bool = True) -> None:
+        """Show a study; without `work` the answer of its job is still on its way."""
+        self.study = study
+        self.page.show(study)
+        job = self.page.job(study)
+        if job is not None and work:
+            function, arguments = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
+            self.page.take(pickle.loads(pickle.dumps(function(*arguments))))  # noqa: S301
+
+    def on_change_asked(self, event: ChangeAsked) -> None:
+        self.show(event.change.apply(self.study))
+
+
+class OnePage:
+    """A person at the page."""
+
+    def __init__(self, app: PageApp, pilot) -> None:
+        self.app, self.pilot = app, pilot
+
+    @property
+    def page(self) -> Page:
+        return self.app.page
+
+    @property
+    def lines(self) -> list[str]:
+        return [strip.text for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        """The screen in one line, without borders and line ends."""
+        return " ".join(" ".join(line.strip("│╭╮╰╯ ") for line in self.lines).split())
+
+    def line(self, *words: str) -> str:
+        """The first line of the screen that has all the words."""
+        return next(line for line in self.lines if all(word in line for word in words))
+
+    async def settle(self) -> None:
+        for _ in range(2):
+            await self.pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def act(self, action: str, *arguments: object) -> None:
+        """What a key of the page asks for: the desk, which hands it on, is not there."""
+        getattr(self.page, f"action_{action}")(*arguments)
+        await self.settle()
+
+    async def change(self, *changes: Change, work: bool = True) -> None:
+        study = self.app.study
+        for change in changes:
+            study = change.apply(study)
+        self.app.show(study, work=work)
+        await self.settle()
+
+
+def on_page(kind: type[Page], check, scenario="jacobi2d", size=(140, 42), changes: tuple[Change, ...] = ()) -> None:
+    """Show a scenario on a page, after some changes, and let `check(OnePage)` work with it."""
+
+    async def main() -> None:
+        study = Study.start(Session.start(Question.open(scenario)))
+        for change in changes:
+            study = change.apply(study)
+        app = PageApp(kind, study)
+        async with app.run_test(size=size) as pilot:
+            app.show(study)
+            app.page.enter()
+            driver = OnePage(app, pilot)
+            await driver.settle()
+            await check(driver)
+
+    asyncio.run(main())

@@ -1,0 +1,151 @@
+"""The timeline page: one iteration phase by phase, beside the one it is compared with."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.engine.session import Session
+from whatif.engine.term import CATEGORIES
+from whatif.engine.timeline import Timeline as Schedule
+from whatif.engine.timeline import timeline
+from whatif.errors import ImpossiblePointError
+from whatif.tui.commands import Show
+from whatif.tui.messages import ChangeAsked
+from whatif.tui.pages.page import Page
+from whatif.tui.study import Study
+from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.widgets.time_bars import TimeBars, hidden, was_of, words_of
+from whatif.tui.words import duration, percent
+
+_COUNT = "application.iteration_count"
+
+
+class Timeline(Page):
+    """When each phase of an iteration begins and ends; a table of the same, and a few words."""
+
+    NAME: ClassVar[str] = "timeline"
+    DEFAULT_CSS = """
+    Timeline #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
+    Timeline #frame:focus-within { border: round $primary; }
+    Timeline Static { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
+    Timeline.-low #kinds, Timeline.-flat Static { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME)
+        self._study: Study | None = None
+
+    def compose(self) -> ComposeResult:
+        """The bars or their table, with words below."""
+        with Vertical(id="frame"):
+            yield TimeBars()
+            yield TableView()
+            yield Static(id="kinds", markup=False)
+            yield Static(id="words", markup=False)
+
+    def enter(self) -> None:
+        """The table wants the keys."""
+        self.query_one(TableView).focus()
+
+    def show(self, study: Study) -> None:
+        """Show a study."""
+        self._study = study
+        try:
+            now = timeline(study.session.program, study.session.at)
+        except ImpossiblePointError as problem:
+            self._show_nothing(str(problem))
+            return
+        before, remark = _before(study, now)
+        self._show_picture(now, before, tabular=study.view.picture == "table")
+        self.query_one("#frame").border_title = Content(f"one iteration: {duration(now.iteration_time)}")
+        self.query_one("#kinds", Static).update(Content(_kinds(study.session)))
+        self.query_one("#words", Static).update(Content(" ".join([_run(study.session), *_overlaps(now), remark])))
+
+    def _show_picture(self, now: Schedule, before: Schedule | None, *, tabular: bool) -> None:
+        self.query_one(TimeBars).display = not tabular
+        self.query_one(TableView).display = tabular
+        if tabular:
+            self.query_one(TableView).show(_table(now, before))
+            if self.screen.focused is None:
+                self.call_after_refresh(self.enter)
+        else:
+            self.query_one(TimeBars).show(now, before)
+
+    def _show_nothing(self, reason: str) -> None:
+        """There is no iteration to show."""
+        self.query_one("#frame").border_title = "one iteration"
+        self.query_one(TimeBars).display = self.query_one(TableView).display = False
+        text = f"There is no iteration to show, for this point is {reason}. u takes the last change back."
+        self.query_one("#kinds", Static).update("")
+        self.query_one("#words", Static).update(Content(text))
+
+    def on_resize(self) -> None:
+        """Where there are few lines, the words give way to the picture."""
+        self.set_class(self.size.height < 22, "-low")
+        self.set_class(self.size.height < 8, "-flat")
+
+    def action_table(self) -> None:
+        """Turn from the bars to their table, or back."""
+        if self._study is not None:
+            other = "plot" if self._study.view.picture == "table" else "table"
+            self.post_message(ChangeAsked(Show("picture", other)))
+
+
+def _before(study: Study, now: Schedule) -> tuple[Schedule | None, str]:
+    """The iteration that is compared with, where it differs, and a sentence about it."""
+    if not study.changed:
+        return None, ""
+    try:
+        before = timeline(study.baseline.program, study.baseline.at)
+    except ImpossiblePointError as problem:
+        return None, f"What it is compared with is {problem}."
+    return before if before.bars != now.bars else None, _difference(now.iteration_time, before.iteration_time)
+
+
+def _run(session: Session) -> str:
+    """What all iterations take."""
+    total, setup = (duration(_column(session, name)) for name in ("total_time", "setup_time"))
+    count = float(np.ravel(session.at.values[_COUNT])[0])
+    return f"{count:.15g} iteration{'s' * (count != 1)}: {total}, of which setup {setup}."
+
+
+def _kinds(session: Session) -> str:
+    """What each kind of work takes of one iteration."""
+    times = [(kind, _column(session, f"{kind}_time")) for kind in CATEGORIES]
+    listed = ", ".join(f"{kind} {duration(time)}" for kind, time in times if time > 0)
+    return f"{listed.capitalize()}." if listed else ""
+
+
+def _column(session: Session, name: str) -> float:
+    return float(np.ravel(session.at.column(name))[0])
+
+
+def _overlaps(now: Schedule) -> list[str]:
+    return [f"The overlap hides {duration(time)} of {one} behind {other}." for time, one, other in hidden(now)]
+
+
+def _difference(now: float, before: float) -> str:
+    """By how much an iteration is shorter or longer than the one before."""
+    if now == before:
+        return f"The iteration takes as long as before: {duration(before)}."
+    share = f" ({percent(abs(now / before - 1))})" if before > 0 else ""
+    word = "shorter" if now < before else "longer"
+    return f"{duration(abs(now - before))}{share} {word} than before: {duration(before)}."
+
+
+def _table(now: Schedule, before: Schedule | None) -> Rows:
+    """The numbers of the bars, with the duration that each phase had before."""
+    titles = ("phase", "category", "start", "end", "time", "share", "before")
+    rows = []
+    for bar in now.bars:
+        phase, category, start, time, share = words_of(bar, now)
+        numbers = (start, duration(bar.end), time, share, was_of(bar, before))
+        rows.append((Cell(phase), Cell(category, "faint"), *(Cell(text) for text in numbers)))
+    shown = len(titles) - (before is None)
+    return Rows(titles[:shown], tuple(row[:shown] for row in rows), frozenset((0, 1)))

@@ -1,0 +1,203 @@
+"""The why page: what a result is computed from, and which values it follows most."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.engine.explain import explain
+from whatif.engine.result import has_column
+from whatif.engine.sensitivity import Elasticity
+from whatif.export.figure import Y_COLUMN, columns_to_plot
+from whatif.tui.commands import Show
+from whatif.tui.leverage import Leverage, leverage, sentence, written
+from whatif.tui.messages import ChangeAsked
+from whatif.tui.pages.page import Job, Page
+from whatif.tui.study import Study
+from whatif.tui.widgets.cursor_list import CursorList
+from whatif.tui.widgets.leverage_bars import LeverageBars
+from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.widgets.why_tree import WhyTree, details
+
+_MEANING = "Elasticity -0.58: 1 % more of a leaf is 0.58 % less time."
+_UNDO = "u takes the last change back."
+_WIDE, _TALL = 100, 26
+
+
+class Why(Page):
+    """An explanation as an outline, and the elasticities of its result beside or below it."""
+
+    NAME: ClassVar[str] = "why"
+    DEFAULT_CSS = """
+    Why #halves { layout: vertical; }
+    Why.-beside #halves { layout: horizontal; }
+    Why Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
+    Why Vertical { width: 1fr; height: 1fr; }
+    Why Vertical:focus-within { border: round $primary; }
+    Why.-one.-tree #leverage, Why.-one.-leverage #tree { display: none; }
+    Why Static { width: 1fr; height: auto; color: $text-muted; }
+    Why .words { height: 4; border-top: solid $primary 40%; }
+    Why.-small .words { height: 5; }
+    Why.-tall .words { height: 7; }
+    Why.-flat .words, Why.-small #meaning, Why TableView, Why .reason { display: none; }
+    Why.-table TableView, Why.-none #nothing, Why.-impossible #reasons { display: block; }
+    Why.-table LeverageBars, Why.-impossible WhyTree, Why.-impossible #details { display: none; }
+    Why.-none LeverageBars, Why.-none TableView, Why.-none #meaning, Why.-none #sentence { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME, classes="-tree")
+        self._study: Study | None = None
+        self._leverage: Leverage | None = None
+
+    def compose(self) -> ComposeResult:
+        """The tree and the bars, each with the whole of its row below."""
+        with Container(id="halves"):
+            with Vertical(id="tree"):
+                yield WhyTree()
+                yield Static(id="details", classes="words", markup=False)
+                yield Static(id="reasons", classes="reason", markup=False)
+            with Vertical(id="leverage"):
+                yield Static(_MEANING, id="meaning", markup=False)
+                yield LeverageBars()
+                yield TableView()
+                yield Static(id="sentence", classes="words", markup=False)
+                yield Static(id="nothing", classes="reason", markup=False)
+
+    def enter(self) -> None:
+        """The half in sight wants the keys."""
+        leverage = TableView if self.has_class("-table") else LeverageBars
+        self.query_one(leverage if self.has_class("-leverage") else WhyTree).focus()
+
+    def on_resize(self) -> None:
+        """Lay the halves side by side, one below the other, or show one of them."""
+        width, height = self.size
+        beside, one = width >= _WIDE, width < _WIDE and height < _TALL
+        classes = {
+            "-beside": beside,
+            "-one": one,
+            "-tall": height >= (_TALL if beside else 2 * _TALL),
+            "-small": width < 64 or height < 18,
+            "-flat": height < 10,
+        }
+        for name, holds in classes.items():
+            self.set_class(holds, name)
+
+    def show(self, study: Study) -> None:
+        """Show a study: the tree at once, the elasticities when they are there."""
+        self._study = study
+        name, at = explained(study), study.session.at
+        reasons = at.reasons()
+        self.set_class(bool(reasons), "-impossible")
+        self._turn_to_table(table=study.view.picture == "table")
+        self.query_one("#tree").border_title = Content(f"why {in_words(name)}")
+        if reasons:
+            text = f"This point cannot exist: {'; '.join(reasons)}. {_UNDO}"
+            self.query_one("#reasons", Static).update(Content(text))
+        else:
+            self.query_one(WhyTree).show(explain(at, _term_of(study, name)))
+        self._show_leverage()
+
+    def _turn_to_table(self, *, table: bool) -> None:
+        """Show the bars or their table; whichever comes in sight has the focus that the other one had."""
+        turned = table != self.has_class("-table")
+        self.set_class(table, "-table")
+        if turned and isinstance(self.screen.focused, LeverageBars | TableView):
+            self.call_after_refresh(self.enter)
+
+    def job(self, study: Study) -> Job:
+        """Compute the elasticities."""
+        return Job(leverage, (study.session.asked, explained(study)))
+
+    def take(self, value: Leverage) -> None:
+        """Show the elasticities."""
+        self._leverage = value
+        self._show_leverage()
+
+    def _show_leverage(self) -> None:
+        found, study = self._leverage, self._study
+        if found is None or study is None:
+            return
+        self.set_class(bool(found.reason), "-none")
+        self.query_one("#leverage").border_title = Content(f"elasticities of {in_words(found.result)}")
+        hint = _UNDO if study.session.point.reasons else "y explains the next result."
+        self.query_one("#nothing", Static).update(Content(f"There are no elasticities: {found.reason}. {hint}"))
+        bars, table = self.query_one(LeverageBars), self.query_one(TableView)
+        bars.show(found.items)
+        table.show(_table(found.items))
+        self._say(table.cursor if self.has_class("-table") else bars.cursor)
+
+    @on(CursorList.Pointed)
+    @on(TableView.Pointed)
+    def _pointed(self, event: CursorList.Pointed | TableView.Pointed) -> None:
+        """Say in full what the cursor is on."""
+        rows = event.control
+        if isinstance(rows, WhyTree):
+            self.query_one("#details", Static).update(details(rows.row))
+        elif isinstance(rows, TableView) == self.has_class("-table"):
+            self._say(rows.cursor)
+
+    def _say(self, index: int) -> None:
+        """Say what one of the elasticities means."""
+        if self._leverage is not None and index < len(self._leverage.items):
+            text = sentence(self._leverage.items[index], in_words(self._leverage.result))
+            self.query_one("#sentence", Static).update(Content(text))
+
+    def action_result(self, steps: int) -> None:
+        """Explain the next result."""
+        if self._study is not None:
+            names = columns_to_plot(self._study.session.point)
+            now = explained(self._study)
+            at = names.index(now) if now in names else 0
+            self.post_message(ChangeAsked(Show("why", names[(at + steps) % len(names)])))
+
+    def action_half(self) -> None:
+        """Go to the other half."""
+        self._turn_to(leverage=self.has_class("-tree"))
+        self.enter()
+
+    @on(events.DescendantFocus)
+    def _focused(self, event: events.DescendantFocus) -> None:
+        self._turn_to(leverage=not isinstance(event.widget, WhyTree))
+
+    def _turn_to(self, *, leverage: bool) -> None:
+        """The half to show where there is room for one."""
+        self.set_class(leverage, "-leverage")
+        self.set_class(not leverage, "-tree")
+
+    def action_table(self) -> None:
+        """Turn from the bars to their table, or back."""
+        if self._study is not None:
+            other = "plot" if self._study.view.picture == "table" else "table"
+            self.post_message(ChangeAsked(Show("picture", other)))
+
+
+def explained(study: Study) -> str:
+    """The result that is explained: the one asked for, where there is such a one."""
+    return study.view.why if has_column(study.session.point, study.view.why) else Y_COLUMN
+
+
+def _term_of(study: Study, name: str) -> str:
+    """The term of a result column or `terms.PHASE`."""
+    program = study.session.program
+    phases = {f"terms.{phase.phase}": phase.term for phase in program.phases}
+    return {**program.columns, **phases}[name]
+
+
+def in_words(name: str) -> str:
+    """`iteration_time` is the iteration time, `terms.halo` is the phase halo."""
+    return f"the phase {name.removeprefix('terms.')}" if name.startswith("terms.") else f"the {name.replace('_', ' ')}"
+
+
+def _table(items: tuple[Elasticity, ...]) -> Rows:
+    """The elasticities in words."""
+    rows = (
+        (Cell(written(item)), Cell(item.path), Cell(item.change, "faint"), Cell(item.value), Cell(item.reason, "faint"))
+        for item in items
+    )
+    return Rows(("elasticity", "leaf", "step", "now", ""), tuple(rows), frozenset((1, 2, 4)))
