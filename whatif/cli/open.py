@@ -55,7 +55,5 @@ def read_journal(path: Path) -> list[str]:
     except UnicodeDecodeError:
         raise UsageError(f"{path}: not a journal: it is not UTF-8") from None
     if len(text) > _LARGEST_JOURNAL:
-        raise UsageError(
-            f"{path}: larger than {_LARGEST_JOURNAL // 1_000_000} MB: not a journal of commands"
-        )
+        raise UsageError(f"{path}: larger than {_LARGEST_JOURNAL // 1_000_000} MB: not a journal of commands")
     return text.splitlines()

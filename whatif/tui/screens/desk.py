@@ -156,7 +156,9 @@ class Desk(Screen[None]):
             self.latest.ask(job)
 
     def _taken(self, value: Any) -> None:
-        self.page.take(value)
+        # An answer may come while the desk is being cleared away.
+        if self.is_attached:
+            self.page.take(value)
 
     def _failed(self, error: str) -> None:
         self._error = error
