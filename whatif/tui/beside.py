@@ -39,10 +39,11 @@ class _Helper:
             env={**os.environ, "PYTHONPATH": places},
         )
         self.thread: Thread | None = None
+        self._lost = False
 
     @property
     def alive(self) -> bool:
-        return self.process.poll() is None
+        return not self._lost and self.process.poll() is None
 
     @property
     def busy(self) -> bool:
@@ -50,15 +51,17 @@ class _Helper:
 
     def ask(self, job: tuple[Any, ...]) -> Answer:
         """Send a job and wait for its answer."""
-        jobs, answers = self._pipes()
         try:
-            pickle.dump(job, jobs, pickle.HIGHEST_PROTOCOL)
-            jobs.flush()
-            answer: Answer = pickle.load(answers)  # noqa: S301 - written by our own process
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-            # Only the system ends it without being asked to.
+            jobs, answers = self._pipes()
+            _write(jobs, pickle.dumps(job, pickle.HIGHEST_PROTOCOL))
+            answer: Answer = pickle.loads(_read(answers))  # noqa: S301 - written by our own process
+        except (OSError, EOFError):
+            # Only the system ends it without being asked to; that it is gone shows a little later.
+            self._lost = True
             text = "the computation was ended by the system; it may need more memory than there is"
             return False, WhatifError(text)
+        except Exception as problem:
+            return False, _internal(problem)
         return answer
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
@@ -103,6 +106,8 @@ class Beside:
     def _ready(self) -> _Helper:
         if self._helper is None or not self._helper.alive:
             self.stop()
+            while _IDLE and not _IDLE[-1].alive:
+                _IDLE.pop().kill()
             self._helper = _IDLE.pop() if _IDLE else _Helper()
         return self._helper
 
@@ -151,24 +156,46 @@ def _settle(future: asyncio.Future[Value], good: bool, value: Any) -> None:
         (future.set_result if good else future.set_exception)(value)
 
 
+def _write(pipe: IO[bytes], text: bytes) -> None:
+    pipe.write(len(text).to_bytes(8, "little") + text)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> bytes:
+    size = int.from_bytes(_exactly(pipe, 8), "little")
+    return _exactly(pipe, size)
+
+
+def _exactly(pipe: IO[bytes], size: int) -> bytes:
+    text = pipe.read(size)
+    if len(text) < size:
+        raise EOFError
+    return text
+
+
 def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
     """Do jobs until there are no more."""
     with suppress(EOFError, BrokenPipeError):
         while True:
-            folder, function, arguments = pickle.load(jobs)  # noqa: S301 - written by the process that started this one
-            with suppress(OSError):
-                os.chdir(folder)
-            pickle.dump(_answer(function, arguments), answers, pickle.HIGHEST_PROTOCOL)
-            answers.flush()
+            _write(answers, pickle.dumps(_answer(_read(jobs)), pickle.HIGHEST_PROTOCOL))
 
 
-def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Answer:
+def _answer(job: bytes) -> Answer:
     try:
+        folder, function, arguments = pickle.loads(job)  # noqa: S301 - written by the process that started this one
+        with suppress(OSError):
+            os.chdir(folder)
         return True, function(*arguments)
     except MemoryError:
         return False, WhatifError("this needs more memory than there is")
-    except Exception as problem:
+    except WhatifError as problem:
         return False, problem
+    except Exception as problem:
+        return False, _internal(problem)
+
+
+def _internal(problem: Exception) -> WhatifError:
+    return WhatifError(f"{INTERNAL}: {type(problem).__name__}: {problem}")
 
 
 def main() -> None:
