@@ -94,15 +94,91 @@ def test_a_conflict_is_shown_and_nothing_is_lost(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")
         mine.write_text(TEXT.replace("512", "1024"))
-        await driver.press("w")
-        assert "both you and the file changed" in driver.status.full
-        assert "512 → 1024" in driver.status.full
+        await driver.pilot.press("w")
+        await driver.until(window(driver, Deciding))
+        assert "512 → 1024" in driver.screen_text()
         assert "1024" in mine.read_text()
         assert driver.session.leaf(RANKS).value == 256
-        await driver.press("w")
-        assert "rank_count = 256" in mine.read_text()
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.desk)
+        assert "1024" in mine.read_text()
+        await driver.pilot.press("w")
+        await driver.until(window(driver, Deciding))
+        await driver.pilot.press("m")
+        await driver.until(lambda: "rank_count = 256" in mine.read_text())
 
     drive(check, scenario=mine)
+
+
+def test_of_a_conflict_theirs_can_be_taken(mine):
+    async def check(driver):
+        await driver.edit(RANKS, "256")
+        await driver.edit(GPUS, "8")
+        mine.write_text(TEXT.replace("512", "1024"))
+        await driver.until(lambda: "both you and the file changed" in driver.status.full)
+        await driver.pilot.press("w")
+        await driver.until(window(driver, Deciding))
+        await driver.pilot.press("t")
+        await driver.until(lambda: "gpu_count = 8" in mine.read_text())
+        assert driver.session.leaf(RANKS).value == 1024
+
+    drive(check, scenario=mine)
+    assert "rank_count = 1024" in mine.read_text()
+
+
+def test_a_comment_written_by_others_does_not_block_saving(mine):
+    async def check(driver):
+        mine.write_text(TEXT + "# later\n")
+        await driver.edit(RANKS, "256")
+        await driver.press("w")
+        assert driver.study.unsaved() == {}
+
+    drive(check, scenario=mine)
+    assert mine.read_text().endswith("# later\n")
+    assert "rank_count = 256" in mine.read_text()
+
+
+def test_saving_waits_for_what_is_computed(mine):
+    async def check(driver):
+        driver.app.conductor.ask(Edit(RANKS, "256"))
+        assert driver.app.conductor.busy
+        driver.app.action_save()
+        driver.app.conductor.ask(Edit(GPUS, "8"))
+        await driver.calm()
+        assert driver.study.unsaved() == {GPUS: "8"}
+        assert "rank_count = 256" in mine.read_text()
+        await driver.press("w")
+        assert driver.study.unsaved() == {}
+
+    drive(check, scenario=mine)
+
+
+def test_a_shipped_scenario_is_saved_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def check(driver):
+        await driver.edit(RANKS, "256")
+        await driver.pilot.press("w")
+        await driver.until(window(driver, Asking))
+        await driver.pilot.press("enter")
+        await driver.until((tmp_path / "jacobi2d.toml").exists)
+        await driver.until(lambda: driver.study.unsaved() == {})
+        assert driver.app.keeper.file.path == (tmp_path / "jacobi2d.toml").resolve()
+
+    drive(check)
+
+
+def test_a_name_without_an_ending_overwrites_nothing_unasked(mine):
+    async def check(driver):
+        await driver.pilot.press("W")
+        await driver.until(window(driver, Asking))
+        driver.app.screen.query_one("Input").value = str(mine.with_suffix(""))
+        await driver.pilot.press("enter")
+        await driver.until(window(driver, Deciding))
+        await driver.pilot.press("escape")
+
+    drive(check, scenario=mine)
+    assert mine.read_text() == TEXT
 
 
 def test_an_invalid_file_keeps_the_last_good_picture(mine):
@@ -160,10 +236,6 @@ def test_a_full_disk_is_told(mine, monkeypatch):
 
 def test_two_programs_on_one_file_take_in_each_others_edits(mine):
     async def first(driver):
-        async def second(other):
-            await other.edit(GPUS, "8")
-            await other.press("w")
-
         await driver.edit(RANKS, "256")
         await driver.pilot.pause(0.01)
         done = subprocess.run([sys.executable, "-c", OTHER, str(mine)], capture_output=True, text=True, check=False)

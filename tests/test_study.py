@@ -316,6 +316,37 @@ def test_a_superseded_result_is_never_shown(study):
     asyncio.run(main())
 
 
+def test_what_is_asked_while_busy_is_done_in_order(study):
+    async def main():
+        conductor = Conductor(study, lambda error: None)
+        try:
+            conductor.ask(Slow(GPUS, "10"))
+            conductor.undo()
+            conductor.ask(Edit(MEMORY, "1 TB/s"))
+            await conductor.idle()
+            assert conductor.study.unsaved() == {MEMORY: "1 TB/s"}
+        finally:
+            conductor.close()
+
+    asyncio.run(main())
+
+
+def test_a_step_beyond_all_numbers_changes_nothing(study):
+    outcome = perform(study, (Nudge(MEMORY, 100_000, Step.FACTOR), Nudge(GPUS, -100_000, Step.FACTOR)))
+    assert not outcome.error
+    assert outcome.study.session.leaf(MEMORY).value == study.session.leaf(MEMORY).value
+
+
+def test_what_changes_nothing_is_nothing_to_undo(study):
+    history, edited = History(), after(study, Edit(GPUS, "8"))
+    history.record(perform(study, (Edit(GPUS, "8"),)))
+    undone = perform(edited, (history.undo(),))
+    history.record(undone)
+    history.record(perform(undone.study, (Revert(MEMORY), Edit(GPUS, "6"))))
+    assert len(history.future) == 1
+    assert not history.past
+
+
 def test_a_journal_is_replayed_line_by_line(study):
     async def main():
         saved = []
@@ -326,6 +357,8 @@ def test_a_journal_is_replayed_line_by_line(study):
             assert saved == [{GPUS: "8"}]
             with pytest.raises(UsageError, match="line 2: `sett"):
                 await conductor.replay(["pin", "sett x = 1"], lambda: None)
+            with pytest.raises(UsageError, match="line 1: `nowhere"):
+                await conductor.replay(["set nowhere.leaf = 1", "pin"], lambda: None)
         finally:
             conductor.close()
 
@@ -382,7 +415,7 @@ def test_what_changed_on_disk_is_told_leaf_by_leaf(tmp_path):
     assert not file.touched()
     found = file.reread(edited)
     assert found.changes == (f"{RANKS}: 512 → 1024", "application.iteration_count: 100 → 7")
-    assert found.conflicts == (f"{RANKS}: 512 → 1024",)
+    assert found.conflicts == {RANKS: f"{RANKS}: 512 → 1024"}
     assert edited.over(found.question).session.leaf(RANKS).value == 256
     path.write_text("= nonsense")
     with pytest.raises(WhatifError, match=r"mine\.toml:1:1"):

@@ -25,6 +25,10 @@ FAMILY_POINTS: Final = 25
 FIRST_LEAF: Final = "platform.node.gpu_count"
 
 
+EDITED: Final = "edited here"
+"""The source of a value that the files do not have."""
+
+
 class Step(Enum):
     """How far a nudge moves a leaf: what it adds to a whole number, and its factor for any other one."""
 
@@ -137,7 +141,7 @@ class Session:
         question = self.question.changed(sets if back else {**sets, path: text}, self.question.platform)
         # A number in place of a number changes no term: the compiled program is kept and only fed anew.
         if value is not None and not isinstance(leaf.value, Expression):
-            edited = replace(leaf, value=value, source=f"--set {path}={text}", grade=_edited_grade(leaf))
+            edited = replace(leaf, value=value, source=EDITED, grade=_edited_grade(leaf))
             leaves = {**self.program.leaves, path: original if original is not None and back else edited}
             return Session.of(Asked(question, self.grid, replace(self.program, leaves=leaves)), self)
         return self.asking(question)
@@ -241,12 +245,13 @@ def _says(leaf: Leaf, value: float | None, text: str) -> bool:
 def _moved(leaf: Leaf, value: float, steps: int, size: Step) -> str:
     assert leaf.field is not None
     domain, (added, factor) = leaf.field.domain, size.value
-    moved = value + steps * added if domain.whole and added else value * factor**steps
+    with np.errstate(over="ignore", under="ignore"):
+        moved = value + steps * added if domain.whole and added else float(value * np.float64(factor) ** steps)
     if domain.whole:
         moved = float(np.ceil(moved) if steps > 0 else np.floor(moved))
     moved = min(max(moved, domain.minimum), domain.maximum)
     if not domain.accepts(moved):
-        return leaf.text()
+        return leaf.text(digits=17)
     return format_quantity(moved, leaf.dimension, digits=17 if domain.whole else 6)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final
@@ -21,13 +21,14 @@ from whatif.engine.compare import known_platforms
 from whatif.engine.result import Question
 from whatif.engine.session import Session
 from whatif.errors import WhatifError
-from whatif.tui.commands import Adopt
+from whatif.tui.beside import Beside
+from whatif.tui.commands import Adopt, Revert
 from whatif.tui.conductor import Conductor
 from whatif.tui.config import Config, default_keys, keymap
 from whatif.tui.keeper import Keeper
 from whatif.tui.messages import ChangeAsked, FileAsked, StopAsked
 from whatif.tui.screens.desk import Desk
-from whatif.tui.screens.dialogs import Asking, Deciding, Reading
+from whatif.tui.screens.dialogs import Asking, Deciding, Reading, may_write, toml_path
 from whatif.tui.study import Study, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.widgets.cursor_list import CursorList
@@ -78,6 +79,7 @@ class Explorer(App[None]):
 
     def _start(self, question: Question, session: Session) -> None:
         """Begin with a question."""
+        self._file_error = ""
         self.conductor = Conductor(Study.start(session, View(marker=self.config.marker)), self._shown)
         self.keeper = Keeper(question, self.conductor, self._journal, self._recovery_folder)
 
@@ -120,6 +122,7 @@ class Explorer(App[None]):
     def _ended(self, number: int) -> None:
         self.keeper.write_down()
         self.conductor.close()
+        self.desk.latest.close()
         # Without a terminal the farewell may never end.
         asyncio.get_running_loop().call_later(1.0, os._exit, 128 + number)
         self.exit(return_code=128 + number)
@@ -138,16 +141,17 @@ class Explorer(App[None]):
         if lost is not None:
             text = "\n".join(("An earlier session ended with edits that were not saved:", "", *lost.lines[:12]))
             answer = await self.push_screen_wait(Deciding(text, {"r": "bring them back", "d": "drop them"}))
-            if answer == "r":
-                await self._repeat(lost.lines)
-            if answer:
+            if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)
 
-    async def _repeat(self, lines: Iterable[str]) -> None:
+    async def _repeat(self, lines: Iterable[str]) -> bool:
+        """Do what some lines say; whether all of them could be done."""
         try:
             await self.conductor.replay(lines, self.action_save)
         except WhatifError as problem:
             self._shown(f"the replay stopped at {problem}")
+            return False
+        return True
 
     def on_unmount(self) -> None:
         """Leave nothing open."""
@@ -171,8 +175,8 @@ class Explorer(App[None]):
             self.desk.show(self.study, busy=True)
 
     def _shown(self, error: str) -> None:
-        """Show the study as it is now, or what was wrong."""
-        self.desk.show(self.study, error, busy=self.conductor.busy)
+        """Show the study as it is now, or what was wrong; that the file is wrong is not forgotten over other news."""
+        self.desk.show(self.study, error, busy=self.conductor.busy, notice=self._file_error)
         self._say(self.keeper.write_journal())
 
     def _say(self, text: str) -> None:
@@ -185,17 +189,22 @@ class Explorer(App[None]):
         if self.keeper.touched() and not self.conductor.busy:
             self._reload()
 
-    def _reload(self) -> bool:
-        """Take in what others wrote; whether nothing stands against it."""
+    def _reload(self) -> None:
+        """Take in what others wrote, and tell it."""
         try:
             found = self.keeper.reload()
         except WhatifError as problem:
-            self._shown(f"the file on disk cannot be used, the last good values stay: {problem}")
-            return False
+            self._file_error = f"the file on disk cannot be used, the last good values stay: {problem}"
+            self._shown("")
+            return
+        self._file_error = ""
         if found.changes:
             self._say("changed on disk: " + "; ".join(found.changes))
-        self._shown("".join(f"both you and the file changed {text}; yours is kept" for text in found.conflicts))
-        return not found.conflicts
+        against = "; ".join(found.conflicts.values())
+        if against:
+            self.conductor.later(lambda: self._shown(f"both you and the file changed {against}; yours is kept"))
+        elif not found.changes:
+            self._shown("")
 
     def action_undo(self) -> None:
         """Take the last change back."""
@@ -212,12 +221,43 @@ class Explorer(App[None]):
         self.conductor.stop()
 
     def action_save(self) -> None:
-        """Write the edits into the scenario's file."""
-        if self.keeper.touched() and not self._reload():
+        """Write the edits into the scenario's file; one that came with the program is written elsewhere."""
+        self.conductor.later(self._save)
+        self._watch_work()
+
+    def _save(self) -> None:
+        if self.keeper.shipped and self.study.unsaved():
+            self.action_save_as()
             return
+        if self.keeper.touched() or self._file_error:
+            self._reload()
+        if not self._file_error or self.keeper.file.gone:
+            self.conductor.later(self._write)
+
+    def _write(self) -> None:
+        if self.keeper.conflicts:
+            self._settle()
+        else:
+            self._try(self.keeper.save)
+
+    @work
+    async def _settle(self) -> None:
+        """Ask whose values are to stand in the file."""
+        conflicts = self.keeper.conflicts
+        text = "\n".join(("Both you and the file changed:", "", *conflicts.values()))
+        answer = await self.push_screen_wait(Deciding(text, {"m": "write mine", "t": "take theirs"}))
+        if answer == "t":
+            for path in conflicts:
+                self.conductor.ask(Revert(path))
+        if answer:
+            self.conductor.later(lambda: self._try(self.keeper.save))
+
+    def _try(self, work: Callable[[], str]) -> None:
+        """Do something with a file, and tell how it went."""
         try:
-            self._say(self.keeper.save())
+            self._say(work())
         except WhatifError as problem:
+            self.conductor.error = str(problem)
             self._shown(str(problem))
         else:
             self._shown("")
@@ -225,21 +265,12 @@ class Explorer(App[None]):
     @work
     async def action_save_as(self) -> None:
         """Write the scenario, with its edits, to another file."""
-        name = await self.push_screen_wait(Asking("Write the scenario to", str(self.keeper.file.path)))
-        if name:
-            await self._write_to(Path(name).expanduser())
-
-    async def _write_to(self, path: Path) -> None:
-        if path.exists():
-            text = f"{path} exists. Its comments and whatever else it says will be lost."
-            if await self.push_screen_wait(Deciding(text, {"o": "overwrite it"})) != "o":
-                return
-        try:
-            self._say(self.keeper.save_as(path))
-        except WhatifError as problem:
-            self._shown(str(problem))
-        else:
-            self._shown("")
+        path = self.keeper.file.path
+        name = await self.push_screen_wait(
+            Asking("Write the scenario to", path.name if self.keeper.shipped else str(path))
+        )
+        if name and await may_write(self, toml_path(name)):
+            self.conductor.later(lambda: self._try(lambda: self.keeper.save_as(toml_path(name))))
 
     def action_copy(self, what: str) -> None:
         """Copy what is on the screen, as a command line or as a TOML patch."""
@@ -259,7 +290,7 @@ class Explorer(App[None]):
     async def action_journal(self) -> None:
         """Write the journal to a file, to be replayed."""
         name = await self.push_screen_wait(Asking("Write the journal to", "whatif.journal"))
-        if name:
+        if name and await may_write(self, Path(name).expanduser()):
             self._say(self.keeper.save_journal(Path(name).expanduser()))
 
     @on(FileAsked)
@@ -268,12 +299,20 @@ class Explorer(App[None]):
         """Open another scenario in place of this one."""
         if not await self._may_leave("open it"):
             return
+        unsaved, loader = self.study.unsaved(), Beside()
         try:
             question = Question.open(event.source, folders=self.study.session.question.folders)
-            session = await self.conductor.beside.run(Session.start, question)
+            session = await loader.run(Session.start, question)
         except WhatifError as problem:
             self._shown(str(problem))
             return
+        finally:
+            loader.close()
+        # Keys were pressed meanwhile.
+        if self.study.unsaved() != unsaved and not await self._may_leave("open it"):
+            return
+        while not isinstance(self.screen, Desk):
+            self.pop_screen()
         self.keeper.recovery.forget()
         self._close()
         self._start(session.question, session)
@@ -287,12 +326,13 @@ class Explorer(App[None]):
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
         text = f"Not saved to {self.keeper.file.path}:\n\n{lines}"
-        answers = {"s": f"save and {words}", "q": f"{words} without saving"}
+        answers = {"s": f"save and {words}", "d": f"drop them and {words}"}
         answer = await self.push_screen_wait(Deciding(text, answers))
         if answer == "s":
             self.action_save()
+            await self.conductor.idle()
             return not self.study.unsaved()
-        return answer == "q"
+        return answer == "d"
 
     @work
     async def action_quit(self) -> None:  # type: ignore[override]
@@ -309,7 +349,7 @@ class Explorer(App[None]):
         """The commands of Textual and those of the program."""
         yield from super().get_system_commands(screen)
         if isinstance(screen, Desk):
-            yield from screen.commands()
+            yield from screen.commands(self)
 
 
 def keep_memory() -> None:

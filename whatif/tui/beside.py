@@ -9,17 +9,16 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, TypeVar
 
-# What every job needs, imported while nobody waits for it.
-import whatif.tui.commands  # noqa: F401
 from whatif.errors import WhatifError
 
-INTERNAL: Final = "this went wrong inside whatif"
-"""How a message begins that no user can do anything about."""
+# This import is what every job needs; it is made while nobody waits for it.
+from whatif.tui.commands import INTERNAL
 
 Value = TypeVar("Value")
 Answer = tuple[bool, Any]
@@ -198,8 +197,16 @@ def _internal(problem: Exception) -> WhatifError:
     return WhatifError(f"{INTERNAL}: {type(problem).__name__}: {problem}")
 
 
+def _watch(parent: int) -> None:
+    """End with the program that started this one, however it ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
 def main() -> None:
     """Serve the process at the other end of stdin and stdout; nothing else may write there."""
+    Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     # An interrupt on the terminal is meant for the program in front.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from whatif.engine.result import Question
 from whatif.engine.session import Session, Step
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.tui.study import State, Study
@@ -162,6 +163,21 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Reread:
+    """Take in another text of the file; the edits stay."""
+
+    question: Question
+
+    def apply(self, study: Study) -> Study:
+        """The study on the new text."""
+        return study.over(self.question)
+
+    def line(self) -> str:
+        """Nothing: what others write is no command."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Restore:
     """Go back, or forth, to a state that the study was in."""
 
@@ -178,7 +194,7 @@ class Restore:
         return self.word
 
 
-Change = Edit | Nudge | Sweep | Also | Swap | Adopt | Pin | Revert | Show | Restore
+Change = Edit | Nudge | Sweep | Also | Swap | Adopt | Pin | Revert | Show | Reread | Restore
 
 
 def _optional(word: str, path: str, text: str | None) -> str:
@@ -263,6 +279,8 @@ class Outcome:
     seconds: float
 
 
+INTERNAL: Final = "this went wrong inside whatif"
+"""How a message begins that no user can do anything about."""
 # How a message names an edit: right for a command line, no help where the leaf is in sight.
 _SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
 
@@ -279,6 +297,9 @@ def perform(study: Study, changes: tuple[Change, ...]) -> Outcome:
             error = _SET.sub("", str(problem))
         except MemoryError:
             error = f"`{change.line()}` needs more memory than there is"
+        except Exception as problem:
+            # A mistake of ours must not end what a person is doing.
+            error = f"{INTERNAL}: {type(problem).__name__}: {problem}"
         else:
             done.append((change, before))
     return Outcome(study, tuple(done), error, time.perf_counter() - began)

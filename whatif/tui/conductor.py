@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from whatif.errors import UsageError, WhatifError
 from whatif.models import placement
@@ -44,11 +45,11 @@ class Conductor:
         self._counting: dict[tuple[str, bool], float] = {}
         self._note_counting()
         self._running: tuple[Change, ...] = ()
-        self._waiting: tuple[Change, ...] = ()
+        self._waiting: list[Change | Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
         self._began = 0.0
         self._stale = False
-        self._later: list[Callable[[], None]] = []
+        self.error = ""
 
     @property
     def busy(self) -> bool:
@@ -61,40 +62,47 @@ class Conductor:
             await asyncio.sleep(0.005)
 
     def ask(self, change: Change) -> None:
-        """Carry out a change, now or after those that are under way."""
+        """Carry out a change, now or after what is under way."""
         if not self._running:
             self._begin((change,))
         elif not self._waiting and supersedes(change, self._running[-1]):
-            self._waiting = (*self._running[:-1], change)
+            self._waiting = [*self._running[:-1], change]
             self._stale = True
             rest = _GRACE_SECONDS - (time.perf_counter() - self._began)
             asyncio.get_running_loop().call_later(max(rest, 0.0), self._give_up, self._running)
         else:
-            self._waiting = queued(self._waiting, change)
+            last = self._waiting.pop() if self._waiting and not callable(self._waiting[-1]) else None
+            self._waiting += queued(() if last is None else (cast("Change", last),), change)
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Do something that needs the study at rest: now, or when its turn comes."""
+        if self.busy:
+            self._waiting.append(action)
+        else:
+            action()
 
     def undo(self) -> None:
         """Take the last change back."""
-        self._go(self.history.undo)
+        self.later(lambda: self._go(self.history.undo))
 
     def redo(self) -> None:
         """Do again what was undone last."""
-        self._go(self.history.redo)
+        self.later(lambda: self._go(self.history.redo))
 
     def _go(self, where: Callable[[], Restore]) -> None:
-        if self.busy:
-            # Where to go back to is only known when what is under way is done.
-            self._later.append(lambda: self._go(where))
-            return
+        # Where to go back to is only known when all before it is done.
         try:
             self.ask(where())
         except UsageError as problem:
-            self._shown(str(problem))
+            self.error = str(problem)
+            self._shown(self.error)
 
     def stop(self) -> None:
         """Forget what is being computed and what waits for it."""
-        self._waiting, self._later = (), []
+        dropped = len(self._running) + len(self._waiting)
+        self._waiting = []
         self._end()
-        self._shown("")
+        self._shown(f"stopped; what was asked is dropped ({dropped})" if dropped else "")
 
     def close(self) -> None:
         """Compute nothing any more."""
@@ -102,14 +110,17 @@ class Conductor:
         self.beside.close()
 
     async def replay(self, lines: Iterable[str], save: Callable[[], None]) -> None:
-        """Do what the lines of a journal say, each after the one before; raise `UsageError` with the line's number."""
+        """Do what the lines of a journal say, one after the other; raise `UsageError` at the first that is refused."""
         for number, line in enumerate(lines, 1):
             if line.strip() and not line.lstrip().startswith("#"):
+                self.error = ""
                 try:
                     self._do(line, save)
+                    await self.idle()
                 except WhatifError as problem:
-                    raise UsageError(f"line {number}: {problem}") from None
-                await self.idle()
+                    self.error = str(problem)
+                if self.error:
+                    raise UsageError(f"line {number}: {self.error}")
 
     def _do(self, line: str, save: Callable[[], None]) -> None:
         change = parse_line(line)
@@ -169,12 +180,15 @@ class Conductor:
         self._next()
 
     def _next(self) -> None:
-        """Go on with what has been asked meanwhile."""
-        waiting, self._waiting = self._waiting, ()
-        if waiting:
-            self._begin(waiting)
-        while self._later and not self.busy:
-            self._later.pop(0)()
+        """Go on with what has been asked meanwhile, in order."""
+        while self._waiting and not self._running:
+            changes = tuple(itertools.takewhile(lambda item: not callable(item), self._waiting))
+            first = self._waiting[0]
+            self._waiting = self._waiting[max(len(changes), 1) :]
+            if callable(first):
+                first()
+            else:
+                self._begin(cast("tuple[Change, ...]", changes))
 
     def _give_up(self, superseded: tuple[Change, ...]) -> None:
         if self._running is superseded and self._stale:
@@ -197,4 +211,5 @@ class Conductor:
             self.history.record(replace(outcome, done=done))
             self.study = outcome.study
             self._note_counting()
+        self.error = outcome.error
         self._shown(outcome.error)

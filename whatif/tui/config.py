@@ -19,6 +19,7 @@ from whatif.schema.fields import Part
 from whatif.schema.load import validate
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document, Layer, Layers, dotted, read_document, walk
+from whatif.tui.study import SCREENS
 from whatif.tui.themes import THEMES
 
 Marker = Literal["braille", "block", "ascii"]
@@ -120,8 +121,8 @@ def default_keys(classes: Iterable[type[DOMNode]]) -> dict[str, str]:
 def keymap(config: Config, defaults: Mapping[str, str]) -> dict[str, str]:
     """The person's keys for `App.set_keymap`; `defaults` are the keys of every binding id (`default_keys`).
 
-    Raise `InvalidFileError` for an id that does not exist, and for a key that two bindings of one area, the part
-    of an id before the first dot, would share.
+    Raise `InvalidFileError` for an id that does not exist, and for a key that two bindings would share that can be
+    meant at the same time.
     """
     unknown = [
         config.problem(binding, f"`{binding}`: no such key binding{did_you_mean(binding, defaults)}")
@@ -138,11 +139,22 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
     """What is wrong where a key of the person is also that of another binding of its area."""
     keys = {binding: tuple(map(_name, text.split(","))) for binding, text in defaults.items()} | dict(config.keys)
     for binding, mine in config.keys.items():
-        area = binding.partition(".")[0]
         for other, theirs in keys.items():
-            if other != binding and other.partition(".")[0] == area:
+            if other != binding and _together(binding.partition(".")[0], other.partition(".")[0]):
                 for key in sorted({*mine} & {*theirs}):
                     yield config.problem(binding, f"`{key}` is also a key of `{other}`; give that one another key")
+
+
+# Areas of which one at most listens: a page, what has the focus on it, a window or line above it.
+_APART: Final = (frozenset(SCREENS), frozenset({"leaf", "table", "plot", "list", "why"}))
+_ALONE: Final = frozenset({"line", "reading", "asking"})
+
+
+def _together(area: str, other: str) -> bool:
+    """Whether the keys of two areas can be meant at the same time."""
+    if area == other:
+        return True
+    return _ALONE.isdisjoint((area, other)) and not any({area, other} <= areas for areas in _APART)
 
 
 def _name(key: str) -> str:

@@ -10,7 +10,7 @@ from whatif.engine.session import Asked
 from whatif.engine.sweep import PLATFORM_LEAF
 from whatif.errors import UsageError
 from whatif.schema.toml import Document
-from whatif.tui.commands import Change, Nudge, Outcome, Restore, Show
+from whatif.tui.commands import Change, Nudge, Outcome, Reread, Restore, Show
 from whatif.tui.study import State, Study
 
 
@@ -23,17 +23,18 @@ class History:
     lines: list[str] = field(default_factory=list)
     _last: Change | None = None
 
-    def record(self, outcome: Outcome) -> list[str]:
-        """Take in what was carried out; the lines that it adds to the journal."""
-        added = []
-        for change, before in outcome.done:
-            added.append(change.line())
+    def record(self, outcome: Outcome) -> None:
+        """Take in what was carried out."""
+        afters = [*(before for _, before in outcome.done[1:]), outcome.study.state]
+        for (change, before), after in zip(outcome.done, afters, strict=False):
+            if isinstance(change, Reread):
+                self.rebase(change.question.document, {})
+                continue
+            self.lines.append(change.line())
             if isinstance(change, Restore):
                 self._moved(change, before)
-            elif not _is_navigation(change):
+            elif not _is_navigation(change) and not before.same_as(after):
                 self._changed(change, before)
-        self.lines += added
-        return added
 
     def _changed(self, change: Change, before: State) -> None:
         # Many small steps of one leaf are one thing to take back.

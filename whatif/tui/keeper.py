@@ -10,11 +10,13 @@ from whatif.engine.session import Asked
 from whatif.errors import UsageError
 from whatif.export.atomic import atomic_file
 from whatif.export.save import command_line, rewritten, save, toml_patch
+from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document
+from whatif.tui.commands import Reread
 from whatif.tui.conductor import Conductor
 from whatif.tui.history import lines_to
 from whatif.tui.recovery import Recovery
-from whatif.tui.scenario_file import Reread, ScenarioFile, values_before
+from whatif.tui.scenario_file import News, ScenarioFile, values_before
 
 
 class Keeper:
@@ -30,29 +32,40 @@ class Keeper:
         self._journalled = 0
         self._written: list[str] = []
         self._touched = False
+        self._conflicts: dict[str, str] = {}
 
     @property
     def _question(self) -> Question:
         return self._conductor.study.session.question
+
+    @property
+    def shipped(self) -> bool:
+        """Whether the file came with the program: others who ask its question expect its numbers."""
+        return self.file.path.parent == shipped_folder("scenarios").resolve()
 
     def touched(self) -> bool:
         """Whether a file changed since it was taken in."""
         self._touched = self.file.touched() or self._touched
         return self._touched
 
-    def reload(self) -> Reread:
+    def reload(self) -> News:
         """Take in what the files say now; edits stay. Raise `InvalidFileError` where the files are wrong."""
         self._touched = False
         if self.file.gone:
             raise UsageError(f"{self.file.path} is no longer there; save writes it again")
-        study = self._conductor.study
-        found = self.file.reread(study)
-        if found.changes:
-            moved = study.over(found.question)
-            self._conductor.history.rebase(found.question.document, {})
-            self._conductor.study = moved
-            self.file.watch(moved.session.program)
+        found = self.file.reread(self._conductor.study)
+        # A new comment changes no number, but what is saved next must rest on it.
+        if found.changes or found.question.document is not self._question.document:
+            self._conductor.ask(Reread(found.question))
+            self.file.watch(found.question.program)
+        self._conflicts |= found.conflicts
         return found
+
+    @property
+    def conflicts(self) -> dict[str, str]:
+        """The leaves that others changed in the file, and the person here, since the last save."""
+        edited = self._conductor.study.unsaved()
+        return {path: text for path, text in self._conflicts.items() if path in edited}
 
     def save(self) -> str:
         """Write the edits into the file; what to tell. Raise `WhatifError` where that cannot be."""
@@ -62,13 +75,13 @@ class Keeper:
         if self.file.gone:
             return self.save_as(self.file.path)
         self._saved(save(self.file.path, question.document, question))
+        self._conductor.history.lines.append("save")
         return f"saved to {question.document.name}"
 
     def save_as(self, path: Path) -> str:
         """Write the scenario with its edits to another file, and go on with that one."""
         question = self._question
         text = rewritten(question.document, question.sets, question.platform, question.folders)
-        path = path if path.suffix else path.with_suffix(".toml")
         with atomic_file(path) as temporary:
             temporary.write_bytes(text.encode())
         moved = Question.open(path, folders=question.folders)
@@ -87,8 +100,8 @@ class Keeper:
         fresh = Question(document, None, {}, question.folders)
         session = replace(study.session, asked=Asked(fresh, study.session.grid))
         conductor.study = replace(study, session=session)
-        conductor.history.lines.append("save")
         self.file.watch(session.program)
+        self._conflicts = {}
         self.write_down()
 
     def write_down(self) -> None:
@@ -129,7 +142,8 @@ class Keeper:
         path = self.recovery.folder.parent / "copied.txt"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{text.rstrip()}\n", encoding="utf-8")
-        except OSError:
+            with atomic_file(path) as temporary:
+                temporary.write_text(f"{text.rstrip()}\n", encoding="utf-8")
+        except (OSError, UsageError):
             return text, None
         return text, path

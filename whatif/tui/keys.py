@@ -42,6 +42,6 @@ PAGE_KEYS: Final = (
     _key("why", "half", "m", "half", "leverage", "The tree or the elasticities, where there is no room for both"),
     _key("why", "table", "v", "table", "table", "The elasticities as bars, or as a table"),
     _key("files", "new", "n", "new", "new", "A new scenario from a template"),
-    _key("files", "copy", "D", "duplicate", "copy", "Copy the file under another name"),
-    _key("files", "difference", "d", "difference", "difference", "What differs from the file on disk"),
+    _key("files", "copy", "D", "duplicate", "duplicate", "Copy the file under another name"),
+    _key("files", "difference", "d", "difference", "difference", "What differs between the open scenario and its file"),
 )

@@ -39,9 +39,9 @@ class Latest:
         self._wanted = job
         if self._task is None:
             self._begin()
-        elif time.perf_counter() - self._began > _GRACE_SECONDS:
-            self._kill()
-            self._begin()
+        else:
+            rest = _GRACE_SECONDS - (time.perf_counter() - self._began)
+            asyncio.get_running_loop().call_later(max(rest, 0.0), self._give_up, self._task)
 
     def stop(self) -> None:
         """Want no answer any more."""
@@ -58,6 +58,11 @@ class Latest:
         """Compute nothing any more."""
         self.stop()
         self._beside.close()
+
+    def _give_up(self, task: asyncio.Task[None]) -> None:
+        if self._task is task:
+            self._kill()
+            self._begin()
 
     def _begin(self) -> None:
         self._began = time.perf_counter()

@@ -29,7 +29,7 @@ class Recovery:
     def __init__(self, scenario: Path, folder: Path | None = None) -> None:
         self.folder = folder_of_state() if folder is None else folder
         name = hashlib.sha256(str(scenario).encode()).hexdigest()[:12]
-        self._pattern = f"{scenario.stem}-{name}-*.journal"
+        self._pattern = f"*-{name}-*.journal"
         self._path = self.folder / f"{scenario.stem}-{name}-{os.getpid()}-{time.time_ns()}.journal"
         self._file: IO[str] | None = None
 

@@ -16,12 +16,13 @@ Stamp = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class News:
     """The question on the newest text of its files, what that changed, and which edits now stand against it."""
 
     question: Question
     changes: tuple[str, ...]
-    conflicts: tuple[str, ...]
+    conflicts: dict[str, str]
+    """By the path of an edited leaf."""
 
 
 class ScenarioFile:
@@ -52,7 +53,7 @@ class ScenarioFile:
         """Whether the scenario's file is no longer there."""
         return self._stamps.get(self.path) is None
 
-    def reread(self, study: Study) -> Reread:
+    def reread(self, study: Study) -> News:
         """The study's question on what the files say now; raise `InvalidFileError` where that is wrong."""
         question = study.session.question
         document = self._read(question.document)
@@ -60,8 +61,8 @@ class ScenarioFile:
         _ = fresh.program
         changes = tuple(_differences(question.original, fresh.original))
         edited = study.unsaved()
-        conflicts = tuple(text for path, text in changes if path in edited)
-        return Reread(fresh, tuple(text for _, text in changes), conflicts)
+        conflicts = {path: text for path, text in changes if path in edited}
+        return News(fresh, tuple(text for _, text in changes), conflicts)
 
     def _read(self, present: Document) -> Document:
         document = read_document(self.path)

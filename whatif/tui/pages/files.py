@@ -18,9 +18,9 @@ from whatif.export.save import difference, rewritten, template
 from whatif.schema.catalogue import Entry, catalogue
 from whatif.schema.load import stated_platform
 from whatif.tui.commands import Adopt
-from whatif.tui.messages import ChangeAsked, ErrorTold, FileAsked
+from whatif.tui.messages import ChangeAsked, ErrorTold, FileAsked, JobAsked
 from whatif.tui.pages.page import Job, Page
-from whatif.tui.screens.dialogs import Asking, Deciding, Reading
+from whatif.tui.screens.dialogs import Asking, Reading, may_write, toml_path
 from whatif.tui.study import Study
 from whatif.tui.widgets.columns import WORDS, ColumnsView
 from whatif.tui.widgets.table import Cell, Rows, TableView
@@ -131,43 +131,50 @@ class Files(Page):
         except WhatifError as problem:
             self.post_message(ErrorTold(str(problem)))
         else:
-            self.app.push_screen(Reading(coloured(lines or "nothing differs from the file"), "not saved yet"))
+            title = "the open scenario against its file"
+            self.app.push_screen(Reading(coloured(lines or "nothing differs from the file"), title))
 
     @work
     async def action_new(self) -> None:
         """Begin a scenario from a template."""
-        name = await self.app.push_screen_wait(Asking("Name of the new scenario", "mine.toml"))
+        name = await self.app.push_screen_wait(Asking("Name of the new scenario", _free("mine")))
         if name and self._study is not None:
-            path = _toml(name)
-            await self._write(path, template(path.stem, _platform_of(self._study.session.question) or "summit"))
+            path = toml_path(name)
+            text = template(path.stem, _platform_of(self._study.session.question) or "summit")
+            await self._write(path, text.encode(), "scenario")
 
     @work
     async def action_duplicate(self) -> None:
-        """Copy the file under the cursor."""
+        """Copy the file under the cursor, byte by byte."""
         entry = self._entry
-        if entry is not None:
-            name = await self.app.push_screen_wait(Asking(f"Copy {entry.name} to", f"{entry.name}_copy.toml"))
-            if name:
-                await self._write(_toml(name), entry.path.read_text(encoding="utf-8"), open_it=entry.kind == "scenario")
+        if entry is None:
+            return
+        name = await self.app.push_screen_wait(Asking(f"Copy {entry.name} to", _free(entry.name)))
+        if name:
+            try:
+                content = entry.path.read_bytes()
+            except OSError as problem:
+                self.post_message(ErrorTold(f"{entry.path}: cannot be read: {problem.strerror}"))
+            else:
+                await self._write(toml_path(name), content, "" if entry.problem else entry.kind)
 
-    async def _write(self, path: Path, text: str, *, open_it: bool = True) -> None:
-        if path.exists():
-            answer = await self.app.push_screen_wait(Deciding(f"{path} exists.", {"o": "overwrite it"}))
-            if answer != "o":
-                return
+    async def _write(self, path: Path, content: bytes, kind: str) -> None:
+        """Write a file and open it, if it is a scenario."""
+        if not await may_write(self.app, path):
+            return
         try:
             with atomic_file(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+                temporary.write_bytes(content)
         except WhatifError as problem:
             self.post_message(ErrorTold(str(problem)))
-            return
-        if open_it:
-            self.post_message(FileAsked(str(path)))
+        else:
+            self.post_message(FileAsked(str(path)) if kind == "scenario" else JobAsked())
 
 
-def _toml(name: str) -> Path:
-    path = Path(name).expanduser()
-    return path if path.suffix else path.with_suffix(".toml")
+def _free(stem: str) -> str:
+    """A name like this one that no file has yet."""
+    names = (f"{stem}.toml", *(f"{stem}_{number}.toml" for number in range(2, 1000)))
+    return next((name for name in names if not Path(name).exists()), f"{stem}.toml")
 
 
 def _folders(question: Question) -> tuple[Path, ...]:

@@ -8,10 +8,11 @@ from importlib import import_module
 from typing import Any, ClassVar, Final, cast
 
 from textual import on
-from textual.app import ComposeResult, SystemCommand
+from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Footer
 
 from whatif.export.figure import breakdown
@@ -103,10 +104,13 @@ class Desk(Screen[None]):
         """The page in sight."""
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
 
-    def show(self, study: Study, error: str = "", *, busy: bool = False) -> None:
-        """Show another study, or only what was wrong with the last wish, or that it is being computed."""
+    def show(self, study: Study, error: str = "", *, busy: bool = False, notice: str = "") -> None:
+        """Show another study, or only what was wrong with the last wish, or that it is being computed.
+
+        A notice is what stays wrong, whatever is asked.
+        """
         new = study is not self.study
-        self.study, self._error, self.busy = study, error, busy
+        self.study, self._error, self.busy = study, error or notice, busy
         if not busy:
             self.query_one(Leaves).answered(error)
         if new:
@@ -135,7 +139,7 @@ class Desk(Screen[None]):
         self._show_page(self.page)
         if not self.query_one(Leaves).display or self.page.WIDE:
             self.page.enter()
-        elif self.focused is None or not self.focused.display:
+        else:
             self.query_one(LeafTree).focus()
         self.refresh_bindings()
         self._show_words()
@@ -250,14 +254,19 @@ class Desk(Screen[None]):
             return parameters[0] == self.page.NAME
         return self.query_one(Status).telling if action == "detail" else True
 
-    def commands(self) -> Iterable[SystemCommand]:
-        """What the keys can do, for the command palette; moving the cursor is for keys alone."""
-        for widget in (self.query_one(LeafTree), self):
+    def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
+        """What the keys can do here and in others, for the command palette; moving the cursor is for keys alone."""
+        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(LeafTree), self)
+        for widget in places:
             for binding in widget.BINDINGS:
                 if isinstance(binding, Binding) and binding.tooltip and _in_sight(binding, self.page):
                     run = partial(widget.run_action, binding.action)
-                    key = binding.key_display or binding.key.split(",")[0]
-                    yield SystemCommand(binding.tooltip, f"key {key}", run)
+                    yield SystemCommand(binding.tooltip, f"key {self._key_of(binding)}", run)
+
+    def _key_of(self, binding: Binding) -> str:
+        """The first key that a binding has now."""
+        known = (item for item in self.active_bindings.values() if item.binding.id == binding.id)
+        return next((self.app.get_key_display(item.binding) for item in known), binding.key.split(",")[0])
 
 
 def _in_sight(binding: Binding, page: Page) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -88,3 +89,17 @@ class Asking(ModalScreen[str]):
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())
+
+
+async def may_write(app: App[Any], path: Path) -> bool:
+    """Whether a file may be written: it is not there, or the person says that what it holds may go."""
+    if not path.exists():
+        return True
+    text = f"{path} exists; what it says will be lost."
+    return await app.push_screen_wait(Deciding(text, {"o": "overwrite it"})) == "o"
+
+
+def toml_path(name: str) -> Path:
+    """The file that a typed name means."""
+    path = Path(name).expanduser()
+    return path if path.suffix else path.with_suffix(".toml")

@@ -49,7 +49,8 @@ def _origin(leaf: Leaf, study: Study) -> tuple[Part, ...]:
     """Where its value comes from and how far to trust it; of an edited value, what it was."""
     before = study.leaf_before(leaf.path)
     if before is not None:
-        return (("edited", "$text-warning"), (f"  was {before.text()} ({before.grade}: {before.source})", MUTED))
+        word = "edited" if leaf.path in study.session.question.sets else "changed"
+        return ((word, "$text-warning"), (f"  was {before.text()} ({before.grade}: {before.source})", MUTED))
     idle = () if matters(study.session.program, leaf) else (("  reaches no term here", "$text-warning"),)
     written = f"{leaf.value.text}  " if isinstance(leaf.value, Expression) else ""
     return ((written, ""), (leaf.grade, grade_style(leaf.grade)), (f"  {leaf.source}", MUTED), *idle)

@@ -145,6 +145,8 @@ class LeafTree(ScrollView, can_focus=True):
         self._rows = outline(self.session.program.leaves, self._folded, self._words)
         self.virtual_size = Size(0, len(self._rows))
         self._move_to(self._place_of(before))
+        # How far can be scrolled is only known when the new size is laid out.
+        self.call_after_refresh(self._keep_in_sight)
 
     def _place_of(self, path: str) -> int:
         """The row of a path; else the first leaf found by a filter, or the innermost table around it in sight."""

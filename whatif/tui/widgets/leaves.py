@@ -11,7 +11,7 @@ from textual.geometry import Offset
 from whatif.engine.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
 from whatif.tui.commands import Also, Change, Edit, Sweep
-from whatif.tui.messages import ChangeAsked, ErrorTold, PromptAsked, Purpose
+from whatif.tui.messages import ChangeAsked, ErrorTold, PromptAsked, Purpose, StopAsked
 from whatif.tui.study import Study
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.prompt import Prompt
@@ -106,6 +106,8 @@ class Leaves(Vertical):
     def _left(self, event: Prompt.Left) -> None:
         if event.purpose is Purpose.FILTER:
             self.filter("")
+        if self._answering:
+            self.post_message(StopAsked())
         self._answering = False
         self._close()
 
