@@ -1,6 +1,5 @@
 """The explorer, driven by keys: what is pressed, and what the screen then says."""
 
-import random
 import subprocess
 import sys
 
@@ -267,29 +266,6 @@ def test_every_scenario_opens(scenario):
         assert driver.plot.description is not None
 
     drive(check, scenario=scenario)
-
-
-KEYS = [
-    "up", "down", "pageup", "pagedown", "home", "end", "left", "right", "enter", "escape", "tab", "space",
-    "left_square_bracket", "minus", "plus", "s", "S", "y", "Y", "slash", "e", "1", "5", "x", "G", "B",
-    "backspace", "full_stop", "shift+left", "equals_sign",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_random_keys_raise_nothing(seed):
-    chosen = random.Random(seed)  # noqa: S311
-    print(f"seed {seed}")
-
-    async def check(driver):
-        driver.tree.select(chosen.choice([GPUS, MEMORY, MODEL, "application.grid.cells.x"]))
-        for _ in range(50):
-            await driver.pilot.press(*chosen.choices(KEYS, k=chosen.randint(1, 3)))
-            if chosen.random() < 0.05:
-                await driver.pilot.resize_terminal(chosen.randint(1, 160), chosen.randint(1, 50))
-        await driver.until(lambda: not driver.app.conductor.busy, seconds=60)
-
-    drive(check)
 
 
 def test_an_outline_shortens_lonely_tables():

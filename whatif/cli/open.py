@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from threading import Timer
 
 import click
 
@@ -40,9 +41,17 @@ def command(
     from whatif.tui.app import Explorer
     from whatif.tui.config import read_config
 
-    explorer = Explorer(question, read_config(), replay=lines, journal=journal)
+    patience = Timer(1.0, lambda: click.echo("computing the first picture; ctrl+c gives it up", err=True))
+    patience.start()
+    try:
+        explorer = Explorer(question, read_config(), replay=lines, journal=journal)
+    finally:
+        patience.cancel()
     explorer.run()
-    sys.exit(explorer.return_code or 0)
+    code = explorer.return_code or 0
+    if code > 128:
+        click.echo("ended by a signal; what was not saved is offered when the scenario is opened again", err=True)
+    sys.exit(code)
 
 
 def read_journal(path: Path) -> list[str]:

@@ -18,7 +18,7 @@ from whatif.engine.compare import Machine, comparison, known_platforms
 from whatif.engine.result import Question
 from whatif.export.figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
 from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale, series_style
-from whatif.tui.commands import Adopt, Show
+from whatif.tui.commands import Adopt
 from whatif.tui.messages import ChangeAsked
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.study import Study, View
@@ -67,8 +67,7 @@ class Compare(Page):
     """
 
     def __init__(self) -> None:
-        super().__init__(id=self.NAME)
-        self._study: Study | None = None
+        super().__init__()
         self._machines: tuple[Machine, ...] = ()
         self._asked: Asked | None = None
         self._order: list[int] = []
@@ -188,13 +187,13 @@ class Compare(Page):
             choices = ("", *result_columns(self._machines, view.breakdown))
             column = view.sort.removeprefix("-")
             at = choices.index(column) if column in choices else 0
-            self._ask("sort", choices[(at + steps) % len(choices)])
+            self.ask("sort", choices[(at + steps) % len(choices)])
 
     def action_reverse(self) -> None:
         """Sort the other way round; where nothing is sorted, the slowest machine first."""
         if self._study is not None:
             sort = self._study.view.sort or Y_COLUMN
-            self._ask("sort", sort.removeprefix("-") if sort.startswith("-") else f"-{sort}")
+            self.ask("sort", sort.removeprefix("-") if sort.startswith("-") else f"-{sort}")
 
     def action_mark(self) -> None:
         """Mark the machine under the cursor, or take its mark away."""
@@ -202,27 +201,19 @@ class Compare(Page):
             marks = [name for name in self._study.view.marked.split(",") if name]
             name = self._pointed
             marks = [mark for mark in marks if mark != name] if name in marks else [*marks, name]
-            self._ask("marked", ",".join(marks))
+            self.ask("marked", ",".join(marks))
 
     def action_against(self) -> None:
         """Compare all with the machine under the cursor."""
         if self._pointed:
-            self._ask("against", "" if self._pointed == PRESENT else self._pointed)
+            self.ask("against", "" if self._pointed == PRESENT else self._pointed)
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column."""
         if self._study is not None:
             columns = result_columns(self._machines, "phase")
             at = columns.index(self._study.view.y) if self._study.view.y in columns else -1
-            self._ask("y", columns[(at + steps) % len(columns)])
-
-    def action_table(self) -> None:
-        """The curves, or the table of their numbers."""
-        if self._study is not None:
-            self._ask("picture", "plot" if self._study.view.picture == "table" else "table")
-
-    def _ask(self, key: str, value: str) -> None:
-        self.post_message(ChangeAsked(Show(key, value)))
+            self.ask("y", columns[(at + steps) % len(columns)])
 
 
 def keys(machines: tuple[Machine, ...]) -> list[str]:

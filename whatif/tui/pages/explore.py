@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
 from whatif.export.plot import HeatMap, PlotDescription, Scale
-from whatif.tui.commands import Show, Swap
+from whatif.tui.commands import Swap
 from whatif.tui.messages import ChangeAsked
 from whatif.tui.pages.page import Page
 from whatif.tui.study import Study
@@ -29,10 +29,6 @@ class Explore(Page):
     """Headline, plot and breakdown of a study."""
 
     NAME: ClassVar[str] = "explore"
-
-    def __init__(self) -> None:
-        super().__init__(id=self.NAME)
-        self._study: Study | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -79,19 +75,11 @@ class Explore(Page):
         if self._study is not None:
             names = columns_to_plot(self._study.session.result)
             at = names.index(drawn_column(self._study))
-            self._ask("y", names[(at + steps) % len(names)])
-
-    def action_turn(self, key: str) -> None:
-        """Turn an entry of the view to its next choice."""
-        if self._study is not None:
-            self._ask(key, self._study.view.next_of(key))
+            self.ask("y", names[(at + steps) % len(names)])
 
     def action_swap(self) -> None:
         """Exchange the axes."""
         self.post_message(ChangeAsked(Swap()))
-
-    def _ask(self, key: str, value: str) -> None:
-        self.post_message(ChangeAsked(Show(key, value)))
 
 
 def drawn_column(study: Study) -> str:

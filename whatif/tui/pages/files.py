@@ -42,8 +42,7 @@ class Files(Page):
     """
 
     def __init__(self) -> None:
-        super().__init__(id=self.NAME)
-        self._study: Study | None = None
+        super().__init__()
         self._entries: tuple[Entry, ...] = ()
 
     def compose(self) -> ComposeResult:

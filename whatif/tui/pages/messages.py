@@ -20,8 +20,7 @@ from whatif.engine.term import Program
 from whatif.errors import WhatifError
 from whatif.export.cells import Run
 from whatif.schema.application import CollectivePhase, HaloPhase
-from whatif.tui.commands import Show
-from whatif.tui.messages import ChangeAsked, JobAsked
+from whatif.tui.messages import JobAsked
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.study import Study
 from whatif.tui.widgets.message_costs import MODELS, MessageCosts
@@ -173,8 +172,7 @@ class Messages(Page):
     """
 
     def __init__(self) -> None:
-        super().__init__(id=self.NAME)
-        self._study: Study | None = None
+        super().__init__()
         self._found: Gathered | None = None
         self._half = "both"
         self._plane: int | None = None
@@ -258,7 +256,7 @@ class Messages(Page):
             return
         names, chosen = sending_phases(self._study.session.program), chosen_phase(self._study)
         if chosen is not None and len(names) > 1:
-            self._ask("y", f"terms.{names[(names.index(chosen) + steps) % len(names)]}")
+            self.ask("y", f"terms.{names[(names.index(chosen) + steps) % len(names)]}")
 
     def action_plane(self, steps: int) -> None:
         """Show another plane of ranks."""
@@ -268,11 +266,6 @@ class Messages(Page):
                 self._plane = (part.plane + steps) % part.plane_count
                 self.post_message(JobAsked())
 
-    def action_table(self) -> None:
-        """Show the curves, or the table of their numbers."""
-        if self._study is not None:
-            self._ask("picture", "plot" if self._study.view.picture == "table" else "table")
-
     def action_half(self) -> None:
         """Show the other half; where there is room for both, both of them, then each alone."""
         # Without room for both, the curves are what is seen of them.
@@ -280,6 +273,3 @@ class Messages(Page):
         at = halves.index(self._half) if self._half in halves else 0
         self._half = halves[(at + 1) % len(halves)]
         self._arrange()
-
-    def _ask(self, key: str, value: str) -> None:
-        self.post_message(ChangeAsked(Show(key, value)))

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from textual.containers import Container
 
+from whatif.tui.commands import Show
+from whatif.tui.messages import ChangeAsked
 from whatif.tui.study import Study
 
 
@@ -27,9 +29,26 @@ class Page(Container):
     WIDE: ClassVar[bool] = False
     """Whether the page is worth more than the leaves beside it."""
 
+    def __init__(self) -> None:
+        super().__init__(id=self.NAME)
+        self._study: Study | None = None
+
     def show(self, study: Study) -> None:
         """Show a study."""
         raise NotImplementedError
+
+    def ask(self, key: str, value: str) -> None:
+        """Ask for another look."""
+        self.post_message(ChangeAsked(Show(key, value)))
+
+    def action_turn(self, key: str) -> None:
+        """Turn an entry of the view to its next choice."""
+        if self._study is not None:
+            self.ask(key, self._study.view.next_of(key))
+
+    def action_table(self) -> None:
+        """Show the picture, or the table of its numbers."""
+        self.action_turn("picture")
 
     def job(self, study: Study) -> Job | None:
         """What to compute beside for a study; None where nothing is missing."""

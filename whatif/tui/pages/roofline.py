@@ -17,8 +17,6 @@ from whatif.engine.result import Question
 from whatif.engine.roofline import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
 from whatif.errors import WhatifError
 from whatif.schema.load import stated_platform
-from whatif.tui.commands import Show
-from whatif.tui.messages import ChangeAsked
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.study import Study
 from whatif.tui.widgets.columns import SHORT, SLIGHT, WORDS, ColumnsView, times
@@ -72,8 +70,7 @@ class Roofline(Page):
     """
 
     def __init__(self) -> None:
-        super().__init__(id=self.NAME)
-        self._study: Study | None = None
+        super().__init__()
         self._second: SecondGpu | None = None
         self._scene: Scene | None = None
 
@@ -141,15 +138,7 @@ class Roofline(Page):
             choices = ("", *_others(self._study.session.question))
             against = self._study.view.against
             at = choices.index(against) if against in choices else 0
-            self._ask("against", choices[(at + steps) % len(choices)])
-
-    def action_table(self) -> None:
-        """The roofs, or the table of the kernels."""
-        if self._study is not None:
-            self._ask("picture", "plot" if self._study.view.picture == "table" else "table")
-
-    def _ask(self, key: str, value: str) -> None:
-        self.post_message(ChangeAsked(Show(key, value)))
+            self.ask("against", choices[(at + steps) % len(choices)])
 
 
 def _others(question: Question) -> list[str]:

@@ -15,8 +15,6 @@ from whatif.engine.term import CATEGORIES
 from whatif.engine.timeline import Timeline as Schedule
 from whatif.engine.timeline import timeline
 from whatif.errors import ImpossiblePointError
-from whatif.tui.commands import Show
-from whatif.tui.messages import ChangeAsked
 from whatif.tui.pages.page import Page
 from whatif.tui.study import Study
 from whatif.tui.widgets.table import Cell, Rows, TableView
@@ -36,10 +34,6 @@ class Timeline(Page):
     Timeline Static { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
     Timeline.-low #kinds, Timeline.-flat Static { display: none; }
     """
-
-    def __init__(self) -> None:
-        super().__init__(id=self.NAME)
-        self._study: Study | None = None
 
     def compose(self) -> ComposeResult:
         """The bars or their table, with words below."""
@@ -89,12 +83,6 @@ class Timeline(Page):
         """Where there are few lines, the words give way to the picture."""
         self.set_class(self.size.height < 22, "-low")
         self.set_class(self.size.height < 8, "-flat")
-
-    def action_table(self) -> None:
-        """Turn from the bars to their table, or back."""
-        if self._study is not None:
-            other = "plot" if self._study.view.picture == "table" else "table"
-            self.post_message(ChangeAsked(Show("picture", other)))
 
 
 def _before(study: Study, now: Schedule) -> tuple[Schedule | None, str]:

@@ -51,8 +51,8 @@ class Why(Page):
     """
 
     def __init__(self) -> None:
-        super().__init__(id=self.NAME, classes="-tree")
-        self._study: Study | None = None
+        super().__init__()
+        self.add_class("-tree")
         self._leverage: Leverage | None = None
 
     def compose(self) -> ComposeResult:
@@ -169,12 +169,6 @@ class Why(Page):
         """The half to show where there is room for one."""
         self.set_class(leverage, "-leverage")
         self.set_class(not leverage, "-tree")
-
-    def action_table(self) -> None:
-        """Turn from the bars to their table, or back."""
-        if self._study is not None:
-            other = "plot" if self._study.view.picture == "table" else "table"
-            self.post_message(ChangeAsked(Show("picture", other)))
 
 
 def explained(study: Study) -> str:

@@ -242,7 +242,7 @@ class Desk(Screen[None]):
 
     def action_help(self) -> None:
         """Explain what has the focus, and its keys."""
-        self.app.push_screen(Reading(*help_text(self)))
+        self.app.push_screen(Reading(*help_text(self, self.page, self.query_one(LeafTree))))
 
     def action_page(self, page: str, action: str, *arguments: object) -> None:
         """Do what a key of the page in sight asks for."""

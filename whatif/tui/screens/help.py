@@ -11,22 +11,21 @@ from textual.screen import Screen
 from whatif.engine.session import Session
 from whatif.engine.term import Term
 from whatif.schema.leaves import Leaf
+from whatif.tui.pages.page import Page
 from whatif.tui.widgets.explanation import allowed
 from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.widgets.prompt import Line
 from whatif.tui.words import MUTED, grade_style
 
 Part = tuple[str, str]
 
 
-def help_text(screen: Screen[None]) -> tuple[Content, str]:
-    """Text and title for the widget that has the focus."""
-    focused = screen.focused
-    parts: list[Part] = []
-    title = "keys"
-    if isinstance(focused, LeafTree) and focused.leaf is not None:
-        parts, title = _leaf(focused.leaf, focused.session), focused.leaf.path
-    elif focused is not None and focused.__doc__:
-        parts, title = [(f"{focused.__doc__.splitlines()[0]}\n\n", "")], type(focused).__name__
+def help_text(screen: Screen[None], page: Page, tree: LeafTree) -> tuple[Content, str]:
+    """Text and title for what has the focus: a leaf, also while it is edited, or else the page."""
+    if isinstance(screen.focused, LeafTree | Line) and tree.leaf is not None:
+        parts, title = _leaf(tree.leaf, tree.session), tree.leaf.path
+    else:
+        parts, title = [(f"{(page.__doc__ or '').splitlines()[0]}\n\n", "")], page.NAME
     return Content.assemble(*parts, *_keys(screen)), title
 
 

@@ -56,7 +56,7 @@ class LeafTree(ScrollView, can_focus=True):
         Binding("right,plus,equals_sign,l", "step(1)", show=False, tooltip="Nudge up, or unfold", id="leaf.more"),
         Binding("shift+left,<", "step(-1, 'COARSE')", show=False, tooltip="Nudge down far", id="leaf.much_less"),
         Binding("shift+right,>", "step(1, 'COARSE')", show=False, tooltip="Nudge up far", id="leaf.much_more"),
-        Binding("[", "step(-1, 'FACTOR')", "halve", key_display="[ ]", tooltip="Halve the value", id="leaf.halve"),
+        Binding("[", "step(-1, 'FACTOR')", show=False, tooltip="Halve the value", id="leaf.halve"),
         Binding("]", "step(1, 'FACTOR')", show=False, tooltip="Double the value", id="leaf.double"),
         Binding("backspace", "revert", show=False, tooltip="Give it the file's value back", id="leaf.revert"),
         Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="leaf.fold"),
