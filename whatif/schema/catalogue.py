@@ -27,15 +27,14 @@ class Entry:
 
 def catalogue(folders: Iterable[Path]) -> tuple[Entry, ...]:
     """Every scenario and platform, scenarios first; of two with one name the one that would be found."""
-    places = [(folder, False) for folder in folders]
-    places += [(shipped_folder(kind), True) for kind in ("scenarios", "platforms")]
+    shipped = [shipped_folder(kind).resolve() for kind in ("scenarios", "platforms")]
     found: dict[tuple[Kind, str], Entry] = {}
     seen: set[Path] = set()
-    for folder, shipped in places:
+    for folder in (*folders, *shipped):
         for path in _files(folder):
             if path not in seen:
                 seen.add(path)
-                entry = _entry(path, shipped)
+                entry = _entry(path, path.parent in shipped)
                 if entry is not None:
                     found.setdefault((entry.kind, entry.name), entry)
     return tuple(sorted(found.values(), key=lambda entry: (entry.kind != "scenario", entry.shipped, entry.name)))

@@ -56,7 +56,7 @@ def dotted(path: KeyPath) -> str:
 
 def read_document(path: Path) -> Document:
     """Read and parse a file; raise `InvalidFileError` for anything that is not TOML in UTF-8 of sane size."""
-    name = _shown(path)
+    name = shown_path(path)
     try:
         with path.open("rb") as file:
             raw = file.read(MAXIMUM_FILE_SIZE + 1)
@@ -74,7 +74,7 @@ def read_document(path: Path) -> Document:
     return parse_document(text, name, path.parent)
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """A path as the user would type it from here."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))

@@ -17,6 +17,7 @@ from whatif.export.atomic import atomic_file
 from whatif.export.save import difference, rewritten, template
 from whatif.schema.catalogue import Entry, catalogue
 from whatif.schema.load import stated_platform
+from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.messages import ChangeAsked, ErrorTold, FileAsked, JobAsked
 from whatif.tui.pages.page import Job, Page
@@ -95,7 +96,7 @@ class Files(Page):
         entry, about = self._entry, self.query_one("#about", Static)
         if entry is None or self._study is None:
             return
-        about.border_title = Content(str(entry.path))
+        about.border_title = Content(shown_path(entry.path))
         words = entry.problem or entry.words or "no question in its first lines"
         opened = entry.path == Path(self._study.session.question.document.name).resolve()
         unsaved = ""
@@ -189,7 +190,7 @@ def _platform_of(question: Question) -> str | None:
 def _row(entry: Entry, opened: bool, machine: bool) -> tuple[Cell, ...]:
     mark = "▶" if opened and entry.kind == "scenario" else "●" if machine and entry.kind == "platform" else ""
     part = "marked" if mark else "text"
-    where = "shipped" if entry.shipped else str(entry.path.parent)
+    where = "shipped" if entry.shipped else shown_path(entry.path.parent)
     words = Cell(f"✗ {entry.problem}" if entry.problem else entry.words, WORDS)
     return Cell(mark, "marked"), Cell(entry.name, part), Cell(entry.kind, "faint"), Cell(where, "faint"), words
 
