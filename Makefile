@@ -13,7 +13,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n 4
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
