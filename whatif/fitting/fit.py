@@ -1,0 +1,43 @@
+"""A fit: parameters with their covariance, the range they hold in, and how far the measurements lie from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from whatif.models.quantities import FloatArray
+from whatif.units import Dimension
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Parameters of one model function, fitted."""
+
+    path: str
+    """Where the parameters stand in a platform file: `network.inter_node.postal.eager`."""
+    dimensions: Mapping[str, Dimension]
+    """The parameters by name, in the order of `values`, with their dimensions."""
+    values: FloatArray
+    """Of shape (parameters,), in base units, as the platform file has them (a bandwidth, not a time per byte)."""
+    covariance: FloatArray
+    """Of shape (parameters, parameters), in base units; NaN where the points leave no freedom to tell."""
+    ranges: Mapping[str, tuple[float, float]]
+    """Least and largest value of each variable of the points, such as `message_size` and `process_count`."""
+    point_count: int
+    error: float
+    """Root mean square of the relative residuals, (fitted - measured) / measured."""
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Of shape (parameters,), in base units."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def correlation(self) -> FloatArray:
+        """Of shape (parameters, parameters)."""
+        errors = self.standard_errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.covariance / np.outer(errors, errors)
