@@ -31,13 +31,16 @@ def command(files: tuple[str, ...], folders: tuple[Path, ...]) -> None:
 def _check(name: str, folders: tuple[Path, ...]) -> str:
     from whatif.engine.result import Question
     from whatif.engine.sweep import file_axes, grid_of
-    from whatif.schema.load import load_platform, open_document
+    from whatif.schema.load import load_part, load_platform, open_document
     from whatif.schema.shipped import is_file, shipped_names
 
     if not is_file(Path(name)) and name in shipped_names("platforms"):
         load_platform(name, folders)
         return "platform"
     document = open_document(name, "scenarios", folders)
+    if "part" in document.data:
+        load_part(name, folders)
+        return "part"
     if looks_like_platform(document.data):
         load_platform(name, folders)
         return "platform"

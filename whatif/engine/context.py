@@ -95,7 +95,14 @@ class Context:
 
     @property
     def ranks_per_node(self) -> str:
-        """Ranks on a full node."""
+        """Ranks on a full node: as the application says, else as many as the GPUs take."""
+        stated = "application.ranks_per_node"
+        if stated in self.wiring.leaves:
+            return stated
+        if self.scenario.platform.node.gpu is None:
+            name = self.scenario.platform.name
+            self.wiring.problem(stated, f"missing: {name} has no GPUs, so say how many ranks run on a node")
+            self.wiring.raise_problems()
         inputs = {"gpu_count": "platform.node.gpu_count", "ranks_per_gpu": "application.ranks_per_gpu"}
         return self.once("placement.ranks_per_node", ranks_per_node, **inputs)
 
@@ -221,7 +228,8 @@ class Context:
             fits,
             {"needed_count": self.nodes_needed, "available_count": "platform.node_count"},
         )
-        if self.scenario.platform.node.gpu.memory_size is not None:
+        device = self.scenario.platform.node.gpu
+        if device is not None and device.memory_size is not None:
             self._memory_constraint()
 
     def _memory_constraint(self) -> None:

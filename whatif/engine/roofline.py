@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +12,7 @@ from whatif.engine.phases.kernel import GPU
 from whatif.engine.result import Question
 from whatif.engine.term import Program
 from whatif.engine.timeline import possible_result
-from whatif.errors import WhatifError
+from whatif.errors import UsageError, WhatifError
 from whatif.models.roofline import (
     DOMINANT_RATES,
     achieved_rate,
@@ -106,10 +107,12 @@ def _kernel_point(values: Values, name: str, phase: KernelPhase, iteration: floa
 
 
 def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
-    """The roofs of the program's GPU, with the values that its expressions have at the point."""
-    values = evaluation.values
+    """The roofs of the program's GPU, with the values that its expressions have at the point; none without a GPU."""
+    values, gpu = evaluation.values, program.loaded.scenario.platform.node.gpu
+    if gpu is None:
+        return Roofs("no GPU", math.nan, math.nan, {})
     return Roofs(
-        name=program.loaded.scenario.platform.node.gpu.name,
+        name=gpu.name,
         dram_bandwidth=float(values[f"{GPU}.dram_bandwidth"]),
         l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]),
         peaks={operation: float(values[f"{GPU}.{key}"]) for operation, key in DOMINANT_RATES.items()},
@@ -125,6 +128,8 @@ def second_gpu(question: Question, platform: str) -> SecondGpu:
     """
     try:
         other = question.on_platform(platform).program
+        if other.loaded.scenario.platform.node.gpu is None:
+            raise UsageError(f"{platform} has no GPU")
         there = evaluate(other)
         gpu = {path: array for path, array in there.values.items() if path.startswith(f"{GPU}.")}
         here = evaluate(question.program, gpu)

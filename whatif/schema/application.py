@@ -207,6 +207,8 @@ class Application(Part):
     """Processes, one for each GPU unless `ranks_per_gpu` says otherwise."""
     ranks_per_gpu: Count = 1.0
     """Processes that share one GPU."""
+    ranks_per_node: Count | None = None
+    """Processes on one node, where they are not those of its GPUs."""
     iteration_count: Count
     """Iterations, or time steps, of one run."""
     memory_size: Bytes = 0.0

@@ -153,6 +153,7 @@ CountOrZero = Annotated[Value, QuantityField(units.ONE, Domain(whole=True))]
 Number_ = Annotated[Value, QuantityField(units.ONE)]
 Fraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1))]
 PositiveFraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1, above_minimum=True))]
+Measured = Annotated[units.Quantity, QuantityField(None, Domain(minimum=-math.inf))]
 Parameter = Annotated[units.Quantity | Expression, QuantityField(None, Domain(minimum=-math.inf))]
 
 

@@ -9,6 +9,8 @@ from whatif.schema.platform import Platform
 from whatif.schema.scenario import Scenario
 
 _EXTENDS = {"type": "string", "description": "Name of the file this one is laid upon."}
+_PART = {"type": "string", "description": "Name of the part that this table is laid upon."}
+_PARTS = ("GPU", "CPU", "Host", "PCIe", "NVLink", "Distance")
 
 
 def file_schema(kind: str) -> dict[str, Any]:
@@ -18,6 +20,8 @@ def file_schema(kind: str) -> dict[str, Any]:
     schema["$schema"] = "http://json-schema.org/draft-07/schema#"
     schema["title"] = f"whatif {kind} file"
     schema["properties"]["extends"] = _EXTENDS
+    for part in _PARTS:
+        schema["$defs"][part]["properties"]["extends"] = _PART
     if kind == "scenario":
         schema["$defs"]["Platform"]["properties"]["extends"] = _EXTENDS
         schema["properties"]["platform"] = {

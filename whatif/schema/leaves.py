@@ -19,6 +19,7 @@ from whatif.units import ONE, Dimension, Quantity, format_quantity
 
 # Tables that say something about the files rather than about the machine or the application.
 _NO_LEAVES = {"sources", "sweep"}
+_SAID_OF_LEAVES = {("platform", "sources"), ("platform", "fits")}
 STATED: Final = "stated"
 DEFAULT: Final = "default of the model"
 
@@ -60,7 +61,7 @@ def leaf_table(loaded: Loaded) -> dict[str, Leaf]:
     """Every leaf of a scenario, in the order of the files."""
     table: dict[str, Leaf] = {}
     for path, value, field in _walk(loaded.scenario, ()):
-        if path[0] not in _NO_LEAVES and path[:2] != ("platform", "sources"):
+        if path[0] not in _NO_LEAVES and path[:2] not in _SAID_OF_LEAVES:
             leaf = _leaf(path, value, field, loaded.layers)
             table[leaf.path] = leaf
     return table
@@ -137,9 +138,11 @@ def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | N
     if best is None:
         return None
     # Half of an entry may stand in the file that this one extends.
-    whole = layers.merged
-    for key in (*layer.at, "sources", best):
-        whole = whole[key]
+    whole: Mapping[str, Any] = {}
+    if not layer.part:
+        whole = layers.merged
+        for key in (*layer.at, "sources", best):
+            whole = whole[key]
     return {**whole, **sources[best]}
 
 

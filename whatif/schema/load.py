@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.schema.explain_errors import message_of, path_of
+from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
 from whatif.schema.platform import Platform
 from whatif.schema.scenario import Scenario
 from whatif.schema.shipped import find, is_file, is_name, names_in
@@ -73,7 +74,7 @@ def scenario_layers(
         name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
         base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search)]
     upper = [Layer(_without_extends(item)) for item in _one_sweep(chain)]
-    return Layers.of([*base, *upper, *_set_layers(sets)])
+    return Layers.of(_with_parts([*base, *upper, *_set_layers(sets)], search))
 
 
 def stated_platform(document: Document, folders: Sequence[Path] = ()) -> str | None:
@@ -97,8 +98,28 @@ def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[Pla
     """Load a platform file by path or name."""
     document = open_document(source, "platforms", folders)
     chain = extend_chain(document, "platforms", (*_folder(document), *folders))
-    layers = Layers.of([Layer(_drop(item, "extends")) for item in chain])
+    search = (*_folder(document), *folders)
+    layers = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))
     return validate(Platform, layers), layers
+
+
+def load_part(source: str | Path, folders: Sequence[Path] = ()) -> BaseModel:
+    """Load a part of platforms by path or name."""
+    document = open_document(source, "parts", folders)
+    return validate(part_model(document), Layers.of([Layer(document)]))
+
+
+def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]:
+    """The layers with the parts that their tables extend before each of them."""
+    whole: list[Layer] = []
+    for layer in layers:
+        tables = dict(extended_tables(layer))
+        for table, name in tables.items():
+            part, model = part_layer(layer, table, name, (*_folder(layer.document), *folders))
+            validate(model, Layers.of([Layer(part.document)]))
+            whole.append(part)
+        whole.append(without_extends(layer, list(tables)) if tables else layer)
+    return whole
 
 
 def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
@@ -229,6 +250,7 @@ __all__ = [
     "dotted",
     "extend_chain",
     "load_document",
+    "load_part",
     "load_platform",
     "load_scenario",
     "open_document",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from whatif.schema.fields import (
     Bytes,
     BytesPerSecond,
     BytesPerSecondOrZero,
     Count,
+    CountOrZero,
     Domain,
+    Measured,
     OperationsPerSecond,
     Part,
     PositiveBytes,
@@ -19,7 +22,7 @@ from whatif.schema.fields import (
     Seconds,
     Value,
 )
-from whatif.units import ONE
+from whatif.units import ONE, Quantity
 
 Grade = Literal["measured", "datasheet", "assumed"]
 GRADES: tuple[Grade, ...] = ("measured", "datasheet", "assumed")
@@ -33,6 +36,33 @@ class Source(Part):
     grade: Grade
     source: str
     """A reference a reader can follow: paper and table, data sheet, file of a repository."""
+
+
+class Fitted(Part):
+    """How well the parameters of one table are known, from the fit that gave them."""
+
+    parameters: list[str]
+    """Names of the values of the table that the fit tells the uncertainty of."""
+    standard_errors: list[Measured]
+    """Standard error of each of them, with its unit."""
+    correlation: list[list[Annotated[float, Field(ge=-1, le=1)]]]
+    """Correlation matrix: with the standard errors it makes the covariance."""
+    ranges: dict[str, Annotated[list[Measured], Field(min_length=2, max_length=2)]] = {}
+    """Least and largest value of each variable of the points, such as `message_size`."""
+    point_count: Annotated[int, Field(ge=1)]
+    """Points that were fitted."""
+    error: Annotated[float, Field(ge=0)]
+    """Root mean square of the relative residuals."""
+
+    @model_validator(mode="after")
+    def _square(self) -> Self:
+        count = len(self.parameters)
+        if len(self.standard_errors) != count or [len(row) for row in self.correlation] != [count] * count:
+            message = "`standard_errors` and the rows and columns of `correlation` must be as many as `parameters`"
+            raise PydanticCustomError("fit", "{message}", {"message": message})
+        if not all(isinstance(item, Quantity) for item in self.standard_errors):
+            raise PydanticCustomError("fit", "{message}", {"message": "`standard_errors` must be quantities"})
+        return self
 
 
 class PostalParameters(Part):
@@ -155,6 +185,19 @@ class GPU(Part):
     """Latency and overhead of a copy inside the device: the time of one byte."""
 
 
+class CPU(Part):
+    """The processor of one socket."""
+
+    name: str
+    """The processor, as its vendor calls it."""
+    core_count: Count
+    """Cores of one socket."""
+    peak_double_rate: OperationsPerSecond
+    """Double-precision operations a second of one socket (a fused multiply-add counts two)."""
+    peak_single_rate: OperationsPerSecond | None = None
+    """Single-precision operations a second of one socket."""
+
+
 class Host(Part):
     """The processor's memory, as transfers see it."""
 
@@ -219,16 +262,24 @@ HostLink = Annotated[PCIe | NVLink, Field(discriminator="kind")]
 class Node(Part):
     """One node."""
 
-    gpu_count: Count
-    """GPUs per node."""
+    gpu_count: CountOrZero = 0.0
+    """GPUs per node; 0 for a machine without."""
     socket_count: Count
     """Sockets per node; GPUs and ranks are divided evenly among them."""
-    gpu: GPU
+    gpu: GPU | None = None
+    cpu: CPU | None = None
     host: Host = Host()
     host_link: HostLink | None = None
     """Between host memory and one device."""
     peer_link: HostLink | None = None
     """Between two devices of a node."""
+
+    @model_validator(mode="after")
+    def _has_device(self) -> Self:
+        if self.gpu is None and self.gpu_count != 0:
+            message = "`[node.gpu]` is missing: say what the GPUs are, or `gpu_count = 0` for a machine without"
+            raise PydanticCustomError("gpu", "{message}", {"message": message})
+        return self
 
 
 class Platform(Part):
@@ -244,3 +295,5 @@ class Platform(Part):
     network: Network
     sources: dict[str, Source] = {}
     """Source and grade of the values, by path; `*` stands for one key and a path covers all below it."""
+    fits: dict[str, Fitted] = {}
+    """Uncertainty of fitted values, by the path of the table that holds them."""

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from whatif.errors import WhatifError
 from whatif.schema.toml import read_document
 
-Kind = Literal["scenario", "platform"]
+Kind = Literal["scenario", "platform", "part"]
 MOST_FILES: Final = 500
 """Files of one folder that are looked into."""
 
@@ -20,10 +20,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def shipped_folder(kind: str) -> Path:
-    """The folder of the shipped `platforms`, `scenarios` or `schemas`, in a checkout or an installed wheel."""
+    """The folder of the shipped `platforms`, `parts`, `scenarios` or `schemas`, in a checkout or an installed wheel."""
     package = Path(__file__).resolve().parent.parent
-    packed = package / "_shipped" / kind
-    return packed if packed.is_dir() else package.parent / kind
+    inside = "platforms/parts" if kind == "parts" else kind
+    packed = package / "_shipped" / inside
+    return packed if packed.is_dir() else package.parent / inside
 
 
 @lru_cache(maxsize=8)
@@ -40,11 +41,16 @@ def is_name(text: str) -> bool:
 def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Path | None:
     """The first `NAME.toml` in the folders, then among the shipped files of a kind, that is not the asking file."""
     file = name if name.endswith(".toml") else f"{name}.toml"
-    candidates = (folder / file for folder in (*folders, shipped_folder(kind)))
+    candidates = (folder / file for folder in (*_searched(folders, kind), shipped_folder(kind)))
     found = [path for path in candidates if is_file(path)]
     # A file may refine another of its own name: only where there is no other does it refer to itself.
     others = (path for path in found if str(path.resolve()) != asking)
     return next(others, found[0] if found else None)
+
+
+def _searched(folders: Iterable[Path], kind: str) -> list[Path]:
+    """The folders that may hold files of a kind: parts may lie in a folder `parts` of their own."""
+    return [place for folder in folders for place in ((folder, folder / "parts") if kind == "parts" else (folder,))]
 
 
 def is_file(path: Path) -> bool:
@@ -57,7 +63,8 @@ def is_file(path: Path) -> bool:
 
 def names_in(folders: Sequence[Path], kind: str) -> list[str]:
     """Every name of a file of a kind that `find` would accept, for suggestions."""
-    beside = (path for folder in folders if folder.is_dir() for path in islice(folder.glob("*.toml"), MOST_FILES))
+    searched = _searched(folders, kind)
+    beside = (path for folder in searched if folder.is_dir() for path in islice(folder.glob("*.toml"), MOST_FILES))
     return sorted({*(path.stem for path in beside if _is_of(path, kind)), *shipped_names(kind)})
 
 
@@ -69,7 +76,9 @@ def _is_of(path: Path, kind: str) -> bool:
 
 
 def kind_of(data: Mapping[str, Any]) -> Kind | None:
-    """Whether the tables of a file are those of a scenario or of a platform; None for neither."""
+    """Whether a file is a scenario, a platform or a part of one by what it holds; None for neither."""
+    if "part" in data:
+        return "part"
     if not data.keys().isdisjoint(("application", "platform", "sweep", "parameters")):
         return "scenario"
     if not data.keys().isdisjoint(("node", "network")) or isinstance(data.get("extends"), str):

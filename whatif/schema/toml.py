@@ -17,6 +17,7 @@ from whatif.schema.locate import positions
 MAXIMUM_FILE_SIZE = 1_000_000
 MAXIMUM_DEPTH = 20
 KeyPath = tuple[str, ...]
+_OF_PARTS = ("part", "sources", "fits")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +120,20 @@ def _too_deep(data: dict[str, Any]) -> KeyPath | None:
 
 @dataclass(frozen=True)
 class Layer:
-    """A document put at a place of the merged one: a platform file stands at `platform`, a scenario at the top."""
+    """A document put at a place of the merged one: a platform file stands at `platform`, a scenario at the top.
+
+    A part stands at the table that extends it, in the place of all that was there.
+    """
 
     document: Document
     at: KeyPath = ()
+    part: bool = False
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What is merged; what a part says of its own values stays with it."""
+        data = self.document.data
+        return {key: value for key, value in data.items() if key not in _OF_PARTS} if self.part else data
 
     def defines(self, path: KeyPath) -> bool:
         """Whether this layer states the value (or table) at a path of the merged document."""
@@ -147,10 +158,12 @@ class Layers:
 
     @classmethod
     def of(cls, items: Sequence[Layer]) -> Layers:
-        """Merge: tables join key by key, anything else replaces; a table of another `kind` replaces as well."""
+        """Merge: tables join key by key, anything else replaces; a table of another `kind`, or a part, as well."""
         merged: dict[str, Any] = {}
         for layer in items:
-            data: Any = layer.document.data
+            if layer.part:
+                merged = _cleared(merged, layer.at)
+            data: Any = layer.data
             for key in reversed(layer.at):
                 data = {key: data}
             merged = merge(merged, data)
@@ -166,8 +179,10 @@ class Layers:
         return None
 
     def _replaces(self, index: int, path: KeyPath) -> bool:
-        """Whether a layer puts a table of another `kind` in the place of one around a path."""
+        """Whether a layer puts a part, or a table of another `kind`, in the place of one around a path."""
         layer = self.items[index]
+        if layer.part and path[: len(layer.at)] == layer.at:
+            return True
         for table, kind in layer.document.kinds.items():
             at = (*layer.at, *table)
             if path[: len(at)] == at:
@@ -183,6 +198,13 @@ class Layers:
             if layer is not None:
                 return layer.document.problem(path[len(layer.at) :], message, path)
         return self.items[-1].document.problem(path, message)
+
+
+def _cleared(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
+    """The tables without what stands at a path."""
+    rest = {key: value for key, value in data.items() if key != path[0]}
+    below = data.get(path[0])
+    return {**rest, path[0]: _cleared(below, path[1:])} if len(path) > 1 and isinstance(below, dict) else rest
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,9 @@ GPU = "platform.node.gpu"
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
     """The terms of a kernel phase; its time is that of all launches of one iteration."""
     path, wiring = f"application.phases.{name}", context.wiring
+    if context.scenario.platform.node.gpu is None:
+        wiring.problem(path, f"{context.scenario.platform.name} has no GPU for this kernel (`[platform.node.gpu]`)")
+        wiring.raise_problems()
     scale = _scale(context, name, phase)
     names = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
     metrics: dict[str, Reference] = {

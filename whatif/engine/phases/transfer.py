@@ -41,9 +41,9 @@ def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[Pha
 
 
 def _device_copy(context: Context, name: str, size: str) -> str:
-    gpu = "platform.node.gpu"
-    if context.scenario.platform.node.gpu.copy_latency is None:
-        _missing(context, name, "direction", f"{gpu}.copy_latency")
+    gpu, device = "platform.node.gpu", context.scenario.platform.node.gpu
+    if device is None or device.copy_latency is None:
+        _missing(context, name, "direction", gpu if device is None else f"{gpu}.copy_latency")
     inputs: dict[str, Reference] = {
         "message_size": size,
         "latency": f"{gpu}.copy_latency",

@@ -1,0 +1,101 @@
+"""Shared parts: a GPU, a processor, a link or an interconnect in a file of its own, that many platforms extend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, create_model
+
+from whatif.errors import InvalidFileError, did_you_mean
+from whatif.schema.platform import CPU, GPU, Distance, Fitted, Host, NVLink, PCIe, Source
+from whatif.schema.shipped import find, is_name, names_in
+from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document
+
+KINDS: Final[Mapping[str, str]] = {
+    "gpu": "gpu",
+    "cpu": "cpu",
+    "host": "host",
+    "host_link": "link",
+    "peer_link": "link",
+    "intra_socket": "distance",
+    "inter_socket": "distance",
+    "inter_node": "distance",
+}
+"""The kind of part that a table of a platform can extend, by the table's own name."""
+_MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
+    "gpu": {"": GPU},
+    "cpu": {"": CPU},
+    "host": {"": Host},
+    "link": {"pcie": PCIe, "nvlink": NVLink},
+    "distance": {"": Distance},
+}
+
+
+def part_model(document: Document) -> type[BaseModel]:
+    """What a part file must hold: the table of its kind, complete, with sources and fits of its own."""
+    part = str(document.data.get("part"))
+    if part not in _MODELS:
+        hint = did_you_mean(part, _MODELS)
+        raise InvalidFileError([document.problem(("part",), f"must be one of {', '.join(_MODELS)}{hint}")])
+    models = _MODELS[part]
+    kind = document.data.get("kind", "")
+    if kind not in models and "" not in models:
+        message = f"a {part} needs `kind`, one of {', '.join(models)}{did_you_mean(str(kind), models)}"
+        raise InvalidFileError([document.problem(("kind",), message)])
+    base = models.get(kind, next(iter(models.values())))
+    extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, Fitted], {})}
+    return create_model(f"{base.__name__}File", __base__=base, **extra)
+
+
+def extended_tables(layer: Layer) -> Iterator[tuple[KeyPath, str]]:
+    """The tables of a machine that a layer builds on a part: path within the layer's document, and the part."""
+    # A scenario states its machine below `platform`, whose own `extends` names a platform.
+    root: KeyPath = () if layer.at else ("platform",) if "platform" in layer.document.data else ()
+    data: Any = layer.document.data
+    for key in root:
+        data = data[key]
+    yield from _extended(data, root)
+
+
+def _extended(data: Any, at: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if isinstance(value, dict) and key not in ("sources", "fits"):
+            if "extends" in value:
+                yield (*at, key), str(value["extends"])
+            yield from _extended(value, (*at, key))
+
+
+def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path]) -> tuple[Layer, type[BaseModel]]:
+    """The layer of a part that a table extends, and what its file must hold; located errors where there is none."""
+    document, asked = layer.document, (*table, "extends")
+    wanted = KINDS.get(table[-1])
+    if wanted is None:
+        message = f"`{dotted((*layer.at, *table))}` cannot extend a part; {', '.join(KINDS)} can"
+        raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
+    path = find(name, "parts", folders) if is_name(name) else None
+    if path is None:
+        hint = did_you_mean(name, names_in(folders, "parts")) or f"; known: {', '.join(names_in((), 'parts'))}"
+        raise InvalidFileError([document.problem(asked, f"`{name}`: part not found{hint}", (*layer.at, *asked))])
+    part = read_document(path)
+    model = part_model(part)
+    if part.data["part"] != wanted:
+        message = f"`{name}` is a {part.data['part']}, not a {wanted}"
+        raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
+    return Layer(part, (*layer.at, *table), part=True), model
+
+
+def without_extends(layer: Layer, tables: Sequence[KeyPath]) -> Layer:
+    """The layer without the word `extends` in the given tables."""
+    data = layer.document.data
+    for table in tables:
+        data = _without(data, (*table, "extends"))
+    document = layer.document
+    return Layer(Document(document.name, document.text, data, document.folder), layer.at)
+
+
+def _without(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
+    if len(path) == 1:
+        return {key: value for key, value in data.items() if key != path[0]}
+    return {**data, path[0]: _without(data[path[0]], path[1:])}
