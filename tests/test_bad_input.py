@@ -334,7 +334,7 @@ SWEEPS = [
     (["platform.node.gpu.dram_bandwidth== 3 GB/s"], "must be a number, not an expression"),
     (["platform.node.gpu.dram_bandwith=1 GB/s"], "did you mean `platform.node.gpu.dram_bandwidth`"),
     (["platform.node.gpu_count=1 .. 4 linear 3"], "2.5 is not allowed; it must be a whole number"),
-    (["platform.node.gpu_count=1.5"], "a whole number of at least 0"),
+    (["platform.node.gpu_count=1.5"], "a whole number of at least 1"),
     (["platform.node.gpu_count=1, 2", "platform.node.gpu_count=3"], "swept on more than one axis"),
     (["platform.node.gpu_count=1; platform.node.gpu_count=3"], "given twice"),
     (["platform.node.gpu_count=1, 2; application.rank_count=3"], "tied leaves need the same number of values"),

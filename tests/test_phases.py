@@ -249,11 +249,11 @@ def transfer(more: str) -> str:
             'direction = "device_to_host"\nmemory = "pageable"\ntransfer_count = 2',
             2 * (1.7805e-6 + 2e6 / 170e9 + (1e6 + 16 * 3907) / 50e9),
         ),
-        ("bridges", 'direction = "device_to_host"', 1.3738e-6 + (1e6 + 30 * 3907) / (16 * 8e9 / 8 * 128 / 130)),
+        ("bridges", 'direction = "device_to_host"', 1.3738e-6 + (1e6 + 24 * 3907) / (16 * 8e9 / 8 * 128 / 130)),
         (
             "bridges",
             'direction = "host_to_device"',
-            1.2582e-6 + (30 + 512 + 15625 * 20 + 1e6) / (16 * 8e9 / 8 * 128 / 130),
+            1.2582e-6 + (24 + 512 + 15625 * 20 + 1e6) / (16 * 8e9 / 8 * 128 / 130),
         ),
     ],
 )

@@ -22,7 +22,7 @@ from whatif.units import Quantity, format_quantity
 CURVE_POINTS: Final = 200
 FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
-FIRST_LEAF: Final = "platform.node.gpu_count"
+FIRST_LEAVES: Final = ("platform.node.gpu_count", "application.rank_count")
 
 
 EDITED: Final = "edited here"
@@ -68,7 +68,7 @@ class Session:
         """A session on a question, sweeping what the scenario asks for, or else the GPUs per node."""
         axes = file_axes(question.program, DEFAULT_MAXIMUM_POINTS)
         session = cls.of(Asked(question, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
-        return session if axes else session.sweep(FIRST_LEAF)
+        return session if axes else session.sweep(next(leaf for leaf in FIRST_LEAVES if leaf in session.program.leaves))
 
     @classmethod
     def of(cls, asked: Asked, previous: Session | None = None) -> Session:

@@ -18,20 +18,24 @@ def toml_text(data: Mapping[str, Any]) -> str:
 def _table(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     values = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
     if path and values:
-        yield f"\n[{'.'.join(map(_key, path))}]"
+        yield f"\n[{'.'.join(map(toml_key, path))}]"
     for key, value in values.items():
-        yield f"{_key(key)} = {_value(value)}"
+        yield f"{toml_key(key)} = {toml_value(value)}"
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from _table(value, (*path, key))
 
 
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+def toml_key(key: str) -> str:
+    """A key as TOML, in quotes where it needs them."""
+    return key if _BARE.fullmatch(key) else toml_value(key)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A text, number, boolean, list or table as TOML on one line."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{toml_key(key)} = {toml_value(item)}' for key, item in value.items())} }}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     # JSON's texts, numbers and booleans are TOML's; DEL is the one character TOML wants escaped as well.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -140,6 +140,8 @@ class TransferPhase(Part):
     """Between host and device, on one device, or between two devices of a node."""
     memory: Literal["pinned", "pageable"] = "pinned"
     """Page-locked host memory, or memory that the driver has to copy first."""
+    pageable_model: Literal["ahead", "staged"] = "ahead"
+    """Pageable memory by Eq. 9 of AHEAD, or through the driver's buffers as `[node.host_link.staging]` says."""
     transfer_size: Bytes | None = None
     """Bytes of one transfer."""
     halo: str | None = None

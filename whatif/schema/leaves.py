@@ -15,7 +15,7 @@ from whatif.schema.fields import QuantityField
 from whatif.schema.load import Loaded
 from whatif.schema.platform import GRADES, Grade
 from whatif.schema.toml import KeyPath, Layer, Layers
-from whatif.units import ONE, Dimension, Quantity, format_quantity
+from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
 
 # Tables that say something about the files rather than about the machine or the application.
 _NO_LEAVES = {"sources", "sweep"}
@@ -36,6 +36,8 @@ class Leaf:
     description: str
     source: str
     grade: Grade | Literal["stated"]
+    standard_error: float | None = None
+    """In the unit of the value, where it was fitted."""
 
     @property
     def structural(self) -> bool:
@@ -86,7 +88,8 @@ def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> 
         field = QuantityField(dimension, field.domain) if field is not None else None
     source, grade = provenance(path, layers)
     description = (info.description if info is not None else None) or ""
-    return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade)
+    error = None if field is None else standard_error(path, layers)
+    return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade, error)
 
 
 def quantity_field(info: FieldInfo | None) -> QuantityField | None:
@@ -128,6 +131,17 @@ def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["sta
         grade: Grade = entry["grade"]
         return str(entry["source"]), grade
     return layer.document.name, unsourced
+
+
+def standard_error(path: KeyPath, layers: Layers) -> float | None:
+    """Standard error of a fitted value, in base units: only the file that states the value can say it."""
+    layer = layers.origin(path)
+    if layer is None:
+        return None
+    entry = layer.document.data.get("fits", {}).get(".".join(path[len(layer.at) : -1]))
+    if entry is None or path[-1] not in entry["parameters"]:
+        return None
+    return parse_quantity(entry["standard_errors"][entry["parameters"].index(path[-1])]).value
 
 
 def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:

@@ -18,10 +18,34 @@ from whatif.models.transfer import (
     pcie_read_size,
     pcie_write_size,
     pinned_time,
+    staged_read_time,
+    staged_write_time,
+    staging_bandwidth,
 )
 from whatif.models.workload import copy_count, repeated
 from whatif.schema.application import TransferPhase
 from whatif.schema.platform import NVLink, PCIe
+
+_FLITS: Final = {"payload_size": "maximum_payload_size", "flit_size": "flit_size"}
+_PCIE_READ: Final = {
+    "read_request_size": "maximum_read_request_size",
+    "completion_boundary_size": "read_completion_size",
+    "request_header_size": "request_header_size",
+    "completion_header_size": "completion_header_size",
+}
+_PCIE_WRITE: Final = {"payload_size": "maximum_payload_size", "write_header_size": "request_header_size"}
+LINK_SIZES: Final[Mapping[tuple[str, str], tuple[Callable[..., Any], Mapping[str, str]]]] = {
+    ("pcie", "read"): (pcie_read_size, _PCIE_READ),
+    ("pcie", "write"): (pcie_write_size, _PCIE_WRITE),
+    ("nvlink", "read"): (nvlink_read_size, _FLITS),
+    ("nvlink", "write"): (nvlink_write_size, _FLITS),
+}
+"""The bytes that cross a link, by its kind and the device's way to use it: function, and its parameters' leaves."""
+LINK_BANDWIDTHS: Final[Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]]] = {
+    "pcie": (pcie_bandwidth, ("lane_count", "generation")),
+    "nvlink": (nvlink_bandwidth, ("link_count", "lane_count", "lane_bandwidth")),
+}
+"""The bandwidth of a link by its kind: function, and its leaves, named as the parameters."""
 
 
 def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[PhaseTerm]:
@@ -73,39 +97,45 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     }
     if phase.memory == "pinned":
         return context.wiring.add(f"{name}.transfer_time", pinned_time, inputs)
+    if phase.pageable_model == "staged":
+        return _staged(context, name, base, link, way, inputs)
     if node.host.memory_bandwidth is None:
         _missing(context, name, "memory", "platform.node.host.memory_bandwidth")
     memory: dict[str, Reference] = {"memory_bandwidth": "platform.node.host.memory_bandwidth"}
     return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
 
 
+def _staged(
+    context: Context, name: str, base: str, link: PCIe | NVLink, way: str, inputs: Mapping[str, Reference]
+) -> str:
+    """A pageable copy through the buffers of the driver; where no cached bandwidth is stated, it is the other one."""
+    table = f"{base}.staging"
+    if link.staging is None:
+        _missing(context, name, "pageable_model", table)
+    cached = f"{table}.cached_{way}_bandwidth"
+    staging: dict[str, Reference] = {
+        "message_size": inputs["message_size"],
+        "cache_size": f"{table}.cache_size",
+        "cached_bandwidth": cached if cached in context.wiring.leaves else f"{table}.{way}_bandwidth",
+        "uncached_bandwidth": f"{table}.{way}_bandwidth",
+    }
+    more: dict[str, Reference] = {
+        "staging_bandwidth": context.wiring.add(f"{name}.staging_bandwidth", staging_bandwidth, staging),
+        "chunk_size": f"{table}.chunk_size",
+    }
+    function = staged_read_time if way == "read" else staged_write_time
+    return context.wiring.add(f"{name}.transfer_time", function, {**inputs, **more})
+
+
 def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: str) -> str:
     """Bytes that really cross the link: payload and the overhead of its packets."""
-    keys = _NVLINK if isinstance(link, NVLink) else _PCIE_READ if way == "read" else _PCIE_WRITE
-    function = _SIZES[link.kind, way]
+    function, keys = LINK_SIZES[link.kind, way]
     inputs: dict[str, Reference] = {parameter: f"{base}.{leaf}" for parameter, leaf in keys.items()}
     return context.wiring.add(f"{name}.transferred_size", function, inputs | {"message_size": size})
 
 
-_SIZES: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
-    ("pcie", "read"): pcie_read_size,
-    ("pcie", "write"): pcie_write_size,
-    ("nvlink", "read"): nvlink_read_size,
-    ("nvlink", "write"): nvlink_write_size,
-}
-_NVLINK: Final = {"payload_size": "maximum_payload_size", "flit_size": "flit_size"}
-_PCIE_READ: Final = {
-    "read_request_size": "maximum_read_request_size",
-    "completion_boundary_size": "read_completion_size",
-    "request_header_size": "request_header_size",
-    "completion_header_size": "completion_header_size",
-}
-_PCIE_WRITE: Final = {"payload_size": "maximum_payload_size", "write_header_size": "request_header_size"}
-
-
 def _bandwidth(context: Context, base: str, link: PCIe | NVLink) -> str:
-    keys = ("link_count", "lane_count", "lane_bandwidth") if link.kind == "nvlink" else ("lane_count", "generation")
-    function = nvlink_bandwidth if link.kind == "nvlink" else pcie_bandwidth
+    function, keys = LINK_BANDWIDTHS[link.kind]
     name = f"{base.rpartition('.')[2]}.bandwidth"
     return context.once(name, function, **{key: f"{base}.{key}" for key in keys})
 

@@ -16,7 +16,6 @@ from whatif.errors import WhatifError
 from whatif.export.atomic import atomic_file
 from whatif.export.save import difference, rewritten, template
 from whatif.schema.catalogue import Entry, catalogue
-from whatif.schema.load import stated_platform
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.messages import ChangeAsked, ErrorTold, FileAsked, JobAsked
@@ -79,7 +78,7 @@ class Files(Page):
     def _fill(self) -> None:
         if self._study is not None and self._entries:
             present = Path(self._study.session.question.document.name).resolve()
-            machine = _platform_of(self._study.session.question)
+            machine = self._study.platform_name
             rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
             titles = ("", "name", "kind", "where", "question or description")
             self.query_one(ColumnsView).fill(Rows(titles, rows, frozenset(range(5))), 2, _HINT)
@@ -140,7 +139,9 @@ class Files(Page):
         name = await self.app.push_screen_wait(Asking("Name of the new scenario", _free("mine")))
         if name and self._study is not None:
             path = toml_path(name)
-            text = template(path.stem, _platform_of(self._study.session.question) or "summit")
+            question = self._study.session.question
+            beside = (question.document.folder,) if question.document.folder is not None else ()
+            text = template(path.stem, self._study.platform_name or "summit", (*beside, *question.folders))
             await self._write(path, text.encode(), "scenario")
 
     @work
@@ -181,10 +182,6 @@ def _folders(question: Question) -> tuple[Path, ...]:
     """Where a person's own files are: here, beside the scenario, and where platforms are looked for."""
     folder = question.document.folder
     return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *question.folders)))
-
-
-def _platform_of(question: Question) -> str | None:
-    return question.platform or stated_platform(question.document, question.folders)
 
 
 def _row(entry: Entry, opened: bool, machine: bool) -> tuple[Cell, ...]:
