@@ -8,3 +8,5 @@ MOST_POINTS: Final = 10**9
 """Points that can be asked for at all."""
 FORMATS: Final = ("table", "json", "csv", "markdown", "parquet")
 """What results can be written as."""
+TABLE_FORMATS: Final = ("table", "json", "csv", "markdown")
+"""What tables of measurements and of fitted parameters can be written as."""

@@ -20,10 +20,13 @@ def command(
     """Explain TERM (iteration_time), a result, phase, term or leaf of SCENARIO: equation, inputs, sources, share."""
     from whatif.engine.evaluate import evaluate
     from whatif.engine.explain import explain, lines
+    from whatif.engine.fitted import extrapolations
 
     program = open_question(scenario, platform, folders, sets).program
     evaluation = evaluate(program)
     for line in lines(explain(evaluation, term), depth):
         click.echo(line)
+    for line in extrapolations(evaluation):
+        click.echo(f"warning: {line}", err=True)
     if evaluation.reasons():
         raise ImpossiblePointError(f"impossible: {'; '.join(evaluation.reasons())}")

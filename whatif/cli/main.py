@@ -17,6 +17,8 @@ VERBS: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
     "serve": "Show the explorer in a browser.",
     "run": "Evaluate a scenario, or sweep any of its leaves.",
+    "fit": "Fit the parameters of a platform to measurements.",
+    "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "check": "Validate scenario and platform files.",
     "list": "List platforms, scenarios, or the leaves of a scenario.",
@@ -41,7 +43,9 @@ class Verbs(click.Group):
         """Import the module of a verb."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"whatif.cli.{cmd_name}").command
+        # `import` is a word of Python's and cannot name a module.
+        module = "importing" if cmd_name == "import" else cmd_name
+        command: click.Command = importlib.import_module(f"whatif.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

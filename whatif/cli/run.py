@@ -121,6 +121,7 @@ class Tally:
         self.seen = 0
         self.impossible = 0
         self.reasons: dict[str, None] = {}
+        self.extrapolated: dict[str, None] = {}
 
     def watch(self, results: Iterable[Result]) -> Iterator[Result]:
         """Pass results on, counting."""
@@ -128,12 +129,15 @@ class Tally:
             self.seen += result.grid.size
             self.impossible += result.impossible
             self.reasons |= dict.fromkeys(result.reasons)
+            self.extrapolated |= dict.fromkeys(result.extrapolated)
             if self.seen < self.size and sys.stderr.isatty():
                 click.echo(f"\r{self.seen / self.size:4.0%}", nl=False, err=True)
             yield result
 
     def report(self) -> None:
-        """Say why points are missing; an answer without a single point is an error."""
+        """Say why points are missing and which are extrapolated; an answer without a single point is an error."""
+        for line in self.extrapolated:
+            click.echo(f"warning: {line}", err=True)
         reasons = "; ".join(self.reasons)
         if self.impossible == self.size:
             raise ImpossiblePointError(f"impossible: {reasons}")

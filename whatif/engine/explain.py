@@ -64,7 +64,9 @@ class _Explainer:
         if reference in self.program.terms:
             return self._term(self.program.terms[reference], parameter)
         leaf = self.program.leaves[reference]
-        return Explanation(leaf.path, parameter, leaf.text(), None, leaf.grade, leaf.source)
+        known = leaf.fitted
+        error = "" if known is None else f" ± {format_quantity(known.standard_error, leaf.dimension, 2)}"
+        return Explanation(leaf.path, parameter, f"{leaf.text()}{error}", None, leaf.grade, leaf.source)
 
     def _term(self, term: Term, parameter: str) -> Explanation:
         array = self.evaluation.masked_term(term)

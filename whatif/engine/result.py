@@ -14,6 +14,7 @@ import numpy as np
 from whatif.axes import Axis, Grid
 from whatif.engine.compile import compile_scenario
 from whatif.engine.evaluate import Evaluation, Texts, evaluate
+from whatif.engine.fitted import extrapolations
 from whatif.engine.sweep import PLATFORM_LEAF, structural_points
 from whatif.engine.term import Program
 from whatif.errors import UsageError, WhatifError
@@ -103,7 +104,7 @@ class Result:
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
 
     `grade` is the worst grade of the values that the results depend on; `forbidden` says why points cannot exist,
-    empty where they can, None where all of them can.
+    empty where they can, None where all of them can; `extrapolated` what lies outside the range it was fitted in.
     """
 
     program: Program
@@ -112,6 +113,7 @@ class Result:
     terms: Mapping[str, FloatArray]
     grade: str
     forbidden: Texts | None = None
+    extrapolated: tuple[str, ...] = ()
 
     @cached_property
     def reason(self) -> Texts:
@@ -172,7 +174,7 @@ def result_of(evaluation: Evaluation, grid: Grid) -> Result:
     program = evaluation.program
     columns = {name: evaluation.column(name) for name in program.columns}
     terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
-    return Result(program, grid, columns, terms, program.grade, evaluation.reason())
+    return Result(program, grid, columns, terms, program.grade, evaluation.reason(), extrapolations(evaluation))
 
 
 def _run_structural(question: Question, grid: Grid) -> Result:
@@ -181,6 +183,7 @@ def _run_structural(question: Question, grid: Grid) -> Result:
     terms: dict[str, FloatArray] = {}
     reason = np.full(grid.shape, "", dtype=object)
     grades: list[str] = []
+    extrapolated: dict[str, None] = {}
     first: Program | None = None
     for places in product(*(_places(axis) for axis in grid.axes)):
         structural = {path: value for _, values in places for path, value in values.items()}
@@ -194,9 +197,10 @@ def _run_structural(question: Question, grid: Grid) -> Result:
                 target.setdefault(name, np.full(grid.shape, np.nan))[where] = part.spread(array)
         reason[where] = result.reason
         grades.append(result.grade)
+        extrapolated |= dict.fromkeys(result.extrapolated)
         first = first or program
     assert first is not None
-    return Result(first, grid, columns, terms, worst(grades), reason)
+    return Result(first, grid, columns, terms, worst(grades), reason, tuple(extrapolated))
 
 
 def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:

@@ -107,7 +107,17 @@ def save(path: Path, document: Document, question: Question) -> Document:
     or the file cannot be written, `ChangedOnDiskError` where it is not `document` any more; then nothing is changed.
     """
     text = rewritten(document, question.sets, question.platform, question.folders)
-    data = _verified(path, document, text, question)
+    _verify(path, document, text, question)
+    put_text(path, document, text)
+    # By the name it was opened under: a link may stand in another folder than its file, with other files beside it.
+    return replace(read_document(path), name=document.name, folder=document.folder)
+
+
+def put_text(path: Path, document: Document, text: str) -> None:
+    """Write another text into the file that a document was read from, whole or not at all.
+
+    Raise `ChangedOnDiskError` where the file is not `document` any more, `UsageError` where it cannot be written.
+    """
     try:
         old, mode = path.read_bytes(), path.stat().st_mode
     except OSError as error:
@@ -119,9 +129,7 @@ def save(path: Path, document: Document, question: Question) -> Document:
         raise UsageError(f"{path}: not saved: the file is read-only")
     if text != document.text:
         with atomic_file(path) as temporary:
-            temporary.write_bytes(mark + data)
-    # By the name it was opened under: a link may stand in another folder than its file, with other files beside it.
-    return replace(read_document(path), name=document.name, folder=document.folder)
+            temporary.write_bytes(mark + text.encode())
 
 
 def difference(old: str, new: str, name: str) -> str:
@@ -177,11 +185,10 @@ def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
     return _TEMPLATE.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, work=work)
 
 
-def _verified(path: Path, document: Document, text: str, question: Question) -> bytes:
-    """The bytes of a text that loads to exactly the leaves of a question; raise `UsageError` for any other."""
+def _verify(path: Path, document: Document, text: str, question: Question) -> None:
+    """Raise `UsageError` for a text that does not load to exactly the leaves of a question."""
     try:
-        data = text.encode()
-        if len(data) > MAXIMUM_FILE_SIZE:
+        if len(text.encode()) > MAXIMUM_FILE_SIZE:
             raise UsageError(f"{path}: not saved: it would be larger than {MAXIMUM_FILE_SIZE // 1000} kB")
         read = parse_document(text, document.name, document.folder)
         found = Question(read, folders=question.folders).program.leaves
@@ -192,7 +199,6 @@ def _verified(path: Path, document: Document, text: str, question: Question) -> 
         if _said(found.get(leaf)) != _said(wanted.get(leaf)):
             said, meant = (table[leaf].text() if leaf in table else "missing" for table in (found, wanted))
             raise UsageError(f"{path}: not saved: `{leaf}` would be {said} instead of {meant}")
-    return data
 
 
 def _said(leaf: Leaf | None) -> Any:

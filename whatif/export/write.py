@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
@@ -15,8 +14,9 @@ import numpy as np
 from whatif.engine.result import Result
 from whatif.errors import UsageError
 from whatif.export.atomic import atomic_file
+from whatif.export.tables import column_rows, csv_rows, markdown_rows
 from whatif.table import Column, Table
-from whatif.units import ONE, SECOND, Dimension, format_quantity
+from whatif.units import SECOND, format_quantity
 
 
 def write_json(results: Iterable[Result], out: TextIO) -> None:
@@ -60,27 +60,14 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
 
 def write_csv(results: Iterable[Result], out: TextIO) -> None:
     """One row a point in base units; the header names the unit, `total_time [s]`; `impossible` is a reason or empty."""
-    writer = csv.writer(out, lineterminator="\n")
     for number, result in enumerate(results):
-        table = result.table()
-        if number == 0:
-            writer.writerow(_headings(table))
-        writer.writerows(table.rows())
-
-
-def _headings(table: Table) -> list[str]:
-    return [f"{name} [{column.unit}]" if column.unit else name for name, column in table.columns.items()]
+        csv_rows(result.table(), out, heading=number == 0)
 
 
 def write_markdown(results: Iterable[Result], out: TextIO) -> None:
     """A Markdown table with units written out for people."""
     for number, result in enumerate(results):
-        table = result.table()
-        if number == 0:
-            out.write(f"| {' | '.join(table.columns)} |\n|{'|'.join([' ---: '] * len(table.columns))}|\n")
-        for row in shown_rows(table):
-            cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
-            out.write(f"| {' | '.join(cells)} |\n")
+        markdown_rows(result.table(), out, heading=number == 0)
 
 
 def write_table(results: Iterable[Result], out: TextIO) -> None:
@@ -112,34 +99,13 @@ def _write_columns(results: Iterable[Result], out: TextIO) -> None:
         table = result.table().columns
         names = names or [name for name, column in table.items() if _worth_showing(name, column)]
         columns = {name: table[name] for name in names}
-        rows = list(shown_rows(Table(columns)))
-        if not widths:
-            widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(columns)]
-            out.write(_line(list(columns), widths))
-        out.writelines(_line(row, widths) for row in rows)
+        widths = column_rows(Table(columns), out, widths)
 
 
 def _worth_showing(name: str, column: Column) -> bool:
     if name in ("overlap_time", "setup_time"):
         return bool(np.nansum(column.values))
     return not name.startswith("terms.") and (name != "impossible" or bool(np.any(column.values != "")))
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() + "\n"
-
-
-def shown_rows(table: Table) -> Iterator[list[str]]:
-    """Rows as texts with units."""
-    dimensions = [column.dimension for column in table.columns.values()]
-    for row in table.rows():
-        yield [_cell(value, dimension) for value, dimension in zip(row, dimensions, strict=True)]
-
-
-def _cell(value: Any, dimension: Dimension | None) -> str:
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, str) else format_quantity(value, dimension or ONE, digits=5)
 
 
 def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:

@@ -25,6 +25,16 @@ DEFAULT: Final = "default of the model"
 
 
 @dataclass(frozen=True, slots=True)
+class FittedLeaf:
+    """What the fit that gave a value knows of it."""
+
+    standard_error: float
+    """In base units."""
+    ranges: Mapping[str, tuple[float, float]]
+    """Least and largest value of each variable of the points, such as `message_size`, in base units."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """One value: numeric (it has a `field`) or structural (it decides which terms exist)."""
 
@@ -36,8 +46,8 @@ class Leaf:
     description: str
     source: str
     grade: Grade | Literal["stated"]
-    standard_error: float | None = None
-    """In the unit of the value, where it was fitted."""
+    fitted: FittedLeaf | None = None
+    """Where it was fitted to measurements and its file says how well."""
 
     @property
     def structural(self) -> bool:
@@ -88,8 +98,8 @@ def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> 
         field = QuantityField(dimension, field.domain) if field is not None else None
     source, grade = provenance(path, layers)
     description = (info.description if info is not None else None) or ""
-    error = None if field is None else standard_error(path, layers)
-    return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade, error)
+    known = None if field is None else fitted(path, layers)
+    return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade, known)
 
 
 def quantity_field(info: FieldInfo | None) -> QuantityField | None:
@@ -133,15 +143,20 @@ def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["sta
     return layer.document.name, unsourced
 
 
-def standard_error(path: KeyPath, layers: Layers) -> float | None:
-    """Standard error of a fitted value, in base units: only the file that states the value can say it."""
+def fitted(path: KeyPath, layers: Layers) -> FittedLeaf | None:
+    """What is known of a fitted value; only the file that states it can say so."""
     layer = layers.origin(path)
-    if layer is None:
-        return None
-    entry = layer.document.data.get("fits", {}).get(".".join(path[len(layer.at) : -1]))
+    entries = layer.document.data.get("fits", {}) if layer is not None else {}
+    entry = entries.get(".".join(path[len(layer.at) : -1])) if layer is not None else None
     if entry is None or path[-1] not in entry["parameters"]:
         return None
-    return parse_quantity(entry["standard_errors"][entry["parameters"].index(path[-1])]).value
+    error = parse_quantity(entry["standard_errors"][entry["parameters"].index(path[-1])]).value
+    ranges = {name: (_number(low), _number(high)) for name, (low, high) in entry.get("ranges", {}).items()}
+    return FittedLeaf(error, ranges)
+
+
+def _number(text: str | float) -> float:
+    return parse_quantity(text).value if isinstance(text, str) else text
 
 
 def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:

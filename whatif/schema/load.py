@@ -96,7 +96,11 @@ def _one_sweep(chain: list[Document]) -> list[Document]:
 
 def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[Platform, Layers]:
     """Load a platform file by path or name."""
-    document = open_document(source, "platforms", folders)
+    return load_platform_document(open_document(source, "platforms", folders), folders)
+
+
+def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> tuple[Platform, Layers]:
+    """Like `load_platform`, for a file that is already read."""
     chain = extend_chain(document, "platforms", (*_folder(document), *folders))
     search = (*_folder(document), *folders)
     layers = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))

@@ -1,0 +1,92 @@
+"""`whatif import`: files of other programs as tables, or as parts of a scenario."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from whatif.limits import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.table import Table
+
+Command = TypeVar("Command", bound=Callable[..., object])
+files_argument = click.argument(
+    "files", nargs=-1, required=True, metavar="FILE..", type=click.Path(path_type=Path, exists=True)
+)
+format_option = click.option(
+    "--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True
+)
+
+
+@click.group("import", short_help="Read files of measurements and profiles of other programs.")
+def command() -> None:
+    """Read files of other programs and print what they say, with one name for each quantity and units."""
+
+
+@command.command("network", short_help="Message times: OSU, IMB, Netgauge, SimGrid, CSV.")
+@files_argument
+@format_option
+@click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of a CSV file are, as message_size=bytes.")
+@click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows of a CSV file with this.")
+def network(files: tuple[Path, ...], file_format: str, columns: str | None, where: tuple[str, ...]) -> None:
+    """Print the measurements of messages in files and folders."""
+    from whatif.cli.measured import read_messages
+
+    _show(read_messages(files, columns, where), file_format)
+
+
+@command.command("gpu", short_help="Rates and bandwidths: mixbench, BabelStream, gpuroofperf.")
+@files_argument
+@format_option
+def gpu(files: tuple[Path, ...], file_format: str) -> None:
+    """Print the measured rates and bandwidths of GPUs; files of several tools one at a time."""
+    from whatif.importers.gpu import read_gpu
+    from whatif.importers.rows import joined
+
+    _show(joined([read_gpu(path) for path in files]), file_format)
+
+
+@command.command("transfer", short_help="Host-device copies: nvprof profiles, summaries as CSV.")
+@files_argument
+@format_option
+def transfer(files: tuple[Path, ...], file_format: str) -> None:
+    """Print the copies between host and device of profiles."""
+    from whatif.cli.measured import read_transfers
+
+    _show(read_transfers(files), file_format)
+
+
+@command.command("kernels", short_help="Kernel phases: Nsight Compute, gpuroofperf.")
+@files_argument
+@click.option("--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="toml", show_default=True)
+def kernels(files: tuple[Path, ...], file_format: str) -> None:
+    """Print the kernels of profiles as `[application.phases]` of a scenario, or as a table."""
+    from whatif.importers.gpu import read_kernels
+    from whatif.importers.kernels import kernels_toml
+    from whatif.importers.rows import joined
+
+    table = joined([read_kernels(path) for path in files])
+    if file_format != "toml":
+        _show(table, file_format)
+        return
+    _warn(table)
+    click.echo(kernels_toml(table), nl=False)
+
+
+def _show(table: Table, file_format: str) -> None:
+    from whatif.export.tables import TABLE_WRITERS, worth_showing
+
+    _warn(table)
+    TABLE_WRITERS[file_format](worth_showing(table) if file_format == "table" else table, sys.stdout)
+
+
+def _warn(table: Table) -> None:
+    for line in table.notes.get("warnings", "").splitlines():
+        click.echo(f"warning: {line}", err=True)
+    known = (f"{name} {text}" for name, text in table.notes.items() if name != "warnings")
+    click.echo("; ".join(known), err=True)

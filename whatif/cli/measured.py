@@ -1,0 +1,36 @@
+"""Files of measurements as the command line names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whatif.errors import UsageError
+
+if TYPE_CHECKING:
+    from whatif.table import Table
+
+
+def read_messages(files: Sequence[Path], columns: str | None, where: Sequence[str]) -> Table:
+    """Measurements of messages from files and folders; `columns` and `where` are for CSV files."""
+    from whatif.importers.mapping import parse_mapping
+    from whatif.importers.network import read_networks
+
+    mapping = parse_mapping(columns) if columns is not None else None
+    return read_networks(files, mapping, dict(map(_pair, where)) or None)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    heading, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not heading:
+        raise UsageError(f"--where {text}: expected HEADING=VALUE")
+    return heading, value
+
+
+def read_transfers(files: Sequence[Path]) -> Table:
+    """Copies between host and device: one profile, or one summary as CSV."""
+    from whatif.importers.nvprof import is_database, read_copies, read_copy_summary
+    from whatif.importers.rows import joined
+
+    return joined([read_copies(path) if is_database(path) else read_copy_summary(path) for path in files])

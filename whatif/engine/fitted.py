@@ -1,0 +1,71 @@
+"""Where a prediction leaves the range that its parameters were fitted in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from whatif.engine.evaluate import Evaluation
+from whatif.engine.term import Program, Reference, Term
+from whatif.models.protocol import by_protocol
+from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
+
+_VARIABLES: Final[dict[str, tuple[str, Dimension]]] = {
+    "message_size": ("messages of", BYTE),
+    "process_count": ("numbers of processes of", ONE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRange:
+    """The range of one variable that the parameters of a term were fitted in, whatever the protocol."""
+
+    term: str
+    table: str
+    """Where the parameters stand: `network.inter_node.postal`."""
+    variable: str
+    reference: Reference
+    low: float
+    high: float
+
+
+def fitted_ranges(program: Program) -> Iterator[FittedRange]:
+    """The ranges that the message times of a program were fitted in, as far as the platform's files tell them."""
+    for term in program.terms.values():
+        if term.function is by_protocol:
+            yield from _ranges_of(program, term)
+
+
+def _ranges_of(program: Program, term: Term) -> Iterator[FittedRange]:
+    parts = [program.terms[item] for item in term.inputs.values() if isinstance(item, str) and item in program.terms]
+    paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
+    known = {path: leaf.fitted for path in paths if (leaf := program.leaves.get(path)) is not None and leaf.fitted}
+    for variable in _VARIABLES:
+        bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
+        reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
+        if bounds and reference is not None:
+            table = next(iter(known)).removeprefix("platform.").rsplit(".", 2)[0]
+            low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+            yield FittedRange(term.name, table, variable, reference, low, high)
+
+
+def extrapolations(evaluation: Evaluation) -> tuple[str, ...]:
+    """What lies outside the range that it was fitted in, in words."""
+    found: dict[str, None] = {}
+    for item in fitted_ranges(evaluation.program):
+        reference = item.reference
+        array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
+        beyond = array[(array < item.low) | (array > item.high)]
+        if beyond.size:
+            words, dimension = _VARIABLES[item.variable]
+            least, most, low, high = (
+                format_quantity(float(value), dimension) for value in (beyond.min(), beyond.max(), item.low, item.high)
+            )
+            reach = least if least == most else f"{least} to {most}"
+            phase = item.term.partition(".")[0]
+            said = f"{words} {reach} lie outside the {low} to {high} that {item.table} was fitted to"
+            found[f"{phase}: {said}"] = None
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""Tables as text: CSV and JSON in base units for programs, columns and Markdown with units for people."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TextIO
+
+import numpy as np
+
+from whatif.table import Table
+from whatif.units import ONE, Dimension, format_quantity
+
+
+def csv_rows(table: Table, out: TextIO, heading: bool = True) -> None:
+    """One row a line; the heading names the unit, `time [s]`."""
+    writer = csv.writer(out, lineterminator="\n")
+    if heading:
+        named = ((name, column.unit) for name, column in table.columns.items())
+        writer.writerow([f"{name} [{unit}]" if unit else name for name, unit in named])
+    writer.writerows(table.rows())
+
+
+def json_rows(table: Table, out: TextIO) -> None:
+    """One object: notes, units and rows; null for what is not known."""
+    units = {name: column.unit for name, column in table.columns.items() if column.unit}
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows()]
+    json.dump({"notes": dict(table.notes), "units": units, "rows": rows}, out, ensure_ascii=False, indent=1)
+    out.write("\n")
+
+
+def markdown_rows(table: Table, out: TextIO, heading: bool = True) -> None:
+    """A Markdown table with units written out."""
+    if heading:
+        out.write(f"| {' | '.join(table.columns)} |\n|{'|'.join([' ---: '] * len(table.columns))}|\n")
+    for row in shown_rows(table):
+        cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
+        out.write(f"| {' | '.join(cells)} |\n")
+
+
+def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
+    """Columns for the eye; returns their widths, with which further rows go on without a heading."""
+    rows = list(shown_rows(table))
+    fitting = list(widths) or [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(table.columns)]
+    if not widths:
+        out.write(_line(list(table.columns), fitting))
+    out.writelines(_line(row, fitting) for row in rows)
+    return fitting
+
+
+def worth_showing(table: Table) -> Table:
+    """The table without columns that say nothing in any row."""
+    kept = {
+        name: column
+        for name, column in table.columns.items()
+        if (np.any(column.values != "") if column.dimension is None else np.any(np.isfinite(column.values)))
+    }
+    return Table(kept, table.notes)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() + "\n"
+
+
+def shown_rows(table: Table) -> Iterator[list[str]]:
+    """Rows as texts with units."""
+    dimensions = [column.dimension for column in table.columns.values()]
+    for row in table.rows():
+        yield [_cell(value, dimension) for value, dimension in zip(row, dimensions, strict=True)]
+
+
+def _cell(value: Any, dimension: Dimension | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, str) else format_quantity(value, dimension or ONE, digits=5)
+
+
+TABLE_WRITERS: Final[dict[str, Callable[[Table, TextIO], object]]] = {
+    "table": column_rows,
+    "json": json_rows,
+    "csv": csv_rows,
+    "markdown": markdown_rows,
+}

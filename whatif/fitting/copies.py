@@ -1,0 +1,104 @@
+"""Which rows of measured copies a fit of a link uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.table import Table
+from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, format_quantity
+
+FEWEST_SIZES: Final = 3
+"""Distinct sizes without which nothing is fitted."""
+WAYS: Final = {"host_to_device": "read", "device_to_host": "write"}
+"""What the device does with host memory, by direction."""
+MEMORIES: Final = ("pinned", "pageable")
+_NEEDED: Final = ("direction", "memory", "message_size", "time")
+_FALL: Final = 0.9
+_ABOVE: Final = 1.02
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Typical times of the copies in one direction, from or to one kind of host memory, by increasing size."""
+
+    direction: str
+    memory: str
+    message_size: FloatArray
+    time: FloatArray
+
+    @property
+    def way(self) -> str:
+        """What the device does with host memory: `read` or `write`."""
+        return WAYS[self.direction]
+
+    @property
+    def words(self) -> str:
+        """For messages: `pinned, host to device`."""
+        return f"{self.memory}, {self.direction.replace('_', ' ')}"
+
+
+def copy_sets(table: Table, machine: str | None = None) -> tuple[Copies, ...]:
+    """The copies of a table by direction and memory; raise `UsageError` for none, or too few sizes."""
+    missing = [name for name in _NEEDED if name not in table.columns]
+    if missing:
+        raise UsageError(f"this is no table of copies: it has no column `{missing[0]}`")
+    values = {name: column.values for name, column in table.columns.items()}
+    rows = _rows_of(values["machine"], machine) if "machine" in values else np.ones(len(table), dtype=bool)
+    weight = np.ones(len(table))
+    if "repetition_count" in values:
+        weight = np.where(values["repetition_count"] > 0, values["repetition_count"], 1.0)
+    found = []
+    for direction in WAYS:
+        for memory in MEMORIES:
+            chosen = rows & (values["direction"] == direction) & (values["memory"] == memory)
+            if chosen.any():
+                size, time = values["message_size"][chosen], values["time"][chosen]
+                found.append(_typical(direction, memory, size, time, weight[chosen]))
+    if not found:
+        raise UsageError("there are no copies between host and device, from or to pinned or pageable memory")
+    return tuple(found)
+
+
+def doubts(copies: Copies, limit: float) -> Iterator[str]:
+    """What is odd about measured times, for the user to look at; `limit` is the bandwidth of the link."""
+    rate = float((copies.message_size / copies.time).max())
+    if rate > _ABOVE * limit:
+        fast, most = format_quantity(rate, BYTE_PER_SECOND), format_quantity(limit, BYTE_PER_SECOND)
+        yield f"{copies.words}: measured {fast}, more than the {most} of the link: was it another link?"
+    for (size, time), (larger, less) in pairwise(zip(copies.message_size, copies.time, strict=True)):
+        if less < _FALL * time:
+            sizes = f"{format_quantity(size, BYTE)} to {format_quantity(larger, BYTE)}"
+            times = f"{format_quantity(time, SECOND)} to {format_quantity(less, SECOND)}"
+            yield f"{copies.words}: the time falls from {times} where the size grows from {sizes}"
+
+
+def _rows_of(machines: Any, machine: str | None) -> Any:
+    names = list(dict.fromkeys(machines.tolist()))
+    if machine is None and len(names) > 1:
+        raise UsageError(f"the copies are of several machines, {', '.join(names)}: choose one")
+    if machine is not None and machine not in names:
+        raise UsageError(f"there are no copies of `{machine}`; the machines are {', '.join(names)}")
+    return machines == (names[0] if machine is None else machine)
+
+
+def _typical(direction: str, memory: str, size: FloatArray, time: FloatArray, weight: FloatArray) -> Copies:
+    """The median time of each size: the first copy into new pages takes several times as long as the others."""
+    order = np.lexsort((time, size))
+    order = order[np.isfinite(size[order]) & np.isfinite(time[order]) & (time[order] > 0) & (size[order] > 0)]
+    sizes, start, place = np.unique(size[order], return_index=True, return_inverse=True)
+    passed = np.cumsum(weight[order])
+    share = (passed - (passed - weight[order])[start][place]) / np.bincount(place, weight[order], len(sizes))[place]
+    upper = np.flatnonzero(share >= 0.5)
+    middle = upper[np.unique(place[upper], return_index=True)[1]]
+    copies = Copies(direction, memory, sizes, time[order][middle])
+    if len(sizes) < FEWEST_SIZES:
+        said = f"{copies.words}: {len(sizes)} different sizes with a time; a fit needs {FEWEST_SIZES} or more"
+        raise UsageError(f"{said}, from some bytes to many MiB")
+    return copies

@@ -1,0 +1,182 @@
+"""The forms of the time of a message: parameters, times, derivatives and the least squares that find them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from whatif.fitting.linear import bounded_line, moments
+from whatif.fitting.points import Points
+from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
+from whatif.models.postal import postal
+from whatif.models.quantities import FloatArray
+from whatif.units import BYTE_PER_SECOND, SECOND, Dimension
+
+_ROUNDS: Final = 4
+_SHAPE_COUNT: Final = 129
+"""Each round narrows the shape 64 times, down to some 1e-7 of itself."""
+LEAST_SHARE: Final = 1e-3
+"""Of a latency: a time per byte that adds less than this to the largest message cannot be seen."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One function of message size and process count, linear in a latency and a time per byte."""
+
+    name: str
+    names: tuple[str, ...]
+    """Parameters as in the platform file, the latency first."""
+    time: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+    """(message_size, process_count, values) to times."""
+    fit: Callable[[Points, FloatArray], tuple[FloatArray, FloatArray]]
+    """(points, weights) to values and which of them the points determine."""
+    jacobian: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+    """As `time`, to derivatives by each parameter, of shape (points, parameters)."""
+
+    @property
+    def dimensions(self) -> Mapping[str, Dimension]:
+        """Of the parameters, by name."""
+        return {name: SECOND if name == "latency" else BYTE_PER_SECOND for name in self.names}
+
+
+def _finite(points: Points, latency: float, byte_time: float) -> tuple[float, bool]:
+    """The bandwidth, finite, and whether the points have seen any time per byte."""
+    largest = float((points.message_size * points.process_count).max())
+    least = LEAST_SHARE * max(latency, float(points.time.min())) / max(largest, 1.0)
+    return 1.0 / max(byte_time, least), byte_time > least
+
+
+def _fit_line(points: Points, weights: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    sums = moments(x, points.time, weights).sum(axis=0)
+    latency, byte_time, _ = (float(value) for value in bounded_line(sums))
+    bandwidth, seen = _finite(points, latency, byte_time)
+    return np.array([latency, bandwidth]), np.array([latency > 0, seen])
+
+
+def _fit_postal(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return _fit_line(points, weights, points.message_size)
+
+
+def _fit_short(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return _fit_line(points, weights, points.message_size * points.process_count)
+
+
+def _sums_by_count(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    counts, place = np.unique(points.process_count, return_inverse=True)
+    rows = moments(points.message_size, points.time, weights)
+    sums = np.zeros((len(counts), rows.shape[1]))
+    np.add.at(sums, place, rows)
+    return counts, sums
+
+
+def _stretched(sums: FloatArray, factor: FloatArray) -> FloatArray:
+    """Sums over all counts with `x` of each multiplied by a factor; (shapes, counts) to (shapes, 6)."""
+    total = np.empty((len(factor), sums.shape[1]))
+    total[:, [0, 2, 5]] = sums[:, [0, 2, 5]].sum(axis=0)
+    total[:, [1, 4]] = factor @ sums[:, [1, 4]]
+    total[:, 3] = factor**2 @ sums[:, 3]
+    return total
+
+
+def _best_shape(sums: FloatArray, shapes: FloatArray, factor: Callable[[FloatArray], FloatArray]) -> float:
+    """The shape with the least residual: a grid over all of them, then closer and closer around the best."""
+    for _ in range(_ROUNDS):
+        rest = bounded_line(_stretched(sums, factor(shapes)))[2]
+        best = int(np.argmin(rest))
+        low, high = shapes[max(best - 1, 0)], shapes[min(best + 1, len(shapes) - 1)]
+        shapes, chosen = np.linspace(low, high, _SHAPE_COUNT), float(shapes[best])
+    return chosen
+
+
+def _fit_max_rate(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    counts, sums = _sums_by_count(points, weights)
+
+    def factor(ratio: FloatArray) -> FloatArray:
+        return counts / (1.0 + (counts - 1.0) * ratio[:, None])
+
+    ratio = _best_shape(sums, np.concatenate(([0.0], np.geomspace(1e-5, 1e3, _SHAPE_COUNT))), factor)
+    total = _stretched(sums, factor(np.array([ratio])))[0]
+    latency, byte_time, _ = (float(value) for value in bounded_line(total))
+    bandwidth, seen = _finite(points, latency, byte_time)
+    return np.array([latency, bandwidth, ratio * bandwidth]), np.array([latency > 0, seen, seen and ratio > 0])
+
+
+def _fit_injection(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    counts, sums = _sums_by_count(points, weights)
+
+    def factor(ratio: FloatArray) -> FloatArray:
+        return np.maximum(1.0, counts * ratio[:, None])
+
+    # R_b / R_N from "the node never limits" to "it limits the fewest processes"; the kinks lie at 1/k.
+    shapes = np.unique(np.concatenate((1.0 / counts, np.geomspace(1.0 / counts[-1], 1.0 / counts[0], _SHAPE_COUNT))))
+    ratio = _best_shape(sums, shapes, factor)
+    total = _stretched(sums, factor(np.array([ratio])))[0]
+    latency, byte_time, _ = (float(value) for value in bounded_line(total))
+    bandwidth, seen = _finite(points, latency, byte_time)
+    limited = counts * ratio > 1.0 + 1e-9
+    free = np.array([latency > 0, seen and not limited.all(), seen and bool(limited.any())])
+    return np.array([latency, bandwidth, bandwidth / ratio]), free
+
+
+def _postal_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    return postal(size, values[0], values[1]) + 0.0 * count
+
+
+def _postal_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    return np.stack((np.ones_like(size), -size / values[1] ** 2), axis=-1)
+
+
+def _short_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    return max_rate_short(size, count, values[0], values[1])
+
+
+def _short_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    return _postal_jacobian(size * count, count, values)
+
+
+def _max_rate_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    return max_rate(size, count, values[0], values[1], values[2])
+
+
+def _max_rate_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    by_rate = -count * size / (values[1] + (count - 1) * values[2]) ** 2
+    return np.stack((np.ones_like(by_rate), by_rate, (count - 1) * by_rate), axis=-1)
+
+
+def _injection_time(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    return max_rate_injection(size, count, values[0], values[1], values[2])
+
+
+def _injection_jacobian(size: FloatArray, count: FloatArray, values: FloatArray) -> FloatArray:
+    limited = count * values[1] > values[2] * (1.0 + 1e-9)
+    by_process = np.where(limited, 0.0, -size / values[1] ** 2)
+    by_node = np.where(limited, -count * size / values[2] ** 2, 0.0)
+    return np.stack((np.ones_like(by_node), by_process, by_node), axis=-1)
+
+
+POSTAL: Final = Form("postal", ("latency", "bandwidth"), _postal_time, _fit_postal, _postal_jacobian)
+SHORT: Final = Form("max_rate", ("latency", "bandwidth"), _short_time, _fit_short, _short_jacobian)
+MAX_RATE: Final = Form(
+    "max_rate",
+    ("latency", "base_bandwidth", "additional_bandwidth"),
+    _max_rate_time,
+    _fit_max_rate,
+    _max_rate_jacobian,
+)
+INJECTION: Final = Form(
+    "injection",
+    ("latency", "process_bandwidth", "injection_bandwidth"),
+    _injection_time,
+    _fit_injection,
+    _injection_jacobian,
+)
+
+
+def form_of(model: str, protocol: str) -> Form:
+    """The form that a platform file has for a protocol: short messages of max_rate have no R_Ci."""
+    if model == "max_rate":
+        return SHORT if protocol == "short" else MAX_RATE
+    return POSTAL if model == "postal" else INJECTION

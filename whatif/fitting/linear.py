@@ -1,0 +1,72 @@
+"""Lines `y = a + b x` by weighted least squares from sums: a fit costs the same for any number of points."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from whatif.models.quantities import FloatArray
+
+SUM_COUNT: Final = 6
+_SINGULAR: Final = 1e-13
+
+
+def moments(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+    """The sums a line needs, one row a point: of shape (points, 6), `w, w x, w y, w x², w x y, w y²`."""
+    weighted_x, weighted_y = weights * x, weights * y
+    columns = (weights, weighted_x, weighted_y, weighted_x * x, weighted_x * y, weighted_y * y)
+    return np.stack(columns, axis=-1)
+
+
+def free_line(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Intercept, slope and weighted sum of squared residuals for sums of shape (..., 6); one x alone gives slope 0."""
+    intercept, slope = _coefficients(sums)
+    return intercept, slope, _rest(sums, intercept, slope)
+
+
+def bounded_line(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """As `free_line` for y ≥ 0 with neither intercept nor slope below 0, as times of messages have to be."""
+    w, _, wy, wxx, wxy, _ = (sums[..., index] for index in range(SUM_COUNT))
+    intercept, slope = _coefficients(sums)
+    level, ray = slope < 0, (slope >= 0) & (intercept < 0)
+    slope = np.where(level, 0.0, np.where(ray, wxy / np.where(wxx > 0, wxx, 1.0), slope))
+    intercept = np.where(level, wy / np.where(w > 0, w, 1.0), np.where(ray, 0.0, intercept))
+    return intercept, slope, _rest(sums, intercept, slope)
+
+
+def _coefficients(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    w, wx, wy, wxx, wxy, _ = (sums[..., index] for index in range(SUM_COUNT))
+    spread = w * wxx - wx * wx
+    single = spread <= _SINGULAR * w * wxx
+    slope = np.where(single, 0.0, (w * wxy - wx * wy) / np.where(single, 1.0, spread))
+    return (wy - slope * wx) / np.where(w > 0, w, 1.0), slope
+
+
+def _rest(sums: FloatArray, intercept: FloatArray, slope: FloatArray) -> FloatArray:
+    w, wx, wy, wxx, wxy, wyy = (sums[..., index] for index in range(SUM_COUNT))
+    along = 2 * intercept * (slope * wx - wy) - 2 * slope * wxy
+    rest: FloatArray = np.maximum(wyy + along + intercept**2 * w + slope**2 * wxx, 0.0)
+    return rest
+
+
+def covariance(jacobian: FloatArray, weights: FloatArray, residuals: FloatArray, free: FloatArray) -> FloatArray:
+    """Covariance of parameters, `s² (Jᵀ W J)⁻¹` with s² the weighted residual variance.
+
+    `jacobian` is of shape (points, parameters), `free` tells which parameters the points determine; the others
+    have NaN, and so do all where there are no more points than free parameters, or where they cannot be told apart.
+    """
+    kept = np.flatnonzero(free)
+    result = np.full((len(free), len(free)), np.nan)
+    freedom = len(residuals) - len(kept)
+    if freedom <= 0 or not len(kept):
+        return result
+    scaled = jacobian[:, kept] * np.sqrt(weights)[:, None]
+    scale = np.linalg.norm(scaled, axis=0)
+    variance = float(weights @ residuals**2) / freedom
+    try:
+        inverse = np.linalg.inv((scaled / scale).T @ (scaled / scale))
+    except np.linalg.LinAlgError:
+        return result
+    result[np.ix_(kept, kept)] = variance * inverse / np.outer(scale, scale)
+    return result

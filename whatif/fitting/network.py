@@ -1,0 +1,279 @@
+"""Fits of message times: protocol limits, and for each protocol the parameters of each form of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.fitting.fit import Fit
+from whatif.fitting.forms import Form, form_of
+from whatif.fitting.linear import covariance
+from whatif.fitting.points import WEIGHTINGS, Points, Weighting, choose
+from whatif.fitting.protocols import Limits, Segmentation, find_limits, next_size, protocol_limits, segmentation
+from whatif.models.quantities import FloatArray
+from whatif.table import Table
+from whatif.units import BYTE, format_quantity
+
+Model = Literal["postal", "max_rate", "injection"]
+PROTOCOLS: Final = ("short", "eager", "rendezvous")
+FEWEST_SIZES: Final = 2
+"""Different sizes that a protocol needs for parameters of its own."""
+OUTLIER: Final = 8.0
+"""Times the median residual: a point farther from its line is told of, if it also lies"""
+LEAST_OUTLIER: Final = 0.25
+"""this far outside, relative to its time."""
+POOR: Final = 0.1
+"""Relative error of the lines above which better limits are pointed out."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFit:
+    """Protocol limits and parameters of one distance, with the points they were fitted to."""
+
+    distance: str
+    """`inter_node`, `inter_socket` or `intra_socket`."""
+    test: str
+    """The test whose rows gave the postal parameters."""
+    weighting: Weighting
+    limits: Limits
+    segmentations: tuple[Segmentation, ...]
+    """Those compared: the found limits, the given ones if any, then the best lines by criterion."""
+    points: Points
+    """What the postal parameters were fitted to: the rows with the fewest pairs."""
+    shared_test: str
+    """The test whose rows gave the other parameters; empty where no test has several pair counts."""
+    shared: Points | None
+    fits: tuple[Fit, ...]
+    """By model and protocol, with the path of a platform file such as `network.inter_node.postal.eager`."""
+    choice_warnings: tuple[str, ...]
+    """About the rows that were chosen."""
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader has to know before using the parameters, one sentence each."""
+        return (*self.choice_warnings, *_warnings(self))
+
+    @property
+    def short_limit(self) -> float:
+        """Largest message sent with the short protocol; 0 where no such protocol was seen."""
+        return self.limits.short
+
+    @property
+    def eager_limit(self) -> float:
+        """Largest message sent with the eager protocol; the largest size measured where no rendezvous was seen."""
+        return self.limits.eager
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models that were fitted."""
+        return ("postal",) if self.shared is None else ("postal", "max_rate", "injection")
+
+    def points_of(self, model: Model) -> Points:
+        """The points that a model was fitted to."""
+        return self.points if model == "postal" or self.shared is None else self.shared
+
+    def fit_of(self, model: Model, protocol: str) -> Fit:
+        """The parameters of a model for one protocol; `UsageError` where it was not fitted."""
+        path = f"network.{self.distance}.{model}.{protocol}"
+        found = next((fit for fit in self.fits if fit.path == path), None)
+        if found is None:
+            raise UsageError(f"no fit of `{model}`: all measurements have the same number of pairs")
+        return found
+
+    def curve(self, model: Model, sizes: FloatArray, count: FloatArray | float = 1.0) -> FloatArray:
+        """Fitted times of messages of some sizes while `count` pairs communicate, elementwise."""
+        return self._by_protocol(model, sizes, count)[0]
+
+    def band(self, model: Model, sizes: FloatArray, count: FloatArray | float = 1.0) -> FloatArray:
+        """Standard error of `curve`, from the covariance of the parameters; those not determined count as exact."""
+        return self._by_protocol(model, sizes, count)[1]
+
+    def residuals(self, model: Model) -> FloatArray:
+        """(fitted - measured) / measured of each of `points_of(model)`."""
+        points = self.points_of(model)
+        return self.curve(model, points.message_size, points.process_count) / points.time - 1.0
+
+    def error(self, model: Model) -> float:
+        """Root mean square of `residuals`."""
+        return float(np.sqrt(np.mean(self.residuals(model) ** 2)))
+
+    def with_limits(self, short_limit: float, eager_limit: float) -> NetworkFit:
+        """The same measurements fitted anew with other protocol limits."""
+        limits = _limits(self.points, (short_limit, eager_limit), found=False)
+        fits = _fits(self.distance, self.points, self.shared, limits, self.weighting)
+        return replace(self, limits=limits, fits=fits)
+
+    @cached_property
+    def held_out_errors(self) -> dict[Model, float]:
+        """Mean relative error at points that were left out, for each model of sharing.
+
+        One pair count is left out at a time where there are three or more, else one message size.
+        """
+        return {model: self._held_out_error(model) for model in self.models[1:]}
+
+    @property
+    def recommended(self) -> Model:
+        """The model with the least error at points that were left out; postal where nothing is known of sharing.
+
+        Not max_rate where its R_Ci ends at 0: without the bound it would be negative, the form does not fit.
+        """
+        parts = [self.fit_of("max_rate", protocol) for protocol in PROTOCOLS[1:]] if self.shared else []
+        pinned = any(part.values[2] == 0 and np.ptp(part.ranges["process_count"]) for part in parts)
+        errors = {model: error for model, error in self.held_out_errors.items() if model != "max_rate" or not pinned}
+        return min(errors, key=errors.__getitem__) if errors else "postal"
+
+    def _held_out_error(self, model: Model) -> float:
+        points = self.points_of(model)
+        left_out = points.process_count if len(points.counts) > 2 else points.message_size
+        errors = []
+        for value in np.unique(left_out):
+            rest, out = points.where(left_out != value), points.where(left_out == value)
+            fits = _protocol_fits(self.distance, model, rest, self.limits, self.weighting)
+            predicted = replace(self, fits=fits).curve(model, out.message_size, out.process_count)
+            errors.append(np.abs(predicted / out.time - 1.0))
+        return float(np.mean(np.concatenate(errors)))
+
+    def _by_protocol(self, model: Model, sizes: FloatArray, count: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+        size, process_count = np.broadcast_arrays(np.asarray(sizes, float), np.asarray(count, float))
+        times, errors = np.empty(size.shape), np.empty(size.shape)
+        for protocol, inside in zip(PROTOCOLS, _protocol_masks(size, self.limits), strict=True):
+            fit, form = self.fit_of(model, protocol), form_of(model, protocol)
+            times[inside] = form.time(size[inside], process_count[inside], fit.values)
+            jacobian = form.jacobian(size[inside], process_count[inside], fit.values)
+            spread = np.einsum("ij,jk,ik->i", jacobian, np.nan_to_num(fit.covariance), jacobian)
+            errors[inside] = np.sqrt(np.maximum(spread, 0.0))
+        return times, errors
+
+
+def fit_network(
+    table: Table,
+    *,
+    distance: str = "inter_node",
+    limits: tuple[float, float] | None = None,
+    weighting: Weighting = "relative",
+    test: str | None = None,
+    buffers: str | None = None,
+) -> NetworkFit:
+    """Fit protocol limits and parameters to measurements (`whatif.importers.measurements`).
+
+    `limits` are the short and the eager limit, inclusive; they are found where they are not given. `test` and
+    `buffers` choose among the rows. Raises `UsageError` where the rows do not allow a fit, with the reason.
+    """
+    if weighting not in WEIGHTINGS:
+        raise UsageError(f"unknown weighting `{weighting}`; there are {', '.join(WEIGHTINGS)}")
+    chosen = choose(table, test, buffers)
+    points = chosen.points.alone()
+    found, *lines = find_limits(chosen.points)
+    tried = [found]
+    at = protocol_limits(found.limits, points.message_size)
+    if limits is not None:
+        at = limits
+        tried.append(segmentation(chosen.points, limits, "given"))
+    where = _limits(points, at, found=limits is None)
+    fits = _fits(distance, points, chosen.shared, where, weighting)
+    return NetworkFit(
+        distance,
+        chosen.test,
+        weighting,
+        where,
+        (*tried, *lines),
+        points,
+        chosen.shared_test,
+        chosen.shared,
+        fits,
+        chosen.warnings,
+    )
+
+
+def _warnings(fit: NetworkFit) -> Iterator[str]:
+    if fit.shared is None:
+        yield "all measurements have the same number of pairs: only the postal model can be fitted"
+    if fit.limits.found and not fit.segmentations[0].limits:
+        yield "no change of protocol was found: all sizes share one set of parameters"
+    for part in fit.fits:
+        yield from part.warnings
+    residuals = np.abs(fit.residuals("postal"))
+    outlier_count = int((residuals > max(OUTLIER * float(np.median(residuals)), LEAST_OUTLIER)).sum())
+    if outlier_count:
+        yield f"{outlier_count} of {len(residuals)} points lie far outside the fitted postal lines"
+    best = next(tried for tried in fit.segmentations if tried.kind == "lines")
+    own = segmentation(fit.points, (fit.short_limit, fit.eager_limit), "given").error
+    if own > POOR and best.error < own / 2:
+        limits = ", ".join(format_quantity(limit, BYTE) for limit in best.limits)
+        yield f"a line for each protocol misses by {own:.0%}; lines between {limits} would miss by {best.error:.0%}"
+
+
+def _limits(points: Points, at: tuple[float, float], found: bool) -> Limits:
+    short, eager = at
+    if not 0 <= short <= eager:
+        raise UsageError(f"protocol limits must ascend from 0 B: {short:g} B, {eager:g} B")
+    sizes = np.unique(points.message_size)
+    return Limits(short, eager, next_size(sizes, short), next_size(sizes, eager), found)
+
+
+def _protocol_masks(size: FloatArray, limits: Limits) -> tuple[NDArray[np.bool_], ...]:
+    short, eager = size <= limits.short, size <= limits.eager
+    return short, eager & ~short, ~eager
+
+
+def _fits(
+    distance: str, points: Points, shared: Points | None, limits: Limits, weighting: Weighting
+) -> tuple[Fit, ...]:
+    fits = _protocol_fits(distance, "postal", points, limits, weighting)
+    if shared is not None:
+        for model in ("max_rate", "injection"):
+            fits += _protocol_fits(distance, model, shared, limits, weighting)
+    return fits
+
+
+def _protocol_fits(distance: str, model: str, points: Points, limits: Limits, weighting: Weighting) -> tuple[Fit, ...]:
+    parts = [points.where(mask) for mask in _protocol_masks(points.message_size, limits)]
+    own = [len(np.unique(part.message_size)) >= FEWEST_SIZES for part in parts]
+    if not any(own):
+        raise UsageError("no protocol has two message sizes: move the protocol limits")
+    fits = []
+    for place, protocol in enumerate(PROTOCOLS):
+        source = place if own[place] else _neighbour(own, place)
+        path = f"network.{distance}.{model}.{protocol}"
+        fit = _fit(path, form_of(model, protocol), parts[source], weighting)
+        if source != place:
+            few = f"{path}: fewer than {FEWEST_SIZES} sizes of its own; it takes those of {PROTOCOLS[source]} messages"
+            fit = replace(fit, warnings=(few, *fit.warnings))
+        fits.append(fit)
+    return tuple(fits)
+
+
+def _neighbour(own: list[bool], place: int) -> int:
+    """The protocol whose points stand in for one that has too few: the next above, else below."""
+    places = (*range(place, len(own)), *range(place, -1, -1))
+    return int(next(other for other in places if own[other]))
+
+
+def _fit(path: str, form: Form, points: Points, weighting: Weighting) -> Fit:
+    weights = points.weights(weighting)
+    values, free = form.fit(points, weights)
+    size, count = points.message_size, points.process_count
+    residuals = form.time(size, count, values) - points.time
+    spread = covariance(form.jacobian(size, count, values), weights, residuals, free)
+    ranges = {
+        "message_size": (float(size.min()), float(size.max())),
+        "process_count": (float(count.min()), float(count.max())),
+    }
+    error = float(np.sqrt(np.mean((residuals / points.time) ** 2)))
+    warnings = tuple(_fit_warnings(path, form, values, free, len(points)))
+    return Fit(path, form.dimensions, values, spread, ranges, len(points), error, warnings)
+
+
+def _fit_warnings(path: str, form: Form, values: FloatArray, free: FloatArray, count: int) -> Iterator[str]:
+    for name, value, determined in zip(form.names, values, free, strict=True):
+        if not determined:
+            shown = format_quantity(float(value), form.dimensions[name])
+            yield f"{path}.{name}: the points do not determine it; {shown} is the bound of what they allow"
+    if count <= len(values):
+        yield f"{path}: {count} points for {len(values)} parameters leave no freedom to tell how certain they are"

@@ -1,0 +1,165 @@
+"""Where the protocol changes: found among the breaks of a segmented regression.
+
+Times bend within a protocol too, where copying or pipelining sets in, so lines are allowed to break more often than
+there are protocols, as the information criterion decides. Up to two breaks are the limits. Of more, those are
+chosen at which the time jumps: a library changes the protocol where the next one costs more to start and less a
+byte. The jump is taken at the first size above the break, where a mere bend falls below the line so far: the eager
+limit is the last break without a fall, the short limit the one below it with the largest jump.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from whatif.fitting.points import Points
+from whatif.fitting.segments import Segments, segmented, segments_at
+from whatif.models.quantities import FloatArray
+
+MOST_SEGMENTS: Final = 5
+FEWEST_SIZES: Final = 3
+"""Different sizes in a segment: a line through two tells nothing about itself."""
+FLOOR: Final = 0.014**2
+"""Variance of relative residuals that no protocol has to explain: times are read to one or two per cent."""
+LARGEST_EAGER: Final = 2.0**20
+"""No MPI library that we know sends more than this without asking first: breaks beyond are those of caches."""
+LEAST_JUMP: Final = -0.1
+"""Of a time: sizes that double hide a jump up to the next one as large as this behind the bend that follows."""
+SIZES_PER_OCTAVE: Final = 4
+"""Sizes closer together than this share the deviation of a line from the truth: they count as one."""
+FIRST_EAGER: Final = 1024.0
+"""A lone limit above this is the eager limit, one up to it the short limit."""
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """One way to divide the message sizes, and how well a line for each part fits there."""
+
+    kind: Literal["found", "given", "lines"]
+    """`found`: protocol limits; `given`: asked for; `lines`: the best lines, whatever the breaks may mean."""
+    limits: tuple[float, ...]
+    """The largest measured size of each part but the last, ascending."""
+    next_sizes: tuple[float, ...]
+    """The measured size that follows each limit: the protocol changes somewhere between the two."""
+    criterion: float
+    """Bayesian information criterion: the lowest is the best."""
+    error: float
+    """Root mean square of the relative residuals."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Protocol limits as a platform file has them: the largest size still sent as short, as eager."""
+
+    short: float
+    eager: float
+    next_short: float
+    """The next measured size above the short limit: the protocol changes somewhere between the two."""
+    next_eager: float
+    found: bool
+
+
+def find_limits(points: Points) -> tuple[Segmentation, ...]:
+    """The protocol limits, then the best lines with 0, 1, .. breaks by criterion, the best first."""
+    typical = _typical(points)
+    tried = segmented(
+        typical.message_size,
+        typical.time,
+        weights=typical.weights("relative"),
+        groups=typical.process_count,
+        most_segments=MOST_SEGMENTS,
+        fewest=FEWEST_SIZES,
+        bounded=True,
+        floor=FLOOR,
+        effective_count=_effective_count(typical),
+    )
+    tried = tuple(sorted(tried, key=lambda segments: segments.criterion))
+    limits = _changes(tried)
+    lines = tuple(_told("lines", segments, len(typical)) for segments in tried)
+    return (segmentation(points, limits, "found"), *lines)
+
+
+def segmentation(points: Points, limits: tuple[float, ...], kind: Literal["found", "given"]) -> Segmentation:
+    """The lines between some limits; those that leave a part without a size are left out."""
+    typical = _typical(points)
+    segments = segments_at(
+        typical.message_size,
+        typical.time,
+        limits,
+        weights=typical.weights("relative"),
+        groups=typical.process_count,
+        bounded=True,
+        floor=FLOOR,
+        effective_count=_effective_count(typical),
+    )
+    return _told(kind, segments, len(typical))
+
+
+def protocol_limits(found: tuple[float, ...], sizes: FloatArray) -> tuple[float, float]:
+    """Short and eager limit from none, one or two limits.
+
+    A missing short protocol has the limit 0, a missing rendezvous protocol begins above the largest size.
+    """
+    largest = float(sizes.max())
+    if len(found) == 2:
+        return found[0], found[1]
+    if len(found) == 1 and found[0] > FIRST_EAGER:
+        return 0.0, found[0]
+    return (found[0], largest) if found else (0.0, largest)
+
+
+def next_size(sizes: FloatArray, limit: float) -> float:
+    """The smallest of ascending sizes above a limit; infinite where there is none."""
+    above = sizes[sizes > limit]
+    return float(above[0]) if len(above) else np.inf
+
+
+def _told(kind: Literal["found", "given", "lines"], segments: Segments, count: int) -> Segmentation:
+    breaks, following = segments.breaks.tolist(), segments.next_values.tolist()
+    error = float(np.sqrt(segments.rest / count))
+    return Segmentation(kind, tuple(breaks), tuple(following), segments.criterion, error)
+
+
+def _typical(points: Points) -> Points:
+    """The median time of each size and count: repetitions are one measurement, stragglers do not count."""
+    order = np.lexsort((points.time, points.process_count, points.message_size))
+    size, count, time = points.message_size[order], points.process_count[order], points.time[order]
+    new = np.ones(len(size), dtype=bool)
+    new[1:] = (np.diff(size) != 0) | (np.diff(count) != 0)
+    starts = np.flatnonzero(new)
+    ends = np.append(starts[1:], len(size))
+    median = (time[(starts + ends - 1) // 2] + time[(starts + ends) // 2]) / 2
+    return Points(size[starts], count[starts], median)
+
+
+def _effective_count(typical: Points) -> float:
+    """Points that tell something of their own: sizes in steps of a fraction of an octave, for each count."""
+    octave = np.round(SIZES_PER_OCTAVE * np.log2(np.maximum(typical.message_size, 0.5)))
+    return float(len(np.unique(np.stack((octave, typical.process_count)), axis=1).T))
+
+
+def _changes(tried: tuple[Segments, ...]) -> tuple[float, ...]:
+    """The limits, ascending, from the segmentations that were tried, the best first."""
+    best = tried[0]
+    inside = best.breaks <= LARGEST_EAGER
+    if inside.sum() > 2:
+        jumps = np.where(inside, _jumps(best), -np.inf)
+        eager = np.flatnonzero(jumps > LEAST_JUMP)
+        if len(eager) and eager[-1] > 0:
+            return float(best.breaks[np.argmax(jumps[: eager[-1]])]), float(best.breaks[eager[-1]])
+        best = next(segments for segments in tried if len(segments) <= 3)
+    return tuple(best.breaks[best.breaks <= LARGEST_EAGER].tolist())
+
+
+def _jumps(segments: Segments) -> FloatArray:
+    """Relative rise of the time at the first size after each break; a start-up time that falls is no jump.
+
+    Of the fewest pairs, where sharing hides least.
+    """
+    after = segments.next_values
+    intercepts, slopes = segments.intercepts[0], segments.slopes[0]
+    before = intercepts[:-1] + slopes[:-1] * after
+    beyond = intercepts[1:] + slopes[1:] * after
+    return np.where(np.diff(intercepts) > 0, beyond / before - 1.0, -np.inf)

@@ -1,0 +1,166 @@
+"""BabelStream (GPU-STREAM) and STREAM: memory bandwidths, as text or as BabelStream's CSV (`--csv`).
+
+Text has a head (`Version:`, `Implementation:`, `Precision:`, `Array size: 268.4 MB`, `Using CUDA device ..`,
+`Driver:`) and a table `Function  MBytes/sec  Min (sec)  Max  Average`; a run of triad alone has `Bandwidth (GB/s):`.
+STREAM's table is `Function  Best Rate MB/s  Avg time  Min time  Max time`. The heading says the unit: MB and GB are
+1e6 and 1e9 bytes, MiB and GiB 2^20 and 2^30. The bandwidth is that of the shortest time.
+Source: T. Deakin et al., GPU-STREAM v2.0; J. D. McCalpin, STREAM.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from whatif.importers.rows import row_table
+from whatif.importers.text import read_text, refuse
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, Dimension, parse_quantity
+
+COLUMNS: Final[Mapping[str, Dimension | None]] = {
+    "function": None,
+    "array_size": BYTE,
+    "bandwidth": BYTE_PER_SECOND,
+    "time": SECOND,
+    "minimum_time": SECOND,
+    "maximum_time": SECOND,
+}
+"""Columns of the table; `function` is `copy`, `mul`, `add`, `triad`, `dot` or `nstream`, `array_size` that of one
+array, `time` the mean. What a file does not say is NaN."""
+ARRAY_COUNTS: Final = {"copy": 2, "mul": 2, "add": 3, "triad": 3, "dot": 2, "nstream": 4}
+"""Arrays that a function reads and writes."""
+
+_UNITS: Final = {
+    "mbytes/sec": 1e6, "mibytes/sec": 2.0**20, "gbytes/sec": 1e9, "gibytes/sec": 2.0**30,
+    "mb/s": 1e6, "mib/s": 2.0**20, "gb/s": 1e9, "gib/s": 2.0**30,
+    "max_mbytes_per_sec": 1e6, "max_mibytes_per_sec": 2.0**20, "gbytes_per_sec": 1e9, "gibytes_per_sec": 2.0**30,
+}  # fmt: skip
+_TABLE = re.compile(r"Function\s+(?:Best )?(?:Rate )?\(?(\S+?)\)?\s+(Min|Avg)\b")
+_TRIAD = re.compile(r"Bandwidth \((\S+)\):\s*(\S+)")
+_CSV = "function,num_times,n_elements,sizeof,"
+_NOTES: Final = {
+    "version": re.compile(r"^(?:STREAM version \$Revision|Version): *([0-9.]+)", re.MULTILINE),
+    "implementation": re.compile(r"^Implementation: *(\S.*)$", re.MULTILINE),
+    "precision": re.compile(r"^Precision: *(\S+)", re.MULTILINE),
+    "device": re.compile(r"^Using \w+ device\s+(\S.*)$", re.MULTILINE),
+    "driver": re.compile(r"^Driver: *(\S.*)$", re.MULTILINE),
+}
+_ARRAY = re.compile(r"^Array size: *([0-9]+\.?[0-9]*) *([MG]i?B)\b", re.MULTILINE)
+_ELEMENTS = re.compile(r"^(?:Array size = |Number of elements: |Resizing array from [0-9]+ to )([0-9]+)", re.MULTILINE)
+_ELEMENT_SIZE = re.compile(r"^This system uses ([0-9]+) bytes", re.MULTILINE)
+
+
+def read_babelstream(path: Path) -> Table:
+    """The output of BabelStream or STREAM at a path; see `parse_babelstream`."""
+    return parse_babelstream(read_text(path), shown_path(path))
+
+
+def parse_babelstream(text: str, file: str = "<text>") -> Table:
+    """One row a function, with `COLUMNS`; notes `version`, `implementation`, `precision`, `device`, `driver`.
+
+    Several runs in one file follow one another. A warning tells where bandwidth, time and array size do not agree.
+    Raise `InvalidFileError` for an unknown unit, a row that is cut off or no number, or no table at all.
+    """
+    lines = text.split("\n")
+    array_size = _array_size(text)
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        if match := _TABLE.match(line):
+            rows += _text_rows(file, lines, number, match, array_size)
+        elif match := _TRIAD.match(line):
+            rows.append(_row("triad", array_size, _float(file, number, match[2]) * _unit(file, number, match[1])))
+        elif line.replace(";", ",").startswith(_CSV):
+            rows += _csv_rows(file, lines, number)
+    if not rows:
+        raise refuse(file, "no table of BabelStream or STREAM (`Function  MBytes/sec ..`), or one without rows")
+    doubtful = [row["function"] for row in rows if not _agrees(row)]
+    message = f"{file}: bandwidth, time and array size do not agree for {', '.join(doubtful)}; was the file edited?"
+    notes = {name: match[1].strip() for name, pattern in _NOTES.items() if (match := pattern.search(text))}
+    tool = "STREAM" if "STREAM version" in text else "BabelStream"
+    return row_table(rows, COLUMNS, {"tool": tool, "file": file, **notes}, [message] if doubtful else [])
+
+
+def _agrees(row: Mapping[str, Any]) -> bool:
+    """Whether the bytes moved are those of the arrays, to 2 % and the five decimals that times are printed with."""
+    moved = row["bandwidth"] * row["minimum_time"] / ARRAY_COUNTS[row["function"]]
+    if not math.isfinite(moved) or not math.isfinite(row["array_size"]):
+        return True
+    return bool(abs(moved / row["array_size"] - 1) <= 0.02 + 1e-5 / row["minimum_time"])
+
+
+def _array_size(text: str) -> float:
+    """Bytes of one array, exact where the number of elements is told, otherwise as rounded in the text; or NaN."""
+    element_size = _ELEMENT_SIZE.search(text)
+    size = float(element_size[1]) if element_size else 4.0 if re.search(r"^Precision: float", text, re.M) else 8.0
+    if match := _ELEMENTS.search(text):
+        return float(match[1]) * size
+    match = _ARRAY.search(text)
+    if match is None:
+        return math.nan
+    # Before version 2.0 the size that is printed as MB is in MiB; the bandwidths always were in MB.
+    unit = "MiB" if re.search(r"^Version: *[01]\.", text, re.M) else match[2]
+    return parse_quantity(f"{match[1]} {unit}").value
+
+
+def _text_rows(
+    file: str, lines: Sequence[str], heading: int, match: re.Match[str], array_size: float
+) -> Iterator[dict[str, Any]]:
+    unit = _unit(file, heading, match[1])
+    order = ("minimum_time", "maximum_time", "time") if match[2] == "Min" else ("time", "minimum_time", "maximum_time")
+    for number, line in enumerate(lines[heading:], heading + 1):
+        name, *cells = line.replace(":", " ").split() or [""]
+        function = _function(name)
+        if function not in ARRAY_COUNTS:
+            break
+        values = [_float(file, number, cell) for cell in cells]
+        if len(values) != 4:
+            raise refuse(file, f"{len(values)} values after `{name}`, not 4; is the file cut off?", number)
+        yield _row(function, array_size, values[0] * unit, **dict(zip(order, values[1:], strict=True)))
+
+
+def _csv_rows(file: str, lines: Sequence[str], heading: int) -> Iterator[dict[str, Any]]:
+    separator = lines[heading - 1][len("function")]
+    names = lines[heading - 1].strip().split(separator)
+    unit = _unit(file, heading, names[4])
+    times = {"min_runtime": "minimum_time", "max_runtime": "maximum_time", "avg_runtime": "time"}
+    for number, line in enumerate(lines[heading:], heading + 1):
+        name, *cells = line.strip().split(separator)
+        function = _function(name)
+        if function not in ARRAY_COUNTS:
+            break
+        if len(cells) != len(names) - 1:
+            message = f"{len(cells) + 1} values under {len(names)} headings; is the file cut off?"
+            raise refuse(file, message, number)
+        values = dict(zip(names[1:], (_float(file, number, cell) for cell in cells), strict=True))
+        told = {column: values[key] for key, column in times.items() if key in values}
+        yield _row(function, values["n_elements"] * values["sizeof"], values[names[4]] * unit, **told)
+
+
+def _row(function: str, array_size: float, bandwidth: float, **times: float) -> dict[str, Any]:
+    unknown = dict.fromkeys(("time", "minimum_time", "maximum_time"), math.nan)
+    return {"function": function, "array_size": array_size, "bandwidth": bandwidth, **unknown, **times}
+
+
+def _function(name: str) -> str:
+    """STREAM's `Scale` is BabelStream's `Mul`."""
+    return {"scale": "mul"}.get(name.lower(), name.lower())
+
+
+def _unit(file: str, number: int, name: str) -> float:
+    if name.lower() not in _UNITS:
+        raise refuse(file, f"unknown unit `{name}`, not one of {', '.join(list(_UNITS)[:8])}", number)
+    return _UNITS[name.lower()]
+
+
+def _float(file: str, number: int, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        raise refuse(file, f"`{cell}` is not a number", number) from None
+    if not 0 < value < math.inf:
+        raise refuse(file, f"must be greater than 0, not {cell}", number)
+    return value

@@ -1,0 +1,74 @@
+"""Files about GPUs by their content: measured rates and bandwidths, and profiled kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from whatif.importers.babelstream import parse_babelstream
+from whatif.importers.gpuroofperf import parse_gpu_rates, parse_kernel_profile
+from whatif.importers.mixbench import parse_mixbench
+from whatif.importers.nsight_compute import kernel_metrics, parse_nsight_compute
+from whatif.importers.text import read_text, refuse
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+
+
+def _parse_kernels(text: str, file: str) -> Table:
+    return kernel_metrics(parse_nsight_compute(text, file))
+
+
+HEAD_SIZE: Final = 2**20
+"""Letters of a file in which its format must show."""
+Parser = Callable[[str, str], Table]
+GPU_FORMATS: Final[Mapping[str, tuple[re.Pattern[str], Parser]]] = {
+    "gpuroofperf GPU parameters": (re.compile(r'\A\s*"?GPU"?\s*,'), parse_gpu_rates),
+    "mixbench": (re.compile(r"^(mixbench|Experiment ID,|Operations ratio,)", re.M), parse_mixbench),
+    "BabelStream or STREAM": (
+        re.compile(r"^(BabelStream|GPU-STREAM|STREAM version|Function\s|function,num_times)", re.M),
+        parse_babelstream,
+    ),
+}
+"""Formats of measured rates: what is in their heads, and who reads them."""
+KERNEL_FORMATS: Final[Mapping[str, tuple[re.Pattern[str], Parser]]] = {
+    "gpuroofperf kernel parameters": (re.compile(r"\A\s*\{"), parse_kernel_profile),
+    "Nsight Compute": (re.compile(r'^==(PROF|ERROR)==|^"[^\n]*"Kernel Name"', re.M), _parse_kernels),
+}
+"""Formats of kernel metrics."""
+
+
+def read_gpu(path: Path) -> Table:
+    """The measurements of a GPU at a path, whoever wrote them; the note `format` names the format.
+
+    Columns are those of the format's own reader. Raise `InvalidFileError` for an unknown format, with the known ones.
+    """
+    return _read(path, GPU_FORMATS, KERNEL_FORMATS)
+
+
+def read_kernels(path: Path) -> Table:
+    """The profiled kernels at a path, with `KERNEL_COLUMNS`; the note `format` names the format.
+
+    Raise `InvalidFileError` for an unknown format, with the known ones.
+    """
+    return _read(path, KERNEL_FORMATS, GPU_FORMATS)
+
+
+Formats = Mapping[str, tuple[re.Pattern[str], Parser]]
+
+
+def _read(path: Path, formats: Formats, others: Formats) -> Table:
+    text, file = read_text(path), shown_path(path)
+    name = _recognised(text, formats)
+    if name is None:
+        other = _recognised(text, others)
+        meant = f"; it looks like {other}, which is read elsewhere" if other else ""
+        raise refuse(file, f"neither {' nor '.join(formats)}{meant}" if text.strip() else "the file is empty")
+    table = formats[name][1](text, file)
+    return replace(table, notes={"format": name, **table.notes})
+
+
+def _recognised(text: str, formats: Formats) -> str | None:
+    return next((name for name, (pattern, _) in formats.items() if pattern.search(text, 0, HEAD_SIZE)), None)

@@ -1,0 +1,106 @@
+"""Profiled kernels, whichever profiler saw them: the columns of their table, and the table as phases of a scenario."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from whatif.errors import UsageError
+from whatif.table import Table
+from whatif.units import BYTE, FLOP, ONE, SECOND, Dimension, format_quantity
+
+KERNEL_COLUMNS: Final[Mapping[str, Dimension | None]] = {
+    "kernel": None,
+    "dominant_operation": None,
+    "metrics_per": None,
+    "profiled_launch_count": ONE,
+    "operations": FLOP,
+    "dram_size": BYTE,
+    "l2_size": BYTE,
+    "operation_efficiency": ONE,
+    "compute_fraction": ONE,
+    "load_store_fraction": ONE,
+    "reference_time": SECOND,
+}
+"""Columns of a table of profiled kernels: the kernel's full name, leaves of a kernel phase, and the measured time.
+
+`operations`, `dram_size`, `l2_size` and `reference_time` are those of what `metrics_per` names: the whole `profile`
+of `profiled_launch_count` launches, or the mean of one `launch`. NaN for what was not measured (`l2_size`,
+`reference_time`).
+"""
+DOMINANT_OPERATIONS: Final = ("fp_32", "fp_64", "integer")
+
+_MANGLED = re.compile(r"_ZN?[KVr]*(?=\d)")
+
+
+def kernels_toml(table: Table) -> str:
+    """The kernels of a table as `[application.phases.NAME]` tables, with a comment that says where they come from.
+
+    The names of the phases are those of the kernels without namespaces and arguments, numbered where they repeat.
+    How often an iteration launches a kernel is not in a profile: `launch_count` is 1, to be put right by hand.
+    Raise `UsageError` for a table of something else.
+    """
+    if list(table.columns) != list(KERNEL_COLUMNS):
+        raise UsageError("not a table of profiled kernels")
+    head = "# " + _one_line(", ".join(f"{key} {value}" for key, value in table.notes.items() if key != "warnings"))
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows()]
+    names = _phase_names(row["kernel"] for row in rows)
+    return "\n".join([head, *(_phase(name, row) for name, row in zip(names, rows, strict=True))])
+
+
+def _phase(name: str, row: Mapping[str, Any]) -> str:
+    count = row["profiled_launch_count"]
+    time = "" if row["reference_time"] is None else f", {format_quantity(row['reference_time'], SECOND)} measured"
+    lines = [
+        f"\n# {_one_line(row['kernel'])}: {count:g} launches profiled{time} per {row['metrics_per']}",
+        f"[application.phases.{name}]",
+        'kind = "kernel"',
+        'model = "roofline"',
+        f'dominant_operation = "{row["dominant_operation"]}"',
+        f'metrics_per = "{row["metrics_per"]}"',
+    ]
+    if row["metrics_per"] == "profile":
+        lines.append(f"profiled_launch_count = {count:.0f}")
+    for leaf, unit in (("operations", "flop"), ("dram_size", "B"), ("l2_size", "B")):
+        if row[leaf] is not None:
+            lines.append(f'{leaf} = "{_number(row[leaf])} {unit}"')
+    lines += [f"{leaf} = {row[leaf]!r}" for leaf in ("operation_efficiency", "compute_fraction", "load_store_fraction")]
+    return "\n".join([*lines, "launch_count = 1", ""])
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
+
+
+def _phase_names(kernels: Iterable[str]) -> Iterator[str]:
+    used: set[str] = set()
+    for kernel in kernels:
+        base = _phase_name(kernel)
+        name, number = base, 1
+        while name in used:
+            number += 1
+            name = f"{base}_{number}"
+        used.add(name)
+        yield name
+
+
+def _phase_name(kernel: str) -> str:
+    """`matvec` for `void a::matvec<int>(double*)`, `stencil` for `_Z7stencilPdS_i`; `kernel` where nothing is left."""
+    plain = re.sub(r"\(anonymous namespace\)::|<unnamed>::", "", kernel)
+    mangled = _mangled_name(plain)
+    found = mangled or re.split(r"[<(\[]", plain, maxsplit=1)[0].strip().split(" ")[-1].split("::")[-1]
+    return re.sub(r"^[^A-Za-z]+", "", re.sub(r"\W+", "_", found, flags=re.ASCII)) or "kernel"
+
+
+def _mangled_name(kernel: str) -> str:
+    """The last part of a mangled name: each part is its length and its letters."""
+    match = _MANGLED.match(kernel)
+    rest, name = (kernel[match.end() :], "") if match else ("", "")
+    while length := re.match(r"\d{1,4}", rest):
+        name, rest = rest[length.end() :][: int(length[0])], rest[length.end() + int(length[0]) :]
+    return name

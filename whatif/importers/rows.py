@@ -1,0 +1,47 @@
+"""Rows that an importer has read as a table with columns known beforehand; tables of one kind as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.table import Column, Table
+from whatif.units import Dimension
+
+
+def row_table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Dimension | None],
+    notes: Mapping[str, str],
+    warnings: Sequence[str] = (),
+) -> Table:
+    """A table of rows that have a value for each column; empty notes are dropped, equal warnings told once."""
+    filled = {
+        name: Column(np.array([row[name] for row in rows], dtype=object if dimension is None else float), dimension)
+        for name, dimension in columns.items()
+    }
+    told = {**notes, "warnings": "\n".join(dict.fromkeys(warnings))}
+    return Table(filled, {key: value for key, value in told.items() if value})
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """Tables with the same columns one below the other; notes that differ are joined with `; `.
+
+    Raise `UsageError` for tables with other columns.
+    """
+    first = tables[0]
+    if any(table.columns.keys() != first.columns.keys() for table in tables):
+        raise UsageError("these files hold different kinds of measurements; give them one kind at a time")
+    columns = {
+        name: Column(np.concatenate([table.columns[name].values for table in tables]), column.dimension)
+        for name, column in first.columns.items()
+    }
+    notes: dict[str, list[str]] = {}
+    for table in tables:
+        for name, text in table.notes.items():
+            notes.setdefault(name, []).append(text)
+    between = {name: "\n" if name == "warnings" else "; " for name in notes}
+    return Table(columns, {name: between[name].join(dict.fromkeys(texts)) for name, texts in notes.items()})
