@@ -1,0 +1,292 @@
+"""`whatif fit` and `whatif import`: from files of measurements to a platform file and a prediction on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from whatif.cli.main import VERBS
+from whatif.engine.evaluate import evaluate
+from whatif.engine.result import Question
+from whatif.schema.leaves import leaf_table
+from whatif.schema.load import load_platform, load_scenario
+from whatif.units import parse_quantity
+
+DATA = Path(__file__).parent / "data"
+FUGAKU = DATA / "importers" / "network" / "fugaku" / "riken_imb_pingpong.csv"
+COLUMNS = "message_size=size (bytes),time=time (seconds)"
+COPIES = DATA / "ahead" / "memcpy_sweep.csv"
+MINE = """\
+# Our machine: keep me.
+extends = "perlmutter"
+name = "Ours"
+
+[network.inter_node]       # measured in May
+short_limit = "64 B"       # by hand
+eager_limit = "32 KiB"
+
+[network.inter_node.postal]
+short = { latency = "1 us", bandwidth = "1 GB/s" }   # guessed
+
+[sources]
+"network.inter_node" = { grade = "assumed", source = "a guess" }
+"network.inter_node.postal.short.latency" = { grade = "assumed", source = "a worse guess" }
+"""
+
+
+def osu(time_of, sizes=tuple(2**n for n in range(23)), version="7.4"):
+    rows = "".join(f"{size:<10}{time_of(size) * 1e6:18.6f}\n" for size in sizes)
+    return f"# OSU MPI Latency Test v{version}\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n{rows}"
+
+
+def three_protocols(size):
+    if size <= 256:
+        return 1.2e-6 + size / 2e9
+    return 2.5e-6 + size / 6e9 if size <= 16384 else 7e-6 + size / 12e9
+
+
+@pytest.fixture
+def measured(tmp_path):
+    folder = tmp_path / "osu"
+    folder.mkdir()
+    (folder / "latency.txt").write_text("srun: job 1 queued\n" + osu(three_protocols))
+    (folder / "notes.md").write_text("# how we measured\n")
+    return folder
+
+
+def test_a_folder_of_outputs_becomes_a_machine_that_predicts(whatif_main, measured):
+    """The parameters that made the times come back, and the prediction uses them."""
+    code, out, err = whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen", "--format", "json")
+    assert code == 0
+    found = {row["parameter"]: row for row in json.loads(out)["rows"]}
+    truth = {"short": (1.2e-6, 2e9), "eager": (2.5e-6, 6e9), "rendezvous": (7e-6, 12e9)}
+    for protocol, (latency, bandwidth) in truth.items():
+        path = f"network.inter_node.postal.{protocol}"
+        assert found[f"{path}.latency"]["value"] == pytest.approx(latency, rel=2e-3)
+        assert found[f"{path}.bandwidth"]["value"] == pytest.approx(bandwidth, rel=2e-3)
+        assert found[f"{path}.bandwidth"]["unit"] == "B/s"
+    assert "short 256 B, eager 16 KiB" in err
+    assert "notes.md" in err
+    assert "network.inter_node.max_rate was not fitted" in err
+    model = "--set", "application.phases.halo.model=postal"
+    code, out, err = whatif_main("run", "jacobi2d", "--platform", "ours", "--platforms", ".", "--point", *model)
+    assert code == 0
+    assert "platform ours" in err
+
+
+def test_what_was_fitted_is_in_the_platform_with_source_grade_and_error(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    loaded = load_scenario("jacobi2d", platform="ours", folders=[Path()])
+    leaf = leaf_table(loaded)["platform.network.inter_node.postal.eager.bandwidth"]
+    assert leaf.grade == "measured"
+    assert re.fullmatch(r"fitted to .*latency\.txt.* \(OSU.* 7\.4\)|fitted to osu \(OSU.* 7\.4\)", leaf.source)
+    assert leaf.fitted.standard_error == pytest.approx(0, abs=leaf.value * 1e-2)
+    assert leaf.fitted.standard_error > 0
+    assert leaf.fitted.ranges["message_size"] == (512, 16384)
+    beside = leaf_table(loaded)["platform.network.inter_node.max_rate.eager.base_bandwidth"]
+    assert beside.fitted is None
+    assert beside.source.startswith("Choi")
+
+
+def test_a_file_of_ones_own_keeps_its_comments_and_loses_its_guesses(whatif_main, measured):
+    Path("mine.toml").write_text(MINE)
+    code, _, _ = whatif_main("fit", "network", "osu", "-o", "mine.toml")
+    assert code == 0
+    text = Path("mine.toml").read_text()
+    for comment in ("# Our machine: keep me.", "# measured in May", "# by hand", "# guessed"):
+        assert comment in text
+    loaded = load_scenario("jacobi2d", platform="mine", folders=[Path()])
+    leaves = leaf_table(loaded)
+    assert leaves["platform.network.inter_node.short_limit"].value == 256
+    fitted = [path for path in leaves if path.startswith("platform.network.inter_node.postal.")]
+    assert len(fitted) == 6
+    assert {leaves[path].grade for path in fitted} == {"measured"}
+    assert "guess" not in "".join(leaves[path].source for path in fitted)
+
+
+def test_fitting_twice_changes_nothing(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    first = Path("ours.toml").read_text()
+    whatif_main("fit", "network", "osu", "-o", "ours.toml")
+    assert Path("ours.toml").read_text() == first
+
+
+def test_predictions_beyond_the_measured_sizes_say_so(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    halo = "application.phases.halo"
+    question = "run", "jacobi2d", "--platform", "ours", "--platforms", ".", "--set", f"{halo}.model=postal"
+    said = "halo: messages of 8 MiB lie outside the 1 B to 4 MiB that network.inter_node.postal was fitted to"
+    assert said in whatif_main(*question, "--point", "--set", f"{halo}.message_size=8 MiB")[2]
+    assert "lie outside" not in whatif_main(*question, "--point", "--set", f"{halo}.message_size=4 MiB")[2]
+    sweep = "--set", f"{halo}.message_size=1 B", "--sweep", f"{halo}.message_size=1 MiB, 8 MiB, 16 MiB"
+    assert "messages of 8 MiB to 16 MiB lie" in whatif_main(*question, *sweep)[2]
+
+
+def test_a_value_set_from_outside_is_no_longer_the_fitted_one(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    path = "platform.network.inter_node.postal.eager.latency"
+    question = Question.open("jacobi2d", platform="ours", folders=[Path()])
+    assert question.program.leaves[path].fitted is not None
+    assert question.changed({path: "1 us"}, "ours").program.leaves[path].fitted is None
+
+
+def test_explain_shows_the_standard_error(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    model = "--set", "application.phases.halo.model=postal"
+    _, out, _ = whatif_main("explain", "jacobi2d", "halo", "--platform", "ours", "--platforms", ".", *model)
+    assert re.search(r"postal\.eager\.latency: 2\.\d+ us ± [\d.]+ \w+  \(measured; fitted to", out)
+
+
+def test_points_have_residuals(whatif_main, measured):
+    code, out, _ = whatif_main("fit", "network", "osu", "--points", "--format", "json")
+    assert code == 0
+    rows = json.loads(out)["rows"]
+    assert len(rows) == 23
+    assert max(abs(row["fitted_time"] / row["time"] - 1 - row["residual"]) for row in rows) < 1e-12
+    assert 0 < max(abs(row["residual"]) for row in rows) < 1e-3
+
+
+def test_a_csv_file_with_named_columns_is_fitted(whatif_main):
+    code, out, _ = whatif_main(
+        "fit", "network", FUGAKU, "--columns", COLUMNS, "--limits", "16 B, 8 KiB", "--format", "csv"
+    )
+    assert code == 0
+    assert out.splitlines()[0] == "parameter,value,standard_error,unit,points,rms_residual"
+    assert len(out.splitlines()) == 7
+
+
+def test_a_gpu_measured_by_two_tools_is_written_as_one(whatif_main):
+    gpu = DATA / "gpuroofperf" / "gpu_params" / "tesla_v100.csv"
+    stream = next((DATA / "importers" / "gpu" / "babelstream").rglob("*cuda*.txt"))
+    code, _, err = whatif_main("fit", "gpu", gpu, stream, "-o", "ours.toml", "--extends", "summit")
+    assert code == 0
+    assert "dram_bandwidth: measurements differ" in err
+    before, after = load_platform("summit")[0].node.gpu, load_platform(Path("ours.toml"))[0].node.gpu
+    assert after.peak_double_rate == pytest.approx(before.peak_double_rate, rel=1e-5)
+    assert after.dram_bandwidth != before.dram_bandwidth
+    assert after.name == before.name
+
+
+def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
+    code, out, err = whatif_main(
+        "fit", "transfer", COPIES, "--machine", "Titan", "--extends", "titan", "-o", "ours.toml"
+    )
+    assert code == 0
+    assert "staged" in err
+    link = load_platform(Path("ours.toml"))[0].node.host_link
+    assert link.staging.read_bandwidth == pytest.approx(2.59e9, rel=0.02)
+    assert "node.host_link.pinned_read_latency" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["fit", "network", "osu", "-o", "new.toml"],
+            "new.toml: there is no such file; a new one must extend a platform",
+        ),
+        (["fit", "network", "osu", "-o", "new.toml", "--extends", "lasen"], "did you mean `lassen`"),
+        (["fit", "network", "osu", "--limits", "64 KiB, 128 B"], "expected two sizes, the smaller one first"),
+        (["fit", "network", "osu", "--limits", "64, 128"], "expected two sizes"),
+        (["fit", "network", "osu", "--limits", "64 Kb, 128 KB"], "unknown unit `Kb`"),
+        (["fit", "network", "osu", "--where", "machine"], "expected HEADING=VALUE"),
+        (["fit", "network", "nothing"], "nothing"),
+        (["fit", "transfer", COPIES, "--machine", "Titan"], "the link that was measured is not known"),
+        (["fit", "network", FUGAKU], "message_size=size [B],time=time [us]"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(whatif_main, measured, arguments, said):
+    code, out, err = whatif_main(*arguments)
+    assert code != 0
+    assert out == ""
+    assert said in err
+    assert not Path("new.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (osu(lambda size: 1e-6 / size), "go down"),
+        (osu(three_protocols, sizes=(8,)), "size"),
+        (osu(three_protocols, sizes=(8, 16)), "size"),
+        ("", "empty"),
+        ("<!DOCTYPE html><html><body>404</body></html>", "web page"),
+        ("# OSU MPI Latency Test v7.4\n# Size Latency (us)\n1 1,5\n2 1,6\n", "1,5"),
+        ("# OSU MPI Latency Test v7.4\n# Size Latency (us)\n", "no "),
+    ],
+)
+def test_measurements_that_allow_no_fit_are_refused_with_the_reason(whatif_main, tmp_path, text, said):
+    Path("bad.txt").write_text(text)
+    code, out, err = whatif_main("fit", "network", "bad.txt", "-o", "new.toml", "--extends", "lassen")
+    assert code in (2, 3)
+    assert out == ""
+    assert said in err
+    assert not Path("new.toml").exists()
+
+
+def test_a_shipped_platform_is_not_written_to(whatif_main, measured):
+    root = Path(__file__).parent.parent / "platforms" / "lassen.toml"
+    before = root.read_text()
+    code, _, err = whatif_main("fit", "network", "osu", "-o", root)
+    assert code == 2
+    assert "shipped with the program" in err
+    assert root.read_text() == before
+
+
+@pytest.mark.parametrize("file_format", ["table", "csv", "json", "markdown"])
+def test_import_shows_what_a_file_says(whatif_main, measured, file_format):
+    code, out, _ = whatif_main("import", "network", "osu", "--format", file_format)
+    assert code == 0
+    assert "ping_pong" in out
+
+
+def test_kernels_of_a_profile_become_phases_that_load(whatif_main):
+    profile = next((DATA / "gpuroofperf").rglob("rcb-P2.json"))
+    code, out, _ = whatif_main("import", "kernels", profile)
+    assert code == 0
+    Path("s.toml").write_text(f'extends = "minife"\n\n{out}')
+    assert whatif_main("run", "s.toml", "--point")[0] == 0
+
+
+def test_every_verb_has_help(whatif_main):
+    for verb in VERBS:
+        assert whatif_main(verb, "--help")[0] == 0
+    for verb, kinds in {
+        "fit": ("network", "gpu", "transfer"),
+        "import": ("network", "gpu", "transfer", "kernels"),
+    }.items():
+        for kind in kinds:
+            assert "Usage" in whatif_main(verb, kind, "--help")[1]
+
+
+def test_the_covariance_of_a_fit_can_be_had_from_its_file(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    entry = load_platform(Path("ours.toml"))[0].fits["network.inter_node.postal.rendezvous"]
+    assert entry.parameters == ["latency", "bandwidth"]
+    assert [error.dimension for error in entry.standard_errors] == [
+        parse_quantity("1 s").dimension,
+        parse_quantity("1 B/s").dimension,
+    ]
+    assert entry.correlation[0][1] == entry.correlation[1][0]
+    assert 0 < entry.correlation[0][1] < 1
+    assert entry.point_count == 8
+
+
+def test_a_fit_entry_must_be_square(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    text = Path("ours.toml").read_text()
+    Path("ours.toml").write_text(text.replace('parameters = ["latency", "bandwidth"]', 'parameters = ["latency"]', 1))
+    code, _, err = whatif_main("check", "ours.toml")
+    assert code == 3
+    assert "as many as `parameters`" in err
+
+
+def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": "1 MiB"}
+    program = Question.open("jacobi2d", platform="ours", folders=[Path()], sets=sets).program
+    time = float(evaluate(program).values["halo.inter_node.message_time"].ravel()[0])
+    assert time == pytest.approx(three_protocols(2**20), rel=2e-3)
