@@ -28,7 +28,7 @@ PARTS = shipped_names("parts")
 MACHINES = {name: load_platform(name)[0] for name in PLATFORMS}
 WITH_GPUS = [name for name, machine in MACHINES.items() if machine.node.gpu_count]
 # Their network was measured and printed whole, no rule made it (Sierra's is Lassen's).
-MEASURED = ("bridges", "lassen", "sierra", "summit")
+MEASURED = ("blue_waters", "bridges", "lassen", "sierra", "summit")
 # Where a part of each kind can stand in a machine.
 TABLES = {
     "gpu": "platform.node.gpu",

@@ -30,6 +30,7 @@ def fit_options(command: Command) -> Command:
         click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="PLATFORM.toml",
                      help="Write the parameters into this platform file; without it nothing is written."),
         click.option("--extends", metavar="NAME", help="The platform that a new PLATFORM.toml extends."),
+        click.option("--source", metavar="TEXT", help="What [sources] says, instead of file and tool."),
         click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True),
         click.option("--points", is_flag=True, help="Print the points with their residuals, not the parameters."),
     )  # fmt: skip
@@ -53,7 +54,8 @@ def command() -> None:
 @click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of a CSV file are, as message_size=bytes.")
 @click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows of a CSV file with this.")
 def network(
-    files: tuple[Path, ...], output: Path | None, extends: str | None, file_format: str, points: bool,
+    files: tuple[Path, ...], output: Path | None, extends: str | None, source: str | None, file_format: str,
+    points: bool,
     distance: str, limits: str | None, weighting: str, test: str | None, buffers: str | None,
     columns: str | None, where: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -69,7 +71,7 @@ def network(
     tell([*table.notes.get("warnings", "").splitlines(), *fit.warnings], "warning: ")
     tell(_in_words(fit))
     _finish(
-        fit.fits, network_change(fit, source_of(files, table)), point_table(fit) if points else None,
+        fit.fits, network_change(fit, source or source_of(files, table)), point_table(fit) if points else None,
         file_format, output, extends,
     )  # fmt: skip
 
@@ -99,7 +101,10 @@ def _in_words(fit: NetworkFit) -> list[str]:
 
 @command.command("gpu", short_help="Peaks and bandwidths: mixbench, BabelStream, gpuroofperf.")
 @fit_options
-def gpu(files: tuple[Path, ...], output: Path | None, extends: str | None, file_format: str, points: bool) -> None:
+def gpu(
+    files: tuple[Path, ...], output: Path | None, extends: str | None, source: str | None, file_format: str,
+    points: bool,
+) -> None:  # fmt: skip
     """Fit the peak rates and bandwidths of a GPU to outputs of mixbench, BabelStream, STREAM or gpuroofperf."""
     from whatif.export.fit_tables import gpu_points
     from whatif.export.platform_file import change_of
@@ -112,7 +117,7 @@ def gpu(files: tuple[Path, ...], output: Path | None, extends: str | None, file_
     datasheet = {leaf: float(getattr(gpu, leaf)) for leaf in DIMENSIONS} if gpu is not None else None
     fit = fit_gpu(tables, datasheet=datasheet)
     tell(fit.warnings, "warning: ")
-    change = change_of(fit.fits, source_of(files, *tables))
+    change = change_of(fit.fits, source or source_of(files, *tables))
     _finish(fit.fits, change, gpu_points(fit) if points else None, file_format, output, extends)
 
 
@@ -120,7 +125,8 @@ def gpu(files: tuple[Path, ...], output: Path | None, extends: str | None, file_
 @fit_options
 @click.option("--machine", metavar="NAME", help="Only the rows of this machine, where a file has several.")
 def transfer(
-    files: tuple[Path, ...], output: Path | None, extends: str | None, file_format: str, points: bool,
+    files: tuple[Path, ...], output: Path | None, extends: str | None, source: str | None, file_format: str,
+    points: bool,
     machine: str | None,
 ) -> None:  # fmt: skip
     """Fit the latencies and the staging of a host-device link to measured copies, against the link's data sheet.
@@ -142,7 +148,7 @@ def transfer(
     fit = fit_transfer(table, link, machine=machine, memory_bandwidth=memory)  # type: ignore[arg-type]
     tell([*table.notes.get("warnings", "").splitlines(), *fit.warnings], "warning: ")
     column_rows(fit.comparison, sys.stderr)
-    change = change_of(fit.fits, source_of(files, table))
+    change = change_of(fit.fits, source or source_of(files, table))
     _finish(fit.fits, change, fit.points if points else None, file_format, output, extends)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
 
@@ -18,6 +19,15 @@ _LARGEST_JOURNAL = 10_000_000
 @click.command("open", short_help="Open the explorer on a scenario.")
 @click.argument("scenario", default="jacobi2d")
 @question_options
+@click.option(
+    "--measured",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Fit these measurements of messages, a file or a folder.",
+)
+@click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of measured CSV files hold.")
+@click.option("--where", metavar="NAME=TEXT", help="Which rows of measured CSV files count.")
 @click.option("--replay", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Repeat a journal.")
 @click.option(
     "--journal", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write every command to FILE."
@@ -27,6 +37,9 @@ def command(
     platform: str | None = None,
     folders: tuple[Path, ...] = (),
     sets: tuple[str, ...] = (),
+    measured: tuple[Path, ...] = (),
+    columns: str | None = None,
+    where: str | None = None,
     replay: Path | None = None,
     journal: Path | None = None,
 ) -> None:
@@ -37,6 +50,7 @@ def command(
     question = open_question(scenario, platform, folders, sets)
     # Everything wrong with the files is said here, before the terminal is taken over.
     _ = question.program
+    opening = list(measured_lines(measured, columns, where))
     lines = read_journal(replay) if replay is not None else []
     from whatif.tui.app import Explorer
     from whatif.tui.config import read_config
@@ -44,7 +58,7 @@ def command(
     patience = Timer(1.0, lambda: click.echo("computing the first picture; ctrl+c gives it up", err=True))
     patience.start()
     try:
-        explorer = Explorer(question, read_config(), replay=lines, journal=journal)
+        explorer = Explorer(question, read_config(), opening=opening, replay=lines, journal=journal)
     finally:
         patience.cancel()
     explorer.run()
@@ -52,6 +66,21 @@ def command(
     if code > 128:
         click.echo("ended by a signal; what was not saved is offered when the scenario is opened again", err=True)
     sys.exit(code)
+
+
+def measured_lines(measured: tuple[Path, ...], columns: str | None, where: str | None) -> Iterator[str]:
+    """The commands that show measurements on the page that fits them; raise `UsageError`."""
+    if (columns or where) and not measured:
+        raise UsageError("--columns and --where say something of measurements: name them with --measured FILE")
+    if any("," in str(path) or not str(path).isprintable() for path in measured):
+        raise UsageError("--measured: a name with a comma or a line end cannot be kept; rename the file")
+    if columns:
+        yield f"show measured_columns = {columns}"
+    if where:
+        yield f"show measured_rows = {where}"
+    if measured:
+        yield f"show measured = {', '.join(map(str, measured))}"
+        yield "show screen = fit"
 
 
 def read_journal(path: Path) -> list[str]:
