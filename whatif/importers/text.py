@@ -44,7 +44,7 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
                     block, first = block.removeprefix(b"\xef\xbb\xbf"), False
                 whole, end, rest = (rest + block).rpartition(b"\n")
                 if len(rest) > size:
-                    raise refuse(name, f"a line is longer than {size // 2**20} MiB")
+                    raise refuse(name, f"a line is longer than {size // 2**10:,} KiB")
                 if end:
                     yield _decoded(whole + end)
             if rest:
@@ -65,3 +65,8 @@ def _refuse_other(name: str, head: bytes) -> None:
         raise refuse(name, "this is UTF-16 text; save it as UTF-8")
     if b"\0" in head:
         raise refuse(name, "this is a binary file, not text")
+
+
+def pieces(text: str) -> tuple[str, ...]:
+    """A text in the form that `chunks` gives: line ends are `\\n`, the last line has one."""
+    return (text.removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n") + "\n",) if text else ()

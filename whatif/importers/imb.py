@@ -1,0 +1,141 @@
+"""Output of the Intel MPI Benchmarks (IMB-MPI1): point-to-point tests, alone or in groups, and collectives.
+
+A test starts with `# Benchmarking PingPong`, says its processes (`# #processes = 2`, or `# ( 4 groups of 2 processes
+each running simultaneous )`) and lists rows under `#bytes #repetitions t[usec] Mbytes/sec`. The time of a ping-pong is
+one way, half a round trip. A Mbyte is 2^20 B up to version 4 and 10^6 B from 2017 on; which of them a file means is
+told by its own numbers. Source: Intel MPI Benchmarks User Guide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.importers.numbers import FloatArray, RowReader, Section, table_of
+from whatif.importers.text import chunks, pieces
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+
+_BANNER = re.compile(r"#.*MPI Benchmark\w*(?: Suite)?\s+V?(\d[\w. ]*?)\s*(?:,.*)?", re.IGNORECASE)
+_DATE = re.compile(r"# Date\s*:\s*(.+?)\s*")
+_COMMAND = re.compile(r"#\s+(\S*IMB-\S+.*?)\s*")
+_TEST = re.compile(r"#\s*Benchmarking\s+(\S+).*")
+_PROCESSES = re.compile(r"#\s*#processes = (\d+).*")
+_GROUPS = re.compile(r"#\s*\(\s*(\d+) groups of (\d+) processes.*")
+
+_NOTES: Final = (("command", _COMMAND), ("date", _DATE), ("version", _BANNER))
+_HEADING = re.compile(r"\s*(?:#?Group\s+)?(?:#bytes\s+)?#repetitions\s.*", re.IGNORECASE)
+
+_TESTS: Final = {
+    "pingpong": "ping_pong", "pingpongspecificsource": "ping_pong", "pingponganysource": "ping_pong",
+    "pingping": "ping_ping", "pingpingspecificsource": "ping_ping", "pingpinganysource": "ping_ping",
+    "uniband": "bandwidth", "biband": "bidirectional_bandwidth",
+}  # fmt: skip
+_PAIRED: Final = tuple(dict.fromkeys(_TESTS.values()))
+_STREAMS: Final = ("bandwidth", "bidirectional_bandwidth")
+_MESSAGES: Final = {"sendrecv": 2.0, "exchange": 4.0, "bidirectional_bandwidth": 2.0}
+"""Messages that pass a process in the time of a row, where they are not one."""
+WINDOW: Final = 64
+"""Messages in flight in Uniband and Biband."""
+_COLUMNS: Final = {
+    "group": ("group", 1.0),
+    "#bytes": ("message_size", 1.0),
+    "#repetitions": ("repetition_count", 1.0),
+    "t[usec]": ("time", 1e-6),
+    "t_min[usec]": ("minimum_time", 1e-6),
+    "t_max[usec]": ("maximum_time", 1e-6),
+    "t_avg[usec]": ("time", 1e-6),
+    "mbytes/sec": ("bandwidth", 1.0),
+    "msg/sec": ("message_rate", 1.0),
+}
+
+
+def parse_imb(text: str, file: str = "<text>") -> Table:
+    """IMB output as a table of measurements (see `whatif.importers.measurements`).
+
+    Where t_min, t_max and t_avg are printed, `time` is the average. `bandwidth` is what IMB prints, that of all pairs,
+    or, for Sendrecv and Exchange, that of one process; of several groups it prints one (the slowest, or each in a row
+    of its own), and that is multiplied by their number. Raise `InvalidFileError` for a row that is no row of numbers,
+    and for a text without results.
+    """
+    return _table(pieces(text), file)
+
+
+def read_imb(path: Path) -> Table:
+    """Like `parse_imb`, of a file of any size."""
+    return _table(chunks(path), shown_path(path))
+
+
+def _table(texts: Iterable[str], file: str) -> Table:
+    rows = RowReader(file, _read_line).read(texts)
+    test, groups, processes = (rows.constant("test", ""), *map(rows.constant, ("group_count", "process_count")))
+    size, time = np.nan_to_num(rows.column("message_size")), rows.column("time")
+    rate, printed = rows.column("message_rate"), rows.column("bandwidth")
+    pairs = np.where(np.isin(test, _PAIRED), processes / 2, np.nan)
+    messages = rows.constant("message_count")
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        passed = messages * size * np.where(np.isnan(pairs), 1.0, pairs / groups)
+        printed = printed * _megabyte(rows, passed, time, printed)
+        streamed = np.where(size > 0, passed / printed, messages * pairs / rate)
+        bandwidth = printed * groups
+    columns = {
+        "test": test,
+        "message_size": size,
+        "pair_count": pairs,
+        "process_count": processes,
+        "window_size": np.where(np.isin(test, _STREAMS), WINDOW, 1.0),
+        "time": np.where(np.isnan(time), streamed, time),
+        "minimum_time": rows.column("minimum_time"),
+        "maximum_time": rows.column("maximum_time"),
+        "bandwidth": bandwidth,
+        "message_rate": rate,
+        "repetition_count": rows.column("repetition_count"),
+        "buffers": "host",
+    }
+    return table_of(rows, columns)
+
+
+def _megabyte(rows: RowReader, passed: FloatArray, time: FloatArray, printed: FloatArray) -> float:
+    """Bytes of a Mbyte, 10^6 or 2^20: what agrees with the times; where nothing tells, as the version says."""
+    version = rows.notes.get("version", "")
+    said = 2.0**20 if re.match(r"[1-4](?:\.|$)", version) else 1e6
+    # Both columns are printed with two decimals: small ones are too coarse to tell 5 %.
+    clear = (printed > 10) & (time > 1e-6)
+    seen = passed[clear] / time[clear] / printed[clear]
+    near = seen[np.abs(seen / 1.024e6 - 1) < 0.05]
+    if len(near) < 3:
+        return said
+    found = 2.0**20 if np.median(near) > 1.024e6 else 1e6
+    if version and found != said:
+        text = f"by its times a Mbyte of this file is {found:,.0f} B, although in version {version} it is {said:,.0f} B"
+        rows.warnings.append(f"{rows.file}: {text}")
+    return found
+
+
+def _read_line(section: Section, line: str) -> Section:
+    if "#" in line and _HEADING.fullmatch(line):
+        words = re.findall(r"#?[^\s#]+", line.lower())
+        return Section(tuple(_COLUMNS.get(word, ("", 1.0)) for word in words), section.constants)
+    if not line.startswith("#"):
+        return section
+    if test := _TEST.fullmatch(line):
+        return _titled(section, test[1])
+    if count := _PROCESSES.fullmatch(line):
+        return section.having(process_count=float(count[1]))
+    if groups := _GROUPS.fullmatch(line):
+        return section.having(group_count=float(groups[1]), process_count=float(groups[1]) * float(groups[2]))
+    notes = ((name, pattern.fullmatch(line)) for name, pattern in _NOTES)
+    return section.having(**{name: match[1] for name, match in notes if match})
+
+
+def _titled(section: Section, name: str) -> Section:
+    test = name.lower().removeprefix("multi-")
+    kept: dict[str, Any] = {note: section.constant(note) for note in ("version", "date", "command")}
+    fresh = Section().having(tool="Intel MPI Benchmarks", **kept)
+    meaning = _TESTS.get(test, test)
+    fresh = fresh.having(test=meaning, message_count=_MESSAGES.get(meaning, 1.0))
+    return fresh.having(group_count=1.0, process_count=2.0 if test in _TESTS else None)

@@ -1,0 +1,166 @@
+"""Which column of a CSV file holds what: `message_size=size (bytes),time=elapsed [us],pair_count=4`.
+
+Units come from the heading, `time (us)` or `time [us]`, or stand behind it in the mapping; a number without a known
+unit is refused, never guessed. What no column holds can be said as a value: `pair_count=4`, `test=ping_pong`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from whatif.errors import UsageError, did_you_mean
+from whatif.importers.measurements import COLUMNS
+from whatif.units import ONE, Dimension, UnitError, parse_quantity, parse_unit
+
+WORDS: Final = {
+    "byte": "B", "bytes": "B", "s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+    "msec": "ms", "msecs": "ms", "millisecond": "ms", "milliseconds": "ms", "usec": "us", "usecs": "us", "µsec": "us",
+    "microsecond": "us", "microseconds": "us", "nsec": "ns", "nsecs": "ns", "nanosecond": "ns", "nanoseconds": "ns",
+    "bytes/s": "B/s", "bytes/sec": "B/s", "mbytes/s": "MB/s", "mbytes/sec": "MB/s", "gbytes/s": "GB/s",
+    "gbytes/sec": "GB/s", "messages/s": "1/s", "messages/sec": "1/s", "msg/s": "1/s", "msg/sec": "1/s",
+}  # fmt: skip
+"""Units written out, in lower case."""
+SYMBOLS: Final = {
+    "B/sec": "B/s", "kB/sec": "kB/s", "MB/sec": "MB/s", "GB/sec": "GB/s", "MiB/sec": "MiB/s", "GiB/sec": "GiB/s",
+    "MBps": "MB/s", "GBps": "GB/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s",
+}  # fmt: skip
+"""Other symbols that mean one thing only, in these letters; `KB` and `Gb/s` do not."""
+TESTS: Final = {
+    "lat": "ping_pong", "latency": "ping_pong", "pingpong": "ping_pong", "ping-pong": "ping_pong",
+    "bw": "bandwidth", "mbw": "bandwidth", "mbw_mr": "bandwidth", "bibw": "bidirectional_bandwidth",
+    "pingping": "ping_ping", "ping-ping": "ping_ping",
+}  # fmt: skip
+"""Other names of tests, in lower case."""
+EXAMPLE: Final = "message_size=size [B],time=time [us]"
+
+_PAIR = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*(?:,(?=\s*[A-Za-z_]\w*\s*=)|$)", re.DOTALL)
+_UNIT = re.compile(r"(.*?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
+TEXTS: Final = {name for name, dimension in COLUMNS.items() if dimension is None}
+
+
+def parse_mapping(text: str) -> dict[str, str]:
+    """Read `message_size=size (bytes),time=time (seconds)`; raise `UsageError`."""
+    found = {match[1]: match[2] for match in _PAIR.finditer(text)}
+    if not found or "".join(match[0] for match in _PAIR.finditer(text)) != text:
+        raise UsageError(f"`{text[:80]}` is not a list such as `{EXAMPLE}`")
+    return found
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """How a file is laid out: its separator, the names of its columns, and the line of its heading."""
+
+    separator: str
+    names: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the values of one column of measurements come from: a column of the file with a scale, or a value."""
+
+    position: int = -1
+    scale: float = 1.0
+    value: Any = None
+
+
+def own_names(sheet: Sheet) -> dict[str, str]:
+    """The mapping of a file whose headings are the names of the columns of measurements."""
+    bare = {_bare(name): name for name in sheet.names}
+    return {name: bare[name] for name in COLUMNS if name in bare and name != "file"}
+
+
+def sources_of(sheet: Sheet, mapping: Mapping[str, str], file: str) -> dict[str, Source]:
+    """Where each column of measurements that a mapping names comes from; raise `UsageError`."""
+    known = [name for name in COLUMNS if name != "file"]
+    for name in mapping:
+        if name not in known:
+            raise UsageError(f"`{name}` is no column of measurements{did_you_mean(name, known)}: {', '.join(known)}")
+    if "message_size" not in mapping or not {"time", "bandwidth"} & mapping.keys():
+        raise UsageError(
+            f"{file}: say which columns hold `message_size` and `time` or `bandwidth`, such as `{EXAMPLE}`; "
+            f"the columns are {_listed(sheet.names)}"
+        )
+    return {name: _source(sheet, name, said, file) for name, said in mapping.items()}
+
+
+def _source(sheet: Sheet, name: str, said: str, file: str) -> Source:
+    dimension = COLUMNS[name]
+    position, unit = position_of(sheet, said), ""
+    if position < 0 and (match := _UNIT.fullmatch(said)):
+        position, unit = position_of(sheet, match[1]), match[2]
+    if position < 0:
+        return Source(value=_value(sheet, name, said, dimension))
+    if dimension is None or (dimension == ONE and not unit):
+        return Source(position)
+    if not unit and (match := _UNIT.fullmatch(sheet.names[position])):
+        unit = match[2]
+    return Source(position, _scale(name, said, unit, dimension, file))
+
+
+def position_of(sheet: Sheet, name: str) -> int:
+    """Where a heading stands: written as it is, or in other letters, or without its unit; -1 for none."""
+    bare = [_bare(heading) for heading in sheet.names]
+    for headings in (list(sheet.names), bare):
+        same = [at for at, heading in enumerate(headings) if heading == name]
+        like = [at for at, heading in enumerate(headings) if heading.casefold() == name.strip().casefold()]
+        if len(found := same or like) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"`{name}` is the heading of {len(found)} columns")
+    return -1
+
+
+def _bare(heading: str) -> str:
+    """A heading without its unit."""
+    match = _UNIT.fullmatch(heading)
+    return match[1] if match else heading
+
+
+def _value(sheet: Sheet, name: str, said: str, dimension: Dimension | None) -> Any:
+    lost = f"`{name}={said}`: there is no column `{said}`{did_you_mean(said, sheet.names)}; the columns are"
+    if dimension is None:
+        if not re.fullmatch(r"[a-z_]+(?: to [a-z]+)?", said):
+            raise UsageError(f"{lost} {_listed(sheet.names)}")
+        return TESTS.get(said, said)
+    try:
+        quantity = parse_quantity(said)
+    except UnitError:
+        raise UsageError(f"{lost} {_listed(sheet.names)}, and it is no value either") from None
+    if quantity.dimension != dimension:
+        raise UsageError(f"`{name}={said}`: must be in {dimension}")
+    return quantity.value
+
+
+def _scale(name: str, said: str, unit: str, dimension: Dimension, file: str) -> float:
+    hint = f"write the unit behind the column, `{name}={said.partition('[')[0].strip()} [{_typical(dimension)}]`"
+    if not unit:
+        raise UsageError(f"{file}: `{said}` has no unit: {hint}")
+    try:
+        found, size = parse_unit(SYMBOLS.get(unit) or WORDS.get(unit.lower(), unit))
+    except UnitError as error:
+        raise UsageError(f"{file}: `{said}`: {error}; {hint}") from None
+    if found != dimension:
+        raise UsageError(f"{file}: `{said}`: {name} cannot be in {unit}; {hint}")
+    return size
+
+
+def _typical(dimension: Dimension) -> str:
+    return {"s": "us", "B/s": "MB/s"}.get(str(dimension), str(dimension))
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [f"`{name}`" for name in names]
+    return ", ".join(shown[:20]) + (", .." if len(shown) > 20 else "")
+
+
+def filters_of(sheet: Sheet, where: Mapping[str, str]) -> dict[int, str]:
+    """The values to keep by position of their column; raise `UsageError` for a column that is not there."""
+    for name in where:
+        if position_of(sheet, name) < 0:
+            hint = did_you_mean(name, sheet.names)
+            raise UsageError(f"there is no column `{name}`{hint}; the columns are {_listed(sheet.names)}")
+    return {position_of(sheet, name): value for name, value in where.items()}
