@@ -38,8 +38,11 @@ class Scene(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
+MEASURED = "show measured = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt"
+
+
 def page(name, lines=STORY):
-    return (*lines, f"show screen = {name}")
+    return (*lines, *([MEASURED] if name == "fit" else []), f"show screen = {name}")
 
 
 SIZES = {"80x24": (80, 24), "120x36": (120, 36), "200x50": (200, 50)}

@@ -96,9 +96,10 @@ def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> 
     if isinstance(value, Quantity):
         value, dimension = value.value, value.dimension
         field = QuantityField(dimension, field.domain) if field is not None else None
-    source, grade = provenance(path, layers)
+    layer = layers.origin(path)
+    source, grade = _provenance(path, layers, layer)
     description = (info.description if info is not None else None) or ""
-    known = None if field is None else fitted(path, layers)
+    known = None if field is None or layer is None else _fitted(path, layer)
     return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade, known)
 
 
@@ -132,8 +133,11 @@ def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["sta
     A machine's value that its file does not source is assumed; what an application's file says of itself
     without a source is the question, and is stated.
     """
+    return _provenance(path, layers, layers.origin(path))
+
+
+def _provenance(path: KeyPath, layers: Layers, layer: Layer | None) -> tuple[str, Grade | Literal["stated"]]:
     unsourced: Grade | Literal["stated"] = "assumed" if path[0] == "platform" else STATED
-    layer = layers.origin(path)
     if layer is None:
         return DEFAULT, unsourced
     entry = _entry(layer, layers, path[len(layer.at) :])
@@ -143,11 +147,10 @@ def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["sta
     return layer.document.name, unsourced
 
 
-def fitted(path: KeyPath, layers: Layers) -> FittedLeaf | None:
+def _fitted(path: KeyPath, layer: Layer) -> FittedLeaf | None:
     """What is known of a fitted value; only the file that states it can say so."""
-    layer = layers.origin(path)
-    entries = layer.document.data.get("fits", {}) if layer is not None else {}
-    entry = entries.get(".".join(path[len(layer.at) : -1])) if layer is not None else None
+    fits = layer.document.data.get("fits")
+    entry = fits.get(".".join(path[len(layer.at) : -1])) if fits else None
     if entry is None or path[-1] not in entry["parameters"]:
         return None
     error = parse_quantity(entry["standard_errors"][entry["parameters"].index(path[-1])]).value

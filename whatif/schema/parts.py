@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,7 +45,11 @@ def part_model(document: Document) -> type[BaseModel]:
     if kind not in models and "" not in models:
         message = f"a {part} needs `kind`, one of {', '.join(models)}{did_you_mean(str(kind), models)}"
         raise InvalidFileError([document.problem(("kind",), message)])
-    base = models.get(kind, next(iter(models.values())))
+    return _file_model(models.get(kind, next(iter(models.values()))))
+
+
+@cache
+def _file_model(base: type[BaseModel]) -> type[BaseModel]:
     extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, Fitted], {})}
     return create_model(f"{base.__name__}File", __base__=base, **extra)
 

@@ -21,6 +21,7 @@ from whatif.engine.compare import known_platforms
 from whatif.engine.result import Question
 from whatif.engine.session import Session
 from whatif.errors import WhatifError
+from whatif.export.plot import shorten
 from whatif.tui.beside import Beside
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.conductor import Conductor
@@ -65,15 +66,29 @@ class Explorer(App[None]):
         question: Question,
         config: Config | None = None,
         *,
+        opening: Iterable[str] = (),
         replay: Iterable[str] = (),
         journal: Path | None = None,
         recovery_folder: Path | None = None,
     ) -> None:
         super().__init__()
         self.config = config or Config()
-        bound = (Explorer, Desk, LeafTree, TableView, PlotView, CursorList, WhyTree, Line, Prompt, Reading, Asking)
+        bound = (
+            Explorer,
+            Desk,
+            LeafTree,
+            TableView,
+            PlotView,
+            CursorList,
+            WhyTree,
+            Line,
+            Prompt,
+            Reading,
+            Deciding,
+            Asking,
+        )
         self._keys = keymap(self.config, default_keys(bound))
-        self._replay = tuple(replay)
+        self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
         self._start(question, Session.start(question))
 
@@ -129,17 +144,25 @@ class Explorer(App[None]):
 
     @work
     async def _begin(self) -> None:
-        """Replay what is asked for, or offer what was lost."""
+        """Begin with what the command line says, then replay what is asked for, or offer what was lost."""
         if not self.is_headless:
             keep_memory()
         self.conductor.beside.warm()
         self.desk.latest.warm()
+        if self._opening and not await self._repeat(self._opening):
+            return
         if self._replay:
             await self._repeat(self._replay)
             return
         lost = self.keeper.recovery.lost()
         if lost is not None:
-            text = "\n".join(("An earlier session ended with edits that were not saved:", "", *lost.lines[:12]))
+            text = "\n".join(
+                (
+                    "An earlier session ended with edits that were not saved:",
+                    "",
+                    *(shorten(line, 76) for line in lost.lines[:12]),
+                )
+            )
             answer = await self.push_screen_wait(Deciding(text, {"r": "bring them back", "d": "drop them"}))
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from whatif.engine.result import Question
@@ -28,6 +29,23 @@ class Edit:
     def line(self) -> str:
         """`set PATH = TEXT`."""
         return f"set {self.path} = {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class EditAll:
+    """Give several leaves other values at once; a table of the platform that all of them make need not be there."""
+
+    texts: tuple[tuple[str, str], ...]
+
+    def apply(self, study: Study) -> Study:
+        """The study with the values."""
+        question = study.session.question
+        sets = {**question.sets, **dict(self.texts)}
+        return study.asking(study.session.asking(question.changed(sets, question.platform)))
+
+    def line(self) -> str:
+        """`set PATH = TEXT; PATH = TEXT`."""
+        return f"set {'; '.join(f'{path} = {text}' for path, text in self.texts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +118,22 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """Go to another platform."""
+    """Go to another platform; `folder` is looked into as well from now on."""
 
     name: str
+    folder: str = ""
 
     def apply(self, study: Study) -> Study:
         """The study on the platform."""
-        return study.asking(study.session.on_platform(self.name))
+        session, question = study.session, study.session.question
+        if self.folder and Path(self.folder) not in question.folders:
+            question = replace(question, folders=(*question.folders, Path(self.folder)))
+            session = replace(session, asked=replace(session.asked, question=question))
+        return study.asking(session.on_platform(self.name))
 
     def line(self) -> str:
-        """`platform NAME`."""
-        return f"platform {self.name}"
+        """`platform NAME` or `platform NAME = FOLDER`."""
+        return _optional("platform", self.name, self.folder or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +217,7 @@ class Restore:
         return self.word
 
 
-Change = Edit | Nudge | Sweep | Also | Swap | Adopt | Pin | Revert | Show | Reread | Restore
+Change = Edit | EditAll | Nudge | Sweep | Also | Swap | Adopt | Pin | Revert | Show | Reread | Restore
 
 
 def _optional(word: str, path: str, text: str | None) -> str:
@@ -202,6 +225,16 @@ def _optional(word: str, path: str, text: str | None) -> str:
 
 
 _LINE: Final = re.compile(r"(?P<word>\w+)(?:\s+(?P<name>[^\s=]+))?(?:\s*=\s?(?P<text>.*))?")
+
+
+# Where the next leaf begins in a line with several.
+_NEXT: Final = re.compile(r"\s*;\s*(?=[\w-]+(?:\.[\w-]+)+\s*=)")
+
+
+def _edit(path: str, text: str) -> Edit | EditAll:
+    first, *others = _NEXT.split(text)
+    pairs = ((name.strip(), value.strip()) for name, _, value in (other.partition("=") for other in others))
+    return EditAll(((path, first.strip()), *pairs)) if others else Edit(path, text)
 
 
 def _nudge(path: str, text: str) -> Nudge:
@@ -215,11 +248,11 @@ def _nudge(path: str, text: str) -> Nudge:
 
 # A line of a journal by its word: what it needs besides, and the change it stands for.
 _WORDS: Final[dict[str, tuple[str, Callable[[str, str], Change]]]] = {
-    "set": ("PATH = VALUE", Edit),
+    "set": ("PATH = VALUE", _edit),
     "nudge": ("PATH = STEPS SIZE", _nudge),
     "sweep": ("PATH", lambda path, text: Sweep(path, text or None)),
     "also": ("PATH", lambda path, text: Also(path, text or None)),
-    "platform": ("NAME", lambda name, _: Adopt(name)),
+    "platform": ("NAME", Adopt),
     "show": ("KEY = VALUE", Show),
     "swap": ("", lambda _, __: Swap()),
     "pin": ("", lambda _, __: Pin()),

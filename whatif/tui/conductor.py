@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final, cast
 
+from whatif.engine.session import Session
+from whatif.engine.sweep import PLATFORM_LEAF
 from whatif.errors import UsageError, WhatifError
 from whatif.models import placement
 from whatif.tui.beside import Beside
@@ -204,12 +206,21 @@ class Conductor:
 
     def _take(self, outcome: Outcome) -> None:
         """Take in an outcome; after an error the last good picture simply stays."""
+        told = outcome.error
         if outcome.done:
             # The states that came back from another process are copies: the first is our own.
             first, *rest = outcome.done
             done = ((first[0], self.study.state), *rest)
             self.history.record(replace(outcome, done=done))
+            told = told or _no_longer_swept(self.study.session, outcome.study.session)
             self.study = outcome.study
             self._note_counting()
         self.error = outcome.error
-        self._shown(outcome.error)
+        self._shown(told)
+
+
+def _no_longer_swept(before: Session, after: Session) -> str:
+    """What to tell where a leaf that was swept is not there any more, such as the GPUs of a machine without."""
+    known = {PLATFORM_LEAF, *after.program.leaves}
+    gone = [path for path in before.grid.leaves() if path not in known]
+    return f"{', '.join(gone)} is not there any more, and no longer swept" if gone else ""

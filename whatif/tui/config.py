@@ -147,7 +147,7 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
 
 # Areas of which one at most listens: a page, what has the focus on it, a window or line above it.
 _APART: Final = (frozenset(SCREENS), frozenset({"leaf", "table", "plot", "list", "why"}))
-_ALONE: Final = frozenset({"line", "reading", "asking"})
+_ALONE: Final = frozenset({"line", "reading", "deciding", "asking"})
 
 
 def _together(area: str, other: str) -> bool:

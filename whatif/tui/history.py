@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Final
 
 from whatif.engine.result import Question
 from whatif.engine.session import Asked
 from whatif.engine.sweep import PLATFORM_LEAF
 from whatif.errors import UsageError
+from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
-from whatif.tui.commands import Change, Nudge, Outcome, Reread, Restore, Show
+from whatif.tui.commands import Adopt, Change, EditAll, Nudge, Outcome, Reread, Restore, Show
 from whatif.tui.study import State, Study
+
+_DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 
 
 @dataclass(slots=True)
@@ -86,11 +92,29 @@ def _continues(change: Change, last: Change | None) -> bool:
     )
 
 
+def _folder_of(question: Question) -> str:
+    """The folder beside the usual ones that holds the platform of a question."""
+    holding = (str(folder) for folder in question.folders if is_file(folder / f"{question.platform}.toml"))
+    return next(holding, "")
+
+
+def _together(sets: Mapping[str, str]) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Edits one by one, but those of one distance of the network together: they may make its table."""
+    for _, group in groupby(sets.items(), lambda item: _table_of(item[0])):
+        yield tuple(group)
+
+
+def _table_of(path: str) -> str:
+    distance = _DISTANCE.match(path)
+    return path if distance is None else distance[0]
+
+
 def lines_to(study: Study) -> list[str]:
     """The commands that lead from the file to the study: short, whatever the way there was."""
     session = study.session
-    lines = [f"platform {session.question.platform}"] if session.question.platform is not None else []
-    lines += [f"set {path} = {text}" for path, text in session.question.sets.items()]
+    question = session.question
+    lines = [Adopt(question.platform, _folder_of(question)).line()] if question.platform is not None else []
+    lines += [EditAll(texts).line() for texts in _together(question.sets)]
     axes = session.grid.axes
     if all(len(axis.leaves) == 1 for axis in axes):
         texts = [next(iter(axis.texts.items())) for axis in axes]

@@ -10,8 +10,9 @@ from whatif.engine.result import Question
 from whatif.engine.session import Asked, Session, still_there
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.schema.leaves import Leaf
+from whatif.schema.load import stated_platform
 
-SCREENS: Final = ("explore", "compare", "roofline", "messages", "timeline", "why", "files")
+SCREENS: Final = ("explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,20 @@ class View:
     """The machine that others are compared with; empty for the present one."""
     marked: str = ""
     """Machines to draw, with commas between; empty for all."""
+    measured: str = ""
+    """Files and folders with measurements of messages, with commas between."""
+    measured_columns: str = ""
+    """What the columns of CSV files hold: `message_size=size [B],time=time [us]`."""
+    measured_rows: str = ""
+    """Which rows of CSV files count: `machine=lassen`."""
+    measured_buffers: str = ""
+    """The kind of buffers that is fitted; empty for the only one, or the first."""
+    fit_distance: str = "inter_node"
+    """The distance that was measured."""
+    fit_model: str = "recommended"
+    """The form of the time that is drawn."""
+    fit_limits: str = ""
+    """The short and the eager limit, `128 B, 64 KiB`; empty where they are found."""
 
     def next_of(self, key: str) -> str:
         """The choice after the present one."""
@@ -63,6 +78,8 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "picture": ("plot", "table"),
     "breakdown": ("phase", "category"),
     "marker": ("braille", "block", "ascii"),
+    "fit_distance": ("inter_node", "inter_socket", "intra_socket"),
+    "fit_model": ("recommended", "postal", "max_rate", "injection"),
 }
 """The entries of a view that are a choice of a few."""
 
@@ -141,6 +158,12 @@ class Study:
             with suppress(WhatifError):
                 found = Session.of(replace(self.baseline.asked, grid=grid), behind)
         return replace(self, behind=found)
+
+    @property
+    def platform_name(self) -> str | None:
+        """The name of the platform's file; None where the scenario describes its machine itself."""
+        question = self.session.question
+        return question.platform or stated_platform(question.document, question.folders)
 
     def unsaved(self) -> dict[str, str]:
         """The changes that the file on disk does not have: leaf path and text; `platform` for another machine."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from whatif.units import SECOND, format_quantity
+from whatif.units import SECOND, Dimension, format_quantity, parse_quantity
 
 MUTED: Final = "$foreground-muted"
 _GRADES: Final = {"measured": "$text-success", "datasheet": "$text-primary", "assumed": "$text-warning"}
@@ -24,3 +24,13 @@ def duration(seconds: float) -> str:
 def percent(fraction: float) -> str:
     """A share with one decimal, or a dash."""
     return f"{fraction:.1%}" if math.isfinite(fraction) else "–"
+
+
+def with_error(value: float, error: float, dimension: Dimension) -> str:
+    """A value with its standard error in the same unit, to two digits of the error: `1.240 ± 0.012 us`."""
+    number, _, unit = format_quantity(value, dimension).partition(" ")
+    if not math.isfinite(error) or error <= 0:
+        return f"{number} {unit}"
+    size = parse_quantity(f"1 {unit}").value
+    digits = min(max(1 - math.floor(math.log10(error / size)), 0), 6)
+    return f"{value / size:.{digits}f} ± {error / size:.{digits}f} {unit}"

@@ -20,9 +20,10 @@ from whatif.engine.term import Program
 from whatif.errors import WhatifError
 from whatif.export.cells import Run
 from whatif.schema.application import CollectivePhase, HaloPhase
+from whatif.tui.fitted import Measured, measured
 from whatif.tui.messages import JobAsked
 from whatif.tui.pages.page import Job, Page
-from whatif.tui.study import Study
+from whatif.tui.study import Study, View
 from whatif.tui.widgets.message_costs import MODELS, MessageCosts
 from whatif.tui.widgets.placement import Placed, Placement, flowing, node_colours, room_for_ranks
 from whatif.tui.widgets.plot import Picture
@@ -45,34 +46,38 @@ class Gathered:
     counts: KCounts | None
     placed: Placed | None
     reason: str
+    measured: Measured | None = None
 
 
-def gather(asked: Asked, phase: str | None, width: int, height: int, plane: int | None) -> Gathered:
+def gather(
+    asked: Asked, phase: str | None, width: int, height: int, plane: int | None, view: View | None = None
+) -> Gathered:
     """Curves, messages, k and placement of the point as it stands; the latter two of a halo phase.
 
-    The placement has at most `width` columns and `height` rows of ranks; `plane` is the one to show, None for that of
-    the busiest node.
+    The measurements of the view lie over the curves. The placement has at most `width` columns and `height` rows of
+    ranks; `plane` is the one to show, None for that of the busiest node.
     """
     program = asked.program
     evaluation = evaluate(program)
     halo = isinstance(program.loaded.scenario.application.phases.get(phase or ""), HaloPhase)
     curves = message_curves(program, evaluation, phase if halo else None)
     sent = next((item for item in curves.phases if item.phase == phase), None)
+    points = measured(view) if view is not None else None
     if phase is None or not halo or curves.impossible:
-        return Gathered(curves, sent, None, None, _why_no_placement(curves, phase))
+        return Gathered(curves, sent, None, None, _why_no_placement(curves, phase), points)
     found = counts(program, evaluation, phase)
     try:
         picture = placement_picture(program, evaluation, phase, width, height, plane)
     except WhatifError as problem:
-        return Gathered(curves, sent, found, None, f"There is no placement to draw: {problem}.")
-    return Gathered(curves, sent, found, Placed(picture, node_colours(picture.nodes)), "")
+        return Gathered(curves, sent, found, None, f"There is no placement to draw: {problem}.", points)
+    return Gathered(curves, sent, found, Placed(picture, node_colours(picture.nodes)), "", points)
 
 
 def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
     if curves.impossible:
         return f"This point cannot exist: {curves.impossible}. u takes the last change back."
     if phase is None:
-        return "No phase of this application sends messages: the curves are the platform's. 7 goes to other scenarios."
+        return "No phase of this application sends messages: the curves are the platform's. 8 goes to other scenarios."
     more = f", y goes on to {curves.phase}" if curves.phase is not None else ""
     return f"A collective such as {phase} has no placement to draw: its ranks have no neighbours on a grid{more}."
 
@@ -209,7 +214,7 @@ class Messages(Page):
     def job(self, study: Study) -> Job:
         """Evaluate the point anew for its curves, messages and placement."""
         self._room = self._present_room()
-        return Job(gather, (study.session.asked, chosen_phase(study), *self._room, self._plane))
+        return Job(gather, (study.session.asked, chosen_phase(study), *self._room, self._plane, study.view))
 
     def take(self, value: Gathered) -> None:
         """Show another point."""
@@ -217,7 +222,7 @@ class Messages(Page):
         facts, ranks = self.query_one(Facts), self.query_one("#ranks")
         facts.show(facts_of(value), value.reason)
         facts.border_title = Content(_headed(value))
-        self.query_one(MessageCosts).show(value.curves, value.phase)
+        self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
         self.query_one(Placement).show(value.placed)
         ranks.border_title = Content(_ranks_headed(value.placed))
         self._arrange()

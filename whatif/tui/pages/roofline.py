@@ -46,6 +46,7 @@ _TEXTS: Final = frozenset(("sign", "name", "limit", "there_limit"))
 LIMITS: Final = {"compute": "compute", "dram": "DRAM", "l2": "L2 cache"}
 """What decides the time of a kernel, in words."""
 NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kernel`. The roofs are those of its GPU."
+NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P goes to another platform."
 
 
 class Roofline(Page):
@@ -112,7 +113,9 @@ class Roofline(Page):
         if study is None:
             return
         scene, reason = scene_of(study, self._second)
-        tabular = study.view.picture == "table"
+        # A machine without GPUs has no peaks.
+        roofed = bool(scene.gpu.peaks)
+        tabular = study.view.picture == "table" and roofed
         panel, table = self.query_one("#roofs"), self.query_one(ColumnsView)
         panel.border_title = Content(f"{scene.gpu.name} of {study.session.program.loaded.scenario.platform.name}")
         panel.border_subtitle = Content(_in_words(scene))
@@ -120,10 +123,11 @@ class Roofline(Page):
         self.set_class(not scene.kernels, "-bare")
         self.query_one("#no-kernels", Static).update(reason)
         self.query_one("#no-kernels").display = bool(reason)
+        self.query_one(RoofsView).display = roofed
         table.border_title = "kernels and roofs" if tabular else "kernels"
         hint = reason if tabular else "" if study.view.against else "x lays another GPU beside it"
         table.fill(rows(scene, with_roofs=tabular), _KEPT, hint)
-        self._scene = scene
+        self._scene = scene if roofed else None
         self._stress()
 
     @on(TableView.Pointed)
@@ -161,6 +165,8 @@ def scene_of(study: Study, second: SecondGpu | None) -> tuple[Scene, str]:
     """What is to be drawn of a study, and why there are no kernels; empty where there are."""
     program, at = study.session.program, study.session.at
     gpu = gpu_roofs(program, at)
+    if not gpu.peaks:
+        return Scene(gpu, (), None), NO_GPU
     try:
         kernels = kernel_points(program, at)
     except WhatifError as problem:

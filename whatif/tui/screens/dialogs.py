@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.events import Key
 from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
-from textual.widgets import Input, Static
+from textual.widgets import Footer, Input, Static
 
 
 class Reading(ModalScreen[None]):
@@ -36,6 +36,7 @@ class Reading(ModalScreen[None]):
             window.border_title = Content(self._title)
             window.border_subtitle = "esc"
             yield Static(self._text, markup=False)
+        yield Footer(compact=True, show_command_palette=False)
 
     def action_scroll(self, lines: int) -> None:
         """Move the text."""
@@ -45,6 +46,10 @@ class Reading(ModalScreen[None]):
 class Deciding(ModalScreen[str]):
     """A question with a few answers, each with its key; escape answers with nothing."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss('')", "go back", key_display="esc", id="deciding.leave"),
+    ]
+
     def __init__(self, text: str, answers: dict[str, str]) -> None:
         super().__init__()
         self._text, self._answers = text, answers
@@ -52,18 +57,19 @@ class Deciding(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         """The question, and the keys below it."""
         with Vertical(id="window"):
-            yield Static(self._text, markup=False)
+            with VerticalScroll(id="told", can_focus=False):
+                yield Static(self._text, markup=False)
             yield Static(Content.assemble("\n", *self._keys()), id="answers", markup=False)
+        yield Footer(compact=True, show_command_palette=False)
 
     def _keys(self) -> list[tuple[str, str]]:
-        keys = {**self._answers, "esc": "go back"}
-        return [part for key, word in keys.items() for part in ((f" {key} ", "reverse"), (f" {word}   ", ""))]
+        return [part for key, word in self._answers.items() for part in ((f" {key} ", "reverse"), (f" {word}   ", ""))]
 
     def on_key(self, event: Key) -> None:
         """Answer."""
-        event.stop()
-        if event.key == "escape" or event.character in self._answers:
-            self.dismiss("" if event.key == "escape" else str(event.character))
+        if event.character in self._answers:
+            event.stop()
+            self.dismiss(str(event.character))
 
 
 class Asking(ModalScreen[str]):
@@ -85,6 +91,7 @@ class Asking(ModalScreen[str]):
             yield Input(self._line, suggester=suggester, compact=True)
             if self._suggestions:
                 yield Static(", ".join(self._suggestions), id="suggestions", markup=False)
+        yield Footer(compact=True, show_command_palette=False)
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:

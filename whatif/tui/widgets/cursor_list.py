@@ -47,8 +47,8 @@ class CursorList(ScrollView, can_focus=True):
     ]
     DEFAULT_CSS = """
     CursorList { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
-    CursorList > .list--cursor { background: $primary 20%; }
-    CursorList:focus > .list--cursor { background: $primary 50%; }
+    CursorList > .list--cursor { background: $primary 10%; }
+    CursorList:focus > .list--cursor { background: $primary 20%; }
     CursorList > .list--strong { text-style: bold; }
     """ + "".join(f"CursorList > .list--{part} {{ color: {colour}; }}\n" for part, colour in _COLOURS.items())
     ALLOW_SELECT = False

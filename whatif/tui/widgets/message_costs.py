@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -15,6 +16,8 @@ from textual.content import Content
 from whatif.engine.messages import LARGEST_SIZE, Curve, MessageCurves, PhaseMessages, SentMessage
 from whatif.export.figure import plot_table
 from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
+from whatif.models.quantities import FloatArray
+from whatif.tui.fitted import Measured
 from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.table import Cell, Rows, TableView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
@@ -36,6 +39,9 @@ _TIME: Final = AxisDescription("time", SECOND, Scale.LOG)
 _MOST_MARKED: Final = 4
 _NEAR: Final = 1.25
 """Sizes that differ by less than this factor are marked as one."""
+_MOST_POINTS: Final = 300
+_FINENESS: Final = ((256, 256), (256, 64), (256, 12), (128, 12), (64, 12), (32, 8))
+"""Steps across and up, from fine to coarse: points within one of them are drawn as one."""
 _TITLES: Final = ("distance", "messages", "size", "each", "together", "model")
 _TEXTS: Final = ("distance", "messages", "model")
 # What gives way first where there is no room for all.
@@ -84,25 +90,29 @@ def curves_shown(curves: MessageCurves, phase: PhaseMessages | None) -> list[Cur
     return [by_key[key] for key in keys if key in by_key]
 
 
-def curve_picture(curves: MessageCurves, phase: PhaseMessages | None, detail: Detail) -> PlotDescription:
-    """Time over message size with the messages of the phase."""
+def curve_picture(
+    curves: MessageCurves, phase: PhaseMessages | None, detail: Detail, measured: Measured | None = None
+) -> PlotDescription:
+    """Time over message size with the messages of the phase, and what was measured."""
     roomy = detail >= Detail.DISTANCES
     shown = [curve for curve in curves_shown(curves, phase) if roomy or curve.distance == "inter_node"]
     lines = [Line(curve_label(curve, detail), curves.sizes, curve.times) for curve in shown]
     messages = phase.messages if phase is not None else ()
     if messages:
         lines.append(_dots("sent", messages))
+    if measured is not None:
+        lines.append(measured_line(measured))
     limits = _limits(curves) if roomy else ()
     time = _TIME if roomy else replace(_TIME, label="")
     return PlotDescription("", _SIZE, time, tuple(lines), (*_sizes_sent(messages), *limits))
 
 
 def fitting_picture(
-    curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int
+    curves: MessageCurves, phase: PhaseMessages | None, width: int, height: int, measured: Measured | None = None
 ) -> tuple[Detail, PlotDescription]:
     """The picture that says most of those whose legend fits on a screen."""
     for detail in sorted(Detail, reverse=True):
-        picture = curve_picture(curves, phase, detail)
+        picture = curve_picture(curves, phase, detail, measured)
         if _legend_lines(picture, width) <= max(1, height // 6):
             break
     return detail, picture
@@ -120,8 +130,33 @@ def _legend_lines(picture: PlotDescription, width: int) -> int:
 def _dots(label: str, messages: Sequence[SentMessage]) -> Line:
     """Points that no line joins."""
     places = sorted({(item.size, item.time) for item in messages})
-    times = np.array([[time, np.nan] for _, time in places])
-    return Line(label, np.repeat([size for size, _ in places], 2), times)
+    size, time = np.array(places).T
+    return points_line(label, size, time)
+
+
+def points_line(label: str, size: FloatArray, value: FloatArray) -> Line:
+    """Points that no line joins."""
+    return Line(label, np.repeat(size, 2), np.column_stack((value, np.full(value.size, np.nan))))
+
+
+def measured_line(points: Measured) -> Line:
+    """Measured times, as many as can be told apart."""
+    with np.errstate(divide="ignore"):
+        chosen = distinct(np.log(points.size), np.log(points.time))
+    return points_line("measured", points.size[chosen], points.time[chosen])
+
+
+def distinct(x: FloatArray, y: FloatArray) -> NDArray[np.intp]:
+    """The places, ascending, of points that do not fall together on a screen; of those that do, the first."""
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    chosen = known
+    for steps in _FINENESS:
+        if chosen.size <= _MOST_POINTS:
+            break
+        along = zip(steps, (x[known], y[known]), strict=True)
+        places = [np.rint(count * (value - value.min()) / (np.ptp(value) or 1.0)) for count, value in along]
+        chosen = known[np.sort(np.unique(np.stack(places), axis=1, return_index=True)[1])]
+    return chosen
 
 
 def _limits(curves: MessageCurves) -> tuple[Marker, ...]:
@@ -211,6 +246,7 @@ class MessageCosts(Vertical):
         super().__init__(id="costs")
         self._curves: MessageCurves | None = None
         self._phase: PhaseMessages | None = None
+        self._measured: Measured | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -220,9 +256,9 @@ class MessageCosts(Vertical):
         with Vertical(id="sent", classes="panel"):
             yield TableView(id="rows")
 
-    def show(self, curves: MessageCurves, phase: PhaseMessages | None) -> None:
-        """Show other curves and messages."""
-        self._curves, self._phase = curves, phase
+    def show(self, curves: MessageCurves, phase: PhaseMessages | None, measured: Measured | None = None) -> None:
+        """Show other curves and messages, and what was measured."""
+        self._curves, self._phase, self._measured = curves, phase, measured
         self.query_one("#numbers", TableView).show(plot_table(curve_numbers(curves, phase)))
         if phase is not None:
             self.query_one("#sent").border_title = Content(f"{phase.phase}: what the slowest rank sends")
@@ -244,7 +280,7 @@ class MessageCosts(Vertical):
         if self._curves is None:
             return
         plot = self.query_one(PlotView)
-        detail, picture = fitting_picture(self._curves, self._phase, *plot.size)
+        detail, picture = fitting_picture(self._curves, self._phase, *plot.size, self._measured)
         plot.show(picture)
         self.query_one("#timing").border_title = _HEADINGS[detail if plot.display else Detail.ALL]
         if self._phase is not None:
