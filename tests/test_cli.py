@@ -468,3 +468,11 @@ def test_a_structural_sweep_keeps_the_reason_of_each_platform(good):
     rows = json.loads(good("run", "jacobi2d", "--sweep", "platform=summit, bridges", "--format", "json"))["rows"]
     assert "impossible" not in rows[0]
     assert rows[1]["impossible"].startswith("the ranks need more nodes")
+
+
+def test_a_sweep_over_machines_says_the_worst_grade_of_them_all(whatif_main):
+    """Summit's values are published; a network of Frontier is assumed by rule."""
+    _, _, err = whatif_main("run", "jacobi2d", "--sweep", "platform=summit, frontier")
+    assert "worst grade of its values: datasheet" in err
+    assert "worst grade over all of them: assumed" in err
+    assert "over all of them" not in whatif_main("run", "jacobi2d", "--point")[2]

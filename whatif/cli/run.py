@@ -90,7 +90,7 @@ def _write(question: Question, grid: Grid, file_format: str, output: Path | None
     from whatif.engine.result import run
     from whatif.export.write import WRITERS, write_file
 
-    tally = Tally(grid.size)
+    tally = Tally(grid)
     results = tally.watch(run(question, grid))
     if output is not None:
         write_file(results, file_format, output)
@@ -107,7 +107,7 @@ def _plot(question: Question, grid: Grid) -> None:
 
     if not grid.axes:
         raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
-    tally = Tally(grid.size)
+    tally = Tally(grid)
     result = next(iter(tally.watch(iter([run_whole(question, grid)]))))
     click.echo(terminal_plot(result), color=None if sys.stdout.isatty() else False)
     tally.report()
@@ -116,12 +116,14 @@ def _plot(question: Question, grid: Grid) -> None:
 class Tally:
     """Counts the points that cannot exist while results pass by, and tells about progress on long runs."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, grid: Grid) -> None:
+        self.size = grid.size
+        self.structural = any(axis.structural for axis in grid.axes)
         self.seen = 0
         self.impossible = 0
         self.reasons: dict[str, None] = {}
         self.extrapolated: dict[str, None] = {}
+        self.grades: dict[str, None] = {}
 
     def watch(self, results: Iterable[Result]) -> Iterator[Result]:
         """Pass results on, counting."""
@@ -130,6 +132,7 @@ class Tally:
             self.impossible += result.impossible
             self.reasons |= dict.fromkeys(result.reasons)
             self.extrapolated |= dict.fromkeys(result.extrapolated)
+            self.grades[result.grade] = None
             if self.seen < self.size and sys.stderr.isatty():
                 click.echo(f"\r{self.seen / self.size:4.0%}", nl=False, err=True)
             yield result
@@ -138,6 +141,10 @@ class Tally:
         """Say why points are missing and which are extrapolated; an answer without a single point is an error."""
         for line in self.extrapolated:
             click.echo(f"warning: {line}", err=True)
+        if self.structural:
+            from whatif.schema.leaves import worst
+
+            click.echo(f"worst grade over all of them: {worst(self.grades)}", err=True)
         reasons = "; ".join(self.reasons)
         if self.impossible == self.size:
             raise ImpossiblePointError(f"impossible: {reasons}")
