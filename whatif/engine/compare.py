@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from whatif.axes import Grid
 from whatif.engine.evaluate import evaluate
 from whatif.engine.result import Question, array_of, has_column, result_of, run_whole
 from whatif.engine.sweep import swept_leaf
-from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.load import extend_chain, stated_platform
 from whatif.schema.shipped import find, is_name, kind_of, names_in
@@ -113,15 +112,3 @@ def _is_platform(name: str, folders: Sequence[Path]) -> bool:
     except WhatifError:
         return False
     return all(kind_of(document.data) == "platform" for document in chain)
-
-
-def ratios(machines: Sequence[Machine], baseline_index: int, column: str) -> tuple[float, ...]:
-    """A result column of each machine over that of the baseline; NaN where either has no number or the latter is 0.
-
-    Raise `UsageError` where the machines have other columns.
-    """
-    known = {name: None for machine in machines for name in machine.columns}
-    if known and column not in known:
-        raise UsageError(f"`{column}`: there is no such result{did_you_mean(column, known)}")
-    values = [machine.columns.get(column, math.nan) for machine in machines]
-    return tuple(value / values[baseline_index] if values[baseline_index] else math.nan for value in values)
