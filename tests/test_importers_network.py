@@ -348,7 +348,9 @@ def test_a_folder_is_its_files_and_others_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no known format"),
+        (b"", "empty"),
+        (b"\n \n", "empty"),
+        (b"About these runs.\n", "no known format"),
         (b"size;time\n1;2\n", "for a CSV file, say which columns hold what"),
         (b"<!DOCTYPE html><html><body>404</body></html>", "web page"),
         (b"SQLite format 3\0\0\0", "binary file"),

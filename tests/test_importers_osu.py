@@ -154,6 +154,13 @@ def test_a_row_whose_validation_failed_is_kept_and_told():
     assert table.notes["warnings"] == "o.txt:7: the validation of this row failed"
 
 
+def test_lines_that_only_look_like_rows_of_a_validated_run_are_no_rows():
+    rows = "1    2.5    Pass\nPass 1 2\n12:30:11 Fail\n2    2.6    Fail\n3 nodes are left\n4    2.7    Pass \n"
+    table = parse_osu("# OSU MPI Latency Test v7.5\n# Size  Latency (us)  Validation\n" + rows, "o.txt")
+    assert values(table, "message_size") == [1, 2, 4]
+    assert table.notes["warnings"] == "o.txt:6: the validation of this row failed"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
@@ -162,6 +169,9 @@ def test_a_row_whose_validation_failed_is_kept_and_told():
         (OSU_V3.replace("1.27", "1.2.7"), 4, "`1.2.7` is not a number"),
         (OSU_V3.replace("1.27", "1.27  3"), 4, "3 values where the heading has 2 columns"),
         (OSU_V3.replace("1.27", "    "), 4, "1 values where the heading has 2 columns"),
+        (OSU_V3.replace("1.27", "."), 4, "`.` is not a number"),
+        (OSU_V3.replace("1.27", "1e"), 4, "`1e` is not a number"),
+        (OSU_V3.replace("1.21", "2.5 Pass").replace("1.27", "1,27 Pass"), 4, "`1,27` is not a number"),
         (OSU_MULTIPLE.replace("8.00", "eight"), 4, "`eight` is not a number"),
     ],
 )
@@ -201,6 +211,7 @@ def test_numbers_are_read_to_the_last_bit(digits):
     words = [
         word[: index % digits] + "." + word[index % digits :] if index % 3 else word for index, word in enumerate(words)
     ]
+    words[::50] = [f"{word}e-3" for word in words[::50]]  # these are read another way than their neighbours
     rows = [f"{index} {'0' if word.startswith('.') else ''}{word}" for index, word in enumerate(words)]
     heading = "# OSU MPI Latency Test v5\n# Size Latency (s)\n"
     seen = dict(
@@ -219,6 +230,14 @@ def test_a_file_in_many_pieces_reads_as_the_whole(tmp_path, monkeypatch):
     assert values(pieces, "test") == values(whole, "test")
     assert values(pieces, "time") == values(whole, "time")
     assert pieces.notes == whole.notes
+
+
+def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "long.txt").write_text("1 " * 3000)
+    monkeypatch.setattr("whatif.importers.text.chunks.__defaults__", (500,))
+    monkeypatch.setattr("whatif.importers.text.LONGEST_LINE", 2000)
+    with pytest.raises(InvalidFileError, match="a line is longer than"):
+        read_osu(tmp_path / "long.txt")
 
 
 def test_too_many_rows_are_refused(monkeypatch):

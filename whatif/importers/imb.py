@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.importers.numbers import FloatArray, RowReader, Section, table_of
+from whatif.importers.lines import FloatArray
+from whatif.importers.numbers import RowReader, Section, table_of
 from whatif.importers.text import chunks, pieces
 from whatif.schema.toml import shown_path
 from whatif.table import Table
@@ -35,7 +36,6 @@ _TESTS: Final = {
     "pingping": "ping_ping", "pingpingspecificsource": "ping_ping", "pingpinganysource": "ping_ping",
     "uniband": "bandwidth", "biband": "bidirectional_bandwidth",
 }  # fmt: skip
-_PAIRED: Final = tuple(dict.fromkeys(_TESTS.values()))
 _STREAMS: Final = ("bandwidth", "bidirectional_bandwidth")
 _MESSAGES: Final = {"sendrecv": 2.0, "exchange": 4.0, "bidirectional_bandwidth": 2.0}
 """Messages that pass a process in the time of a row, where they are not one."""
@@ -75,7 +75,7 @@ def _table(texts: Iterable[str], file: str) -> Table:
     test, groups, processes = (rows.constant("test", ""), *map(rows.constant, ("group_count", "process_count")))
     size, time = np.nan_to_num(rows.column("message_size")), rows.column("time")
     rate, printed = rows.column("message_rate"), rows.column("bandwidth")
-    pairs = np.where(np.isin(test, _PAIRED), processes / 2, np.nan)
+    pairs = processes * rows.constant("pairs_of_process")
     messages = rows.constant("message_count")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         passed = messages * size * np.where(np.isnan(pairs), 1.0, pairs / groups)
@@ -87,7 +87,7 @@ def _table(texts: Iterable[str], file: str) -> Table:
         "message_size": size,
         "pair_count": pairs,
         "process_count": processes,
-        "window_size": np.where(np.isin(test, _STREAMS), WINDOW, 1.0),
+        "window_size": rows.constant("window_size", 1.0),
         "time": np.where(np.isnan(time), streamed, time),
         "minimum_time": rows.column("minimum_time"),
         "maximum_time": rows.column("maximum_time"),
@@ -137,5 +137,7 @@ def _titled(section: Section, name: str) -> Section:
     kept: dict[str, Any] = {note: section.constant(note) for note in ("version", "date", "command")}
     fresh = Section().having(tool="Intel MPI Benchmarks", **kept)
     meaning = _TESTS.get(test, test)
-    fresh = fresh.having(test=meaning, message_count=_MESSAGES.get(meaning, 1.0))
-    return fresh.having(group_count=1.0, process_count=2.0 if test in _TESTS else None)
+    fresh = fresh.having(test=meaning, message_count=_MESSAGES.get(meaning, 1.0), group_count=1.0)
+    if test in _TESTS:
+        fresh = fresh.having(process_count=2.0, pairs_of_process=0.5)
+    return fresh.having(window_size=float(WINDOW)) if meaning in _STREAMS else fresh

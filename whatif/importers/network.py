@@ -64,6 +64,8 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
             raise UsageError(f"{shown_path(path)}: rows can be chosen by column in CSV files only")
         return reader(path)
     head = _head(path)
+    if not head.strip():
+        raise refuse(shown_path(path), "no measurements in this file: it is empty")
     if _XML.match(head):
         raise refuse(shown_path(path), "XML: a SimGrid platform holds parameters, no measurements")
     if mapping is None and not _has_own_names(head):

@@ -1,7 +1,7 @@
 """Rows of numbers under lines of text: what most benchmarks print, read in bulk.
 
-A file is a sequence of gaps (headings, banners, noise) and runs (lines of numbers only). Gaps are read line by line,
-and remembered, since concatenated outputs repeat them; the numbers of all runs of a chunk are converted at once.
+A file is a sequence of rows (lines of numbers only) and gaps (headings, banners, noise). Gaps are read line by line,
+and remembered, since concatenated outputs repeat them; the numbers of all rows of a chunk are converted at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.importers.lines import FloatArray, IntArray, Lines
 from whatif.importers.measurements import measurements
 from whatif.importers.text import refuse
 from whatif.table import Table
@@ -26,19 +27,12 @@ NOTES: Final = ("tool", "version", "command", "date")
 _MOST_VALUES: Final = 20
 _REMEMBERED: Final = 4096
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-# Not \d: a class of plain characters is matched twice as fast.
-_RUN = re.compile(
-    r"^(?:[ \t]*[0-9][0-9. \t\n]*\n|[ \t]*[0-9][-+.0-9eEnNaAiIfF \t]*(?:(?:Pass|Fail)[ \t]*)?\n)+",
-    re.MULTILINE,
-)
+# A run of OSU with validation ends each row with its result.
+_VALIDATION = re.compile(r"\d +(?:Pass|Fail) *$", re.MULTILINE)
 # `srun --label` and `mpirun --tag-output` name the process before each line.
 _PROCESS = r"^[ \t]*(?:\d+|\[\d+,\d+\](?:<std(?:out|err)>)?): ?"
 _PREFIX = re.compile(_PROCESS, re.MULTILINE)
 _PREFIXED = re.compile(_PROCESS + "[ \t]*#", re.MULTILINE)
-_POWERS = 10.0 ** np.arange(23)
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,8 @@ class RowReader:
         self._parts: list[dict[str, FloatArray]] = []
         self._section_of_rows: list[IntArray] = []
         self._line_of_rows: list[IntArray] = []
-        self._line, self._row_count, self._prefixed = 1, 0, False
+        self._line, self._row_count = 1, 0
+        self._prefixed = self._validated = False
         self._counted: dict[str, tuple[int, int]] = {}
 
     def read(self, texts: Iterable[str]) -> RowReader:
@@ -124,28 +119,28 @@ class RowReader:
 
     def _read(self, text: str) -> None:
         text = _PREFIX.sub("", text) if self._prefixed else text
-        before = self._now, self._prefixed
-        runs, lines, kinds, end, line = [], [], [], 0, self._line
-        for match in _RUN.finditer(text):
-            start = match.start()
-            self._advance(text[end:start], line)
-            line += text.count("\n", end, start)
-            runs.append(match[0])
-            lines.append(line)
-            kinds.append(self._now)
-            line, end = line + match[0].count("\n"), match.end()
-        self._advance(text[end:], line)
-        if self._prefixed and not before[1]:
-            self._now = before[0]
+        lines = Lines(text.replace(" Pass", "     ").replace(" Fail", "     ") if self._validated else text)
+        first, last = lines.gaps
+        gaps = lines.texts(first, last)
+        if self._learns(set(gaps)):
             self._read(text)
             return
-        self._line = line + text.count("\n", end)
-        if runs:
-            self._convert(runs, np.array(lines), np.array(kinds))
+        sections = [self._now, *map(self._advance, gaps, (self._line + first).tolist())]
+        rows = np.flatnonzero(lines.is_row)
+        if self._validated:
+            self._count_failed(text, lines)
+        if len(rows):
+            self._convert(lines, rows, np.array(sections)[np.searchsorted(first, rows)])
+        self._line += len(lines.is_row)
 
-    def _advance(self, gap: str, line: int) -> None:
-        if not gap:
-            return
+    def _learns(self, gaps: set[str]) -> bool:
+        """Whether some gaps show, for the first time, that lines have more around them than text and numbers."""
+        before = self._prefixed, self._validated
+        self._prefixed = self._prefixed or any(map(_PREFIXED.search, gaps))
+        self._validated = self._validated or any(map(_VALIDATION.search, gaps))
+        return (self._prefixed, self._validated) != before
+
+    def _advance(self, gap: str, line: int) -> int:
         key = (self._now, gap)
         after = self._remembered.get(key)
         if after is None:
@@ -153,12 +148,10 @@ class RowReader:
             if len(gap) < _REMEMBERED and len(self._remembered) < _REMEMBERED:
                 self._remembered[key] = after
         self._now = after
+        return after
 
     def _after(self, gap: str, line: int) -> int:
         """The number of the section after some lines."""
-        if not self._prefixed and _PREFIXED.search(gap):
-            self._prefixed = True
-            return self._now
         section = self._sections[self._now]
         for offset, text in enumerate(gap.splitlines()):
             self._refuse_damaged(section, text, line + offset)
@@ -177,74 +170,59 @@ class RowReader:
             wrong = next((word for word in words if not is_number(word)), words[-1])
             raise refuse(self.file, f"`{wrong[:40]}` is not a number", line)
 
-    def _convert(self, runs: list[str], lines: IntArray, kinds: IntArray) -> None:
-        text = "".join(runs)
-        if "Fail" in text:
-            self._count_failed(runs, lines)
-        if "Pass" in text or "Fail" in text:
-            text = text.replace("Pass", "    ").replace("Fail", "    ")
-        values, counts, ends = _numbers(text)
-        run = np.searchsorted(np.cumsum([len(part) for part in runs]), ends)
-        first = np.searchsorted(run, np.arange(len(runs)))
-        line = lines[run] + np.arange(len(ends)) - first[run]
-        kind = kinds[run]
-        widths = np.array([len(section.columns) for section in self._sections])[kind]
-        keep = self._whole(counts, widths, run, line)
-        starts = np.cumsum(counts) - counts
-        if values is None:
-            values = self._slowly(text, line, np.repeat(np.arange(len(counts)), counts))
-        self._store(values, starts[keep], kind[keep], line[keep])
+    def _convert(self, lines: Lines, rows: IntArray, kind: IntArray) -> None:
+        keep = self._whole(lines, rows, kind)
+        rows, kind = rows[keep], kind[keep]
+        try:
+            values = lines.numbers(rows)
+        except ValueError:
+            texts = zip(rows, lines.texts(rows, rows + 1), strict=True)
+            row, word = next((row, word) for row, text in texts for word in text.split() if not is_number(word))
+            raise refuse(self.file, f"`{word[:40]}` is not a number", self._line + int(row)) from None
+        self._store(values, lines.counts[rows], kind, self._line + rows)
 
-    def _whole(self, counts: IntArray, widths: IntArray, run: IntArray, line: IntArray) -> NDArray[np.bool_]:
+    def _whole(self, lines: Lines, rows: IntArray, kind: IntArray) -> NDArray[np.bool_]:
         """Which rows have the values that their heading says; a row that was cut off can only be a last one."""
-        filled = counts > 0
-        unknown = filled & (widths == 0)
+        counts, line = lines.counts[rows], self._line + rows
+        widths = np.array([len(section.columns) for section in self._sections])[kind]
+        unknown = widths == 0
         if unknown.any():
             self._count("numbers under no heading that is known, left out", int(unknown.sum()), int(line[unknown][0]))
-        wrong = filled & (widths > 0) & (counts != widths)
+        wrong = ~unknown & (counts != widths)
         if wrong.any():
-            followed = np.append(run[1:] == run[:-1], False) & (np.append(counts[1:], 0) > 0)
+            followed = np.append(np.diff(rows) == 1, False)
             bad = wrong & (followed | (counts > widths))
             if bad.any():
                 at = int(np.argmax(bad))
                 said = f"{counts[at]} values where the heading has {widths[at]} columns"
                 raise refuse(self.file, said, int(line[at]))
             self._count("a row that was cut off, left out", int(wrong.sum()), int(line[wrong][0]))
-        whole: NDArray[np.bool_] = filled & (counts == widths)
+        whole: NDArray[np.bool_] = counts == widths
         return whole
 
-    def _slowly(self, text: str, line: IntArray, row: IntArray) -> FloatArray:
-        words = text.split()
-        try:
-            return np.array(words, dtype=float)
-        except ValueError:
-            at = next(at for at, word in enumerate(words) if not is_number(word))
-            raise refuse(self.file, f"`{words[at][:40]}` is not a number", int(line[row[at]])) from None
-
-    def _store(self, values: FloatArray, starts: IntArray, kind: IntArray, line: IntArray) -> None:
-        self._row_count += len(starts)
+    def _store(self, values: FloatArray, counts: IntArray, kind: IntArray, line: IntArray) -> None:
+        self._row_count += len(line)
         if self._row_count > MOST_ROWS:
             raise refuse(self.file, f"more than {MOST_ROWS:,} rows: split the file, or read a part of it")
         part: dict[str, FloatArray] = {}
+        starts = np.cumsum(counts) - counts
         for number in np.flatnonzero(np.bincount(kind)):
             rows = np.flatnonzero(kind == number)
             for position, (name, scale) in enumerate(self._sections[number].columns):
                 if name:
                     with np.errstate(over="ignore"):
                         scaled = values[starts[rows] + position] * scale
-                    if len(rows) == len(kind):
-                        part[name] = scaled
-                    else:
-                        part.setdefault(name, np.full(len(kind), np.nan))[rows] = scaled
+                    part.setdefault(name, np.full(len(kind), np.nan))[rows] = scaled
         self._parts.append(part)
         self._section_of_rows.append(kind)
         self._line_of_rows.append(line)
 
-    def _count_failed(self, runs: list[str], lines: IntArray) -> None:
-        for run, first in zip(runs, lines, strict=True):
-            if "Fail" in run:
-                offset = run.count("\n", 0, run.index("Fail"))
-                self._count("the validation of this row failed", run.count("Fail"), int(first) + offset)
+    def _count_failed(self, text: str, lines: Lines) -> None:
+        failed = [match.start() for match in re.finditer(" Fail", text)]
+        line = np.searchsorted(lines.ends, failed, side="right")
+        line = line[lines.is_row[line]]
+        if len(line):
+            self._count("the validation of this row failed", len(line), self._line + int(line[0]))
 
     def _count(self, what: str, count: int, line: int) -> None:
         before, first = self._counted.get(what, (0, line))
@@ -285,39 +263,3 @@ def is_number(word: str) -> bool:
     except ValueError:
         return False
     return "_" not in word
-
-
-def _numbers(text: str) -> tuple[FloatArray | None, IntArray, IntArray]:
-    """The numbers of a text of numbers, how many each line has, and where lines end; None for hard ones.
-
-    A number of at most 15 digits without an exponent is an integer below 2^53 over a power of ten below 10^23: the
-    quotient is the correctly rounded value, and all of them can be computed at once, digit by digit.
-    """
-    characters = np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8)
-    solid = characters > 32
-    solid[-1] = False  # the last character ends a line
-    edges = np.flatnonzero(solid[1:] != solid[:-1]) + 1
-    edges = np.insert(edges, 0, 0) if solid[0] else edges
-    starts, widths = edges[0::2], edges[1::2] - edges[0::2]
-    ends = np.flatnonzero(characters == 10)
-    counts = np.diff(np.searchsorted(starts, ends), prepend=0)
-    points = characters == 46
-    easy = (characters < 58) & ((characters > 47) | points | ~solid)
-    if not len(starts) or not easy.all() or widths.max() > 16:
-        return (None if len(starts) else np.empty(0)), counts, ends
-    return _digits(characters, starts, widths, int(points.sum())), counts, ends
-
-
-def _digits(characters: NDArray[np.uint8], starts: IntArray, widths: IntArray, point_count: int) -> FloatArray | None:
-    value, decimals = np.zeros(len(starts)), np.full(len(starts), -1)
-    for position in range(int(widths.max())):
-        character = characters.take(starts + position, mode="clip")
-        inside = position < widths
-        is_point = character == 46
-        value = np.where(inside & ~is_point, value * 10 + (character - 48.0), value)
-        decimals = np.where(inside & is_point, widths - 1 - position, decimals)
-    # Two points in one word, or a word of 16 digits, are not for this way of reading.
-    if int((decimals >= 0).sum()) != point_count or ((widths > 15) & (decimals < 0)).any():
-        return None
-    quotient: FloatArray = value / _POWERS[np.maximum(decimals, 0)]
-    return quotient

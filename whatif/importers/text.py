@@ -9,8 +9,10 @@ from typing import Final
 from whatif.errors import InvalidFileError, Problem
 from whatif.schema.toml import shown_path
 
-CHUNK_SIZE: Final = 4 * 2**20
+CHUNK_SIZE: Final = 2**20
 """Bytes read at a time."""
+LONGEST_LINE: Final = 4 * 2**20
+"""Bytes of a line."""
 MOST_TEXT: Final = 64 * 2**20
 """Bytes of a file that is read as a whole."""
 
@@ -43,8 +45,8 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
                     _refuse_other(name, block)
                     block, first = block.removeprefix(b"\xef\xbb\xbf"), False
                 whole, end, rest = (rest + block).rpartition(b"\n")
-                if len(rest) > size:
-                    raise refuse(name, f"a line is longer than {size // 2**10:,} KiB")
+                if len(rest) > LONGEST_LINE:
+                    raise refuse(name, f"a line is longer than {LONGEST_LINE // 2**20} MiB")
                 if end:
                     yield _decoded(whole + end)
             if rest:
@@ -54,7 +56,7 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
 
 
 def _decoded(block: bytes) -> str:
-    return block.decode("utf-8", "replace").replace("\r\n", "\n")
+    return (block.replace(b"\r\n", b"\n") if b"\r" in block else block).decode("utf-8", "replace")
 
 
 def _refuse_other(name: str, head: bytes) -> None:
