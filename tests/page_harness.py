@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import pickle
 
+import pytest
 from textual.app import App, ComposeResult
 
 from whatif.engine.result import Question
 from whatif.engine.session import Session
+from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Change
 from whatif.tui.messages import ChangeAsked
 from whatif.tui.pages.page import Page
@@ -16,6 +18,18 @@ from whatif.tui.study import Study
 from whatif.tui.themes import series_variables
 
 SIZES = ((10, 3), (12, 5), (20, 6), (30, 9), (44, 14), (58, 26), (74, 20), (70, 28), (110, 12), (140, 42), (300, 80))
+
+
+MACHINES = ("bridges", "lassen", "summit")
+
+
+def few_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the library hold three machines, whatever is added to it."""
+
+    def few(kind: str) -> tuple[str, ...]:
+        return MACHINES if kind == "platforms" else shipped_names(kind)
+
+    monkeypatch.setattr("whatif.schema.shipped.shipped_names", few)
 
 
 class PageApp(App[None]):

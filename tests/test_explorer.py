@@ -10,8 +10,10 @@ from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive, predicted
 from whatif.engine.result import Question
 from whatif.engine.session import Session
 from whatif.errors import UsageError
+from whatif.tui.commands import Adopt, Edit, Sweep
 from whatif.tui.outline import outline
-from whatif.tui.screens.dialogs import Reading
+from whatif.tui.screens.dialogs import Deciding, Reading
+from whatif.tui.study import SCREENS
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.words import duration
@@ -299,3 +301,71 @@ print(sorted({"scipy", "pandas", "numba", "matplotlib"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_names_with_square_brackets_are_no_markup(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('# Is [bold]this[/] read?\nextends = "jacobi2d"\n')
+    named = {"platform.name": "Sum[/]mit", "platform.node.gpu.name": "[red]V100", "application.name": "J[b]2[/b]D"}
+
+    async def check(driver):
+        for leaf, name in named.items():
+            driver.app.conductor.ask(Edit(leaf, name))
+            await driver.calm()
+        for number, page in enumerate(SCREENS, 1):
+            await driver.press(str(number))
+            await driver.until(lambda page=page: page == driver.desk.page.NAME)
+            await driver.calm()
+            assert "Is [bold]this[/] read?" in driver.screen_text()
+            assert "Sum[/]mit" in driver.screen_text()
+
+    drive(check, (160, 50), path)
+
+
+def test_a_window_shows_its_own_keys_in_place_of_those_of_the_desk():
+    async def check(driver):
+        for key, word in (("f1", "close"), ("W", "leave"), ("P", "leave")):
+            await driver.pilot.press(key)
+            await driver.until(lambda: driver.app.screen is not driver.desk)
+            await driver.pilot.pause()
+            assert driver.screen_text().splitlines()[-1].split()[:2] == ["esc", word]
+            await driver.pilot.press("escape")
+            await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.edit(GPUS, "8")
+        await driver.pilot.press("q")
+        await driver.until(lambda: isinstance(driver.app.screen, Deciding))
+        await driver.pilot.pause()
+        assert driver.screen_text().splitlines()[-1].split() == ["esc", "go", "back"]
+        assert "drop them and quit" in driver.screen_text()
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.desk)
+
+    drive(check)
+
+
+def test_a_question_that_is_too_long_for_the_screen_still_shows_its_answers():
+    async def check(driver):
+        driver.app.push_screen(Deciding("a line\n" * 80, {"y": "yes, do it"}))
+        await driver.until(lambda: isinstance(driver.app.screen, Deciding))
+        await driver.pilot.pause()
+        assert "yes, do it" in driver.screen_text()
+        await driver.pilot.press("y")
+        await driver.until(lambda: driver.app.screen is driver.desk)
+
+    drive(check, (80, 24))
+
+
+def test_a_leaf_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
+    leaf = "platform.network.intra_socket.postal.eager.latency"
+
+    async def check(driver):
+        driver.app.conductor.ask(Edit("application.phases.halo.model", "postal"))
+        driver.app.conductor.ask(Sweep(leaf))
+        await driver.calm()
+        assert leaf in driver.session.grid.leaves()
+        driver.app.conductor.ask(Adopt("frontier"))
+        await driver.calm()
+        assert driver.session.grid.axes == ()
+        assert driver.status.full == f"{leaf} is not there any more, and no longer swept"
+
+    drive(check)

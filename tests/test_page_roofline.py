@@ -8,6 +8,7 @@ import pytest
 from textual.app import App
 
 from tests.driver import MEMORY, RANKS, drive, predicted
+from tests.page_harness import few_machines
 from whatif.engine.evaluate import evaluate
 from whatif.engine.result import Question
 from whatif.engine.roofline import kernel_points, second_gpu
@@ -38,6 +39,11 @@ load_store_fraction = 0.1
 """
 OVERHEAD = '[application.phases.wait]\nkind = "overhead"\noverhead_time = "1 ms"\n'
 SIZES = [(10, 3), (20, 5), (44, 14), (74, 20), (70, 28), (80, 24), (140, 42), (300, 80)]
+
+
+@pytest.fixture(autouse=True)
+def _three_machines(monkeypatch):
+    few_machines(monkeypatch)
 
 
 class Desk(App[None]):
@@ -295,16 +301,33 @@ def test_the_present_gpu_without_its_edits_is_a_second_one():
     watch(check, opened(sets={MEMORY: "2 TB/s"}))
 
 
-def test_a_second_gpu_that_cannot_be_asked_says_why():
+@pytest.mark.parametrize(("name", "reason"), [("nowhere", "platform not found"), ("dahu", "has no GPU")])
+def test_a_second_gpu_that_cannot_be_asked_says_why(name, reason):
     async def check(desk, pilot):
-        desk.show(Show("against", "frontier").apply(desk.study))
+        desk.show(Show("against", name).apply(desk.study))
         await pilot.pause()
-        assert "on frontier" in desk.text()
-        assert "platform not found" in desk.text()
+        assert f"on {name}" in desk.text()
+        assert reason in desk.text()
         assert "○" not in desk.text()
         assert duration(predicted()["terms"]["stencil"]) in desk.text()
 
     watch(check, opened())
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_machine_without_gpus_has_no_roofs(size):
+    session = made_up(f"ranks_per_node = 4\n{OVERHEAD}", "dahu")
+
+    async def check(desk, pilot):
+        for picture in ("plot", "table"):
+            desk.show(Show("picture", picture).apply(desk.study))
+            desk.show(Show("against", "summit").apply(desk.study))
+            await pilot.pause()
+            words = " ".join(desk.text().translate(str.maketrans("│╭╮╰╯─", " " * 6)).split())
+            assert "nan" not in words
+            assert size[0] < 20 or "has no GPU" in words
+
+    watch(check, session, size)
 
 
 def test_an_answer_for_another_gpu_than_the_one_asked_for_is_forgotten():

@@ -223,7 +223,7 @@ class _StagedPath:
 
     def fit(self, copies: Copies, count: int) -> tuple[FloatArray, FloatArray]:
         """So many values, all above 0, by least squares of the relative residuals; and their covariance."""
-        from scipy.optimize import least_squares  # noqa: PLC0415 - only a fit needs it
+        from scipy.optimize import least_squares
 
         size, rate = copies.message_size, copies.message_size / copies.time
         start = np.array([copies.time[0], rate[-1], rate[np.argmax(size > self.window)]])[:count]
@@ -249,7 +249,7 @@ class _StagedPath:
 
 def _merged(path: str, prefix: str, found: Sequence[_Found]) -> tuple[Fit, ...]:
     """One fit for one table of the platform; parameters of different sets of copies are independent."""
-    from scipy.linalg import block_diag  # noqa: PLC0415 - only a fit needs it
+    from scipy.linalg import block_diag
 
     own = [[place for place, name in enumerate(each.names) if name[: name.rfind(".") + 1] == prefix] for each in found]
     pairs = [(each, places) for each, places in zip(found, own, strict=True) if places]

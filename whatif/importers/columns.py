@@ -137,7 +137,7 @@ def _lines_of_rows(text: str, line: int) -> NDArray[np.int64]:
 
 
 def _parsed(text: str, sheet: Sheet, wanted: Mapping[int, bool]) -> pd.DataFrame:
-    import pandas as pd  # noqa: PLC0415
+    import pandas as pd
 
     kinds: dict[Any, Any] = {position: float if number else str for position, number in wanted.items()}
     missing: dict[Any, Any] = {

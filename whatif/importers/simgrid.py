@@ -71,7 +71,7 @@ def _table(texts: Iterable[str], file: str) -> Table:
 
 def _frame(text: str, operations: dict[str, int], file: str, line: int, warnings: list[str]) -> pd.DataFrame:
     """Some rows, with the number of their operation in place of its name; new ones are added to `operations`."""
-    import pandas as pd  # noqa: PLC0415
+    import pandas as pd
 
     width = text.split("\n", 1)[0].count(",") + 1
     if text.count(",") != text.count("\n") * (width - 1) or width not in {4, 5}:
