@@ -16,6 +16,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/pytest -n 4
 
 bench: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
 screenshots: $(VENV)/.installed-test

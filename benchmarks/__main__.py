@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.explorer import first_frame, typing
-from benchmarks.fitting import fitting, segments
+from benchmarks.fitting import fitting
 from benchmarks.importers import reading
 from benchmarks.measure import Row
 from benchmarks.model import edit_of_a_leaf, million_points, million_ranks
@@ -11,7 +11,7 @@ from benchmarks.screen import key_to_picture, start
 
 MODEL = (million_points, edit_of_a_leaf, million_ranks)
 EXPLORER = (key_to_picture, typing, start, first_frame)
-MEASUREMENTS = (reading, fitting, segments)
+MEASUREMENTS = (reading, fitting)
 
 
 def main() -> None:

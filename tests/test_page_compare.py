@@ -464,10 +464,10 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
         assert isinstance(driver.app.focused, ColumnsView)
         await driver.press("o", "O")
         assert driver.study.view.sort == "-iteration_time"
-        await driver.press("home", "down", "m", "x", "v")
+        await driver.press("home", "m", "x", "v")
         machine = driver.study.view.marked
         assert machine == driver.study.view.against
-        assert machine in known_platforms(driver.session.question)
+        assert machine not in ("", "present", "summit")
         await driver.press("enter")
         assert driver.session.question.platform == machine
         await driver.press("u")
