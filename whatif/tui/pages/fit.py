@@ -1,0 +1,360 @@
+"""The fit page: measured times of messages, the parameters fitted to them, and the way into the platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Final
+
+import numpy as np
+from textual import events, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.engine.result import Question
+from whatif.errors import UsageError, WhatifError
+from whatif.schema.shipped import is_file, is_name, shipped_folder
+from whatif.table import Column, Table
+from whatif.tui.beside import Beside
+from whatif.tui.commands import Adopt, EditAll
+from whatif.tui.fitted import (
+    Fitted,
+    Parameter,
+    Protocol,
+    Refused,
+    fitted,
+    limits_text,
+    parse_limits,
+    paths_of,
+    write_fitted,
+)
+from whatif.tui.messages import ChangeAsked, ErrorTold
+from whatif.tui.pages.page import Job, Page
+from whatif.tui.screens.dialogs import Asking, may_write, toml_path
+from whatif.tui.study import Study, View
+from whatif.tui.widgets.columns import ColumnsView
+from whatif.tui.widgets.fit_plot import FitPlot
+from whatif.tui.widgets.message_costs import DISTANCES, MODELS
+from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.words import percent, with_error
+from whatif.units import BYTE, ONE, SECOND, format_quantity
+
+NOTHING: Final = (
+    "No measurements yet. n reads files or folders of the OSU and Intel MPI Benchmarks, Netgauge, SimGrid and others; "
+    "so does `whatif open SCENARIO --measured FILE`."
+)
+_SHORT, _SLIGHT = 26, 14
+"""The heights below which frames give way to the residuals, and all else to the picture."""
+_EMPTY_COLUMNS: Final = "message_size=size [B],time=time [us]"
+_ELSE: Final = "n reads other measurements, N says what the columns of CSV files hold."
+_WARNINGS: Final = 3
+"""Those that are shown; the first ones are of the files."""
+
+
+class Fit(Page):
+    """Measured points with the fitted curve, its residuals and parameters; protocol limits move by `,` and `.`."""
+
+    NAME: ClassVar[str] = "fit"
+    WIDE: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    Fit #fitted, Fit #parameters {
+        border: round $primary 40%;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    Fit #fitted { height: 1fr; }
+    Fit #parameters { height: auto; max-height: 50%; }
+    Fit #fit-words { height: auto; max-height: 5; padding: 0 1; }
+    Fit.-empty #fitted, Fit.-empty #parameters { display: none; }
+    Fit.-empty #fit-words { max-height: 100%; }
+    Fit.-short #fitted, Fit.-short #parameters { border: none; border-top: round $primary 40%; }
+    Fit.-short #fit-words { max-height: 2; }
+    Fit.-slight #parameters, Fit.-slight #fit-words { display: none; }
+    Fit.-slight.-empty #fit-words { display: block; }
+    Fit.-slight #fitted { border: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Fitted | Refused | None = None
+        self._asked: tuple[str, ...] = ()
+        self._chosen = 1
+
+    def compose(self) -> ComposeResult:
+        """The picture or its table, the parameters, and in words how good the fit is."""
+        with Vertical(id="fitted"):
+            yield FitPlot()
+            yield TableView(id="points")
+        yield ColumnsView(id="parameters")
+        yield Static(id="fit-words", markup=False)
+
+    def enter(self) -> None:
+        """The picture, or the table, wants the keys."""
+        plot = self.query_one(FitPlot)
+        (plot if plot.display else self.query_one("#points", TableView)).focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are few lines, the frames give way, then all but the picture."""
+        self.set_class(event.size.height < _SHORT, "-short")
+        self.set_class(event.size.height < _SLIGHT, "-slight")
+
+    def show(self, study: Study) -> None:
+        """Show what is known of the measurements of a study."""
+        self._study = study
+        if not study.view.measured:
+            self._found = None
+        self._fill()
+
+    def job(self, study: Study) -> Job | None:
+        """Read and fit, unless only something else has changed."""
+        asked = _asked(study.view)
+        if not study.view.measured or (asked == self._asked and self._found is not None):
+            return None
+        return Job(fitted, (study.view,))
+
+    def take(self, value: Fitted | Refused) -> None:
+        """Show a fit, or why there is none."""
+        if self._study is not None:
+            self._found, self._asked = value, _asked(self._study.view)
+            self._fill()
+
+    def _fill(self) -> None:
+        study, found = self._study, self._found
+        if study is None:
+            return
+        words = self.query_one("#fit-words", Static)
+        self.set_class(not isinstance(found, Fitted), "-empty")
+        if isinstance(found, Fitted):
+            self._draw(study, found)
+            words.update(summary(found))
+        else:
+            waiting = f"reading {study.view.measured} …" if study.view.measured else NOTHING
+            words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
+
+    def _draw(self, study: Study, found: Fitted) -> None:
+        """The picture or the points, and the parameters."""
+        limits, tabular = self._limits(study, found), study.view.picture == "table"
+        plot, table, panel = self.query_one(FitPlot), self.query_one("#points", TableView), self.query_one("#fitted")
+        plot.display, table.display = not tabular, tabular
+        plot.show_fit(found, limits, self._chosen)
+        table.show(points_table(found))
+        panel.border_title = Content(headed(found, study.view))
+        panel.border_subtitle = Content(_limits_words(found, limits))
+        parameters = self.query_one("#parameters", ColumnsView)
+        parameters.border_title = "parameters ± standard errors"
+        parameters.fill(parameter_rows(found), 1)
+
+    def _limits(self, study: Study, found: Fitted) -> tuple[float, float]:
+        """The limits that are asked for: those of the fit may be on their way."""
+        try:
+            return parse_limits(study.view.fit_limits) if study.view.fit_limits else found.limits
+        except UsageError:
+            return found.limits
+
+    @work
+    async def action_open(self) -> None:
+        """Ask for measurements."""
+        if self._study is None:
+            return
+        question = "Measurements: files or folders, with commas between"
+        text = await self.app.push_screen_wait(Asking(question, self._study.view.measured))
+        if text and self._study is not None and text != self._study.view.measured:
+            missing = [str(path) for path in paths_of(text) if not path.exists()]
+            if missing:
+                self.post_message(ErrorTold(f"no such file or folder: {', '.join(missing)}"))
+                return
+            if self._study.view.fit_limits:
+                self.ask("fit_limits", "")
+            self.ask("measured", text)
+
+    @work
+    async def action_columns(self) -> None:
+        """Ask what the columns of CSV files hold."""
+        if self._study is not None:
+            present = self._study.view.measured_columns or _EMPTY_COLUMNS
+            text = await self.app.push_screen_wait(Asking("Columns of CSV files, as NAME=HEADING [UNIT]", present))
+            if text:
+                self.ask("measured_columns", text)
+
+    def action_model(self) -> None:
+        """Draw the next model."""
+        if isinstance(self._found, Fitted):
+            self.ask("fit_model", _next(self._found.models, self._found.model))
+
+    def action_buffers(self) -> None:
+        """Fit the measurements with the next kind of buffers."""
+        if isinstance(self._found, Fitted):
+            kinds = tuple(sorted(self._found.buffers))
+            self.ask("measured_buffers", _next(kinds, self._found.buffers[0]))
+
+    def action_limit(self) -> None:
+        """Choose the other limit."""
+        self._chosen = 1 - self._chosen
+        self._fill()
+
+    def action_move(self, steps: int) -> None:
+        """Move the limit to another measured size; the other one is never passed."""
+        if self._study is None or not isinstance(self._found, Fitted):
+            return
+        limits, stops = list(self._limits(self._study, self._found)), self._found.stops
+        at = int(np.searchsorted(stops, limits[self._chosen], side="right" if steps > 0 else "left"))
+        at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
+        limits[self._chosen] = float(stops[at])
+        if limits[0] <= limits[1]:
+            self.ask("fit_limits", limits_text(limits[0], limits[1]))
+
+    def action_automatic(self) -> None:
+        """Find the limits again."""
+        if self._study is not None and self._study.view.fit_limits:
+            self.ask("fit_limits", "")
+
+    def action_accept(self) -> None:
+        """Take the fitted values into the study, all at once."""
+        found = self._ready()
+        if found is not None:
+            self.post_message(ChangeAsked(EditAll(found.texts)))
+
+    @work
+    async def action_write(self) -> None:
+        """Write a platform that extends the present one, and take it."""
+        study, found = self._study, self._ready()
+        if study is None or found is None:
+            return
+        machine = study.platform_name
+        if machine is None:
+            self.post_message(ErrorTold("the scenario describes its machine itself: there is no platform to extend"))
+            return
+        start = str(_own_folder(study) / f"{machine}_measured.toml")
+        name = await self.app.push_screen_wait(Asking(f"Write {machine} with the fitted values to", start))
+        if name and await may_write(self.app, toml_path(name)):
+            await self._write(study, toml_path(name), machine)
+
+    async def _write(self, study: Study, path: Path, machine: str) -> None:
+        """Write a platform beside, and take it where it will be found."""
+        writer = Beside()
+        try:
+            adoption = _adoption(study.session.question, path)
+            await writer.run(write_fitted, study.view, path, machine, _folders(study.session.question))
+        except WhatifError as problem:
+            self.post_message(ErrorTold(str(problem)))
+        else:
+            self.post_message(ChangeAsked(adoption))
+            self.notify(f"written to {path}", markup=False)
+        finally:
+            writer.close()
+
+    def _ready(self) -> Fitted | None:
+        """The fit that is asked for; while it is on its way, or cannot be, that is told."""
+        if self._study is None or not isinstance(self._found, Fitted):
+            self.post_message(ErrorTold("there is no fit to take; n reads measurements"))
+            return None
+        if self._asked != _asked(self._study.view):
+            self.post_message(ErrorTold("the fit is on its way; ask again"))
+            return None
+        return self._found
+
+
+def _own_folder(study: Study) -> Path:
+    """Where a person's own platforms for a study go, told from here: beside the scenario, unless it is shipped."""
+    folder = study.session.question.document.folder
+    if folder is None or folder.resolve() in (shipped_folder("scenarios").resolve(), Path.cwd()):
+        return Path()
+    return folder
+
+
+def _folders(question: Question) -> tuple[Path, ...]:
+    """Where platforms are looked for, but those that are shipped."""
+    beside = question.document.folder
+    return (*([] if beside is None else [beside]), *question.folders)
+
+
+def _adoption(question: Question, path: Path) -> Adopt:
+    """What takes a platform that is yet to be written; raise `UsageError` where its name would find no, or another,
+    file."""
+    if not is_name(path.stem) or path.suffix != ".toml":
+        raise UsageError(f"{path.name}: a platform needs a plain name: letters, digits, `_`, `-`")
+    folder, folders = path.parent.resolve(), [place.resolve() for place in _folders(question)]
+    earlier = next((place for place in folders if place != folder and is_file(place / path.name)), None)
+    if earlier is not None and folder not in folders[: folders.index(earlier)]:
+        raise UsageError(f"{path.stem}: {earlier / path.name} has this name and would be found first")
+    return Adopt(path.stem, "" if folder in folders else str(folder))
+
+
+def _asked(view: View) -> tuple[str, ...]:
+    """What decides the fit."""
+    files = view.measured, view.measured_columns, view.measured_rows, view.measured_buffers
+    return (*files, view.fit_distance, view.fit_model, view.fit_limits)
+
+
+def _next(choices: tuple[str, ...], present: str) -> str:
+    return choices[(choices.index(present) + 1) % len(choices)]
+
+
+def headed(found: Fitted, view: View) -> str:
+    """What was measured, where, and what is drawn."""
+    names = ", ".join(path.name for path in paths_of(view.measured))
+    parts = (names, found.source, DISTANCES[found.distance], found.buffers[0], MODELS[found.model])
+    return " · ".join(part for part in parts if part)
+
+
+def _limits_words(found: Fitted, limits: tuple[float, float]) -> str:
+    if limits != found.limits:
+        return "fitting …"
+    words = "limits found" if found.found else "limits moved, r finds them again"
+    return f"{words} · x other limit · , . move it"
+
+
+def parameter_rows(found: Fitted) -> Rows:
+    """A row for each protocol: where it holds, its parameters with standard errors, how far its points lie off."""
+    names = list(dict.fromkeys(item.name for protocol in found.protocols for item in protocol.parameters))
+    titles = ("protocol", "messages", *(name.replace("_", " ") for name in names), "points", "residual")
+    rows = tuple(
+        (Cell(item.name, "text"), Cell(words, "text"), *_values(item, names), *_fit_cells(item))
+        for item, words in zip(found.protocols, _ranges(found.limits), strict=True)
+    )
+    return Rows(titles, rows, frozenset((0, 1)))
+
+
+def _values(protocol: Protocol, names: list[str]) -> list[Cell]:
+    known = {item.name: item for item in protocol.parameters}
+    return [_value(known[name]) if name in known else Cell("–", "faint") for name in names]
+
+
+def _value(item: Parameter) -> Cell:
+    return Cell(with_error(item.value, item.error, item.dimension))
+
+
+def _fit_cells(protocol: Protocol) -> tuple[Cell, Cell]:
+    return Cell(str(protocol.point_count)), Cell(percent(protocol.error))
+
+
+def _ranges(limits: tuple[float, float]) -> tuple[str, str, str]:
+    short, eager = (format_quantity(limit, BYTE) for limit in limits)
+    return f"to {short}", f"to {eager}", f"beyond {eager}"
+
+
+def points_table(found: Fitted) -> Table:
+    """The points in numbers."""
+    points = found.points
+    residual = np.array([percent(value) for value in found.fitted / points.time - 1], dtype=object)
+    return Table(
+        {
+            "message size": Column(points.size, BYTE),
+            "pairs": Column(points.count, ONE),
+            "measured": Column(points.time, SECOND),
+            "fitted": Column(found.fitted, SECOND),
+            "residual": Column(residual),
+        }
+    )
+
+
+def summary(found: Fitted) -> Content:
+    """How good the fit is, which model does best, and what to mind."""
+    good = f"{MODELS[found.model]} is off by {percent(found.error)} (root mean square)"
+    others = ", ".join(f"{MODELS[name]} {percent(error)}" for name, error in found.held_out.items())
+    held = f" · points left out: {others} · {MODELS[found.recommended]} is recommended" if others else ""
+    more = len(found.warnings) - _WARNINGS
+    told = [*found.warnings[:_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
+    lines = (f"\n▲ {warning}" for warning in told)
+    return Content.assemble(f"{good}{held}", *((line, "$text-warning") for line in lines))
