@@ -11,7 +11,7 @@ from pydantic import BaseModel
 import whatif.models
 from whatif.engine.term import signature
 from whatif.schema import application, platform
-from whatif.schema.leaves import quantity_field
+from whatif.schema.fields import quantity_field
 
 
 def quantity_names() -> dict[str, list[str]]:

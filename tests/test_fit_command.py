@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import tomli
 
 from whatif.cli.main import VERBS
 from whatif.engine.evaluate import evaluate
@@ -118,11 +119,11 @@ def test_predictions_beyond_the_measured_sizes_say_so(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     halo = "application.phases.halo"
     question = "run", "jacobi2d", "--platform", "ours", "--platforms", ".", "--set", f"{halo}.model=postal"
-    said = "halo: messages of 8 MiB lie outside the 1 B to 4 MiB that network.inter_node.postal was fitted to"
+    said = "halo: sizes of 8 MiB lie outside the 1 B to 4 MiB that network.inter_node.postal was fitted to"
     assert said in whatif_main(*question, "--point", "--set", f"{halo}.message_size=8 MiB")[2]
     assert "lie outside" not in whatif_main(*question, "--point", "--set", f"{halo}.message_size=4 MiB")[2]
     sweep = "--set", f"{halo}.message_size=1 B", "--sweep", f"{halo}.message_size=1 MiB, 8 MiB, 16 MiB"
-    assert "messages of 8 MiB to 16 MiB lie" in whatif_main(*question, *sweep)[2]
+    assert "sizes of 8 MiB to 16 MiB lie" in whatif_main(*question, *sweep)[2]
 
 
 def test_a_value_set_from_outside_is_no_longer_the_fitted_one(whatif_main, measured):
@@ -194,6 +195,7 @@ def test_copies_are_fitted_against_the_link_of_the_platform(whatif_main):
         (["fit", "network", "osu", "--limits", "64 Kb, 128 KB"], "unknown unit `Kb`"),
         (["fit", "network", "osu", "--where", "machine"], "expected HEADING=VALUE"),
         (["fit", "network", "nothing"], "nothing"),
+        (["fit", "network", "osu", "-o", "new", "--extends", "lassen"], "call the file NAME.toml"),
         (["fit", "transfer", COPIES, "--machine", "Titan"], "the link that was measured is not known"),
         (["fit", "network", FUGAKU], "message_size=size [B],time=time [us]"),
     ],
@@ -290,3 +292,88 @@ def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
     program = Question.open("jacobi2d", platform="ours", folders=[Path()], sets=sets).program
     time = float(evaluate(program).values["halo.inter_node.message_time"].ravel()[0])
     assert time == pytest.approx(three_protocols(2**20), rel=2e-3)
+
+
+def test_copies_beyond_the_measured_sizes_say_so(whatif_main):
+    Path("copy.toml").write_text(
+        'platform = "titan"\n[application]\nname = "Copy"\nrank_count = 1\niteration_count = 1\n'
+        '[application.phases.copy]\nkind = "transfer"\ndirection = "host_to_device"\nmemory = "pageable"\n'
+        'pageable_model = "staged"\ntransfer_size = "1 GiB"\n'
+    )
+    assert (
+        "copy: sizes of 1 GiB lie outside the 1 B to 256 MiB that node.host_link" in whatif_main("run", "copy.toml")[2]
+    )
+    sets = "--set", "application.phases.copy.transfer_size=256 MiB"
+    assert "outside" not in whatif_main("run", "copy.toml", *sets)[2]
+
+
+def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    Path("whole.toml").write_text(whatif_main("resolve", "jacobi2d", "--platform", "ours", "--platforms", ".")[1])
+    path = "platform.network.inter_node.postal.eager.latency"
+    before = leaf_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path].fitted
+    assert Question.open(Path("whole.toml")).program.leaves[path].fitted == before
+    assert before is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('["latency", "bandwidth"]', '["latency", "nonsense"]', "has no value `nonsense`"),
+        ('["latency", "bandwidth"]', '["bandwidth", "latency"]', "the standard error of `bandwidth` is in s"),
+        ("[[1.0, ", "[[0.5, ", "symmetric with ones"),
+        ('["1 B", ', '["9 TB", ', "the least and the largest"),
+        ('standard_errors = ["', 'standard_errors = ["-', "not negative"),
+        ('"network.inter_node.postal.short" = {', '"network.nowhere.postal.short" = {', "has no value `latency`"),
+    ],
+)
+def test_a_fit_entry_that_cannot_be_is_refused(whatif_main, measured, old, new, said):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    text = Path("ours.toml").read_text()
+    assert old in text
+    Path("ours.toml").write_text(text.replace(old, new, 1))
+    code, _, err = whatif_main("check", "ours.toml")
+    assert (code, said in err) == (3, True), err
+
+
+def test_entries_under_headers_of_their_own_are_replaced(whatif_main, measured):
+    """Editors write `[fits."NAME"]`, which is as good as a line of `[fits]`."""
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    whole = Path("ours.toml").read_text()
+    head, _, fits = whole.partition("[fits]\n")
+    for line in fits.splitlines():
+        name, _, entry = line.partition(" = ")
+        pairs = re.findall(r"(\w+) = (\[\[.*?\]\]|\[.*?\]|\{.*?\}|[\d.e-]+)", entry)
+        head += f"[fits.{name}]\n" + "".join(f"{key} = {value}\n" for key, value in pairs) + "\n"
+    Path("ours.toml").write_text(head)
+    assert whatif_main("check", "ours.toml")[0] == 0
+    assert whatif_main("fit", "network", "osu", "-o", "ours.toml")[0] == 0
+    assert load_platform(Path("ours.toml"))[0].fits.keys() == tomli.loads(whole)["fits"].keys()
+
+
+def test_the_same_file_twice_counts_once(whatif_main, measured):
+    once = whatif_main("fit", "network", "osu/latency.txt")[1]
+    assert whatif_main("fit", "network", "osu/latency.txt", "osu/../osu/latency.txt")[1] == once
+
+
+def test_a_part_can_be_swept(whatif_main):
+    sweep = "--sweep", "platform.node.gpu.extends=a100-sxm4-40gb, h200-sxm"
+    code, out, _ = whatif_main("run", "jacobi2d", "--platform", "perlmutter", *sweep, "--format", "json")
+    assert code == 0
+    rows = json.loads(out)["rows"]
+    for row, name in zip(rows, ("a100-sxm4-40gb", "h200-sxm"), strict=True):
+        sets = "--set", f"platform.node.gpu.extends={name}"
+        alone = json.loads(
+            whatif_main("run", "jacobi2d", "--platform", "perlmutter", *sets, "--point", "--format", "json")[1]
+        )
+        assert row["total_time"] == alone["rows"][0]["total_time"]
+    assert rows[0]["total_time"] > rows[1]["total_time"]
+
+
+def test_what_else_is_set_of_a_part_is_meant_of_it(whatif_main):
+    ways = ["platform.node.gpu.dram_bandwidth=10 TB/s", "platform.node.gpu.extends=h200-sxm"]
+    answers = {
+        whatif_main("run", "jacobi2d", "--point", *(word for way in order for word in ("--set", way)))[1]
+        for order in (ways, ways[::-1])
+    }
+    assert len(answers) == 1

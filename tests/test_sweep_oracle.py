@@ -155,7 +155,12 @@ def test_platform_sweep_equals_loading_anew(name):
     platforms = list(shipped_names("platforms"))
     swept = run_whole(question, Grid((parse_axis("platform", {"platform": platforms}, question.program, LIMIT),)))
     for index, platform in enumerate(platforms):
-        assert differences(swept, (index,), alone(name, {}, platform)) == [], platform
+        single = outcome(lambda platform=platform: alone(name, {}, platform))
+        if isinstance(single, str):
+            # A machine without GPUs is a row that says so.
+            assert swept.reason[index] in single
+        else:
+            assert differences(swept, (index,), single) == [], platform
 
 
 @st.composite

@@ -51,4 +51,5 @@ def _check(name: str, folders: tuple[Path, ...]) -> str:
 
 def looks_like_platform(data: dict[str, object]) -> bool:
     """Whether a document describes a machine: it has parts of one, and none of a question."""
-    return bool(data.keys() & {"node", "network", "node_count"}) and not data.keys() & {"application", "platform"}
+    machine = {"node", "network", "node_count", "name", "description", "fits"}
+    return bool(data.keys() & machine) and not data.keys() & {"application", "platform"}

@@ -85,7 +85,11 @@ def _limits(text: str | None) -> tuple[float, float] | None:
         sizes = [parse_quantity(part) for part in text.split(",")]
     except UnitError as error:
         raise UsageError(f"--limits {text}: {error}") from None
-    if len(sizes) != 2 or any(size.dimension != BYTE for size in sizes) or sizes[0].value > sizes[1].value:
+    if (
+        len(sizes) != 2
+        or any(size.value and size.dimension != BYTE for size in sizes)
+        or sizes[0].value > sizes[1].value
+    ):
         raise UsageError(f"--limits {text}: expected two sizes, the smaller one first, such as `128 B, 64 KiB`")
     return sizes[0].value, sizes[1].value
 
@@ -106,12 +110,13 @@ def gpu(
     points: bool,
 ) -> None:  # fmt: skip
     """Fit the peak rates and bandwidths of a GPU to outputs of mixbench, BabelStream, STREAM or gpuroofperf."""
+    from whatif.cli.measured import in_folders
     from whatif.export.fit_tables import gpu_points
     from whatif.export.platform_file import change_of
     from whatif.fitting.gpu import DIMENSIONS, fit_gpu
     from whatif.importers.gpu import read_gpu
 
-    tables = [read_gpu(path) for path in files]
+    tables = [read_gpu(path) for path in in_folders(files)]
     device = _stated(output, extends)
     gpu = device.node.gpu if device is not None else None
     datasheet = {leaf: float(getattr(gpu, leaf)) for leaf in DIMENSIONS} if gpu is not None else None
@@ -133,7 +138,7 @@ def transfer(
 
     The data sheet is that of the platform written, or of the one it extends.
     """
-    from whatif.cli.measured import read_transfers
+    from whatif.cli.measured import in_folders, read_transfers
     from whatif.export.platform_file import change_of
     from whatif.export.tables import column_rows
     from whatif.fitting.transfer import fit_transfer
@@ -144,7 +149,7 @@ def transfer(
         wanted = "name a platform with `[node.host_link]` by --extends"
         raise UsageError(f"the link that was measured is not known; {wanted}")
     memory = platform.node.host.memory_bandwidth
-    table = read_transfers(files)
+    table = read_transfers(in_folders(files))
     fit = fit_transfer(table, link, machine=machine, memory_bandwidth=memory)  # type: ignore[arg-type]
     tell([*table.notes.get("warnings", "").splitlines(), *fit.warnings], "warning: ")
     column_rows(fit.comparison, sys.stderr)

@@ -45,10 +45,11 @@ def network(files: tuple[Path, ...], file_format: str, columns: str | None, wher
 @format_option
 def gpu(files: tuple[Path, ...], file_format: str) -> None:
     """Print the measured rates and bandwidths of GPUs; files of several tools one at a time."""
+    from whatif.cli.measured import in_folders
     from whatif.importers.gpu import read_gpu
     from whatif.importers.rows import joined
 
-    _show(joined([read_gpu(path) for path in files]), file_format)
+    _show(joined([read_gpu(path) for path in in_folders(files)]), file_format)
 
 
 @command.command("transfer", short_help="Host-device copies: nvprof profiles, summaries as CSV.")
@@ -56,9 +57,9 @@ def gpu(files: tuple[Path, ...], file_format: str) -> None:
 @format_option
 def transfer(files: tuple[Path, ...], file_format: str) -> None:
     """Print the copies between host and device of profiles."""
-    from whatif.cli.measured import read_transfers
+    from whatif.cli.measured import in_folders, read_transfers
 
-    _show(read_transfers(files), file_format)
+    _show(read_transfers(in_folders(files)), file_format)
 
 
 @command.command("kernels", short_help="Kernel phases: Nsight Compute, gpuroofperf.")

@@ -12,13 +12,23 @@ if TYPE_CHECKING:
     from whatif.table import Table
 
 
+def once(files: Sequence[Path]) -> list[Path]:
+    """The files without those that are named twice: their points would count twice."""
+    return list({path.resolve(): path for path in reversed(files)}.values())[::-1]
+
+
+def in_folders(files: Sequence[Path]) -> list[Path]:
+    """The files, with those of folders in the place of the folders, each once."""
+    return once([item for path in files for item in (sorted(path.iterdir()) if path.is_dir() else [path])])
+
+
 def read_messages(files: Sequence[Path], columns: str | None, where: Sequence[str]) -> Table:
     """Measurements of messages from files and folders; `columns` and `where` are for CSV files."""
     from whatif.importers.mapping import parse_mapping
     from whatif.importers.network import read_networks
 
     mapping = parse_mapping(columns) if columns is not None else None
-    return read_networks(files, mapping, dict(map(_pair, where)) or None)
+    return read_networks(once(files), mapping, dict(map(_pair, where)) or None)
 
 
 def _pair(text: str) -> tuple[str, str]:

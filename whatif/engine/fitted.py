@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,8 +14,8 @@ from whatif.models.protocol import by_protocol
 from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
 
 _VARIABLES: Final[dict[str, tuple[str, Dimension]]] = {
-    "message_size": ("messages of", BYTE),
-    "process_count": ("numbers of processes of", ONE),
+    "message_size": ("sizes of", BYTE),
+    "process_count": ("process counts of", ONE),
 }
 
 
@@ -33,21 +33,29 @@ class FittedRange:
 
 
 def fitted_ranges(program: Program) -> Iterator[FittedRange]:
-    """The ranges that the message times of a program were fitted in, as far as the platform's files tell them."""
+    """The ranges that the times of messages and copies were fitted in, as far as the platform's files tell them."""
+    chosen: set[Reference] = set()
     for term in program.terms.values():
         if term.function is by_protocol:
-            yield from _ranges_of(program, term)
+            chosen |= {term.inputs[protocol] for protocol in ("short", "eager", "rendezvous")}
+    for term in program.terms.values():
+        if term.function is by_protocol:
+            # Whatever the protocol: its limits keep each within its own range, but for the ends.
+            yield from _ranges_of(
+                program, term, [program.terms[str(item)] for item in term.inputs.values() if item in chosen]
+            )
+        elif term.name not in chosen:
+            yield from _ranges_of(program, term, [term])
 
 
-def _ranges_of(program: Program, term: Term) -> Iterator[FittedRange]:
-    parts = [program.terms[item] for item in term.inputs.values() if isinstance(item, str) and item in program.terms]
+def _ranges_of(program: Program, term: Term, parts: Sequence[Term]) -> Iterator[FittedRange]:
     paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
     known = {path: leaf.fitted for path in paths if (leaf := program.leaves.get(path)) is not None and leaf.fitted}
     for variable in _VARIABLES:
         bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
         reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
         if bounds and reference is not None:
-            table = next(iter(known)).removeprefix("platform.").rsplit(".", 2)[0]
+            table = next(iter(known)).removeprefix("platform.").rsplit(".", 2 if len(parts) > 1 else 1)[0]
             low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
             yield FittedRange(term.name, table, variable, reference, low, high)
 

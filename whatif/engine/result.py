@@ -15,9 +15,9 @@ from whatif.axes import Axis, Grid
 from whatif.engine.compile import compile_scenario
 from whatif.engine.evaluate import Evaluation, Texts, evaluate
 from whatif.engine.fitted import extrapolations
-from whatif.engine.sweep import PLATFORM_LEAF, structural_points
+from whatif.engine.sweep import PLATFORM_LEAF, is_machine, structural_points
 from whatif.engine.term import Program
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import InvalidFileError, UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.leaves import worst
 from whatif.schema.load import load_document, open_document
@@ -185,13 +185,19 @@ def _run_structural(question: Question, grid: Grid) -> Result:
     grades: list[str] = []
     extrapolated: dict[str, None] = {}
     first: Program | None = None
+    failed: InvalidFileError | None = None
     for places in product(*(_places(axis) for axis in grid.axes)):
         structural = {path: value for _, values in places for path, value in values.items()}
         part = Grid(tuple(axis.slice(place) for axis, (place, _) in zip(grid.axes, places, strict=True)))
-        program = question.program_at(structural)
+        where = tuple(place for place, _ in places)
+        try:
+            program = question.program_at(structural)
+        except InvalidFileError as problem:
+            reason[where] = _unfit(problem, structural)
+            failed = problem
+            continue
         _refuse_missing(program, part, structural)
         result = result_of(evaluate(program, part.arrays()), part)
-        where = tuple(place for place, _ in places)
         for target, source in ((columns, result.columns), (terms, result.terms)):
             for name, array in source.items():
                 target.setdefault(name, np.full(grid.shape, np.nan))[where] = part.spread(array)
@@ -199,8 +205,17 @@ def _run_structural(question: Question, grid: Grid) -> Result:
         grades.append(result.grade)
         extrapolated |= dict.fromkeys(result.extrapolated)
         first = first or program
-    assert first is not None
+    if first is None:
+        assert failed is not None
+        raise failed
     return Result(first, grid, columns, terms, worst(grades), reason, tuple(extrapolated))
+
+
+def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
+    """Why a machine of a sweep cannot be asked; any other choice that no file could state is an error."""
+    if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
+        raise problem
+    return problem.problems[0].message
 
 
 def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import QuantityField
 from whatif.schema.leaves import Leaf
+from whatif.schema.parts import KINDS
 from whatif.schema.scenario import Scenario
 
 PLATFORM_LEAF: Final = "platform"
@@ -81,9 +82,15 @@ def leaf_points(path: str, text: SweepText, program: Program, limit: int) -> NDA
         raise UsageError(f"sweep `{path}`: {error}") from None
 
 
+def is_machine(path: str) -> bool:
+    """Whether a path names a machine, or what part a table of it extends: `platform`, `platform.node.gpu.extends`."""
+    keys = path.split(".")
+    return path == PLATFORM_LEAF or (keys[0] == PLATFORM_LEAF and keys[-1] == "extends" and keys[-2] in KINDS)
+
+
 def swept_leaf(path: str, program: Program) -> Leaf | None:
-    """The leaf to sweep; None stands for the platform as a whole. Refuse what does not exist or has no effect."""
-    if path == PLATFORM_LEAF:
+    """The leaf to sweep; None stands for the platform or a part of it. Refuse what does not exist or has no effect."""
+    if is_machine(path):
         return None
     leaf = program.leaves.get(path)
     if leaf is None and may_be_stated(path, program):

@@ -13,6 +13,7 @@ from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension, format_quantity
 
 _UNKNOWN = "not known"
+_UNITS = {"operational_intensity": "flop/s", "array_size": "B/s"}
 _SHOWN = 4
 """Ways to divide the sizes that are told of."""
 
@@ -88,6 +89,7 @@ def gpu_points(fit: GpuFit) -> Table:
             "x": Column(x, ONE),
             "measured": Column(measured, ONE),
             "fitted": Column(fitted, ONE),
+            "unit": _texts([_UNITS[item.variable] for item in points for _ in item.x]),
             "residual": Column(fitted / measured - 1, ONE),
         }
     )

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.errors import UsageError
+from whatif.errors import InvalidFileError, UsageError
 from whatif.export.atomic import atomic_file
 from whatif.export.save import put_text
 from whatif.export.sections import with_values
 from whatif.export.toml import toml_value
 from whatif.fitting.fit import Fit
 from whatif.fitting.network import NetworkFit
-from whatif.schema.leaves import provenance
+from whatif.schema.leaves import covers, provenance
 from whatif.schema.load import load_platform_document
 from whatif.schema.shipped import is_file, shipped_folder
 from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
@@ -124,18 +124,14 @@ def _patterns(paths: Iterable[str], data: Mapping[str, Any]) -> list[str]:
     patterns: dict[str, None] = {}
     fitted = {tuple(path.split(".")) for path in paths}
     others = [path for path, _ in walk(data) if path not in fitted and path[0] not in ("sources", "fits")]
-    present = [pattern.split(".") for pattern in data.get("sources", {})]
+    present = [tuple(pattern.split(".")) for pattern in data.get("sources", {})]
     for keys in fitted:
-        deepest = max((len(item) for item in present if _covers(item, keys)), default=0)
+        deepest = max((len(item) for item in present if covers(item, keys)), default=0)
         least = max(deepest, _TABLE)
         depths = range(least, len(keys) + 1)
         depth = next((at for at in depths if not any(other[:at] == keys[:at] for other in others)), len(keys))
         patterns[".".join(keys[:depth])] = None
     return sorted(patterns)
-
-
-def _covers(pattern: Sequence[str], keys: Sequence[str]) -> bool:
-    return len(pattern) <= len(keys) and all(a in ("*", b) for a, b in zip(pattern, keys, strict=False))
 
 
 def write_platform(path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()) -> str:
@@ -147,7 +143,7 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     """
     document = _present(path, extends)
     text = platform_text(document, change)
-    _verify(parse_document(text, document.name, path.parent), change, folders)
+    _verify(path, document, text, change, folders)
     if is_file(path):
         put_text(path, document, text)
     else:
@@ -168,16 +164,22 @@ def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] 
             stated = getattr(getattr(platform.network, distance.partition(".")[2]), model)
             if stated is not None and not any(leaf.startswith(f"{table}.") for leaf in change.values):
                 source, grade = provenance((*table.split("."), "eager", "latency"), layers)
-                told.append(f"{table} was not fitted: it stays as it is ({grade}; {source})")
+                told.append(f"{table} was not fitted: it stays, under the new limits, as it is ({grade}; {source})")
     return told
 
 
 def _present(path: Path, extends: str | None) -> Document:
     """The file as it is, or the beginning of a new one."""
+    if path.suffix != ".toml":
+        raise UsageError(f"{path}: a platform is found by its name: call the file NAME.toml")
     if path.resolve().is_relative_to(shipped_folder("platforms").resolve()):
         raise UsageError(f"{path}: this platform is shipped with the program; write to a file of your own")
     if is_file(path):
-        return read_document(path)
+        document = read_document(path)
+        if extends not in (None, document.data.get("extends")):
+            stated = document.data.get("extends", "nothing")
+            raise UsageError(f"{path}: it extends {stated}, not {extends}; leave --extends out to update it")
+        return document
     if extends is None:
         raise UsageError(
             f"{path}: there is no such file; a new one must extend a platform that has what was not measured"
@@ -186,9 +188,12 @@ def _present(path: Path, extends: str | None) -> Document:
     return parse_document(text, str(path), path.parent)
 
 
-def _verify(document: Document, change: PlatformChange, folders: Sequence[Path]) -> None:
+def _verify(path: Path, document: Document, text: str, change: PlatformChange, folders: Sequence[Path]) -> None:
     """The new text must load, and the values must come from the measurements."""
-    _, layers = load_platform_document(document, folders)
-    for path in change.values:
-        if provenance(tuple(path.split(".")), layers)[0] != change.source:
-            raise UsageError(f"{document.name}: written in a way that only an editor can change: `{path}`")
+    try:
+        _, layers = load_platform_document(parse_document(text, document.name, path.parent), folders)
+    except InvalidFileError as error:
+        raise UsageError(f"{path}: not written: it would not load: {error}") from None
+    for leaf in change.values:
+        if provenance(tuple(leaf.split(".")), layers)[0] != change.source:
+            raise UsageError(f"{path}: not written: `{leaf}` stands in it in a way that only an editor can change")

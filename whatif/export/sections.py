@@ -127,6 +127,8 @@ def with_platform_table(text: str) -> str:
 
 def _put(sections: list[_Section], path: KeyPath, literal: str, newline: str) -> None:
     """Put a value where the file states it, else into its table, else into a new table."""
+    # A value that stands under a header of its own becomes a line of the table around it.
+    sections[:] = [section for section in sections if not path or section.path[: len(path)] != path]
     depths = [section.depth(path) for section in sections]
     depth = max(depths)
     at = depths.index(depth)

@@ -7,10 +7,12 @@ be. pydantic validates files through it, sweeps and edits go through the same ob
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from whatif import units
@@ -155,6 +157,22 @@ Fraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1))]
 PositiveFraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1, above_minimum=True))]
 Measured = Annotated[units.Quantity, QuantityField(None, Domain(minimum=-math.inf))]
 Parameter = Annotated[units.Quantity | Expression, QuantityField(None, Domain(minimum=-math.inf))]
+
+
+def quantity_field(info: FieldInfo | None) -> QuantityField | None:
+    """What a pydantic field says about the quantity it holds; None for a structural one."""
+    if info is None:
+        return None
+    return next(_find(QuantityField, (info.annotation, *info.metadata)), None)
+
+
+def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
+    """Every object of a kind in a type's annotations, however deep."""
+    for item in items:
+        if isinstance(item, kind):
+            yield item
+        else:
+            yield from _find(kind, (*get_args(item), *getattr(item, "__metadata__", ())))
 
 
 class Part(BaseModel):

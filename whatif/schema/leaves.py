@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from whatif.schema.expressions import Expression
-from whatif.schema.fields import QuantityField
+from whatif.schema.fields import QuantityField, quantity_field
 from whatif.schema.load import Loaded
 from whatif.schema.platform import GRADES, Grade
 from whatif.schema.toml import KeyPath, Layer, Layers
@@ -103,22 +103,6 @@ def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> 
     return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade, known)
 
 
-def quantity_field(info: FieldInfo | None) -> QuantityField | None:
-    """What a pydantic field says about the quantity it holds; None for a structural one."""
-    if info is None:
-        return None
-    return next(_find(QuantityField, (info.annotation, *info.metadata)), None)
-
-
-def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
-    """Every object of a kind in a type's annotations, however deep."""
-    for item in items:
-        if isinstance(item, kind):
-            yield item
-        else:
-            yield from _find(kind, (*get_args(item), *getattr(item, "__metadata__", ())))
-
-
 def _choices(info: FieldInfo | None) -> tuple[str, ...]:
     if info is None:
         return ()
@@ -149,8 +133,11 @@ def _provenance(path: KeyPath, layers: Layers, layer: Layer | None) -> tuple[str
 
 def _fitted(path: KeyPath, layer: Layer) -> FittedLeaf | None:
     """What is known of a fitted value; only the file that states it can say so."""
-    fits = layer.document.data.get("fits")
-    entry = fits.get(".".join(path[len(layer.at) : -1])) if fits else None
+    fits = layer.stated((*layer.at, "fits"))
+    table = path[len(layer.at) : -1]
+    if not fits and path[0] == "platform" and not layer.at:
+        fits, table = layer.stated(("platform", "fits")), table[1:]
+    entry = fits.get(".".join(table)) if fits else None
     if entry is None or path[-1] not in entry["parameters"]:
         return None
     error = parse_quantity(entry["standard_errors"][entry["parameters"].index(path[-1])]).value
@@ -165,7 +152,7 @@ def _number(text: str | float) -> float:
 def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:
     """The most specific `[sources]` entry that covers a path: the longest, and at equal length without `*`."""
     sources: Mapping[str, Any] = layer.document.data.get("sources", {})
-    covering = [pattern for pattern in sources if _covers(_parts(pattern), path)]
+    covering = [pattern for pattern in sources if covers(_parts(pattern), path)]
     best = max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
     if best is None:
         return None
@@ -183,7 +170,8 @@ def _parts(pattern: str) -> KeyPath:
     return tuple(pattern.split("."))
 
 
-def _covers(pattern: KeyPath, path: KeyPath) -> bool:
+def covers(pattern: KeyPath, path: KeyPath) -> bool:
+    """Whether a pattern of `[sources]` is about a path: it leads there, `*` standing for one key."""
     if "*" not in pattern:
         return path[: len(pattern)] == pattern
     return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
@@ -196,7 +184,7 @@ def sources_of(leaves: Iterable[Leaf]) -> dict[str, dict[str, str]]:
     pending: list[KeyPath] = [("platform",), ("application",)]
     while pending:
         path = pending.pop(0)
-        below = {key: entry for key, entry in known.items() if _covers(path, key)}
+        below = {key: entry for key, entry in known.items() if covers(path, key)}
         entries = set(below.values())
         if len(entries) == 1 and (only := entries.pop())[1] != STATED:
             table[".".join(path)] = {"grade": only[1], "source": only[0]}

@@ -187,7 +187,8 @@ def _given(option: str) -> Document:
 
 def _set_layers(sets: Mapping[str, Any]) -> list[Layer]:
     layers = []
-    for path, value in sets.items():
+    # A part replaces its whole table: what else is set of that table is meant of the part.
+    for path, value in sorted(sets.items(), key=lambda item: not item[0].endswith(".extends")):
         data: dict[str, Any] = {}
         set_at(data, tuple(path.split(".")), _SWITCHES.get(value, value))
         layers.append(Layer(Document(f"--set {path}={value}", "", data)))

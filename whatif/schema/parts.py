@@ -36,6 +36,8 @@ _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
 
 def part_model(document: Document) -> type[BaseModel]:
     """What a part file must hold: the table of its kind, complete, with sources and fits of its own."""
+    if "extends" in document.data:
+        raise InvalidFileError([document.problem(("extends",), "a part is complete: it cannot extend another")])
     part = str(document.data.get("part"))
     if part not in _MODELS:
         hint = did_you_mean(part, _MODELS)
@@ -81,7 +83,8 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
     path = find(name, "parts", folders) if is_name(name) else None
     if path is None:
-        hint = did_you_mean(name, names_in(folders, "parts")) or f"; known: {', '.join(names_in((), 'parts'))}"
+        known = [item for item in names_in(folders, "parts") if _is_of(item, wanted, folders)]
+        hint = did_you_mean(name, known) or f"; known: {', '.join(known)}"
         raise InvalidFileError([document.problem(asked, f"`{name}`: part not found{hint}", (*layer.at, *asked))])
     part = read_document(path)
     model = part_model(part)
@@ -89,6 +92,15 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
         message = f"`{name}` is a {part.data['part']}, not a {wanted}"
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
     return Layer(part, (*layer.at, *table), part=True), model
+
+
+def _is_of(name: str, wanted: str, folders: Sequence[Path]) -> bool:
+    """Whether a part is of a kind; one that cannot be read is not."""
+    path = find(name, "parts", folders)
+    try:
+        return path is not None and read_document(path).data.get("part") == wanted
+    except InvalidFileError:
+        return False
 
 
 def without_extends(layer: Layer, tables: Sequence[KeyPath]) -> Layer:

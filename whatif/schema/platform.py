@@ -20,6 +20,7 @@ from whatif.schema.fields import (
     QuantityField,
     Seconds,
     Value,
+    quantity_field,
 )
 from whatif.units import ONE, Quantity
 
@@ -54,14 +55,21 @@ class Fitted(Part):
     """Root mean square of the relative residuals."""
 
     @model_validator(mode="after")
-    def _square(self) -> Self:
-        count = len(self.parameters)
-        if len(self.standard_errors) != count or [len(row) for row in self.correlation] != [count] * count:
-            message = "`standard_errors` and the rows and columns of `correlation` must be as many as `parameters`"
-            raise PydanticCustomError("fit", "{message}", {"message": message})
-        if not all(isinstance(item, Quantity) for item in self.standard_errors):
-            raise PydanticCustomError("fit", "{message}", {"message": "`standard_errors` must be quantities"})
+    def _consistent(self) -> Self:
+        count, errors, rows = len(self.parameters), self.standard_errors, self.correlation
+        if len(errors) != count or [len(row) for row in rows] != [count] * count:
+            raise _error("`standard_errors` and the rows and columns of `correlation` must be as many as `parameters`")
+        if not all(isinstance(item, Quantity) and item.value >= 0 for item in errors):
+            raise _error("`standard_errors` must be quantities that are not negative")
+        if any(rows[at][at] != 1 for at in range(count)) or rows != [list(row) for row in zip(*rows, strict=True)]:
+            raise _error("`correlation` must be symmetric with ones on its diagonal")
+        if any(low.value > high.value or low.dimension != high.dimension for low, high in self.ranges.values()):
+            raise _error("`ranges` must be the least and the largest value, in one unit")
         return self
+
+
+def _error(message: str, path: str = "") -> PydanticCustomError:
+    return PydanticCustomError("fit", "{message}", {"message": message, **({"path": path} if path else {})})
 
 
 class PostalParameters(Part):
@@ -298,7 +306,7 @@ class Node(Part):
         if (self.gpu is None) != (self.gpu_count is None):
             there, missing = ("gpu_count", "[node.gpu]") if self.gpu is None else ("[node.gpu]", "gpu_count")
             message = f"`{missing}` is missing beside `{there}`; a machine without GPUs has neither"
-            raise PydanticCustomError("gpu", "{message}", {"message": message})
+            raise _error(message)
         return self
 
 
@@ -317,3 +325,18 @@ class Platform(Part):
     """Source and grade of the values, by path; `*` stands for one key and a path covers all below it."""
     fits: dict[str, Fitted] = {}
     """Uncertainty of fitted values, by the path of the table that holds them."""
+
+    @model_validator(mode="after")
+    def _fits_of_values(self) -> Self:
+        for path, fit in self.fits.items():
+            table: object = self
+            for key in path.split("."):
+                table = getattr(table, key, None)
+            fields = type(table).model_fields if isinstance(table, Part) else {}
+            for name, error in zip(fit.parameters, fit.standard_errors, strict=True):
+                field = quantity_field(fields.get(name))
+                if field is None or getattr(table, name) is None:
+                    raise _error(f"`{path}` has no value `{name}`", "fits")
+                if field.dimension != error.dimension:
+                    raise _error(f"`{path}`: the standard error of `{name}` is in {error.dimension}", "fits")
+        return self
