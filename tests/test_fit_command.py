@@ -161,8 +161,9 @@ def test_a_csv_file_with_named_columns_is_fitted(whatif_main):
 
 def test_a_gpu_measured_by_two_tools_is_written_as_one(whatif_main):
     gpu = DATA / "gpuroofperf" / "gpu_params" / "tesla_v100.csv"
-    stream = next((DATA / "importers" / "gpu" / "babelstream").rglob("*cuda*.txt"))
-    code, _, err = whatif_main("fit", "gpu", gpu, stream, "-o", "ours.toml", "--extends", "summit")
+    stream = (DATA / "importers" / "gpu" / "babelstream" / "v3.3-titanxp-cuda.txt").read_text()
+    Path("stream.txt").write_text(stream.replace("TITAN Xp", "V100-SXM2-16GB"))
+    code, _, err = whatif_main("fit", "gpu", gpu, "stream.txt", "-o", "ours.toml", "--extends", "summit")
     assert code == 0
     assert "dram_bandwidth: measurements differ" in err
     before, after = load_platform("summit")[0].node.gpu, load_platform(Path("ours.toml"))[0].node.gpu

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -136,21 +137,32 @@ def test_standard_errors_cover_the_scatter_of_repeated_fits():
     assert_allclose(np.std(scores, axis=0), 1.0, rtol=0.15, atol=0)
 
 
-def test_the_fits_are_named_as_the_platform_file_has_them():
+def test_each_set_of_copies_is_a_fit_named_as_the_platform_file_has_it():
     fit = fit_transfer(read_copy_summary(SWEEP), SUMMIT, machine="Summit")
-    link, staging = fit.fits
-    assert (link.path, sorted(link.dimensions)) == ("node.host_link", sorted(LATENCIES))
-    assert staging.path == "node.host_link.staging"
-    assert set(staging.dimensions) < set(Staging.model_fields)
-    assert len(staging.dimensions) == 4
-    assert (link.point_count, staging.point_count) == (116, 58)
-    assert link.ranges == {"message_size": (1.0, 256 * MIB)}
-    assert link.covariance.shape == (4, 4)
-    assert (link.standard_errors > 0).all()
+    link = [each for each in fit.fits if each.path == "node.host_link"]
+    staging = [each for each in fit.fits if each.path == "node.host_link.staging"]
+    assert sorted(name for each in link for name in each.dimensions) == sorted(LATENCIES)
+    assert {len(each.dimensions) for each in staging} == {2}
+    assert {name for each in staging for name in each.dimensions} < set(Staging.model_fields)
+    assert [each.point_count for each in (*link, *staging)] == [29] * 6
+    assert {tuple(each.ranges["message_size"]) for each in fit.fits} == {(1.0, 256 * MIB)}
+    assert [each.covariance.shape for each in staging] == [(2, 2)] * 2
+    # In one table, from one fit: what the cache copies faster, memory need not.
+    assert all(-1 < each.correlation[0, 1] < 0 for each in staging)
+    assert all((each.standard_errors > 0).all() for each in fit.fits)
+    pinned = link[0]
+    assert list(pinned.dimensions) == ["pinned_read_latency"]
+    residuals = fit.curve(READ, "pinned", "pinned", pinned_column(fit, "message_size")) / pinned_column(fit, "time") - 1
+    assert pinned.error == pytest.approx(float(np.sqrt(np.mean(residuals**2))), rel=1e-12)
     assert parameters(fit)["node.host_link.pinned_read_latency"] == pytest.approx(1.78e-6, rel=0.03)
     assert len(fit.points) == 116
     again = pickle.loads(pickle.dumps(fit))  # noqa: S301 - written here
     assert again.curve(READ, "pinned", "line", [MIB]) == fit.curve(READ, "pinned", "line", [MIB])
+
+
+def pinned_column(fit: TransferFit, name: str):
+    columns = {key: column.values for key, column in fit.points.columns.items()}
+    return columns[name][(columns["direction"] == READ) & (columns["memory"] == "pinned")]
 
 
 def test_of_the_copies_of_one_size_the_median_counts():
@@ -166,7 +178,7 @@ def test_without_large_copies_the_staging_is_not_told():
     table = read_copy_summary(SWEEP)
     chosen = (table.columns["machine"].values == "Titan") & (table.columns["message_size"].values <= MIB)
     fit = fit_transfer(only(table, chosen), TITAN)
-    assert [each.path for each in fit.fits] == ["node.host_link"]
+    assert {each.path for each in fit.fits} == {"node.host_link"}
     assert any(
         "the bandwidth of staging cannot be told: there must be two sizes beyond 1 MiB" in w for w in fit.warnings
     )
@@ -182,9 +194,36 @@ def test_what_is_odd_is_said():
     assert "pinned, host to device: measured 46.99 GB/s, more than the 8 GB/s of the link" in said
 
 
+def test_pinned_copies_that_the_data_sheet_does_not_explain_are_told():
+    table = read_copy_summary(SWEEP)
+    foreign = fit_transfer(table, PLAIN_SUMMIT, machine="Titan").warnings
+    told = [line for line in foreign if "the data sheet of the link does not fit" in line]
+    assert [line.partition(":")[0] for line in told] == ["pinned, host to device", "pinned, device to host"]
+    assert not any("data sheet" in line for line in fit_transfer(table, SUMMIT, machine="Summit").warnings)
+
+
+def test_files_of_different_machines_are_told():
+    table = read_copy_summary(SWEEP)
+    machines = table.columns["machine"].values
+    pooled = {name: column for name, column in table.columns.items() if name != "machine"}
+    files = Column(np.array([f"{machine.lower()}.csv" for machine in machines], dtype=object))
+    said = "\n".join(fit_transfer(Table({**pooled, "file": files}), TITAN).warnings)
+    assert re.search(r"pinned, host to device: summit.csv and titan.csv differ: .* are these one machine\?", said)
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.15, False), (1.3, True)])
+def test_files_that_scatter_as_runs_do_are_one_machine(factor, told):
+    sizes, times = np.tile([MIB, 4 * MIB, 16 * MIB], 2), np.array([1e-3, 4e-3, 16e-3])
+    table = copies(READ, "pinned", sizes, np.concatenate([times, factor * times]), file=["a"] * 3 + ["b"] * 3)
+    assert ("a and b differ" in "\n".join(fit_transfer(table, TITAN).warnings)) == told
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [
+        (copies(READ, "pinned", [1e300, 1, 2], [1, 2, 3]), "the copies: 1 rows of sizes or times that cannot be"),
+        (copies(READ, "pinned", [1, 2, 3], [1e-300, 2, 3]), "are the units mixed up"),
+        (copies(READ, "pinned", [1, 2, 3], [1, 2, 1e7]), "3 B in 1e\\+07 s"),
         (Table({"time": Column(np.ones(3))}), "no column `direction`"),
         (copies("device_to_device", "device", [1, 2, 3], [1, 2, 3]), "no copies between host and device"),
         (copies(READ, "pinned", [MIB] * 5, [1, 2, 3, 4, 5]), "pinned, host to device: 1 different sizes"),
@@ -214,7 +253,7 @@ def test_a_link_with_an_expression_is_refused():
 
 SCENARIO = """
 [platform]
-extends = "summit"
+extends = "{platform}"
 {staging}
 [application]
 name = "test"
@@ -227,11 +266,19 @@ memory = "pageable"
 pageable_model = "staged"
 transfer_size = "2.5 MiB"
 """
-STAGING = '[platform.node.host_link.staging]\nread_bandwidth = "10 GB/s"\nwrite_bandwidth = "10 GB/s"\n'
+STAGING = """\
+[platform.node.host_link.staging]
+chunk_size = "1 MiB"
+read_bandwidth = "10 GB/s"
+write_bandwidth = "10 GB/s"
+cache_size = "0 B"
+cached_read_bandwidth = "10 GB/s"
+cached_write_bandwidth = "20 GB/s"
+"""
 
 
-def scenario_time(direction: str, staging: str) -> float:
-    text = SCENARIO.format(direction=direction, staging=staging)
+def scenario_time(direction: str, staging: str, platform: str = "summit") -> float:
+    text = SCENARIO.format(direction=direction, staging=staging, platform=platform)
     result = run_whole(Question(parse_document(text, "test.toml", None)), Grid())
     return float(result.terms["copy"])
 
@@ -250,7 +297,7 @@ def test_a_staged_transfer_follows_the_platform():
 
 
 def test_the_cache_speeds_the_first_bytes_up():
-    cached = f'{STAGING}cache_size = "2 MiB"\ncached_write_bandwidth = "20 GB/s"\n'
+    cached = STAGING.replace('"0 B"', '"2 MiB"')
     rate = 2.5 * MIB / (2 * MIB / 20e9 + MIB / 2 / 10e9)
     saved = MIB / 10e9 - MIB / rate
     assert_allclose(
@@ -261,6 +308,6 @@ def test_the_cache_speeds_the_first_bytes_up():
 
 def test_a_platform_without_staging_is_told():
     with pytest.raises(
-        InvalidFileError, match=r"pageable_model: Summit does not state `platform.node.host_link.staging`"
+        InvalidFileError, match=r"pageable_model: Lassen does not state `platform.node.host_link.staging`"
     ):
-        scenario_time(READ, "")
+        scenario_time(READ, "", "lassen")

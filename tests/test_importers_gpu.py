@@ -17,7 +17,7 @@ from whatif.engine.result import Question, run_whole
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.babelstream import parse_babelstream, read_babelstream
 from whatif.importers.gpu import read_gpu, read_kernels
-from whatif.importers.gpuroofperf import GPU_DIMENSIONS, parse_gpu_rates, read_gpu_rates, read_kernel_profile
+from whatif.importers.gpuroofperf import GPU_RATES, parse_gpu_rates, read_gpu_rates, read_kernel_profile
 from whatif.importers.kernels import KERNEL_COLUMNS, kernels_toml
 from whatif.importers.mixbench import parse_mixbench
 from whatif.importers.nsight_compute import METRICS, kernel_metrics, parse_nsight_compute
@@ -111,14 +111,14 @@ def row_of(table: Table, **chosen: object) -> dict[str, object]:
 
 
 def test_columns_are_leaves_of_the_schema():
-    assert GPU_DIMENSIONS.keys() < GPU.model_fields.keys()
+    assert {leaf for leaf, _ in GPU_RATES.values()} < GPU.model_fields.keys()
     assert set(KERNEL_COLUMNS) - {"kernel", "reference_time"} < KernelPhase.model_fields.keys()
 
 
 def test_the_v100_file_is_the_gpu_of_the_summit_platform():
     table = read_gpu(V100)
     stated = evaluate(Question.open("jacobi2d", platform="summit").program).values
-    expected = {leaf: float(stated[f"platform.node.gpu.{leaf}"]) for leaf in GPU_DIMENSIONS}
+    expected = {leaf: float(stated[f"platform.node.gpu.{leaf}"]) for leaf, _ in GPU_RATES.values()}
     assert row_of(table) == {"name": "Tesla V100-SXM2-16GB", **expected}
     assert table.notes["format"] == "gpuroofperf GPU parameters"
 

@@ -171,7 +171,7 @@ def test_edits_of_the_present_gpu_say_nothing_of_the_second_one_and_those_of_the
 def test_what_fails_on_the_second_gpu_is_told():
     missing = second_gpu(Question.open("jacobi2d"), "sumit")
     assert (missing.roofs, missing.kernels) == (None, ())
-    assert "`sumit`: platform not found; did you mean `summit`?" in missing.reason
+    assert "`sumit`: platform not found; did you mean `summit`" in missing.reason
     peers = {"application.phases.device_to_host.direction": "peer_to_peer"}
     found = second_gpu(Question.open("jacobi2d_strong", sets=peers), "bridges")
     assert "Bridges does not state `platform.node.peer_link`" in found.reason

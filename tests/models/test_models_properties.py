@@ -47,7 +47,13 @@ SHAPES = st.sampled_from([(), (3,), (1,), (2, 1), (2, 3)])
 # An intensity without bytes is infinite, ranks without nodes are none; all else is finite for finite arguments.
 NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count"}
 # The time of a message may fall where the next protocol takes over; an overlap is time saved.
-NOT_MONOTONE = {("by_protocol", "message_size"), ("iteration_time", "overlap_time")}
+NOT_MONOTONE = {
+    ("by_protocol", "message_size"),
+    ("iteration_time", "overlap_time"),
+    # Small chunks overlap more of a copy, large ones need fewer turns.
+    ("staged_read_time", "chunk_size"),
+    ("staged_write_time", "chunk_size"),
+}
 COSTS = ("latency", "_latency", "_time", "_size")
 SPEEDS = ("bandwidth", "_bandwidth", "_rate")
 
