@@ -7,6 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from whatif.errors import did_you_mean
+from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import (
     Bytes,
     BytesPerSecond,
@@ -328,15 +330,17 @@ class Platform(Part):
 
     @model_validator(mode="after")
     def _fits_of_values(self) -> Self:
+        """A part may have taken the place of a table that was fitted: only its type is asked."""
         for path, fit in self.fits.items():
             table: object = self
             for key in path.split("."):
                 table = getattr(table, key, None)
             fields = type(table).model_fields if isinstance(table, Part) else {}
+            known = known_keys(type(self), {}, tuple(path.split(".")))
             for name, error in zip(fit.parameters, fit.standard_errors, strict=True):
+                if name not in known:
+                    raise _error(f"`{path}` has no value `{name}`{did_you_mean(name, known)}", "fits")
                 field = quantity_field(fields.get(name))
-                if field is None or getattr(table, name) is None:
-                    raise _error(f"`{path}` has no value `{name}`", "fits")
-                if field.dimension != error.dimension:
+                if field is not None and field.dimension != error.dimension:
                     raise _error(f"`{path}`: the standard error of `{name}` is in {error.dimension}", "fits")
         return self
