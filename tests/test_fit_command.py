@@ -378,3 +378,22 @@ def test_what_else_is_set_of_a_part_is_meant_of_it(whatif_main):
         for order in (ways, ways[::-1])
     }
     assert len(answers) == 1
+
+
+def test_a_protocol_that_nobody_measured_is_assumed(whatif_main, tmp_path):
+    """Also where an earlier fit had measured it: then what was known of it goes."""
+    Path("all.txt").write_text(osu(three_protocols))
+    Path("large.txt").write_text(osu(three_protocols, sizes=tuple(2**n for n in range(9, 23))))
+    path = "platform.network.inter_node.postal.short.latency"
+    for file, limits, grade in (("all.txt", "256 B, 16 KiB", "measured"), ("large.txt", "0, 16 KiB", "assumed")):
+        whatif_main("fit", "network", file, "--limits", limits, "-o", "ours.toml", "--extends", "lassen")
+        leaf = leaf_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path]
+        assert leaf.grade == grade
+        assert (leaf.fitted is not None) == (grade == "measured")
+    assert leaf.source.startswith("as eager messages")
+
+
+def test_a_platform_of_simgrid_shows_its_parameters(whatif_main):
+    code, out, _ = whatif_main("import", "network", DATA / "importers" / "network" / "simgrid" / "taurus.xml")
+    assert code == 0
+    assert "smpi/os" in out

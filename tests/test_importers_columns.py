@@ -23,6 +23,11 @@ def values(table, name):
     return table.columns[name].values.tolist()
 
 
+def test_a_column_named_twice_is_refused():
+    with pytest.raises(UsageError, match="`time` is given twice"):
+        parse_mapping("message_size=size,time=a [us],time=b [us]")
+
+
 @pytest.mark.parametrize(
     ("text", "mapping"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import random
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from whatif.importers.netgauge import parse_netgauge, read_netgauge
 from whatif.importers.network import FORMATS, read_network, read_networks
 from whatif.importers.osu import parse_osu
 from whatif.importers.ping_pong_log import parse_ping_pong_log, read_ping_pong_log
-from whatif.importers.simgrid import parse_platform, parse_simgrid, read_platform, read_simgrid
+from whatif.importers.simgrid import parse_platform, parse_simgrid
 
 DATA = Path(__file__).parent / "data" / "importers" / "network"
 DEVELOPER_DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -115,16 +114,6 @@ LOGGP = """\
 # size n PRTT(1,0,s) PRTT(n,0,s) PRTT(n,PRTT(1,0,s),s) L o_s o_r g G lsqu(g,G)
 1 10 2.80 5.72 30.61 1.40 0.28 0.32 -nan nan nan
 2 10 2.78 5.55 30.32 1.40 0.27 0.29 0.34 -0.016926 nan
-"""
-PLATFORM = """\
-<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
- <config id="General"><prop id="smpi/bw-factor" value="0:0.47;8133:0.68"/></config>
- <zone id="AS0" routing="Full">
-  <cluster id="c" prefix="n-" suffix="" radical="0-3" speed="1Gf" bw="12.5GBps" lat="0.10us" loopback_bw="8Gbps"/>
- </zone>
-</platform>
 """
 
 
@@ -249,79 +238,6 @@ def test_blue_waters_logs_agree_with_their_summary():
         assert_allclose(values(table, name), [float(row[column]) for row in rows], rtol=1e-12)
 
 
-def test_a_simgrid_ping_pong_is_half_the_sum_of_send_and_receive():
-    table = read_simgrid(DATA / "simgrid" / "stampede_PingPong.csv")
-    assert len(table) == 100
-    assert set(values(table, "test")) == {"ping_pong"}
-    assert values(table, "time")[0] == pytest.approx((2.060230e-04 + 1.817220e-04) / 2, rel=1e-12)
-    # 766 kB over FDR InfiniBand, 6.8 GB/s at most: a round trip taken for one way would be below half of it.
-    assert 3.4e9 < np.max(np.array(values(table, "message_size")) / values(table, "time")) < 6.8e9
-
-
-def test_other_simgrid_operations_keep_their_name_and_duration():
-    table = read_simgrid(DATA / "simgrid" / "stampede_Isend.csv")
-    assert set(values(table, "test")) == {"isend"}
-    assert values(table, "time")[0] == pytest.approx(5.0834e-05, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,abc\n", "f.csv:2:1: `MPI_Recv,8,1.0,abc` is no row"),
-        ("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0\nMPI_Send,8,2.0,1e-6\n", "f.csv:2:1"),
-        ("", "no measurements in this file"),
-    ],
-)
-def test_damaged_simgrid_rows_are_refused(text, said):
-    with pytest.raises(InvalidFileError) as caught:
-        parse_simgrid(text, "f.csv")
-    assert said in str(caught.value)
-
-
-def test_a_simgrid_file_that_ends_within_a_row_keeps_the_whole_ping_pongs():
-    table = parse_simgrid("MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,3e-6\nMPI_Send,8,2.0,1e-6\nMPI_Re", "f.csv")
-    assert values(table, "time") == [pytest.approx(2e-6)]
-    assert "f.csv:4: a row that was cut off" in table.notes["warnings"]
-    assert "1 sends or receives without the other half" in table.notes["warnings"]
-
-
-def test_a_simgrid_platform_gives_its_piecewise_parameters():
-    table = read_platform(DATA / "simgrid" / "taurus.xml")
-    rows = defaultdict(list)
-    for name, *numbers in table.rows():
-        rows[name].append(numbers)
-    assert [piece[0] for piece in rows["smpi/os"]] == [0, 1420, 33500, 65536, 320000]
-    assert rows["smpi/os"][0][2:4] == [3.79946267082783e-06, 1.09809596167633e-10]
-    assert rows["smpi/lat-factor"][1][1] == 5.19380442595492
-    assert rows["AS_taurus1/bw"][0][5] == 6.875e8
-    units = dict(
-        zip(
-            ("bandwidth", "latency"),
-            (parse_platform(PLATFORM).columns[name].values for name in ("bandwidth", "latency")),
-            strict=True,
-        )
-    )
-    assert units["bandwidth"][~np.isnan(units["bandwidth"])].tolist() == [12.5e9, 1e9]
-    assert units["latency"][~np.isnan(units["latency"])].tolist() == [1e-7]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (PLATFORM.replace('"https://simgrid.org/simgrid.dtd"', '"x" [<!ENTITY a "b">]'), "p.xml:2:1"),
-        (PLATFORM.replace("</zone>", ""), "is no XML"),
-        (PLATFORM.replace("0:0.47", "0:x"), "`x` is not a number"),
-        (PLATFORM.replace("0:0.47", "0.47"), "`0.47` must be `message_size:factor`"),
-        (PLATFORM.replace("12.5GBps", "12.5us"), "must be in B/s"),
-        ("<platform/>", "no network parameters"),
-    ],
-)
-def test_damaged_platforms_are_refused(text, said):
-    with pytest.raises(InvalidFileError) as caught:
-        parse_platform(text, "p.xml")
-    assert said in str(caught.value)
-
-
 def test_the_format_is_found_from_the_text(tmp_path):
     texts = {"a.out": OSU_V3, "b.out": IMB_OLD, "c.out": NETGAUGE, "d.csv": "MPI_Isend,8,1.0,1e-6\n"}
     for name, text in texts.items():
@@ -355,7 +271,7 @@ def test_a_folder_is_its_files_and_others_are_told(tmp_path):
         (b"<!DOCTYPE html><html><body>404</body></html>", "web page"),
         (b"SQLite format 3\0\0\0", "binary file"),
         ("# OSU MPI Latency Test v5\n".encode("utf-16"), "UTF-16"),
-        (PLATFORM.encode(), "parameters, no measurements"),
+        (b'<?xml version="1.0"?>\n<platform version="4.1"/>\n', "parameters, no measurements"),
     ],
 )
 def test_other_files_are_refused_with_what_is_known(tmp_path, content, said):
@@ -366,6 +282,14 @@ def test_other_files_are_refused_with_what_is_known(tmp_path, content, said):
     assert said in str(caught.value)
     if "known" in said:
         assert all(known.name in str(caught.value) for known in FORMATS)
+
+
+def test_more_rows_than_fit_together_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text(OSU_V3)
+    (tmp_path / "b.txt").write_text(OSU_V3)
+    monkeypatch.setattr("whatif.importers.network.MOST_ROWS", 5)
+    with pytest.raises(UsageError, match="more than 5 rows together"):
+        read_networks([tmp_path])
 
 
 def test_a_missing_file_is_refused(tmp_path):
@@ -387,7 +311,7 @@ def test_every_real_network_file_of_the_developer_data_is_read():
         (parse_imb, IMB_OLD + IMB_GROUPS),
         (parse_netgauge, NETGAUGE + LOGGP),
         (parse_simgrid, "MPI_Send,8,1.0,1e-6\nMPI_Recv,8,1.0,3e-6\nMPI_Send,8,2.0,1e-6\n" * 5),
-        (parse_platform, PLATFORM),
+        (parse_platform, (DATA / "simgrid" / "taurus.xml").read_text()),
         (
             parse_ping_pong_log,
             "Pingpong for\nmaster:  0, 1\npartner: 256, 257\n1\t3.2e-06\t3.5e-06\n2\t3.2e-06\t3.5e-06\n",

@@ -99,7 +99,7 @@ def _in_words(fit: NetworkFit) -> list[str]:
     from whatif.export.fit_tables import limits_in_words
 
     shared = ", ".join(f"{model} {error:.1%}" for model, error in fit.held_out_errors.items())
-    told = [f"error at points left out: {shared}; {fit.recommended} predicts best"] if shared else []
+    told = [f"error at points left out: {shared}; recommended is {fit.recommendation}"] if shared else []
     return [*limits_in_words(fit), *told]
 
 
@@ -120,7 +120,7 @@ def gpu(
     device = _stated(output, extends)
     gpu = device.node.gpu if device is not None else None
     datasheet = {leaf: float(getattr(gpu, leaf)) for leaf in DIMENSIONS} if gpu is not None else None
-    fit = fit_gpu(tables, datasheet=datasheet)
+    fit = fit_gpu(tables, datasheet=datasheet, device=gpu.name if gpu is not None else "")
     tell(fit.warnings, "warning: ")
     change = change_of(fit.fits, source or source_of(files, *tables))
     _finish(fit.fits, change, gpu_points(fit) if points else None, file_format, output, extends)

@@ -34,9 +34,13 @@ def command() -> None:
 @click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of a CSV file are, as message_size=bytes.")
 @click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows of a CSV file with this.")
 def network(files: tuple[Path, ...], file_format: str, columns: str | None, where: tuple[str, ...]) -> None:
-    """Print the measurements of messages in files and folders."""
+    """Print the measurements of messages in files and folders, or the parameters of a SimGrid platform."""
     from whatif.cli.measured import read_messages
+    from whatif.importers.simgrid import is_platform, read_platform
 
+    if len(files) == 1 and is_platform(files[0]):
+        _show(read_platform(files[0]), file_format)
+        return
     _show(read_messages(files, columns, where), file_format)
 
 

@@ -34,30 +34,28 @@ class FittedRange:
 
 def fitted_ranges(program: Program) -> Iterator[FittedRange]:
     """The ranges that the times of messages and copies were fitted in, as far as the platform's files tell them."""
-    chosen: set[Reference] = set()
-    for term in program.terms.values():
-        if term.function is by_protocol:
-            chosen |= {term.inputs[protocol] for protocol in ("short", "eager", "rendezvous")}
+    by_size = [term for term in program.terms.values() if term.function is by_protocol]
+    chosen = {item for term in by_size for item in term.inputs.values() if item in program.terms}
     for term in program.terms.values():
         if term.function is by_protocol:
             # Whatever the protocol: its limits keep each within its own range, but for the ends.
-            yield from _ranges_of(
-                program, term, [program.terms[str(item)] for item in term.inputs.values() if item in chosen]
-            )
+            parts = [program.terms[str(item)] for item in term.inputs.values() if item in program.terms]
+            yield from _ranges_of(program, term.name, [term, *parts], keys=2)
         elif term.name not in chosen:
-            yield from _ranges_of(program, term, [term])
+            yield from _ranges_of(program, term.name, [term], keys=1)
 
 
-def _ranges_of(program: Program, term: Term, parts: Sequence[Term]) -> Iterator[FittedRange]:
+def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
+    """The ranges of the parameters of some terms; the last `keys` of their paths are not of the table that is told."""
     paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
     known = {path: leaf.fitted for path in paths if (leaf := program.leaves.get(path)) is not None and leaf.fitted}
     for variable in _VARIABLES:
         bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
         reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
         if bounds and reference is not None:
-            table = next(iter(known)).removeprefix("platform.").rsplit(".", 2 if len(parts) > 1 else 1)[0]
+            table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0]
             low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
-            yield FittedRange(term.name, table, variable, reference, low, high)
+            yield FittedRange(name, table, variable, reference, low, high)
 
 
 def extrapolations(evaluation: Evaluation) -> tuple[str, ...]:

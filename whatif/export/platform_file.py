@@ -36,18 +36,23 @@ class PlatformChange:
     values: Mapping[str, str]
     source: str
     fits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    borrowed: Mapping[str, str] = field(default_factory=dict)
+    """What the values of a table rest on where nobody measured them, by table path."""
 
 
 def change_of(fits: Iterable[Fit], source: str, values: Mapping[str, str] | None = None) -> PlatformChange:
     """The values and uncertainties of fits, and further values such as protocol limits, for a platform file."""
     stated = dict(values or {})
     records: dict[str, dict[str, Any]] = {}
+    borrowed: dict[str, str] = {}
     for fit in fits:
         for name, value, dimension in zip(fit.dimensions, fit.values, fit.dimensions.values(), strict=True):
             stated[f"{fit.path}.{name}"] = format_quantity(float(value), dimension, _DIGITS)
-        if record := _record(fit):
+        if fit.borrowed:
+            borrowed[fit.path] = f"as {fit.borrowed} messages, of which this protocol has too few of its own: {source}"
+        elif record := _record(fit):
             records[fit.path] = _joined(records.get(fit.path), record)
-    return PlatformChange(stated, source, records)
+    return PlatformChange(stated, source, records, borrowed)
 
 
 def network_change(fit: NetworkFit, source: str) -> PlatformChange:
@@ -104,9 +109,12 @@ def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any
 def platform_text(document: Document, change: PlatformChange) -> str:
     """The text of a platform file with a change; everything else stays as it is, to the byte."""
     old_fits: Mapping[str, Any] = document.data.get("fits", {})
-    values: dict[KeyPath, str] = {tuple(path.split(".")): _literal(text) for path, text in change.values.items()}
+    values: dict[KeyPath, str | None] = {tuple(path.split(".")): _literal(text) for path, text in change.values.items()}
     entry = toml_value({"grade": "measured", "source": change.source})
-    values |= {("sources", pattern): entry for pattern in _patterns(change.values, document.data)}
+    values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
+    for path, source in change.borrowed.items():
+        values["sources", path] = toml_value({"grade": "assumed", "source": source})
+        values["fits", path] = None
     for path, record in change.fits.items():
         values["fits", path] = toml_value(_joined(old_fits.get(path), dict(record)))
     try:
@@ -119,10 +127,10 @@ def _literal(text: str) -> str:
     return text if text.isdigit() else toml_value(text)
 
 
-def _patterns(paths: Iterable[str], data: Mapping[str, Any]) -> list[str]:
+def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
     """The `[sources]` entries that values need: each covers as much as it can without other values of the file."""
     patterns: dict[str, None] = {}
-    fitted = {tuple(path.split(".")) for path in paths}
+    fitted = {tuple(path.split(".")) for path in change.values if path.rpartition(".")[0] not in change.borrowed}
     others = [path for path, _ in walk(data) if path not in fitted and path[0] not in ("sources", "fits")]
     present = [tuple(pattern.split(".")) for pattern in data.get("sources", {})]
     for keys in fitted:
@@ -195,5 +203,6 @@ def _verify(path: Path, document: Document, text: str, change: PlatformChange, f
     except InvalidFileError as error:
         raise UsageError(f"{path}: not written: it would not load: {error}") from None
     for leaf in change.values:
-        if provenance(tuple(leaf.split(".")), layers)[0] != change.source:
+        source = change.borrowed.get(leaf.rpartition(".")[0], change.source)
+        if provenance(tuple(leaf.split(".")), layers)[0] != source:
             raise UsageError(f"{path}: not written: `{leaf}` stands in it in a way that only an editor can change")

@@ -21,14 +21,19 @@ _ORDER: Final = ("platform", "node", "network", "parameters", "application", "sw
 _NAMED: Final = re.compile(r"""([ \t]*)(["']?)platform\2(?=[ \t]*=)""")
 
 
-def with_values(text: str, values: Mapping[KeyPath, str]) -> str:
+def with_values(text: str, values: Mapping[KeyPath, str | None]) -> str:
     """The text with values (key path: TOML) put where the file states them, else into their tables, else in new ones.
 
-    Raise ValueError for a text that only an editor can change.
+    None takes a value out. Raise ValueError for a text that only an editor can change.
     """
     sections = _sections(text)
     for path, literal in values.items():
-        _put(sections, path, literal, _newline(text))
+        # A value that stands under a header of its own becomes a line of the table around it.
+        sections = [section for section in sections if section.path[: len(path)] != path]
+        if literal is None:
+            sections = [_without(section, path) for section in sections]
+        else:
+            _put(sections, path, literal, _newline(text))
     return "".join(section.text for section in sections)
 
 
@@ -125,10 +130,21 @@ def with_platform_table(text: str) -> str:
     return "".join([*lines, *(table.text for table in tables)])
 
 
+def _without(section: _Section, path: KeyPath) -> _Section:
+    import tomlkit
+
+    if section.depth(path) < len(path):
+        return section
+    document: Any = tomlkit.parse(section.text)
+    table = document
+    for key in path[:-1]:
+        table = table[key]
+    del table[path[-1]]
+    return _Section(section.path, tomlkit.dumps(document))
+
+
 def _put(sections: list[_Section], path: KeyPath, literal: str, newline: str) -> None:
     """Put a value where the file states it, else into its table, else into a new table."""
-    # A value that stands under a header of its own becomes a line of the table around it.
-    sections[:] = [section for section in sections if not path or section.path[: len(path)] != path]
     depths = [section.depth(path) for section in sections]
     depth = max(depths)
     at = depths.index(depth)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from whatif.errors import UsageError
+from whatif.fitting.checks import FEWEST_SIZES, disagreement, refuse_impossible
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, format_quantity
 
-FEWEST_SIZES: Final = 3
-"""Distinct sizes without which nothing is fitted."""
 WAYS: Final = {"host_to_device": "read", "device_to_host": "write"}
 """What the device does with host memory, by direction."""
 MEMORIES: Final = ("pinned", "pageable")
 _NEEDED: Final = ("direction", "memory", "message_size", "time")
 _FALL: Final = 0.9
 _ABOVE: Final = 1.02
+_UNLIKE: Final = 0.2
+"""Of a time: files whose typical times of one size differ by more are told of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,8 @@ class Copies:
     memory: str
     message_size: FloatArray
     time: FloatArray
+    mixed: str = ""
+    """How files differ that should tell the same; empty where they do not."""
 
     @property
     def way(self) -> str:
@@ -60,7 +63,9 @@ def copy_sets(table: Table, machine: str | None = None) -> tuple[Copies, ...]:
             chosen = rows & (values["direction"] == direction) & (values["memory"] == memory)
             if chosen.any():
                 size, time = values["message_size"][chosen], values["time"][chosen]
-                found.append(_typical(direction, memory, size, time, weight[chosen]))
+                copies = _typical(direction, memory, size, time, weight[chosen])
+                files = values["file"][chosen] if "file" in values else np.full(len(size), "", dtype=object)
+                found.append(replace(copies, mixed=_mixed(copies, files, size, time)))
     if not found:
         raise UsageError("there are no copies between host and device, from or to pinned or pageable memory")
     return tuple(found)
@@ -68,6 +73,8 @@ def copy_sets(table: Table, machine: str | None = None) -> tuple[Copies, ...]:
 
 def doubts(copies: Copies, limit: float) -> Iterator[str]:
     """What is odd about measured times, for the user to look at; `limit` is the bandwidth of the link."""
+    if copies.mixed:
+        yield copies.mixed
     rate = float((copies.message_size / copies.time).max())
     if rate > _ABOVE * limit:
         fast, most = format_quantity(rate, BYTE_PER_SECOND), format_quantity(limit, BYTE_PER_SECOND)
@@ -88,10 +95,17 @@ def _rows_of(machines: Any, machine: str | None) -> Any:
     return machines == (names[0] if machine is None else machine)
 
 
+def _mixed(copies: Copies, files: Any, size: FloatArray, time: FloatArray) -> str:
+    good = np.isfinite(time) & (time > 0) & (size > 0)
+    said = disagreement(files[good], {"message_size": size[good]}, time[good], _UNLIKE)
+    return said and f"{copies.words}: {said}; are these one machine?"
+
+
 def _typical(direction: str, memory: str, size: FloatArray, time: FloatArray, weight: FloatArray) -> Copies:
     """The median time of each size: the first copy into new pages takes several times as long as the others."""
     order = np.lexsort((time, size))
     order = order[np.isfinite(size[order]) & np.isfinite(time[order]) & (time[order] > 0) & (size[order] > 0)]
+    refuse_impossible("the copies", size[order], time[order])
     sizes, start, place = np.unique(size[order], return_index=True, return_inverse=True)
     passed = np.cumsum(weight[order])
     share = (passed - (passed - weight[order])[start][place]) / np.bincount(place, weight[order], len(sizes))[place]

@@ -27,8 +27,10 @@ class Fit:
     """Least and largest value of each variable of the points, such as `message_size` and `process_count`."""
     point_count: int
     error: float
-    """Root mean square of the relative residuals, (fitted - measured) / measured."""
+    """Root mean square of the relative residuals, (fitted - measured) / measured; NaN for a value measured once."""
     warnings: tuple[str, ...] = field(default=())
+    borrowed: str = ""
+    """The protocol whose points these are, where this one has too few of its own: nobody measured it."""
 
     @property
     def standard_errors(self) -> FloatArray:

@@ -15,8 +15,10 @@ and triad of the largest arrays (dot, a reduction, is left out); its standard er
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +27,8 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.fitting.fit import Fit
 from whatif.models.quantities import FloatArray
+from whatif.schema.fields import quantity_field
+from whatif.schema.platform import GPU
 from whatif.table import Table
 from whatif.units import (
     BYTE,
@@ -44,13 +48,9 @@ PAST_RIDGE: Final = 1.25
 TOLERANCE: Final = 0.02
 """By how much a measurement may exceed a data sheet, or differ from another one, before that is told."""
 DIMENSIONS: Final[Mapping[str, Dimension]] = {
-    "peak_single_rate": FLOP_PER_SECOND,
-    "peak_double_rate": FLOP_PER_SECOND,
-    "peak_integer_rate": FLOP_PER_SECOND,
-    "peak_add_rate": FLOP_PER_SECOND,
-    "peak_shared_rate": FLOP_PER_SECOND,
-    "dram_bandwidth": BYTE_PER_SECOND,
-    "l2_bandwidth": BYTE_PER_SECOND,
+    leaf: field.dimension
+    for leaf, info in GPU.model_fields.items()
+    if info.is_required() and (field := quantity_field(info)) is not None and field.dimension is not None
 }
 """The leaves of `node.gpu` that are measured."""
 
@@ -100,16 +100,17 @@ Found = tuple[Sequence[Fit], Sequence[Points], Sequence[str]]
 """Fits of one leaf each, points to draw, warnings."""
 
 
-def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = None) -> GpuFit:
+def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = None, device: str = "") -> GpuFit:
     """Peaks and bandwidths of a GPU from tables of the importers.
 
     Where several tools measured a leaf, BabelStream's bandwidth is used, then mixbench's values, then gpuroofperf's,
     whose covariance is NaN as it states no spread; others that differ are told in `warnings`. So is what exceeds
-    `datasheet`, values of the leaves in base units, or the specification that mixbench prints. Raise `UsageError`
-    for no table, one of something else or in other units, one without rows, several GPUs in one, or when nothing can
-    be found.
+    `datasheet`, values of the leaves in base units, or the specification that mixbench prints, and a device that is
+    not `device`, the platform's (`same_device`). Raise `UsageError` for no table, one of something else or in other
+    units, one without rows, several GPUs in one or in several, or when nothing can be found.
     """
     groups = _grouped(tables)
+    measured = _device(tables)
     fits: dict[str, Fit] = {}
     points: list[Points] = []
     warnings = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
@@ -122,12 +123,25 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
             warnings += _differs(leaf, fits.setdefault(leaf, fit), fit)
     if not fits:
         raise UsageError("\n".join(["no peak or bandwidth could be found", *warnings]))
-    devices = list(dict.fromkeys(table.notes["device"] for table in tables if table.notes.get("device")))
-    if len(devices) > 1:
-        warnings.append(f"the measurements name different devices: {', '.join(devices)}")
+    if measured and device and not same_device(measured, device):
+        warnings.append(f"the measurements are of {measured}, the platform has {device}")
     warnings += _above(fits, _printed(tables) | dict(datasheet or {}))
     in_order = tuple(fits[leaf] for leaf in DIMENSIONS if leaf in fits)
-    return GpuFit(devices[0] if devices else "", in_order, tuple(points), tuple(dict.fromkeys(warnings)))
+    return GpuFit(measured, in_order, tuple(points), tuple(dict.fromkeys(warnings)))
+
+
+def same_device(one: str, other: str) -> bool:
+    """Whether two names may be of one device: without remarks and marks one contains the other."""
+    short, long = sorted((re.sub(r"\(.*?\)|nvidia|[^0-9a-z]", "", name.casefold()) for name in (one, other)), key=len)
+    return short in long
+
+
+def _device(tables: Sequence[Table]) -> str:
+    """The device that was measured, empty where no table names it; refuse different ones."""
+    names = list(dict.fromkeys(table.notes["device"] for table in tables if table.notes.get("device")))
+    if any(not same_device(*pair) for pair in combinations(names, 2)):
+        raise UsageError(f"the measurements are of different devices: {', '.join(names)}; give those of one")
+    return names[0] if names else ""
 
 
 def _grouped(tables: Sequence[Table]) -> dict[str, list[Table]]:
@@ -270,7 +284,7 @@ def _fit(
     leaf: str, value: float, variance: float, measured: FloatArray, ranges: Mapping[str, tuple[float, float]]
 ) -> Fit:
     residuals = (value - measured[measured > 0]) / measured[measured > 0]
-    error = float(np.sqrt(np.mean(residuals**2)))
+    error = float(np.sqrt(np.mean(residuals**2))) if len(measured) > 1 else math.nan
     covariance = np.array([[variance]], dtype=np.float64)
     return Fit(PATH, {leaf: DIMENSIONS[leaf]}, np.array([value]), covariance, ranges, len(measured), error)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
+from whatif.fitting.checks import ONE_KIND, POOR
 from whatif.fitting.fit import Fit
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.linear import covariance
@@ -22,14 +23,12 @@ from whatif.units import BYTE, format_quantity
 
 Model = Literal["postal", "max_rate", "injection"]
 PROTOCOLS: Final = ("short", "eager", "rendezvous")
-FEWEST_SIZES: Final = 2
+FEWEST_SIZES_OF_PROTOCOL: Final = 2
 """Different sizes that a protocol needs for parameters of its own."""
 OUTLIER: Final = 8.0
 """Times the median residual: a point farther from its line is told of, if it also lies"""
 LEAST_OUTLIER: Final = 0.25
 """this far outside, relative to its time."""
-POOR: Final = 0.1
-"""Relative error of the lines above which better limits are pointed out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +112,11 @@ class NetworkFit:
     def held_out_errors(self) -> dict[Model, float]:
         """Mean relative error at points that were left out, for each model of sharing.
 
-        One pair count is left out at a time where there are three or more, else one message size.
+        One pair count is left out at a time where there are three or more, else one message size. What is left
+        without enough sizes to fit is passed over; a model of which nothing could be left out is not there.
         """
-        return {model: self._held_out_error(model) for model in self.models[1:]}
+        errors = {model: self._held_out_error(model) for model in self.models[1:]}
+        return {model: error for model, error in errors.items() if np.isfinite(error)}
 
     @property
     def recommended(self) -> Model:
@@ -123,10 +124,26 @@ class NetworkFit:
 
         Not max_rate where its R_Ci ends at 0: without the bound it would be negative, the form does not fit.
         """
-        parts = [self.fit_of("max_rate", protocol) for protocol in PROTOCOLS[1:]] if self.shared else []
-        pinned = any(part.values[2] == 0 and np.ptp(part.ranges["process_count"]) for part in parts)
-        errors = {model: error for model, error in self.held_out_errors.items() if model != "max_rate" or not pinned}
-        return min(errors, key=errors.__getitem__) if errors else "postal"
+        return self._choice[0]
+
+    @property
+    def recommendation(self) -> str:
+        """The recommended model and why: `injection: least error at points left out`."""
+        model, reason = self._choice
+        return f"{model}: {reason}"
+
+    @property
+    def _choice(self) -> tuple[Model, str]:
+        if self.shared is None:
+            return "postal", "all measurements have the same number of pairs"
+        errors: dict[Model, float] = dict(self.held_out_errors)
+        if not errors:
+            return "postal", "too few points to leave any out and compare the others"
+        best = min(errors, key=errors.__getitem__)
+        parts = [self.fit_of("max_rate", protocol) for protocol in PROTOCOLS[1:]]
+        if best == "max_rate" and any(part.values[2] == 0 and np.ptp(part.ranges["process_count"]) for part in parts):
+            return "injection", "R_Ci of max_rate ends at its bound"
+        return best, "least error at points left out"
 
     def _held_out_error(self, model: Model) -> float:
         points = self.points_of(model)
@@ -134,10 +151,13 @@ class NetworkFit:
         errors = []
         for value in np.unique(left_out):
             rest, out = points.where(left_out != value), points.where(left_out == value)
-            fits = _protocol_fits(self.distance, model, rest, self.limits, self.weighting)
+            try:
+                fits = _protocol_fits(self.distance, model, rest, self.limits, self.weighting)
+            except UsageError:
+                continue
             predicted = replace(self, fits=fits).curve(model, out.message_size, out.process_count)
             errors.append(np.abs(predicted / out.time - 1.0))
-        return float(np.mean(np.concatenate(errors)))
+        return float(np.mean(np.concatenate(errors))) if errors else np.nan
 
     def _by_protocol(self, model: Model, sizes: FloatArray, count: FloatArray | float) -> tuple[FloatArray, FloatArray]:
         size, process_count = np.broadcast_arrays(np.asarray(sizes, float), np.asarray(count, float))
@@ -202,11 +222,21 @@ def _warnings(fit: NetworkFit) -> Iterator[str]:
     outlier_count = int((residuals > max(OUTLIER * float(np.median(residuals)), LEAST_OUTLIER)).sum())
     if outlier_count:
         yield f"{outlier_count} of {len(residuals)} points lie far outside the fitted postal lines"
+    yield from _scatter(fit)
+
+
+def _scatter(fit: NetworkFit) -> Iterator[str]:
+    """What points far from their curves may mean: different things measured, or limits at other sizes."""
+    poor = {part.path.split(".", 2)[2]: part.error for part in fit.fits if part.error > POOR and not part.borrowed}
+    if poor:
+        around = ", ".join(f"by {error:.0%} around {name}" for name, error in poor.items())
+        yield f"the points scatter {around}; {ONE_KIND}"
+    missed = max((error for name, error in poor.items() if name.startswith("postal.")), default=0.0)
     best = next(tried for tried in fit.segmentations if tried.kind == "lines")
-    own = segmentation(fit.points, (fit.short_limit, fit.eager_limit), "given").error
-    if own > POOR and best.error < own / 2:
+    if missed and best.error < segmentation(fit.points, (fit.short_limit, fit.eager_limit), "given").error:
         limits = ", ".join(format_quantity(limit, BYTE) for limit in best.limits)
-        yield f"a line for each protocol misses by {own:.0%}; lines between {limits} would miss by {best.error:.0%}"
+        told = f"lines between {limits} would miss by {best.error:.0%} on the whole"
+        yield f"a line for each protocol misses by up to {missed:.0%}; {told}"
 
 
 def _limits(points: Points, at: tuple[float, float], found: bool) -> Limits:
@@ -234,7 +264,7 @@ def _fits(
 
 def _protocol_fits(distance: str, model: str, points: Points, limits: Limits, weighting: Weighting) -> tuple[Fit, ...]:
     parts = [points.where(mask) for mask in _protocol_masks(points.message_size, limits)]
-    own = [len(np.unique(part.message_size)) >= FEWEST_SIZES for part in parts]
+    own = [len(np.unique(part.message_size)) >= FEWEST_SIZES_OF_PROTOCOL for part in parts]
     if not any(own):
         raise UsageError("no protocol has two message sizes: move the protocol limits")
     fits = []
@@ -243,8 +273,9 @@ def _protocol_fits(distance: str, model: str, points: Points, limits: Limits, we
         path = f"network.{distance}.{model}.{protocol}"
         fit = _fit(path, form_of(model, protocol), parts[source], weighting)
         if source != place:
-            few = f"{path}: fewer than {FEWEST_SIZES} sizes of its own; it takes those of {PROTOCOLS[source]} messages"
-            fit = replace(fit, warnings=(few, *fit.warnings))
+            lender = PROTOCOLS[source]
+            few = f"fewer than {FEWEST_SIZES_OF_PROTOCOL} sizes of its own; it takes those of {lender} messages"
+            fit = replace(fit, warnings=(f"{path}: {few}", *fit.warnings), borrowed=lender)
         fits.append(fit)
     return tuple(fits)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
+from whatif.fitting.checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_impossible
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 
@@ -16,7 +17,10 @@ Weighting = Literal["relative", "uniform", "sqrt_size"]
 WEIGHTINGS: Final = ("relative", "uniform", "sqrt_size")
 WINDOWED: Final = ("bandwidth",)
 """Tests with several messages in flight: their time is that of a message in a stream."""
-FEWEST_SIZES: Final = 3
+MESSAGE_TESTS: Final = ("ping_pong", "ping_ping", "sendrecv", "exchange", *WINDOWED)
+"""Tests whose times are those of messages between two processes; all others are of collectives or both ways."""
+NOT_SAID: Final = "not said"
+"""What rows without a kind of buffers are called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +74,26 @@ def choose(table: Table, test: str | None = None, buffers: str | None = None) ->
     if test is not None and not (tests[mask] == test).any():
         known = sorted(set(tests[mask]))
         raise UsageError(f"no rows of the test `{test}`; there are {', '.join(known)}{did_you_mean(test, known)}")
+    if test is not None and test not in MESSAGE_TESTS:
+        said = f"its time is not that of a message to another process; {', '.join(MESSAGE_TESTS)} can be fitted"
+        raise UsageError(f"the test `{test}`: {said}")
     if not present:
         found = ", ".join(sorted(set(tests[mask]))) or "none"
         raise UsageError(f"no ping-pong or bandwidth test among the measurements (found: {found})")
     sets = {name: _points(table, mask & (tests == name), name) for name in present}
     first = present[0]
     shared_test = next((name for name in present if len(sets[name].counts) > 1), "")
-    warnings = tuple(_streamed(name) for name in dict.fromkeys((first, shared_test)) if name in WINDOWED)
-    return Choice(first, sets[first], shared_test, sets.get(shared_test), warnings)
+    used = [name for name in dict.fromkeys((first, shared_test)) if name]
+    warnings = [_streamed(name) for name in used if name in WINDOWED]
+    warnings += [said for name in used if (said := _mixed(table, mask & (tests == name)))]
+    return Choice(first, sets[first], shared_test, sets.get(shared_test), tuple(warnings))
+
+
+def _mixed(table: Table, mask: NDArray[np.bool_]) -> str:
+    files, *keys, time = (table.columns[name].values[mask] for name in ("file", "message_size", "pair_count", "time"))
+    count = np.nan_to_num(keys[1], nan=1.0)
+    said = disagreement(files, {"message_size": keys[0], "pair_count": count}, time, POOR)
+    return said and f"{said}; {ONE_KIND}"
 
 
 def _streamed(test: str) -> str:
@@ -89,13 +105,15 @@ def _streamed(test: str) -> str:
 
 def _of_buffers(table: Table, buffers: str | None) -> NDArray[np.bool_]:
     held = table.columns["buffers"].values.astype(str)
-    kinds = sorted(set(held.tolist()))
+    kinds = {kind or NOT_SAID: kind for kind in sorted(set(held.tolist()))}
     if buffers is None and len(kinds) > 1:
-        names = ", ".join(kind or "not said" for kind in kinds)
-        raise UsageError(f"the measurements are of several kinds of buffers ({names}); choose one")
-    if buffers is not None and buffers not in kinds:
-        raise UsageError(f"no measurements with buffers `{buffers}`; there are {', '.join(kinds)}")
-    mask: NDArray[np.bool_] = held == (kinds[0] if buffers is None and kinds else buffers)
+        said = f"the measurements are of several kinds of buffers ({', '.join(kinds)})"
+        raise UsageError(f"{said}; choose one by `--buffers`")
+    if buffers is not None and (buffers or NOT_SAID) not in kinds:
+        hint = did_you_mean(buffers, kinds)
+        raise UsageError(f"no measurements with buffers `{buffers}`; `--buffers` can be {', '.join(kinds)}{hint}")
+    chosen = next(iter(kinds), "") if buffers is None else buffers or NOT_SAID
+    mask: NDArray[np.bool_] = held == kinds.get(chosen, "")
     return mask
 
 
@@ -108,10 +126,21 @@ def _points(table: Table, mask: NDArray[np.bool_], test: str) -> Points:
     bad = ~(np.isfinite(size) & np.isfinite(time) & (time > 0) & (size >= 0))
     if bad.any():
         raise UsageError(f"{bad.sum()} rows of the {test} test have no time above zero or no message size")
+    _refuse_counts(count, table.columns["file"].values[mask], test)
+    refuse_impossible(f"the {test} test", size, time)
     order = np.lexsort((count, size))
     points = Points(size[order], count[order], time[order])
     _refuse_useless(points.alone(), test)
     return points
+
+
+def _refuse_counts(count: FloatArray, files: NDArray[Any], test: str) -> None:
+    bad = ~((count >= 1) & np.isfinite(count) & (count == np.floor(count)))
+    if bad.any():
+        at = int(np.argmax(bad))
+        file = f"{files[at]}: " if files[at] else ""
+        said = f"a pair count of {count[at]:g}; it must be a whole number from 1"
+        raise UsageError(f"{file}{bad.sum()} rows of the {test} test have no possible pair count, such as {said}")
 
 
 def _refuse_useless(points: Points, test: str) -> None:

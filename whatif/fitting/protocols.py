@@ -19,7 +19,7 @@ from whatif.fitting.segments import Segments, segmented, segments_at
 from whatif.models.quantities import FloatArray
 
 MOST_SEGMENTS: Final = 5
-FEWEST_SIZES: Final = 3
+FEWEST_SIZES_OF_SEGMENT: Final = 3
 """Different sizes in a segment: a line through two tells nothing about itself."""
 FLOOR: Final = 0.014**2
 """Variance of relative residuals that no protocol has to explain: times are read to one or two per cent."""
@@ -70,7 +70,7 @@ def find_limits(points: Points) -> tuple[Segmentation, ...]:
         weights=typical.weights("relative"),
         groups=typical.process_count,
         most_segments=MOST_SEGMENTS,
-        fewest=FEWEST_SIZES,
+        fewest=FEWEST_SIZES_OF_SEGMENT,
         bounded=True,
         floor=FLOOR,
         effective_count=_effective_count(typical),

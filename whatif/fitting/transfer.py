@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -32,6 +32,9 @@ Curve = Callable[[FloatArray], FloatArray]
 
 _UNCLEAR: Final = 0.1
 _VISIBLE: Final = 0.95
+_FOREIGN: Final = 0.2
+"""Weighted error of pinned copies above which the link's data sheet is doubted."""
+_STAGING: Final = "staging."
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,11 @@ class TransferFit:
     """Parameters of a link, and how well the formulas that use them follow the measurements."""
 
     fits: tuple[Fit, ...]
-    """Of the link's table, and of its `staging` table where copies were staged."""
+    """One for each set of copies with its latency, then one for each set that was staged with its bandwidths.
+
+    Each tells the points and the error of its own set. A latency and the bandwidths of staging come from one fit, but
+    stand in two tables of a platform: the covariance between the two is dropped.
+    """
     points: Table
     """What was fitted: `direction`, `memory`, `message_size` and typical `time`."""
     comparison: Table
@@ -90,7 +97,7 @@ def fit_transfer(
     found = [_fit(copies, link, memory_bandwidth) for copies in copy_sets(table, machine)]
     limit = float(link_bandwidth(link))
     return TransferFit(
-        (*_merged(path, "", found), *_merged(f"{path}.staging", "staging.", found)),
+        tuple(fit for prefix in ("", _STAGING) for each in found for fit in _fits(path, prefix, each)),
         _points([each.copies for each in found]),
         _comparison(found),
         {
@@ -134,7 +141,17 @@ def _fit(copies: Copies, link: PCIe | NVLink, memory_bandwidth: float | None) ->
         return _fit_pageable(copies, link, line, memory_bandwidth)
     latency, variance = _latency(copies, bandwidth(copies.message_size), np.inf)
     curves: dict[str, Curve] = {"pinned": partial(_pinned, bandwidth, latency), **line}
-    return _Found(copies, (f"pinned_{copies.way}_latency",), np.array([latency]), variance, curves)
+    return _Found(
+        copies, (f"pinned_{copies.way}_latency",), np.array([latency]), variance, curves, _foreign(copies, curves)
+    )
+
+
+def _foreign(copies: Copies, curves: Mapping[str, Curve]) -> tuple[str, ...]:
+    """A warning where pinned copies, which nothing but the link limits, do not follow its data sheet."""
+    error = weighted_error(curves["pinned"](copies.message_size), copies.time)
+    if error <= _FOREIGN:
+        return ()
+    return (f"{copies.words}: the data sheet of the link does not fit ({error:.0%} off): another machine?",)
 
 
 def _line(copies: Copies) -> Curve:
@@ -247,27 +264,22 @@ class _StagedPath:
         return (f"{copies.words}: staged copies lie {error:.0%} from the fit (root mean square){hint}",)
 
 
-def _merged(path: str, prefix: str, found: Sequence[_Found]) -> tuple[Fit, ...]:
-    """One fit for one table of the platform; parameters of different sets of copies are independent."""
-    from scipy.linalg import block_diag
-
-    own = [[place for place, name in enumerate(each.names) if name[: name.rfind(".") + 1] == prefix] for each in found]
-    pairs = [(each, places) for each, places in zip(found, own, strict=True) if places]
-    if not pairs:
-        return ()
-    sizes = np.concatenate([each.copies.message_size for each, _ in pairs])
-    residuals = np.concatenate([each.residuals for each, _ in pairs])
-    names = [each.names[place].removeprefix(prefix) for each, places in pairs for place in places]
-    fit = Fit(
-        path,
+def _fits(path: str, prefix: str, found: _Found) -> Iterator[Fit]:
+    """The fit of a set of copies as far as its parameters stand in one table of the platform."""
+    places = [place for place, name in enumerate(found.names) if name.startswith(_STAGING) == bool(prefix)]
+    if not places:
+        return
+    names = [found.names[place].removeprefix(prefix) for place in places]
+    size = found.copies.message_size
+    yield Fit(
+        f"{path}.{prefix}".removesuffix("."),
         {name: SECOND if name.endswith("latency") else BYTE_PER_SECOND for name in names},
-        np.concatenate([each.values[places] for each, places in pairs]),
-        block_diag(*(each.covariance[np.ix_(places, places)] for each, places in pairs)),
-        {"message_size": (float(sizes.min()), float(sizes.max()))},
-        len(sizes),
-        float(np.sqrt(np.mean(residuals**2))),
+        found.values[places],
+        found.covariance[np.ix_(places, places)],
+        {"message_size": (float(size.min()), float(size.max()))},
+        len(size),
+        float(np.sqrt(np.mean(found.residuals**2))),
     )
-    return (fit,)
 
 
 def _points(sets: Sequence[Copies]) -> Table:

@@ -21,9 +21,11 @@ from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.importers.kernels import DOMINANT_OPERATIONS, KERNEL_COLUMNS
 from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
+from whatif.schema.fields import quantity_field
+from whatif.schema.platform import GPU
 from whatif.schema.toml import shown_path
 from whatif.table import Table
-from whatif.units import BYTE_PER_SECOND, FLOP_PER_SECOND, Dimension, parse_quantity
+from whatif.units import Dimension, parse_quantity
 
 GPU_RATES: Final[Mapping[str, tuple[str, str]]] = {
     "GFLOPS - SP": ("peak_single_rate", "Gflop/s"),
@@ -35,8 +37,10 @@ GPU_RATES: Final[Mapping[str, tuple[str, str]]] = {
     "GBSEC - L2": ("l2_bandwidth", "GB/s"),
 }
 """Headings of a GPU file: the leaf of `node.gpu`, and the unit."""
-GPU_DIMENSIONS: Final[Mapping[str, Dimension]] = {
-    leaf: BYTE_PER_SECOND if leaf.endswith("bandwidth") else FLOP_PER_SECOND for leaf, _ in GPU_RATES.values()
+_DIMENSIONS: Final[Mapping[str, Dimension]] = {
+    leaf: field.dimension
+    for leaf, _ in GPU_RATES.values()
+    if (field := quantity_field(GPU.model_fields[leaf])) is not None and field.dimension is not None
 }
 _KERNEL_KEYS: Final[Mapping[str, str]] = {
     "compute_ops": "operations",
@@ -70,7 +74,7 @@ def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
         raise refuse(file, "a heading without a row: no GPU", rows[0][0])
     gpus = [_gpu(file, number, headings, row) for number, row in rows[1:]]
     device = gpus[0]["name"] if len(gpus) == 1 else ""
-    return row_table(gpus, {"name": None, **GPU_DIMENSIONS}, {"tool": "gpuroofperf", "file": file, "device": device})
+    return row_table(gpus, {"name": None, **_DIMENSIONS}, {"tool": "gpuroofperf", "file": file, "device": device})
 
 
 def _cells(line: str) -> list[str]:

@@ -9,16 +9,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from whatif.errors import SHOWN_PROBLEMS, InvalidFileError, Problem, UsageError, WhatifError
 from whatif.importers.columns import read_columns
 from whatif.importers.mapping import EXAMPLE
-from whatif.importers.measurements import COLUMNS
 from whatif.importers.numbers import MOST_ROWS
+from whatif.importers.rows import joined
+from whatif.importers.simgrid import is_platform
 from whatif.importers.text import chunks, refuse
 from whatif.schema.toml import shown_path
-from whatif.table import Column, Table
+from whatif.table import Table
 
 HEAD_SIZE: Final = 256 * 2**10
 """Bytes that tell the format of a file."""
@@ -50,8 +49,6 @@ FORMATS: Final = (
 )
 """The formats that are told by their content; a CSV file needs a mapping of its columns besides."""
 
-_XML = re.compile(r"\A\s*<(?:\?xml|!DOCTYPE|platform|config)")
-
 
 def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None) -> Table:
     """A table of measurements of one file; `mapping` and `where` are for CSV files (see `read_columns`).
@@ -66,8 +63,9 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
     head = _head(path)
     if not head.strip():
         raise refuse(shown_path(path), "no measurements in this file: it is empty")
-    if _XML.match(head):
-        raise refuse(shown_path(path), "XML: a SimGrid platform holds parameters, no measurements")
+    if is_platform(path):
+        said = "a SimGrid platform holds parameters, no measurements; `whatif import network` alone shows them"
+        raise refuse(shown_path(path), f"XML: {said}")
     if mapping is None and not _has_own_names(head):
         raise refuse(shown_path(path), _unknown())
     return read_columns(path, mapping, where)
@@ -79,7 +77,7 @@ def read_networks(
     """The measurements of several files in one table, in the order given.
 
     A folder stands for its files, sorted by name; those of no known format are told as warnings. Raise
-    `InvalidFileError` where nothing is left.
+    `InvalidFileError` where nothing is left, `UsageError` for too many rows.
     """
     tables: list[Table] = []
     warnings: list[str] = []
@@ -90,25 +88,9 @@ def read_networks(
             tables.append(read_network(path, mapping, where))
     if not tables:
         raise InvalidFileError([Problem(shown_path(path), 0, 0, "", "no measurements here") for path in paths])
-    return joined(tables, warnings)
-
-
-def joined(tables: Sequence[Table], warnings: Sequence[str] = ()) -> Table:
-    """Tables of measurements one below the other; notes that differ are joined with `; `."""
-    if len(tables) == 1 and not warnings:
-        return tables[0]
     if sum(map(len, tables)) > MOST_ROWS:
         raise UsageError(f"more than {MOST_ROWS:,} rows together: read fewer files")
-    columns = {
-        name: Column(np.concatenate([table.columns[name].values for table in tables]), dimension)
-        for name, dimension in COLUMNS.items()
-    }
-    names = list(dict.fromkeys(name for table in tables for name in table.notes if name != "warnings"))
-    notes = {
-        name: "; ".join(dict.fromkeys(table.notes[name] for table in tables if name in table.notes)) for name in names
-    }
-    told = [table.notes["warnings"] for table in tables if "warnings" in table.notes] + list(warnings)
-    return Table(columns, notes | ({"warnings": "\n".join(told)} if told else {}))
+    return tables[0] if len(tables) == 1 and not warnings else joined(tables, warnings)
 
 
 def _of_folder(

@@ -192,6 +192,8 @@ def _value(file: str, number: int, name: str, unit: str, text: str) -> float:
     dimension, size = _UNITS.get(unit, (None, math.nan))
     if dimension != _dimension(name):
         raise refuse(file, f"unexpected unit `{unit}`; run ncu with --print-units base", number, name)
+    if text.startswith("-"):
+        raise refuse(file, f"`{text}` is negative: nothing of a kernel is less than 0", number, name)
     return float(text.replace(",", "")) * size
 
 

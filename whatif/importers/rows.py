@@ -27,21 +27,26 @@ def row_table(
     return Table(filled, {key: value for key, value in told.items() if value})
 
 
-def joined(tables: Sequence[Table]) -> Table:
+def joined(tables: Sequence[Table], warnings: Sequence[str] = ()) -> Table:
     """Tables with the same columns one below the other; notes that differ are joined with `; `.
 
+    Of several files each row tells its own, in a column `file`; `warnings` are told besides those of the tables.
     Raise `UsageError` for tables with other columns.
     """
-    first = tables[0]
-    if any(table.columns.keys() != first.columns.keys() for table in tables):
+    if any(table.columns.keys() != tables[0].columns.keys() for table in tables):
         raise UsageError("these files hold different kinds of measurements; give them one kind at a time")
     columns = {
         name: Column(np.concatenate([table.columns[name].values for table in tables]), column.dimension)
-        for name, column in first.columns.items()
+        for name, column in tables[0].columns.items()
     }
+    files = [table.notes.get("file", "") for table in tables]
+    if len(set(files)) > 1 and "file" not in columns:
+        columns["file"] = Column(np.repeat(np.array(files, dtype=object), [len(table) for table in tables]))
     notes: dict[str, list[str]] = {}
     for table in tables:
         for name, text in table.notes.items():
             notes.setdefault(name, []).append(text)
+    if warnings:
+        notes.setdefault("warnings", []).extend(warnings)
     between = {name: "\n" if name == "warnings" else "; " for name in notes}
     return Table(columns, {name: between[name].join(dict.fromkeys(texts)) for name, texts in notes.items()})

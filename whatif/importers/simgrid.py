@@ -17,6 +17,7 @@ from xml.etree import ElementTree as Tree
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.errors import InvalidFileError
 from whatif.importers.numbers import MOST_ROWS, is_number, valid_measurements
 from whatif.importers.text import chunks, pieces, read_text, refuse
 from whatif.schema.toml import shown_path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 MOST_XML: Final = 16 * 2**20
 """Bytes of a platform file."""
 
+_XML = re.compile(r"\A\s*<(?:\?xml|!DOCTYPE|platform|config)")
 _NAMES: Final = ("operation", "message_size", "start", "duration")
 _ROW = re.compile(r"(?:\d+,)?[A-Za-z_]\w*,\d+,[-+\d.eE]+,[-+\d.eEnaN]+")
 _TIMES: Final = ("smpi/os", "smpi/or", "smpi/ois")
@@ -50,6 +52,14 @@ def parse_simgrid(text: str, file: str = "<text>") -> Table:
 def read_simgrid(path: Path) -> Table:
     """Like `parse_simgrid`, of a file of any size."""
     return _table(chunks(path), shown_path(path))
+
+
+def is_platform(path: Path) -> bool:
+    """Whether a file starts as a platform of SimGrid (XML) does, to be read by `read_platform`; False for a folder."""
+    try:
+        return path.is_file() and _XML.match(next(chunks(path), "")) is not None
+    except InvalidFileError:
+        return False
 
 
 def _table(texts: Iterable[str], file: str) -> Table:

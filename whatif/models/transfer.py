@@ -133,8 +133,9 @@ def pageable_time(
 
     `memory_bandwidth` is the peak of host memory, which the copy to a pinned buffer reads and writes.
     Elementwise over any broadcastable shapes; valid for `message_size` ≥ 0, bandwidths > 0; an infinite
-    `memory_bandwidth` leaves `pinned_time`. Rough, as its authors say: 58 and 56 % off on Summit, 47 and 30 %
-    on Titan (weighted mean error); `staged_read_time` and `staged_write_time` say what the driver does.
+    `memory_bandwidth` leaves `pinned_time`. Rough, as its authors say: 58 and 56 % off on Summit (170.6 GB/s), 47
+    and 32 % on Titan (51.2 GB/s), weighted mean error to device and to host; with the tool's 30 B 30 % to host on
+    Titan. `staged_read_time` and `staged_write_time` say what the driver does.
     Source: Abdelhafez et al., Eq. 9.
     """
     return pinned_time(message_size, latency, effective_bandwidth) + 2 * message_size / memory_bandwidth
