@@ -397,3 +397,44 @@ def test_a_platform_of_simgrid_shows_its_parameters(whatif_main):
     code, out, _ = whatif_main("import", "network", DATA / "importers" / "network" / "simgrid" / "taurus.xml")
     assert code == 0
     assert "smpi/os" in out
+
+
+def test_a_fitted_value_that_was_changed_by_hand_is_not_the_fits_any_more(whatif_main, measured):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    path = "platform.network.inter_node.postal.eager.latency"
+    text = Path("ours.toml").read_text()
+    old = re.search(r'eager\]\nlatency = "(.*?)"', text)[1]
+    Path("ours.toml").write_text(text.replace(f'latency = "{old}"', 'latency = "2 us"', 1))
+    leaves = leaf_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))
+    assert leaves[path].value == 2e-6
+    assert leaves[path].fitted is None
+    assert leaves[path.replace("latency", "bandwidth")].fitted is not None
+
+
+def test_a_platform_can_be_named_by_its_file(whatif_main, measured):
+    Path("here").mkdir()
+    whatif_main("fit", "network", "osu", "-o", "here/ours.toml", "--extends", "lassen")
+    by_file = whatif_main("run", "jacobi2d", "--platform", "here/ours.toml", "--point")
+    assert by_file == whatif_main("run", "jacobi2d", "--platform", "ours", "--platforms", "here", "--point")
+    assert by_file[0] == 0
+
+
+def test_kernels_of_several_profiles_are_phases_together(whatif_main):
+    files = sorted((DATA / "gpuroofperf").rglob("*.json"))
+    kernels = [file for file in files if "reference_time" in file.read_text()][:2]
+    code, out, _ = whatif_main("import", "kernels", *kernels)
+    assert code == 0
+    assert out.count("[application.phases.") == sum(
+        whatif_main("import", "kernels", file)[1].count("[application.phases.") for file in kernels
+    )
+
+
+def test_json_says_the_limits(whatif_main, measured):
+    _, out, _ = whatif_main("fit", "network", "osu", "--format", "json")
+    notes = json.loads(out)["notes"]
+    assert (notes["short_limit"], notes["eager_limit"], notes["limits"]) == ("256 B", "16 KiB", "found")
+
+
+def test_parts_are_listed(whatif_main):
+    _, out, _ = whatif_main("list", "parts")
+    assert "h200-sxm\tgpu\t" in out

@@ -71,11 +71,12 @@ def transfer(files: tuple[Path, ...], file_format: str) -> None:
 @click.option("--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="toml", show_default=True)
 def kernels(files: tuple[Path, ...], file_format: str) -> None:
     """Print the kernels of profiles as `[application.phases]` of a scenario, or as a table."""
+    from whatif.cli.measured import in_folders
     from whatif.importers.gpu import read_kernels
     from whatif.importers.kernels import kernels_toml
     from whatif.importers.rows import joined
 
-    table = joined([read_kernels(path) for path in files])
+    table = joined([read_kernels(path) for path in in_folders(files)])
     if file_format != "toml":
         _show(table, file_format)
         return

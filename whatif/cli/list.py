@@ -7,15 +7,17 @@ import click
 from whatif.cli.options import open_question
 
 
-@click.command("list", short_help="List platforms, scenarios, or the leaves of a scenario.")
-@click.argument("what", type=click.Choice(["platforms", "scenarios", "leaves"]))
+@click.command("list", short_help="List platforms, their parts, scenarios, or the leaves of a scenario.")
+@click.argument("what", type=click.Choice(["platforms", "parts", "scenarios", "leaves"]))
 @click.argument("scenario", default="jacobi2d")
 def command(what: str, scenario: str) -> None:
-    """List the shipped platforms or scenarios, or every leaf of SCENARIO (jacobi2d) with value, grade and source."""
+    """List what is shipped, or every leaf of SCENARIO (jacobi2d) with value, grade and source."""
     if what == "leaves":
         _leaves(scenario)
     elif what == "platforms":
         _platforms()
+    elif what == "parts":
+        _parts()
     else:
         _scenarios()
 
@@ -27,6 +29,21 @@ def _platforms() -> None:
     for name in shipped_names("platforms"):
         platform, _ = load_platform(name)
         click.echo(f"{name}\t{platform.description or platform.name}")
+
+
+def _parts() -> None:
+    from whatif.schema.load import open_document
+    from whatif.schema.shipped import shipped_names
+
+    documents = {name: open_document(name, "parts") for name in shipped_names("parts")}
+    for name, document in sorted(documents.items(), key=lambda item: (item[1].data["part"], item[0])):
+        words = document.data.get("name") or _first_comment(document.text)
+        click.echo(f"{name}\t{document.data['part']}\t{words}")
+
+
+def _first_comment(text: str) -> str:
+    """The first comment of a part."""
+    return next((line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#")), "")
 
 
 def _scenarios() -> None:

@@ -19,7 +19,11 @@ def once(files: Sequence[Path]) -> list[Path]:
 
 def in_folders(files: Sequence[Path]) -> list[Path]:
     """The files, with those of folders in the place of the folders, each once."""
-    return once([item for path in files for item in (sorted(path.iterdir()) if path.is_dir() else [path])])
+    return once([item for path in files for item in (_files_of(path) if path.is_dir() else [path])])
+
+
+def _files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file())
 
 
 def read_messages(files: Sequence[Path], columns: str | None, where: Sequence[str]) -> Table:

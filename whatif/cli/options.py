@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-platform_option = click.option("--platform", metavar="NAME", help="Use this platform instead of the scenario's.")
+platform_option = click.option(
+    "--platform", metavar="NAME", help="Use this platform (a name, or a file) instead of the scenario's."
+)
 platforms_option = click.option(
     "--platforms",
     "folders",
@@ -42,6 +44,9 @@ def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...]
     """The question that the options ask."""
     from whatif.engine.result import Question
 
+    if platform is not None and platform.endswith(".toml") and Path(platform).is_file():
+        # A person names a file; a scenario names a machine, wherever its file lies.
+        folders, platform = (Path(platform).parent, *folders), Path(platform).stem
     return Question.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ _SHOWN = 4
 """Ways to divide the sizes that are told of."""
 
 
-def parameter_table(fits: Iterable[Fit], *, in_words: bool) -> Table:
+def parameter_table(fits: Iterable[Fit], notes: Mapping[str, str], *, in_words: bool) -> Table:
     """One row a parameter: value, standard error, how many points gave it, and how far they lie from the curve.
 
     `in_words` writes values with their units, for people; else they are in base units, with the unit beside.
@@ -35,9 +35,13 @@ def parameter_table(fits: Iterable[Fit], *, in_words: bool) -> Table:
             "value": list(map(format_quantity, values, dimensions)),
             "standard_error": list(map(_in_words, errors, dimensions)),
         }
-        return Table({"parameter": _texts(paths), **{name: _texts(texts) for name, texts in shown.items()}, **known})
+        return Table(
+            {"parameter": _texts(paths), **{name: _texts(texts) for name, texts in shown.items()}, **known}, notes
+        )
     numbers = {"value": _numbers(values), "standard_error": _numbers(errors)}
-    return Table({"parameter": _texts(paths), **numbers, "unit": _texts([str(item) for item in dimensions]), **known})
+    return Table(
+        {"parameter": _texts(paths), **numbers, "unit": _texts([str(item) for item in dimensions]), **known}, notes
+    )
 
 
 def _in_words(error: float, dimension: Dimension) -> str:
@@ -65,15 +69,23 @@ def point_table(fit: NetworkFit) -> Table:
     )
 
 
+def network_notes(fit: NetworkFit) -> dict[str, str]:
+    """What the parameters alone do not tell: where the limits lie, and which model of sharing is recommended."""
+    limits = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
+    told = {name: format_quantity(limit, BYTE, 6) for name, limit in limits.items()}
+    return {**told, "limits": "found" if fit.limits.found else "given", "recommendation": fit.recommendation}
+
+
 def limits_in_words(fit: NetworkFit) -> list[str]:
-    """The protocol limits and what they were compared with, a line each."""
+    """The protocol limits, what they were compared with, and the errors of the models of sharing, a line each."""
     how = "found" if fit.limits.found else "given"
     limits = ", ".join(format_quantity(limit, BYTE) for limit in (fit.short_limit, fit.eager_limit))
     lines = [f"protocol limits ({how}): short {limits.replace(', ', ', eager ')}"]
     for tried in fit.segmentations[:_SHOWN]:
         at = ", ".join(format_quantity(limit, BYTE) for limit in tried.limits) or "none"
         lines.append(f"  {tried.kind}, breaks at {at}: criterion {tried.criterion:.1f}, residual {tried.error:.2%}")
-    return lines
+    shared = ", ".join(f"{model} {error:.1%}" for model, error in fit.held_out_errors.items())
+    return [*lines, f"error at points left out: {shared}; recommended is {fit.recommendation}"] if shared else lines
 
 
 def gpu_points(fit: GpuFit) -> Table:

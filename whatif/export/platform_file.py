@@ -73,6 +73,7 @@ def _record(fit: Fit) -> dict[str, Any] | None:
     np.fill_diagonal(correlation, 1.0)
     return {
         "parameters": [names[index] for index in known],
+        "values": [format_quantity(float(fit.values[index]), dimensions[index], _DIGITS) for index in known],
         "standard_errors": [format_quantity(float(errors[index]), dimensions[index], 3) for index in known],
         "correlation": [[round(float(correlation[row, column]), 4) for column in known] for row in known],
         "ranges": {name: [_bound(name, bound) for bound in bounds] for name, bounds in fit.ranges.items()},
@@ -95,8 +96,10 @@ def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any
     correlation += [[0.0] * count + row for row in new["correlation"]]
     points = old["point_count"] + new["point_count"]
     squares = old["point_count"] * old["error"] ** 2 + new["point_count"] * new["error"] ** 2
+    values = {"values": [old["values"][at] for at in kept] + new["values"]} if "values" in old else {}
     return {
         "parameters": [old["parameters"][at] for at in kept] + new["parameters"],
+        **values,
         "standard_errors": [old["standard_errors"][at] for at in kept] + new["standard_errors"],
         "correlation": correlation,
         # Each was fitted over a range of its own: there is none that holds for all of them.
@@ -149,7 +152,7 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     for a file that is no platform, for a new one that extends nothing, and where it cannot be written; then nothing
     is changed.
     """
-    document = _present(path, extends)
+    document = present(path, extends)
     text = platform_text(document, change)
     _verify(path, document, text, change, folders)
     if is_file(path):
@@ -176,8 +179,8 @@ def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] 
     return told
 
 
-def _present(path: Path, extends: str | None) -> Document:
-    """The file as it is, or the beginning of a new one."""
+def present(path: Path, extends: str | None) -> Document:
+    """A platform file as it is, or the beginning of a new one; raise `UsageError` for what cannot be written."""
     if path.suffix != ".toml":
         raise UsageError(f"{path}: a platform is found by its name: call the file NAME.toml")
     if path.resolve().is_relative_to(shipped_folder("platforms").resolve()):

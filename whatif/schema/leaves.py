@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -140,13 +141,19 @@ def _fitted(path: KeyPath, layer: Layer) -> FittedLeaf | None:
     entry = fits.get(".".join(table)) if fits else None
     if entry is None or path[-1] not in entry["parameters"]:
         return None
-    error = parse_quantity(entry["standard_errors"][entry["parameters"].index(path[-1])]).value
+    at = entry["parameters"].index(path[-1])
+    if "values" in entry and _number(entry["values"][at]) != _number(layer.stated(path)):
+        return None
+    error = _number(entry["standard_errors"][at])
     ranges = {name: (_number(low), _number(high)) for name, (low, high) in entry.get("ranges", {}).items()}
     return FittedLeaf(error, ranges)
 
 
 def _number(text: str | float) -> float:
-    return parse_quantity(text).value if isinstance(text, str) else text
+    """A quantity as a file states it; NaN, which nothing equals, for an expression."""
+    if not isinstance(text, str):
+        return text
+    return math.nan if text.lstrip().startswith("=") else parse_quantity(text).value
 
 
 def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:

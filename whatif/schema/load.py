@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -238,8 +239,9 @@ def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:
 
 
 def question_of(text: str) -> str:
-    """The first comment of a scenario: the question in one sentence."""
-    lines = (line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+    """The comment that a scenario begins with: the question in one sentence."""
+    leading = takewhile(lambda line: not line.strip() or line.startswith("#"), text.splitlines())
+    lines = (line.removeprefix("#").strip() for line in leading if line.strip())
     words: list[str] = []
     for line in lines:
         if line.startswith(":schema"):

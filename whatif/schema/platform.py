@@ -45,6 +45,8 @@ class Fitted(Part):
 
     parameters: list[str]
     """Names of the values of the table that the fit tells the uncertainty of."""
+    values: list[Measured] = []
+    """Those values as they were fitted: one that was changed since by hand is no longer the fit's."""
     standard_errors: list[Measured]
     """Standard error of each of them, with its unit."""
     correlation: list[list[Annotated[float, Field(ge=-1, le=1)]]]
@@ -59,8 +61,9 @@ class Fitted(Part):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         count, errors, rows = len(self.parameters), self.standard_errors, self.correlation
-        if len(errors) != count or [len(row) for row in rows] != [count] * count:
-            raise _error("`standard_errors` and the rows and columns of `correlation` must be as many as `parameters`")
+        if len(errors) != count or [len(row) for row in rows] != [count] * count or len(self.values) not in (0, count):
+            wanted = "`values`, `standard_errors` and the rows and columns of `correlation`"
+            raise _error(f"{wanted} must be as many as `parameters`")
         if not all(isinstance(item, Quantity) and item.value >= 0 for item in errors):
             raise _error("`standard_errors` must be quantities that are not negative")
         if any(rows[at][at] != 1 for at in range(count)) or rows != [list(row) for row in zip(*rows, strict=True)]:
