@@ -172,9 +172,29 @@ def test_different_devices_are_not_averaged(names: tuple[str, ...]):
 
 def test_another_device_than_the_platforms_is_told():
     tables = [streams({"copy": 1e12, "triad": 1e12}, device="TITAN Xp")]
-    assert fit_gpu(tables, device="Tesla K20X").warnings == (
-        "the measurements are of TITAN Xp, the platform has Tesla K20X",
-    )
+    (said,) = fit_gpu(tables, device="Tesla K20X").warnings
+    assert said.startswith("the measurements are of TITAN Xp, the platform has Tesla K20X; ")
+    assert said.endswith("(name, memory size, other rates) stays that of Tesla K20X")
+
+
+@pytest.mark.parametrize(
+    ("notes", "doubted"),
+    [
+        ({"device": "Intel(R) Xeon(R) Platinum 8168 CPU"}, True),
+        ({"device": "AMD EPYC 7742 64-Core Processor"}, True),
+        ({"implementation": "OpenMP"}, True),
+        ({"implementation": "OpenMP", "device": "TITAN Xp"}, False),
+        ({"implementation": "CUDA", "device": "Tesla K80"}, False),
+    ],
+)
+def test_memory_of_a_processor_is_doubted(notes: dict[str, str], doubted: bool):
+    fit = fit_gpu([streams({"copy": 1e12, "triad": 1e12}, file="a.txt", **notes)])
+    assert any("a.txt: measured with" in said and "memory of a host" in said for said in fit.warnings) is doubted
+
+
+def test_stream_of_a_host_is_refused():
+    with pytest.raises(UsageError, match=r"a\.txt: STREAM measures the memory of a host"):
+        fit_gpu([streams({"copy": 1e11, "triad": 1e11}, tool="STREAM", file="a.txt")])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from tests.message_times import BANDWIDTHS, KINDS, LATENCIES, LIMITS, SIZES, pla
 from whatif.errors import UsageError
 from whatif.fitting.network import PROTOCOLS, fit_network
 from whatif.fitting.protocols import find_limits
-from whatif.importers.measurements import measurements
+from whatif.importers.measurements import UNKNOWN_PAIRS, measurements
+from whatif.importers.osu import parse_osu
+from whatif.importers.rows import joined
 from whatif.models.postal import postal
 
 
@@ -185,8 +187,6 @@ def test_rows_of_several_kinds_have_to_be_chosen_among():
     assert len(fit_network(mixed, buffers="host").points) == 23
     with pytest.raises(UsageError, match="did you mean `ping_pong`"):
         fit_network(mixed, buffers="host", test="ping_pon")
-    with pytest.raises(UsageError, match="how many pairs"):
-        fit_network(table(SIZES, postal_times(SIZES), np.where(SIZES > 8, np.nan, 1.0)))
 
 
 def test_rows_that_do_not_say_their_buffers_can_be_chosen_too():
@@ -265,6 +265,8 @@ def test_the_recommendation_gives_its_reason(model, said):
     assert fit_network(table(size, times, count), limits=LIMITS).recommendation.startswith(said)
     alone = fit_network(table(SIZES, postal_times(SIZES)))
     assert alone.recommendation == "postal: all measurements have the same number of pairs"
+    unsaid = fit_network(table(SIZES, postal_times(SIZES), np.nan))
+    assert unsaid.recommendation == "postal: no pair_count was given"
 
 
 def test_a_segmentation_tells_its_best_lines_beside_the_limits():
@@ -273,3 +275,78 @@ def test_a_segmentation_tells_its_best_lines_beside_the_limits():
     tried = find_limits(choose(table(SIZES, postal_times(SIZES))).points)
     assert [segmentation.kind for segmentation in tried[:2]] == ["found", "lines"]
     assert tried[1].limits == LIMITS
+
+
+MULTIPLE = "# OSU MPI Multi Latency Test v5.6.2\n# Size          Latency (us)\n" + "".join(
+    f"{size:.0f}    {1.5 + size / 5e3:.2f}\n" for size in SIZES
+)
+
+
+def test_a_test_of_several_pairs_that_does_not_say_how_many_is_never_taken_for_one_pair():
+    unsaid = parse_osu(MULTIPLE, "multi.out")
+    with pytest.raises(UsageError, match=r"^multi.out: 23 rows .* how many pairs .*; write it .* `# \[ pairs: 4 \]`"):
+        fit_network(unsaid)
+    lone = table(SIZES, postal_times(SIZES), file="latency.out", buffers="host")
+    fit = fit_network(joined([lone, unsaid]))
+    assert (len(fit.points), fit.points.time.tolist()) == (23, postal_times(SIZES).tolist())
+    assert any("multi.out: 23 rows" in said and "left out" in said for said in fit.warnings)
+    said = parse_osu(MULTIPLE.replace("# Size", "# [ pairs: 4 ]\n# Size"), "multi.out")
+    assert fit_network(joined([lone, said])).shared.counts.tolist() == [1, 4]
+
+
+def test_rows_without_a_pair_count_beside_rows_with_one_are_left_out_with_their_file():
+    fit = fit_network(table(SIZES, postal_times(SIZES), np.where(SIZES > 8, 1.0, np.nan), file="a.csv"))
+    assert len(fit.points) == 19
+    assert any("a.csv: 4 rows of the ping_pong test do not say" in said for said in fit.warnings)
+
+
+def test_streams_beside_lone_messages_tell_bandwidths_but_no_latency():
+    """The streams have a gap a fifth of the latency: 0.2 where a lone message takes 1 to start."""
+    size, count, times = shared("max_rate", (1.0, 2, 4))
+    gaps = times - 0.8 * LATENCIES[place(size)]
+    streams = table(size, gaps, count, test="bandwidth", window_size=64)
+    fit = fit_network(joined([table(SIZES, postal_times(SIZES)), streams]), limits=LIMITS)
+    for index, protocol in enumerate(PROTOCOLS):
+        lone, part = fit.fit_of("postal", protocol), fit.fit_of("max_rate", protocol)
+        rates = [BANDWIDTHS[index], 0.3 * BANDWIDTHS[index]][: len(part.values) - 1]
+        np.testing.assert_allclose(part.values, [LATENCIES[index], *rates], rtol=1e-6, atol=0)
+        assert part.covariance[0].tolist() == [lone.covariance[0, 0], *[0.0] * len(rates)]
+    np.testing.assert_allclose(fit.curve("max_rate", size, count), times, rtol=1e-6, atol=0)
+    moved = fit.with_limits(*LIMITS)
+    for known in (fit, moved):
+        np.testing.assert_allclose(known.residuals("max_rate"), 0, rtol=0, atol=1e-6)
+        assert known.fit_of("injection", "eager").values[0] == known.fit_of("postal", "eager").values[0]
+    said = "\n".join(fit.warnings)
+    assert "postal is fitted to 23 rows of ping_pong with 1 pair; max_rate and injection to 69 rows of bandw" in said
+    assert "the latencies of max_rate and injection are those of postal" in said
+
+
+def test_messages_of_several_pairs_only_are_told_with_their_number():
+    warnings = fit_network(table(SIZES, postal_times(SIZES), 4.0)).warnings
+    assert "measured with 4 pairs at a time: a lone message is faster" in warnings
+
+
+def test_rows_that_are_not_used_are_told_by_test_and_pair_count():
+    lone = table(SIZES, postal_times(SIZES))
+    streams = table(SIZES, postal_times(SIZES), 8.0, test="bandwidth", window_size=64)
+    sums = table(SIZES, postal_times(SIZES), np.nan, test="allreduce")
+    fit = fit_network(joined([lone, streams, sums]))
+    assert "not used: 23 rows of bandwidth with 8 pairs, 23 of allreduce" in fit.warnings
+    needed = "ping_pong has 1 pair only, bandwidth has 8 pairs only, and one test needs two pair counts"
+    assert f"{needed}: only the postal model can be fitted" in fit.warnings
+    assert not any("not used" in said for said in fit_network(lone).warnings)
+
+
+def test_a_bandwidth_of_the_node_that_no_count_reached_is_only_a_bound():
+    size, count = (values.ravel() for values in np.meshgrid(SIZES, [1.0, 2, 4]))
+    unlimited = fit_network(table(size, postal_times(size), count), limits=LIMITS)
+    limited = fit_network(table(*(shared("injection")[at] for at in (0, 2, 1))), limits=LIMITS)
+    for protocol in PROTOCOLS:
+        assert unlimited.fit_of("injection", protocol).undetermined == ("injection_bandwidth",)
+        assert limited.fit_of("injection", protocol).undetermined == ()
+
+
+def test_the_note_of_unknown_pairs_has_one_name_in_importers_and_fits():
+    from whatif.fitting import pairs
+
+    assert pairs.UNKNOWN_PAIRS == UNKNOWN_PAIRS

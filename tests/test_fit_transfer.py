@@ -311,3 +311,9 @@ def test_a_platform_without_staging_is_told():
         InvalidFileError, match=r"pageable_model: Lassen does not state `platform.node.host_link.staging`"
     ):
         scenario_time(READ, "", "lassen")
+
+
+def test_machines_are_named_in_any_letters():
+    table = read_copy_summary(SWEEP)
+    small, written = (fit_transfer(table, TITAN, machine=name) for name in ("titan", "Titan"))
+    assert [fit.values.tolist() for fit in small.fits] == [fit.values.tolist() for fit in written.fits]

@@ -87,6 +87,8 @@ def test_the_files_of_fugaku_are_what_the_csv_module_reads(name, mapping, time):
         ("time (ms)\n1\n2\n", "message_size=4 KiB,time=time", [1e-3, 2e-3]),
         ("\ufeffsize (bytes),time (us)\r\n8,1.5\r\n16,2.5", "message_size=size,time=time", [1.5e-6, 2.5e-6]),
         ("message_size [B],time [s]\n8,1e-6\n", None, [1e-6]),
+        ("size (B),time (s)\n8,1\n", "message_size=size,time=time (seconds)", [1.0]),
+        ("size (B),time (mean)\n8,1\n", "message_size=size,time=time [us]", [1e-6]),
     ],
 )
 def test_separators_comments_quotes_and_units(text, mapping, time):
@@ -118,7 +120,10 @@ def test_a_value_stands_for_a_column_that_is_not_there():
         ("size (us),time (s)\n8,1\n", "message_size=size,time=time", "message_size cannot be in us"),
         (SMALL, "message_size=size", "say which columns hold `message_size` and `time` or `bandwidth`"),
         (SMALL, "message_size=size,time=tme", "there is no column `tme`"),
-        (SMALL, "message_size=size,time=time,pair_count=pairs", "and it is no value either"),
+        (SMALL, "message_size=size,time=time,pair_count=pairs", "there is no column `pairs`; the columns are `size"),
+        (SMALL, "message_size=sizes [B],time=time", "there is no column `sizes [B]`; did you mean `size`?"),
+        ("size (B),time (seconds)\n8,1\n", "message_size=size,time=time (us)", "says us, but the column's heading is"),
+        ("size (B),time (ms)\n8,1\n", "message_size=size [kB],time=time", "heading is `size (B)`"),
         (SMALL, "message_size=size,time=time,pairs=4", "`pairs` is no column of measurements"),
         (SMALL, "message_size=size,time=time,test=Which Test", "there is no column `Which Test`"),
         ("t (s),t (s)\n1,2\n", "message_size=8 B,time=t", "`t` is the heading of 2 columns"),
@@ -216,3 +221,26 @@ def test_long_files_of_the_developer_data(name, mapping, where, count, first):
         row = [values(table, column)[0] for column in ("message_size", "pair_count", "time")]
         assert_allclose(row, first, rtol=1e-12)
     assert np.all(np.diff(values(table, "message_size")) >= 0)
+
+
+def test_a_last_row_without_a_line_end_is_left_out_with_its_line(tmp_path):
+    path = tmp_path / "cut.csv"
+    path.write_text(SMALL + "32,3")
+    table = read_columns(path, parse_mapping("message_size=size,time=time"))
+    assert values(table, "message_size") == [8, 16]
+    assert "cut.csv:4: a last row without a line end may be cut off" in table.notes["warnings"]
+    path.write_text("size (bytes),time (us)\n32,3")
+    with pytest.raises(InvalidFileError, match=r"no rows; .*cut.csv:2: a last row without a line end"):
+        read_columns(path, parse_mapping("message_size=size,time=time"))
+
+
+@pytest.mark.parametrize(
+    ("heading", "told"), [("k_pairs", True), ("pairs", True), ("Pair_Count", True), ("repairs", False)]
+)
+def test_a_column_that_looks_like_pair_counts_is_named_where_none_was_given(heading, told):
+    text = f"size (B),time (us),{heading}\n8,1,2\n16,2,2\n"
+    said = parse_columns(text, parse_mapping("message_size=size,time=time")).notes["warnings"]
+    assert (f"no pair_count was given, but a column looks like it: `pair_count={heading}` uses it" in said) is told
+    if told:
+        given = parse_columns(text, parse_mapping(f"message_size=size,time=time,pair_count={heading}"))
+        assert "no pair_count" not in given.notes["warnings"]

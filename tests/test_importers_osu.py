@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from whatif.errors import InvalidFileError
 from whatif.importers import numbers as bulk
-from whatif.importers.measurements import COLUMNS
+from whatif.importers.measurements import COLUMNS, UNKNOWN_PAIRS
 from whatif.importers.osu import parse_osu, read_osu
 
 DATA = Path(__file__).parent / "data" / "importers" / "network" / "cscs"
@@ -133,6 +133,24 @@ def test_headings_of_all_versions_are_understood(text, expected):
 def test_lines_that_name_their_process_are_read_as_others(prefix):
     text = "".join(prefix + line + "\n" for line in OSU_MULTIPLE.splitlines())
     assert values(parse_osu(text), "time") == values(parse_osu(OSU_MULTIPLE), "time")
+    rows_only = "".join((prefix if line[0].isdigit() else "") + line + "\n" for line in OSU_MULTIPLE.splitlines())
+    assert values(parse_osu(rows_only), "time") == values(parse_osu(OSU_MULTIPLE), "time")
+
+
+@pytest.mark.parametrize(("end", "sizes"), [("\n", [0, 1, 65536]), ("", [0, 1])])
+def test_a_last_row_without_a_line_end_is_left_out(tmp_path, end, sizes):
+    path = tmp_path / "cut.txt"
+    path.write_text(OSU_V3.rstrip("0\n") + end)
+    table = read_osu(path)
+    assert values(table, "message_size") == sizes
+    assert ("cut.txt:5: a last row without a line end" in table.notes.get("warnings", "")) is (not end)
+
+
+def test_several_pairs_without_their_number_are_noted():
+    table = parse_osu(OSU_V3.replace("Lat", "Multi Lat", 1), "multi.txt")
+    assert table.notes[UNKNOWN_PAIRS] == "multi.txt"
+    assert np.isnan(table.columns["pair_count"].values).all()
+    assert UNKNOWN_PAIRS not in parse_osu(OSU_V3).notes
 
 
 def test_several_tests_in_one_file_with_noise_between_them_keep_their_order():

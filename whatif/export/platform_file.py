@@ -36,23 +36,31 @@ class PlatformChange:
     values: Mapping[str, str]
     source: str
     fits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    borrowed: Mapping[str, str] = field(default_factory=dict)
-    """What the values of a table rest on where nobody measured them, by table path."""
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    """What values rest on that nobody measured, by the path of a table or of a leaf."""
+
+    def source_of(self, leaf: str) -> str:
+        """What `[sources]` says of a value."""
+        over = (source for path, source in self.assumed.items() if f"{leaf}.".startswith(f"{path}."))
+        return next(over, self.source)
 
 
 def change_of(fits: Iterable[Fit], source: str, values: Mapping[str, str] | None = None) -> PlatformChange:
     """The values and uncertainties of fits, and further values such as protocol limits, for a platform file."""
     stated = dict(values or {})
     records: dict[str, dict[str, Any]] = {}
-    borrowed: dict[str, str] = {}
+    assumed: dict[str, str] = {}
     for fit in fits:
         for name, value, dimension in zip(fit.dimensions, fit.values, fit.dimensions.values(), strict=True):
             stated[f"{fit.path}.{name}"] = format_quantity(float(value), dimension, _DIGITS)
         if fit.borrowed:
-            borrowed[fit.path] = f"as {fit.borrowed} messages, of which this protocol has too few of its own: {source}"
+            assumed[fit.path] = f"as {fit.borrowed} messages, of which this protocol has too few of its own: {source}"
         elif record := _record(fit):
             records[fit.path] = _joined(records.get(fit.path), record)
-    return PlatformChange(stated, source, records, borrowed)
+        assumed |= {
+            f"{fit.path}.{name}": f"at least: the points do not reach it; {source}" for name in fit.undetermined
+        }
+    return PlatformChange(stated, source, records, assumed)
 
 
 def network_change(fit: NetworkFit, source: str) -> PlatformChange:
@@ -115,7 +123,7 @@ def platform_text(document: Document, change: PlatformChange) -> str:
     values: dict[KeyPath, str | None] = {tuple(path.split(".")): _literal(text) for path, text in change.values.items()}
     entry = toml_value({"grade": "measured", "source": change.source})
     values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
-    for path, source in change.borrowed.items():
+    for path, source in change.assumed.items():
         values["sources", path] = toml_value({"grade": "assumed", "source": source})
         values["fits", path] = None
     for path, record in change.fits.items():
@@ -133,7 +141,7 @@ def _literal(text: str) -> str:
 def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
     """The `[sources]` entries that values need: each covers as much as it can without other values of the file."""
     patterns: dict[str, None] = {}
-    fitted = {tuple(path.split(".")) for path in change.values if path.rpartition(".")[0] not in change.borrowed}
+    fitted = {tuple(path.split(".")) for path in change.values if change.source_of(path) == change.source}
     others = [path for path, _ in walk(data) if path not in fitted and path[0] not in ("sources", "fits")]
     present = [tuple(pattern.split(".")) for pattern in data.get("sources", {})]
     for keys in fitted:
@@ -206,6 +214,5 @@ def _verify(path: Path, document: Document, text: str, change: PlatformChange, f
     except InvalidFileError as error:
         raise UsageError(f"{path}: not written: it would not load: {error}") from None
     for leaf in change.values:
-        source = change.borrowed.get(leaf.rpartition(".")[0], change.source)
-        if provenance(tuple(leaf.split(".")), layers)[0] != source:
+        if provenance(tuple(leaf.split(".")), layers)[0] != change.source_of(leaf):
             raise UsageError(f"{path}: not written: `{leaf}` stands in it in a way that only an editor can change")

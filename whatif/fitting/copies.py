@@ -90,9 +90,10 @@ def _rows_of(machines: Any, machine: str | None) -> Any:
     names = list(dict.fromkeys(machines.tolist()))
     if machine is None and len(names) > 1:
         raise UsageError(f"the copies are of several machines, {', '.join(names)}: choose one")
-    if machine is not None and machine not in names:
+    alike = [name for name in names if machine is None or str(name).casefold() == machine.casefold()]
+    if not alike:
         raise UsageError(f"there are no copies of `{machine}`; the machines are {', '.join(names)}")
-    return machines == (names[0] if machine is None else machine)
+    return machines == (machine if machine in alike else alike[0])
 
 
 def _mixed(copies: Copies, files: Any, size: FloatArray, time: FloatArray) -> str:

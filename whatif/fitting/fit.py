@@ -31,6 +31,8 @@ class Fit:
     warnings: tuple[str, ...] = field(default=())
     borrowed: str = ""
     """The protocol whose points these are, where this one has too few of its own: nobody measured it."""
+    undetermined: tuple[str, ...] = ()
+    """Parameters of which the points tell only a bound, such as a node's bandwidth that no process count reached."""
 
     @property
     def standard_errors(self) -> FloatArray:

@@ -18,6 +18,8 @@ from whatif.units import BYTE_PER_SECOND, SECOND, Dimension
 _ROUNDS: Final = 4
 _SHAPE_COUNT: Final = 129
 """Each round narrows the shape 64 times, down to some 1e-7 of itself."""
+_ROUNDING: Final = 1e-12
+"""Of the sum of squares: a difference of residuals that is none."""
 LEAST_SHARE: Final = 1e-3
 """Of a latency: a time per byte that adds less than this to the largest message cannot be seen."""
 
@@ -112,7 +114,11 @@ def _fit_injection(points: Points, weights: FloatArray) -> tuple[FloatArray, Flo
 
     # R_b / R_N from "the node never limits" to "it limits the fewest processes"; the kinks lie at 1/k.
     shapes = np.unique(np.concatenate((1.0 / counts, np.geomspace(1.0 / counts[-1], 1.0 / counts[0], _SHAPE_COUNT))))
-    ratio = _best_shape(sums, shapes, factor)
+    tried = np.array([_best_shape(sums, shapes, factor), shapes[0]])
+    rests = bounded_line(_stretched(sums, factor(tried)))[2]
+    # A limit that explains less than two standard errors of the points is none that they show.
+    least = max(4.0 * rests[0] / max(len(points) - len(INJECTION.names), 1), _ROUNDING * sums[:, 5].sum())
+    ratio = float(tried[0] if rests[1] - rests[0] > least else tried[1])
     total = _stretched(sums, factor(np.array([ratio])))[0]
     latency, byte_time, _ = (float(value) for value in bounded_line(total))
     bandwidth, seen = _finite(points, latency, byte_time)

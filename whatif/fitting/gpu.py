@@ -55,6 +55,9 @@ DIMENSIONS: Final[Mapping[str, Dimension]] = {
 """The leaves of `node.gpu` that are measured."""
 
 _RATES: Final = {"single": "peak_single_rate", "double": "peak_double_rate", "integer": "peak_integer_rate"}
+_PROCESSOR: Final = re.compile(r"\bcpus?\b|xeon|epyc|ryzen|\bcore\b|opteron|thunderx|\bpower\d|pthread", re.IGNORECASE)
+_HOST_CODES: Final = ("openmp", "tbb", "serial", "c++ threads")
+"""Implementations of BabelStream that run on processors, where no device is named."""
 _STREAMS: Final = ("copy", "mul", "add", "triad")
 _BABELSTREAM: Final = {"function": None, "array_size": BYTE, "bandwidth": BYTE_PER_SECOND}
 _MIXBENCH: Final = {
@@ -114,6 +117,7 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
     fits: dict[str, Fit] = {}
     points: list[Points] = []
     warnings = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
+    warnings += _of_host(tables)
     for kind, (_, fitter) in _KINDS.items():
         found, drawn, told = fitter(groups[kind]) if groups[kind] else ((), (), ())
         points += drawn
@@ -124,7 +128,8 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
     if not fits:
         raise UsageError("\n".join(["no peak or bandwidth could be found", *warnings]))
     if measured and device and not same_device(measured, device):
-        warnings.append(f"the measurements are of {measured}, the platform has {device}")
+        rest = f"what they do not tell (name, memory size, other rates) stays that of {device}"
+        warnings.append(f"the measurements are of {measured}, the platform has {device}; {rest}")
     warnings += _above(fits, _printed(tables) | dict(datasheet or {}))
     in_order = tuple(fits[leaf] for leaf in DIMENSIONS if leaf in fits)
     return GpuFit(measured, in_order, tuple(points), tuple(dict.fromkeys(warnings)))
@@ -163,7 +168,18 @@ def _kind(table: Table) -> str:
             raise UsageError(f"{file}: `{name}` must be in {dimension}, not in `{table.columns[name].unit}`")
     if not len(table):
         raise UsageError(f"{file}: no rows")
+    if table.notes.get("tool") == "STREAM":
+        raise UsageError(f"{file}: STREAM measures the memory of a host, not of a GPU; BabelStream measures a GPU's")
     return kind
+
+
+def _of_host(tables: Iterable[Table]) -> Iterator[str]:
+    """Doubts about tables of BabelStream that may be of a processor."""
+    for table in tables:
+        device, code = (table.notes.get(note, "") for note in ("device", "implementation"))
+        if _PROCESSOR.search(device) or (not device and code.casefold() in _HOST_CODES):
+            file = table.notes.get("file", "a table")
+            yield f"{file}: measured with {device or code}: is this a GPU, or the memory of a host?"
 
 
 def _differs(leaf: str, used: Fit, other: Fit) -> Iterator[str]:

@@ -50,6 +50,10 @@ class NetworkFit:
     shared: Points | None
     fits: tuple[Fit, ...]
     """By model and protocol, with the path of a platform file such as `network.inter_node.postal.eager`."""
+    why_unshared: str
+    """Why `shared` is None; empty where it is not."""
+    lone_latency: bool
+    """Whether the latencies of the models of sharing are those of postal, as their points are streams."""
     choice_warnings: tuple[str, ...]
     """About the rows that were chosen."""
 
@@ -68,6 +72,11 @@ class NetworkFit:
         """Largest message sent with the eager protocol; the largest size measured where no rendezvous was seen."""
         return self.limits.eager
 
+    @cached_property
+    def _stream_fits(self) -> tuple[Fit, ...]:
+        """The fits with the latencies that their own points give: of streams the gap between messages."""
+        return _fits(self.distance, self.points, self.shared, self.limits, self.weighting)
+
     @property
     def models(self) -> tuple[Model, ...]:
         """The models that were fitted."""
@@ -82,7 +91,7 @@ class NetworkFit:
         path = f"network.{self.distance}.{model}.{protocol}"
         found = next((fit for fit in self.fits if fit.path == path), None)
         if found is None:
-            raise UsageError(f"no fit of `{model}`: all measurements have the same number of pairs")
+            raise UsageError(f"no fit of `{model}`: {self.why_unshared or 'no such model or protocol'}")
         return found
 
     def curve(self, model: Model, sizes: FloatArray, count: FloatArray | float = 1.0) -> FloatArray:
@@ -94,9 +103,10 @@ class NetworkFit:
         return self._by_protocol(model, sizes, count)[1]
 
     def residuals(self, model: Model) -> FloatArray:
-        """(fitted - measured) / measured of each of `points_of(model)`."""
+        """(fitted - measured) / measured of each of `points_of(model)`, streams with their gap."""
         points = self.points_of(model)
-        return self.curve(model, points.message_size, points.process_count) / points.time - 1.0
+        fitted = self if model == "postal" or not self.lone_latency else replace(self, fits=self._stream_fits)
+        return fitted.curve(model, points.message_size, points.process_count) / points.time - 1.0
 
     def error(self, model: Model) -> float:
         """Root mean square of `residuals`."""
@@ -106,7 +116,7 @@ class NetworkFit:
         """The same measurements fitted anew with other protocol limits."""
         limits = _limits(self.points, (short_limit, eager_limit), found=False)
         fits = _fits(self.distance, self.points, self.shared, limits, self.weighting)
-        return replace(self, limits=limits, fits=fits)
+        return replace(self, limits=limits, fits=_with_lone_latencies(fits) if self.lone_latency else fits)
 
     @cached_property
     def held_out_errors(self) -> dict[Model, float]:
@@ -135,7 +145,7 @@ class NetworkFit:
     @property
     def _choice(self) -> tuple[Model, str]:
         if self.shared is None:
-            return "postal", "all measurements have the same number of pairs"
+            return "postal", self.why_unshared
         errors: dict[Model, float] = dict(self.held_out_errors)
         if not errors:
             return "postal", "too few points to leave any out and compare the others"
@@ -206,14 +216,16 @@ def fit_network(
         points,
         chosen.shared_test,
         chosen.shared,
-        fits,
+        _with_lone_latencies(fits) if chosen.lone_latency else fits,
+        chosen.why_unshared,
+        chosen.lone_latency,
         chosen.warnings,
     )
 
 
 def _warnings(fit: NetworkFit) -> Iterator[str]:
     if fit.shared is None:
-        yield "all measurements have the same number of pairs: only the postal model can be fitted"
+        yield f"{fit.why_unshared}: only the postal model can be fitted"
     if fit.limits.found and not fit.segmentations[0].limits:
         yield "no change of protocol was found: all sizes share one set of parameters"
     for part in fit.fits:
@@ -262,6 +274,23 @@ def _fits(
     return fits
 
 
+def _with_lone_latencies(fits: tuple[Fit, ...]) -> tuple[Fit, ...]:
+    """The fits with the latency of postal's same protocol in all models, known apart from their bandwidths."""
+    lone = {fit.path.rpartition(".")[2]: fit for fit in fits[: len(PROTOCOLS)]}
+    others = (_with_latency(fit, lone[fit.path.rpartition(".")[2]]) for fit in fits[len(PROTOCOLS) :])
+    return (*fits[: len(PROTOCOLS)], *others)
+
+
+def _with_latency(fit: Fit, lone: Fit) -> Fit:
+    values, spread = fit.values.copy(), fit.covariance.copy()
+    values[0], spread[0], spread[:, 0] = lone.values[0], 0.0, 0.0
+    spread[0, 0] = lone.covariance[0, 0]
+    bounds = tuple(name for name in fit.undetermined if name != "latency")
+    bounds += tuple(name for name in lone.undetermined if name == "latency")
+    warnings = tuple(said for said in fit.warnings if not said.startswith(f"{fit.path}.latency:"))
+    return replace(fit, values=values, covariance=spread, undetermined=bounds, warnings=warnings)
+
+
 def _protocol_fits(distance: str, model: str, points: Points, limits: Limits, weighting: Weighting) -> tuple[Fit, ...]:
     parts = [points.where(mask) for mask in _protocol_masks(points.message_size, limits)]
     own = [len(np.unique(part.message_size)) >= FEWEST_SIZES_OF_PROTOCOL for part in parts]
@@ -298,7 +327,8 @@ def _fit(path: str, form: Form, points: Points, weighting: Weighting) -> Fit:
     }
     error = float(np.sqrt(np.mean((residuals / points.time) ** 2)))
     warnings = tuple(_fit_warnings(path, form, values, free, len(points)))
-    return Fit(path, form.dimensions, values, spread, ranges, len(points), error, warnings)
+    bounds = tuple(name for name, determined in zip(form.names, free, strict=True) if not determined)
+    return Fit(path, form.dimensions, values, spread, ranges, len(points), error, warnings, undetermined=bounds)
 
 
 def _fit_warnings(path: str, form: Form, values: FloatArray, free: FloatArray, count: int) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -10,6 +11,14 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.fitting.checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_impossible
+from whatif.fitting.pairs import (
+    Mask,
+    pairs_in_words,
+    rows_in_words,
+    why_unshared,
+    without_pairs,
+    without_pairs_in_words,
+)
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 
@@ -63,30 +72,80 @@ class Choice:
     points: Points
     shared_test: str
     shared: Points | None
+    why_unshared: str
+    """Why `shared` is None; empty where it is not."""
     warnings: tuple[str, ...]
+
+    @property
+    def lone_latency(self) -> bool:
+        """Whether `shared` are streams, whose gap is no latency, while `points` are lone messages that tell it."""
+        return self.shared_test in WINDOWED and self.test not in WINDOWED
 
 
 def choose(table: Table, test: str | None = None, buffers: str | None = None) -> Choice:
     """The rows to fit: ping-pongs before windowed tests, of one kind of buffers; `UsageError` if that is not clear."""
     mask = _of_buffers(table, buffers)
     tests = table.columns["test"].values.astype(str)
-    present = [name for name in ("ping_pong", *WINDOWED) if (tests[mask] == name).any()] if test is None else [test]
-    if test is not None and not (tests[mask] == test).any():
-        known = sorted(set(tests[mask]))
-        raise UsageError(f"no rows of the test `{test}`; there are {', '.join(known)}{did_you_mean(test, known)}")
-    if test is not None and test not in MESSAGE_TESTS:
+    asked = {name: mask & (tests == name) for name in _tests_to_fit(sorted(set(tests[mask].tolist())), test)}
+    rows, left_out = _countable(table, asked)
+    sets = {name: _points(table, chosen, name) for name, chosen in rows.items()}
+    first = next(iter(sets))
+    shared_test = next((name for name in sets if len(sets[name].counts) > 1), "")
+    unshared = "" if shared_test else why_unshared(table, rows)
+    choice = Choice(first, sets[first], shared_test, sets.get(shared_test), unshared, ())
+    used = {name: rows[name] for name in dict.fromkeys((first, shared_test)) if name}
+    told_of = (*used.values(), *(asked[name] & ~rows.get(name, False) for name in asked))
+    unused = rows_in_words(table, mask & ~np.logical_or.reduce(told_of)) if test is None else ""
+    warnings = (*left_out, *_told(table, choice, used), *([f"not used: {unused}"] if unused else []))
+    return replace(choice, warnings=warnings)
+
+
+def _tests_to_fit(present: list[str], test: str | None) -> list[str]:
+    """Of the tests that are there those to fit, by preference; refuse where there are none, or not the one asked."""
+    if test is None:
+        preferred: list[str] = [name for name in ("ping_pong", *WINDOWED) if name in present]
+        if not preferred:
+            told = ", ".join(present) or "none"
+            raise UsageError(f"no ping-pong or bandwidth test among the measurements (found: {told})")
+        return preferred
+    if test not in present:
+        hint = did_you_mean(test, present)
+        raise UsageError(f"no rows of the test `{test}`; there are {', '.join(present)}{hint}")
+    if test not in MESSAGE_TESTS:
         said = f"its time is not that of a message to another process; {', '.join(MESSAGE_TESTS)} can be fitted"
         raise UsageError(f"the test `{test}`: {said}")
-    if not present:
-        found = ", ".join(sorted(set(tests[mask]))) or "none"
-        raise UsageError(f"no ping-pong or bandwidth test among the measurements (found: {found})")
-    sets = {name: _points(table, mask & (tests == name), name) for name in present}
-    first = present[0]
-    shared_test = next((name for name in present if len(sets[name].counts) > 1), "")
-    used = [name for name in dict.fromkeys((first, shared_test)) if name]
-    warnings = [_streamed(name) for name in used if name in WINDOWED]
-    warnings += [said for name in used if (said := _mixed(table, mask & (tests == name)))]
-    return Choice(first, sets[first], shared_test, sets.get(shared_test), tuple(warnings))
+    return [test]
+
+
+def _told(table: Table, choice: Choice, used: Mapping[str, Mask]) -> Iterator[str]:
+    """What the rows chosen are, where that is not plain."""
+    fewest = choice.points.counts[0]
+    if fewest > 1:
+        yield f"measured with {pairs_in_words([fewest])} at a time: a lone message is faster"
+    if choice.test in WINDOWED:
+        yield _streamed(choice.test)
+    if choice.shared_test not in ("", choice.test):
+        postal, shared = (rows_in_words(table, used[name]) for name in (choice.test, choice.shared_test))
+        yield f"postal is fitted to {postal}; max_rate and injection to {shared}"
+    if choice.lone_latency:
+        yield "the latencies of max_rate and injection are those of postal: a stream of messages tells only its gap"
+    for chosen in used.values():
+        if said := _mixed(table, chosen):
+            yield said
+
+
+def _countable(table: Table, rows: Mapping[str, Mask]) -> tuple[dict[str, Mask], list[str]]:
+    """The rows by test without those whose pairs are not known, and what is said of these; refuse if none are left."""
+    kept, told = {}, []
+    for name, chosen in rows.items():
+        left_out = without_pairs(table, chosen)
+        if left_out.any():
+            told.append(without_pairs_in_words(table, left_out, name))
+        if (chosen & ~left_out).any():
+            kept[name] = chosen & ~left_out
+    if not kept:
+        raise UsageError("\n".join(told))
+    return kept, [f"left out: {said}" for said in told]
 
 
 def _mixed(table: Table, mask: NDArray[np.bool_]) -> str:
@@ -119,10 +178,7 @@ def _of_buffers(table: Table, buffers: str | None) -> NDArray[np.bool_]:
 
 def _points(table: Table, mask: NDArray[np.bool_], test: str) -> Points:
     size, count, time = (table.columns[name].values[mask] for name in ("message_size", "pair_count", "time"))
-    if np.isnan(count).all():
-        count = np.ones(len(count))
-    elif np.isnan(count).any():
-        raise UsageError(f"some rows of the {test} test do not say how many pairs communicate at the same time")
+    count = np.where(np.isnan(count), 1.0, count)
     bad = ~(np.isfinite(size) & np.isfinite(time) & (time > 0) & (size >= 0))
     if bad.any():
         raise UsageError(f"{bad.sum()} rows of the {test} test have no time above zero or no message size")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from whatif.importers.mapping import TESTS, TEXTS, Sheet, Source, filters_of, own_names, parse_mapping, sources_of
 from whatif.importers.numbers import MOST_ROWS, is_number, valid_measurements
-from whatif.importers.text import chunks, pieces, refuse
+from whatif.importers.text import CUT_OFF, chunks, pieces, refuse, whole_lines
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["parse_columns", "parse_mapping", "read_columns"]
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
+_PAIRS = re.compile(r"(?:(?:[nk]|num|number)[_ ]?(?:of[_ ])?)?pairs?(?:[_ ]?count)?", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
 
@@ -69,6 +70,9 @@ def _table(texts: Iterable[str], mapping: Mapping[str, str] | None, file: str, w
     filters = filters_of(sheet, where)
     rest = "".join(first.splitlines(keepends=True)[sheet.line :])
     part = _read(chain((rest,), texts), sheet, sources, filters, file)
+    if "pair_count" not in sources and (pairs := next(filter(_PAIRS.fullmatch, sheet.names), "")):
+        said = "no pair_count was given, but a column looks like it"
+        part.warnings.append(f"{file}: {said}: `pair_count={pairs}` uses it")
     return _measured(part, sources, file, where)
 
 
@@ -99,7 +103,10 @@ def _read(
 ) -> _Part:
     part, line = _Part(), sheet.line + 1
     wanted = {source.position: name not in TEXTS for name, source in sources.items() if source.position >= 0}
-    for text in texts:
+    for piece in texts:
+        text, rest = whole_lines(piece)
+        if rest.strip():
+            part.warnings.append(f"{file}:{line + text.count(chr(10))}: {CUT_OFF}")
         if text:
             frame, lines = _frame(text, sheet, dict.fromkeys(filters, False) | wanted, line, file, part.warnings)
             if filters:
@@ -219,7 +226,7 @@ def _same(cell: str, value: str) -> bool:
 def _measured(part: _Part, sources: Mapping[str, Source], file: str, where: Mapping[str, str]) -> Table:
     if not part.count:
         said = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
-        raise refuse(file, f"no rows{said}")
+        raise refuse(file, "; ".join([f"no rows{said}", *part.warnings]))
     columns = {name: _values(part, name, source) for name, source in sources.items()}
     warnings = list(part.warnings)
     if "test" not in columns:

@@ -95,6 +95,7 @@ def _source(sheet: Sheet, name: str, said: str, file: str) -> Source:
     position, unit = position_of(sheet, said), ""
     if position < 0 and (match := _UNIT.fullmatch(said)):
         position, unit = position_of(sheet, match[1]), match[2]
+        _refuse_other_unit(sheet.names[position] if position >= 0 else "", name, said, unit, file)
     if position < 0:
         return Source(value=_value(sheet, name, said, dimension))
     if dimension is None or (dimension == ONE and not unit):
@@ -102,6 +103,19 @@ def _source(sheet: Sheet, name: str, said: str, file: str) -> Source:
     if not unit and (match := _UNIT.fullmatch(sheet.names[position])):
         unit = match[2]
     return Source(position, _scale(name, said, unit, dimension, file))
+
+
+def _refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str) -> None:
+    """Refuse a unit in a mapping where the heading has another one that is known."""
+    match = _UNIT.fullmatch(heading)
+    try:
+        stated = match and _unit(match[2])
+        differs = stated is not None and stated != _unit(unit)
+    except UnitError:
+        return
+    if differs:
+        told = f"the column's heading is `{heading}`; to read it in its own unit, write `{name}={heading}`"
+        raise UsageError(f"{file}: `{name}={said}` says {unit}, but {told}")
 
 
 def position_of(sheet: Sheet, name: str) -> int:
@@ -124,15 +138,15 @@ def _bare(heading: str) -> str:
 
 
 def _value(sheet: Sheet, name: str, said: str, dimension: Dimension | None) -> Any:
-    lost = f"`{name}={said}`: there is no column `{said}`{did_you_mean(said, sheet.names)}; the columns are"
+    lost = f"`{name}={said}`: {_no_column(sheet, said)}"
     if dimension is None:
         if not re.fullmatch(r"[a-z_]+(?: to [a-z]+)?", said):
-            raise UsageError(f"{lost} {_listed(sheet.names)}")
+            raise UsageError(lost)
         return TESTS.get(said, said)
     try:
         quantity = parse_quantity(said)
     except UnitError:
-        raise UsageError(f"{lost} {_listed(sheet.names)}, and it is no value either") from None
+        raise UsageError(lost) from None
     if quantity.dimension != dimension:
         raise UsageError(f"`{name}={said}`: must be in {dimension}")
     return quantity.value
@@ -143,7 +157,7 @@ def _scale(name: str, said: str, unit: str, dimension: Dimension, file: str) -> 
     if not unit:
         raise UsageError(f"{file}: `{said}` has no unit: {hint}")
     try:
-        found, size = parse_unit(SYMBOLS.get(unit) or WORDS.get(unit.lower(), unit))
+        found, size = _unit(unit)
     except UnitError as error:
         raise UsageError(f"{file}: `{said}`: {error}; {hint}") from None
     if found != dimension:
@@ -151,8 +165,18 @@ def _scale(name: str, said: str, unit: str, dimension: Dimension, file: str) -> 
     return size
 
 
+def _unit(unit: str) -> tuple[Dimension, float]:
+    return parse_unit(SYMBOLS.get(unit) or WORDS.get(unit.lower(), unit))
+
+
 def _typical(dimension: Dimension) -> str:
     return {"s": "us", "B/s": "MB/s"}.get(str(dimension), str(dimension))
+
+
+def _no_column(sheet: Sheet, name: str) -> str:
+    """That a column is not there, with the nearest one, or all of them where none is near."""
+    hint = did_you_mean(name, sheet.names) or did_you_mean(_bare(name), map(_bare, sheet.names))
+    return f"there is no column `{name}`{hint or f'; the columns are {_listed(sheet.names)}'}"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -164,6 +188,5 @@ def filters_of(sheet: Sheet, where: Mapping[str, str]) -> dict[int, str]:
     """The values to keep by position of their column; raise `UsageError` for a column that is not there."""
     for name in where:
         if position_of(sheet, name) < 0:
-            hint = did_you_mean(name, sheet.names)
-            raise UsageError(f"there is no column `{name}`{hint}; the columns are {_listed(sheet.names)}")
+            raise UsageError(_no_column(sheet, name))
     return {position_of(sheet, name): value for name, value in where.items()}

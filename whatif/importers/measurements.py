@@ -35,6 +35,9 @@ the number of pairs that communicate at the same time. `bandwidth` is that of al
 not say is NaN, or an empty text. `buffers` is `host`, `device`, `host to device` or `device to host`.
 """
 
+UNKNOWN_PAIRS: Final = "unknown_pairs"
+"""The note that names the files of tests of several pairs that do not say how many; of others NaN is one pair."""
+
 
 def measurements(columns: Mapping[str, Any], notes: Mapping[str, str], warnings: Sequence[str] = ()) -> Table:
     """A table of message measurements; missing columns are filled, scalars spread to the length of the others."""

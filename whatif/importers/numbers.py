@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from whatif.importers.lines import FloatArray, IntArray, Lines
 from whatif.importers.measurements import measurements
-from whatif.importers.text import refuse
+from whatif.importers.text import CUT_OFF, refuse, whole_lines
 from whatif.table import Table
 
 MOST_ROWS: Final = 4_000_000
@@ -32,7 +32,8 @@ _VALIDATION = re.compile(r"\d +(?:Pass|Fail) *$", re.MULTILINE)
 # `srun --label` and `mpirun --tag-output` name the process before each line.
 _PROCESS = r"^[ \t]*(?:\d+|\[\d+,\d+\](?:<std(?:out|err)>)?): ?"
 _PREFIX = re.compile(_PROCESS, re.MULTILINE)
-_PREFIXED = re.compile(_PROCESS + "[ \t]*#", re.MULTILINE)
+# What follows is a comment, or a row: a size and at least one more number.
+_PREFIXED = re.compile(_PROCESS + r"[ \t]*(?:#|\d+(?:[ \t]+\d+(?:\.\d*)?)+[ \t]*$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,13 @@ class RowReader:
     def read(self, texts: Iterable[str]) -> RowReader:
         """Read the pieces of a file, each of whole lines."""
         for text in texts:
-            self._read(text)
+            whole, rest = whole_lines(text)
+            if whole:
+                self._read(whole)
+            if rest and not self._is_row(rest):
+                self._read(rest + "\n")
+            elif rest:
+                self._count(CUT_OFF, 1, self._line)
         for what, (count, line) in self._counted.items():
             self.warnings.append(f"{self.file}:{line}: {what}" + (f" ({count} such rows)" if count > 1 else ""))
         return self
@@ -132,6 +139,10 @@ class RowReader:
         if len(rows):
             self._convert(lines, rows, np.array(sections)[np.searchsorted(first, rows)])
         self._line += len(lines.is_row)
+
+    @staticmethod
+    def _is_row(line: str) -> bool:
+        return bool(Lines(_PREFIX.sub("", line) + "\n").is_row.any())
 
     def _learns(self, gaps: set[str]) -> bool:
         """Whether some gaps show, for the first time, that lines have more around them than text and numbers."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from whatif.importers.measurements import UNKNOWN_PAIRS
 from whatif.importers.numbers import RowReader, Section, table_of
 from whatif.importers.text import chunks, pieces
 from whatif.schema.toml import shown_path
@@ -55,7 +57,8 @@ def parse_osu(text: str, file: str = "<text>") -> Table:
 
     Bandwidth tests get a time for each message, message_size * pair_count / bandwidth; in a bidirectional test two
     messages pass in that time, one each way. Raise `InvalidFileError` for a row that is no row of numbers, and for a
-    text without results.
+    text without results. Before version 7 the multi-latency test does not print its pairs: where no command line
+    does, they are NaN, and the note `UNKNOWN_PAIRS` names the file.
     """
     return _table(pieces(text), file)
 
@@ -85,7 +88,9 @@ def _table(texts: Iterable[str], file: str) -> Table:
         "repetition_count": rows.column("repetition_count"),
         "buffers": rows.constant("buffers", ""),
     }
-    return table_of(rows, columns)
+    table = table_of(rows, columns)
+    uncounted = (table.columns["test"].values == "ping_pong") & np.isnan(table.columns["pair_count"].values)
+    return replace(table, notes={**table.notes, UNKNOWN_PAIRS: file}) if uncounted.any() else table
 
 
 def _read_line(section: Section, line: str) -> Section:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import InvalidFileError
 from whatif.importers.numbers import MOST_ROWS, is_number, valid_measurements
-from whatif.importers.text import chunks, pieces, read_text, refuse
+from whatif.importers.text import CUT_OFF, chunks, pieces, read_text, refuse, whole_lines
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, UnitError, parse_quantity
@@ -67,7 +67,12 @@ def _table(texts: Iterable[str], file: str) -> Table:
     operations: dict[str, int] = {}
     warnings: list[str] = []
     line, count = 1, 0
-    for text in texts:
+    for piece in texts:
+        text, rest = whole_lines(piece)
+        if rest.strip():
+            warnings.append(f"{file}:{line + text.count(chr(10))}: {CUT_OFF}")
+        if not text:
+            continue
         frames.append(_frame(text, operations, file, line, warnings))
         line, count = line + text.count("\n"), count + len(frames[-1])
         if count > MOST_ROWS:
@@ -101,7 +106,6 @@ def _frame(text: str, operations: dict[str, int], file: str, line: int, warnings
 
 def _without_cut_row(text: str, file: str, line: int, warnings: list[str]) -> str:
     lines = text.splitlines()
-    # Without a newline at its end the last row may have been cut off within a number, too; that cannot be seen.
     if len(lines) > 1 and not _ROW.fullmatch(lines[-1]) and lines[-1].count(",") < lines[0].count(","):
         warnings.append(f"{file}:{line + len(lines) - 1}: a row that was cut off, left out")
         lines = lines[:-1]

@@ -30,11 +30,12 @@ def read_text(path: Path, limit: int = MOST_TEXT) -> str:
         if size > limit:
             raise refuse(shown_path(path), f"larger than {limit // 2**20} MiB")
         parts.append(part)
-    return "".join(parts)
+    text = "".join(parts)
+    return text if text.endswith("\n") or not text else text + "\n"
 
 
 def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
-    """A file in pieces that end with a line; line ends are `\\n`, the last line has one."""
+    """A file in pieces that end with a line; line ends are `\\n`, which only a last line that was cut off lacks."""
     name = shown_path(path)
     try:
         with path.open("rb") as file:
@@ -50,7 +51,7 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
                 if end:
                     yield _decoded(whole + end)
             if rest:
-                yield _decoded(rest + b"\n")
+                yield _decoded(rest)
     except OSError as error:
         raise refuse(name, f"cannot be read: {error.strerror}") from None
 
@@ -67,6 +68,16 @@ def _refuse_other(name: str, head: bytes) -> None:
         raise refuse(name, "this is UTF-16 text; save it as UTF-8")
     if b"\0" in head:
         raise refuse(name, "this is a binary file, not text")
+
+
+def whole_lines(text: str) -> tuple[str, str]:
+    """A piece of a file as whole lines, and the rest of it, empty but where the file ends within a line."""
+    whole, end, rest = text.rpartition("\n")
+    return whole + end, rest
+
+
+CUT_OFF: Final = "a last row without a line end may be cut off, left out"
+"""What is told of such a row: a number in it may have lost its last digits."""
 
 
 def pieces(text: str) -> tuple[str, ...]:

@@ -1,0 +1,67 @@
+"""How many pairs communicate in the rows of a network fit: rows that do not say it, and what is said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.table import Table
+
+UNKNOWN_PAIRS: Final = "unknown_pairs"
+"""The note, as importers write it, that names the files of tests of several pairs that do not say how many."""
+
+Mask = NDArray[np.bool_]
+
+
+def without_pairs(table: Table, rows: Mask) -> Mask:
+    """Those of some rows of one test whose pair count is not known and cannot be taken as 1.
+
+    Rows without a count are lone pairs where no row has one, but in files of tests of several pairs.
+    """
+    unknown: Mask = rows & np.isnan(table.columns["pair_count"].values)
+    if (rows & ~unknown).any():
+        return unknown
+    files = table.notes.get(UNKNOWN_PAIRS, "").split("; ")
+    several: Mask = unknown & np.isin(table.columns["file"].values.astype(str), [file for file in files if file])
+    return several
+
+
+def without_pairs_in_words(table: Table, left_out: Mask, test: str) -> str:
+    """What is said of rows that `without_pairs` found: their files, and how to give the count."""
+    files = ", ".join(dict.fromkeys(table.columns["file"].values[left_out].astype(str))) or "a table"
+    said = f"{left_out.sum()} rows of the {test} test do not say how many pairs communicate at the same time"
+    give = "write it below the title of OSU's output, `# [ pairs: 4 ]`, or give `pair_count` for a CSV file"
+    return f"{files}: {said}; {give}"
+
+
+def rows_in_words(table: Table, rows: Mask) -> str:
+    """Some rows by test with its pair counts: `23 rows of bandwidth with 8 pairs, 23 of allreduce`; empty for none."""
+    tests = table.columns["test"].values[rows].astype(str)
+    pairs = table.columns["pair_count"].values[rows]
+    groups = []
+    for test in dict.fromkeys(tests.tolist()):
+        same = pairs[tests == test]
+        counts = np.unique(same[np.isfinite(same)])
+        groups.append(f"{len(same)} of {test}" + (f" with {pairs_in_words(counts)}" if len(counts) else ""))
+    return ", ".join(groups).replace(" of ", " rows of ", 1)
+
+
+def pairs_in_words(counts: Sequence[float] | NDArray[Any]) -> str:
+    """`1 pair`, `1, 2 pairs`."""
+    listed = ", ".join(f"{count:g}" for count in counts)
+    return f"{listed} pair" + ("" if listed == "1" else "s")
+
+
+def why_unshared(table: Table, rows: Mapping[str, Mask]) -> str:
+    """Why the rows of some tests tell nothing of sharing: each test has one pair count, or none."""
+    counts = {test: np.unique(table.columns["pair_count"].values[chosen]) for test, chosen in rows.items()}
+    if all(np.isnan(found).all() for found in counts.values()):
+        return "no pair_count was given"
+    if len({float(found[0]) for found in counts.values()}) == 1:
+        return "all measurements have the same number of pairs"
+    words = ("no pair count" if np.isnan(found[0]) else f"{pairs_in_words(found)} only" for found in counts.values())
+    each = ", ".join(f"{test} has {said}" for test, said in zip(counts, words, strict=True))
+    return f"{each}, and one test needs two pair counts"
