@@ -17,6 +17,7 @@ from whatif.cli.main import program
 from whatif.cli.open import read_journal
 from whatif.engine.result import Question
 from whatif.errors import UsageError
+from whatif.tui.app import toast
 from whatif.tui.commands import Edit
 from whatif.tui.screens.dialogs import Asking, Deciding, Reading
 from whatif.tui.widgets.columns import ColumnsView
@@ -293,6 +294,35 @@ def test_quitting_with_unsaved_edits_asks(mine):
 
     drive(check, scenario=mine)
     assert "rank_count = 256" in mine.read_text()
+
+
+@pytest.mark.parametrize("size", [(40, 12), (60, 14), (80, 24)])
+def test_a_question_shows_its_answers_and_scrolls_on_every_screen(size):
+    lines = "\n".join(f"set application.value_{number} = {number}" for number in range(40))
+    answers = []
+
+    async def check(driver):
+        question = Deciding(f"What was lost:\n\n{lines}", {"r": "bring them back", "d": "drop them"})
+        driver.app.push_screen(question, answers.append)
+        await driver.until(lambda: "r  bring them back" in driver.screen_text())
+        assert "r bring them back d drop them" in driver.screen_text().splitlines()[-1]
+        assert "value_12" not in driver.screen_text() or size[1] > 14
+        await driver.pilot.press(*["j"] * 12)
+        await driver.until(lambda: "value_12" in driver.screen_text())
+        await driver.pilot.press("d")
+        await driver.until(lambda: answers == ["d"])
+
+    drive(check, size=size)
+
+
+def test_what_is_told_in_a_corner_has_three_lines_at_most():
+    assert toast("saved to a.toml") == "saved to a.toml"
+    command = "copied:\nwhatif run jacobi2d " + " ".join(f"--set platform.network.value={n}" for n in range(25))
+    lines = toast(command).splitlines()
+    assert len(lines) == 3
+    assert lines[0] == "copied:"
+    assert lines[2].endswith("..")
+    assert max(map(len, lines)) <= 54
 
 
 def test_lost_edits_are_offered_at_the_next_start(mine):

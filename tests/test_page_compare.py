@@ -25,7 +25,7 @@ from whatif.tui.themes import series_variables
 from whatif.tui.widgets.columns import ColumnsView
 from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.table import TableView
-from whatif.tui.words import duration
+from whatif.tui.words import brief, duration
 
 NODES = "the ranks need more nodes than the platform has (platform.node_count)"
 SIZES = [(10, 3), (20, 5), (44, 14), (74, 20), (80, 24), (120, 36), (200, 50), (300, 80)]
@@ -305,6 +305,19 @@ def test_an_impossible_point_is_a_reason_in_every_row():
         assert [" ".join(row_of(desk, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
 
     watch(check, Compare(), opened(sets={RANKS: "60000"}))
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("/far/a b/x.toml:8:1: application.ranks_per_node: missing: no GPU", "ranks_per_node: missing: no GPU"),
+        ("x.toml:8:1: not a table", "not a table"),
+        ("platform.node.gpu_count: at least 1", "gpu_count: at least 1"),
+        ("it is 10:30:1", "it is 10:30:1"),
+    ],
+)
+def test_a_message_in_little_room_leaves_its_place_out(message, shown):
+    assert brief(message) == shown
 
 
 def test_a_machine_that_lacks_values_says_which():

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from textual.events import Key
 
 from tests.driver import GPUS, drive
 from tests.page_harness import SIZES, on_page
@@ -21,7 +22,7 @@ from whatif.schema.load import load_platform
 from whatif.tui.commands import Edit, EditAll, Show, parse_line
 from whatif.tui.fitted import fitted, limits_text, parse_limits
 from whatif.tui.history import lines_to
-from whatif.tui.pages.fit import NOTHING, Fit
+from whatif.tui.pages.fit import NOTHING, Fit, summary
 from whatif.tui.pages.messages import Messages
 from whatif.tui.screens.dialogs import Asking, Deciding
 from whatif.tui.study import Study, View
@@ -216,13 +217,81 @@ def test_a_limit_moves_by_key_with_the_fit_until_other_measurements_are_read(osu
         await driver.press("r")
         await driver.until(lambda: found(driver).limits == (SHORT, EAGER))
         await driver.press("full_stop")
-        await typed(driver, "n", "nowhere.txt")
-        await driver.until(lambda: "no such file" in driver.status.full)
         await typed(driver, "n", several)
         await driver.until(lambda: len(found(driver).models) == 3)
         assert (driver.study.view.measured, driver.study.view.fit_limits) == (several, "")
 
     drive(check, **opening(osu))
+
+
+def test_keys_pressed_quickly_all_count_and_the_way_back_finds_the_limits(osu):
+    async def quickly(driver, key, character):
+        for _ in range(3):
+            driver.app.post_message(Key(key, character))
+        await driver.pilot.pause()
+        await driver.calm()
+
+    async def check(driver):
+        await fit_shown(driver)
+        await quickly(driver, "comma", ",")
+        assert driver.study.view.fit_limits == f"{SHORT} B, {EAGER // 8 // 1024} KiB"
+        await driver.until(lambda: "limits moved" in driver.screen_text())
+        await quickly(driver, "full_stop", ".")
+        assert driver.study.view.fit_limits == ""
+        await driver.until(lambda: "limits found" in driver.screen_text())
+
+    drive(check, **opening(osu))
+
+
+def test_a_path_that_is_not_there_keeps_the_window_with_what_was_typed(osu):
+    async def check(driver):
+        await fit_shown(driver)
+        await driver.pilot.press("n")
+        await driver.until(lambda: isinstance(driver.app.screen, Asking))
+        driver.app.screen.query_one("Input").value = "nowhere.txt"
+        await driver.pilot.press("enter")
+        await driver.until(lambda: "no such file or folder: nowhere.txt" in driver.screen_text())
+        await driver.pilot.press("end", "backspace")
+        assert driver.app.screen.query_one("Input").value == "nowhere.tx"
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.desk)
+
+    drive(check, **opening(osu))
+
+
+def test_a_good_fit_stays_when_other_measurements_cannot_be_read(osu):
+    Path("page.txt").write_bytes(WRONG["page.txt"][0])
+
+    async def check(driver):
+        await fit_shown(driver)
+        good = found(driver)
+        await typed(driver, "n", "page.txt")
+        await driver.until(lambda: "web page" in driver.status.full)
+        assert found(driver) is good
+        assert driver.study.view.measured == osu
+        assert "limits found" in driver.screen_text()
+
+    drive(check, **opening(osu))
+
+
+def test_on_a_small_screen_columns_out_of_sight_and_the_keys_of_limits_are_told(several):
+    async def check(driver):
+        await fit_shown(driver)
+        await driver.until(lambda: "← → other columns" in driver.screen_text())
+        assert "residual  " not in driver.screen_text()
+        footer = driver.screen_text().splitlines()[-1]
+        assert ", lower . high" in footer
+
+    drive(check, size=(80, 24), **opening(several))
+
+
+def test_warnings_of_other_models_are_not_shown(osu):
+    async def check(page):
+        words = ("network.inter_node.max_rate.eager.latency: far", "network.inter_node.postal.eager.latency: near")
+        told = summary(replace(page.page._found, warnings=(*words, "network.inter_node.eager_limit: both"))).plain
+        assert ["far" in told, "near" in told, "both" in told] == [False, True, True]
+
+    on_page(Fit, check, changes=(Show("measured", osu),))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from whatif.engine.session import Session
 from whatif.export.plot import text_cells
 from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
+from whatif.tui.commands import Choose
 from whatif.tui.messages import ChangeAsked, JobAsked
 from whatif.tui.pages.messages import Messages, chosen_phase, gather
 from whatif.tui.study import Study
@@ -76,8 +77,10 @@ class Harness(App[None]):
         self.work()
 
     def on_change_asked(self, event: ChangeAsked) -> None:
-        self.asked.append(event.change.line())
-        self.show(event.change.apply(self.study))
+        wish = event.change
+        change = wish.on(self.study.view) if isinstance(wish, Choose) else wish
+        self.asked.append(change.line())
+        self.show(change.apply(self.study))
 
 
 class Driver:

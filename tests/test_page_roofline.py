@@ -15,7 +15,7 @@ from whatif.engine.roofline import kernel_points, second_gpu
 from whatif.engine.session import Session
 from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
-from whatif.tui.commands import Show
+from whatif.tui.commands import Choose, Show
 from whatif.tui.messages import ChangeAsked
 from whatif.tui.pages.roofline import Roofline, rows, scene_of
 from whatif.tui.study import Study
@@ -71,8 +71,10 @@ class Desk(App[None]):
             self.page.take(job.function(*job.arguments))
 
     def on_change_asked(self, event: ChangeAsked):
-        self.changes.append(event.change)
-        self.show(event.change.apply(self.study))
+        wish = event.change
+        change = wish.on(self.study.view) if isinstance(wish, Choose) else wish
+        self.changes.append(change)
+        self.show(change.apply(self.study))
 
     def lines(self):
         return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
@@ -258,7 +260,7 @@ def test_a_second_gpu_lies_below_with_hollow_points_and_its_numbers_in_the_list(
         assert "○" not in desk.text()
         desk.page.action_second(1)
         await pilot.pause()
-        assert desk.changes == [Show("against", "bridges")]
+        assert desk.changes == [Show("gpu_of", "bridges")]
         text = desk.text()
         assert "╍╍○ Tesla P100-PCIE-16GB of bridges" in text
         assert "DRAM 546.7 GB/s" in text
@@ -273,10 +275,28 @@ def test_a_second_gpu_lies_below_with_hollow_points_and_its_numbers_in_the_list(
         assert "lassen has the same roofs" in desk.text()
         desk.page.action_second(1)
         await pilot.pause()
-        assert desk.study.view.against == ""
+        assert desk.study.view.gpu_of == ""
         assert "○" not in desk.text()
 
     watch(check, opened(), (200, 42))
+
+
+def test_machines_without_a_gpu_are_passed_over_and_the_comparison_keeps_its_base(monkeypatch):
+    monkeypatch.setattr("tests.page_harness.MACHINES", ("bridges", "dahu", "fugaku", "lassen", "summit"))
+
+    async def check(desk, pilot):
+        # Pressed at once, without waiting for the picture.
+        for _ in range(2):
+            desk.page.action_second(1)
+        await pilot.pause()
+        assert desk.changes == [Show("gpu_of", "bridges"), Show("gpu_of", "lassen")]
+        assert desk.study.view.against == ""
+        desk.show(Show("gpu_of", "dahu").apply(desk.study))
+        await pilot.pause()
+        frame = next(line for line in desk.lines() if line.startswith("╰"))
+        assert "dahu" in frame
+
+    watch(check, opened())
 
 
 def test_hollow_points_stand_where_the_kernels_are_on_the_second_gpu():
@@ -294,7 +314,7 @@ def test_the_present_gpu_without_its_edits_is_a_second_one():
         for _ in range(3):
             desk.page.action_second(1)
             await pilot.pause()
-        assert desk.study.view.against == "summit"
+        assert desk.study.view.gpu_of == "summit"
         assert "╍╍○ Tesla V100-SXM2-16GB of summit" in desk.text()
         assert "DRAM 779.4 GB/s" in desk.text()
 
@@ -304,7 +324,7 @@ def test_the_present_gpu_without_its_edits_is_a_second_one():
 @pytest.mark.parametrize(("name", "reason"), [("nowhere", "platform not found"), ("dahu", "has no GPU")])
 def test_a_second_gpu_that_cannot_be_asked_says_why(name, reason):
     async def check(desk, pilot):
-        desk.show(Show("against", name).apply(desk.study))
+        desk.show(Show("gpu_of", name).apply(desk.study))
         await pilot.pause()
         assert f"on {name}" in desk.text()
         assert reason in desk.text()
@@ -321,7 +341,7 @@ def test_a_machine_without_gpus_has_no_roofs(size):
     async def check(desk, pilot):
         for picture in ("plot", "table"):
             desk.show(Show("picture", picture).apply(desk.study))
-            desk.show(Show("against", "summit").apply(desk.study))
+            desk.show(Show("gpu_of", "summit").apply(desk.study))
             await pilot.pause()
             words = " ".join(desk.text().translate(str.maketrans("│╭╮╰╯─", " " * 6)).split())
             assert "nan" not in words
@@ -334,11 +354,11 @@ def test_an_answer_for_another_gpu_than_the_one_asked_for_is_forgotten():
     session = opened()
 
     async def check(desk, pilot):
-        desk.page.show(Show("against", "bridges").apply(desk.study))
+        desk.page.show(Show("gpu_of", "bridges").apply(desk.study))
         desk.page.take(second_gpu(session.question, "bridges"))
         await pilot.pause()
         assert "Tesla P100" in desk.text()
-        desk.page.show(Show("against", "lassen").apply(desk.study))
+        desk.page.show(Show("gpu_of", "lassen").apply(desk.study))
         await pilot.pause()
         assert "Tesla P100" not in desk.text()
 
@@ -482,7 +502,7 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
     async def check(driver):
         await driver.press("3", "x")
         await driver.until(lambda: "Tesla P100" in driver.screen_text())
-        assert driver.study.view.against == "bridges"
+        assert driver.study.view.gpu_of == "bridges"
         await driver.edit(MEMORY, "1558.8216 GB/s")
         assert "DRAM 1.559 TB/s" in driver.screen_text()
         await driver.press("v")

@@ -19,6 +19,7 @@ from whatif.tui.commands import (
     JOURNAL_ONLY,
     Adopt,
     Also,
+    Choose,
     Edit,
     Nudge,
     Pin,
@@ -325,6 +326,28 @@ def test_what_is_asked_while_busy_is_done_in_order(study):
             conductor.ask(Edit(MEMORY, "1 TB/s"))
             await conductor.idle()
             assert conductor.study.unsaved() == {MEMORY: "1 TB/s"}
+        finally:
+            conductor.close()
+
+    asyncio.run(main())
+
+
+def test_choices_count_from_what_is_asked_for_not_from_what_is_shown(study):
+    def turn(key):
+        return Choose(key, lambda view: view.next_of(key))
+
+    async def main():
+        conductor = Conductor(study, lambda error: None)
+        try:
+            conductor.ask(Slow(GPUS, "10"))
+            for key in ("second", "marker", "marker", "x_scale", "x_scale"):
+                conductor.ask(turn(key))
+            assert conductor.busy
+            assert conductor.study is study
+            await conductor.idle()
+            view = conductor.study.view
+            assert (view.second, view.marker, view.x_scale) == ("heat", "ascii", "log")
+            assert conductor.history.lines[1:] == ["show second = heat", "show marker = ascii", "show x_scale = log"]
         finally:
             conductor.close()
 

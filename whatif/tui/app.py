@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import textwrap
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -42,6 +43,7 @@ from whatif.tui.widgets.why_tree import WhyTree
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
 _BUSY_SECONDS: Final = 0.15
+_TOAST_WIDTH: Final = 54
 
 
 class Explorer(App[None]):
@@ -204,7 +206,7 @@ class Explorer(App[None]):
 
     def _say(self, text: str) -> None:
         if text:
-            self.notify(text, markup=False)
+            self.notify(toast(text), markup=False)
 
     def _look(self) -> None:
         """Look after the files: what others wrote, and what would be lost."""
@@ -373,6 +375,12 @@ class Explorer(App[None]):
         yield from super().get_system_commands(screen)
         if isinstance(screen, Desk):
             yield from screen.commands(self)
+
+
+def toast(text: str) -> str:
+    """A text that may cover a corner of the screen, no more: three lines, the last one with `..` where more follow."""
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, _TOAST_WIDTH) or [""]]
+    return "\n".join(lines[:3] if len(lines) <= 3 else [*lines[:2], shorten(f"{lines[2]} ..", _TOAST_WIDTH)])
 
 
 def keep_memory() -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from whatif.engine.result import Question
 from whatif.engine.session import Session, Step
 from whatif.errors import UsageError, WhatifError, did_you_mean
-from whatif.tui.study import State, Study
+from whatif.tui.study import State, Study, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +183,22 @@ class Show:
     def line(self) -> str:
         """`show KEY = VALUE`."""
         return f"show {self.key} = {self.value}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choose:
+    """Give an entry of the view the value that follows from what has been asked for by then: a key may be quick."""
+
+    key: str
+    value_in: Callable[[View], str]
+
+    def on(self, view: View) -> Show:
+        """What is asked for, given the view that was asked for before."""
+        return Show(self.key, self.value_in(view))
+
+    def apply(self, study: Study) -> Study:
+        """The study with the entry."""
+        return self.on(study.view).apply(study)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, cast
 
@@ -17,9 +18,11 @@ from whatif.models import placement
 from whatif.tui.beside import Beside
 from whatif.tui.commands import (
     Change,
+    Choose,
     Nudge,
     Outcome,
     Restore,
+    Show,
     is_instant,
     parse_line,
     perform,
@@ -28,7 +31,7 @@ from whatif.tui.commands import (
     supersedes,
 )
 from whatif.tui.history import History
-from whatif.tui.study import Study
+from whatif.tui.study import Study, View
 
 QUICK_SECONDS: Final = 0.010
 """What takes longer is computed beside the event loop."""
@@ -63,8 +66,20 @@ class Conductor:
         while self.busy:
             await asyncio.sleep(0.005)
 
-    def ask(self, change: Change) -> None:
-        """Carry out a change, now or after what is under way."""
+    @property
+    def view(self) -> View:
+        """The view as it will be when all is done that is asked for."""
+        view = self.study.view
+        for change in (*self._running, *self._waiting):
+            if isinstance(change, Show):
+                # A wrong entry is told when its turn comes.
+                with suppress(UsageError):
+                    view = view.with_entry(change.key, change.value)
+        return view
+
+    def ask(self, wish: Change | Choose) -> None:
+        """Carry out a change, now or after what is under way; a choice is made from the view that was asked for."""
+        change = wish.on(self.view) if isinstance(wish, Choose) else wish
         if not self._running:
             self._begin((change,))
         elif not self._waiting and supersedes(change, self._running[-1]):

@@ -86,8 +86,8 @@ class Fitted:
     """The short and the eager limit."""
     stops: FloatArray
     """The sizes that a limit can be moved to, ascending."""
-    found: bool
-    """Whether the limits were found, not given."""
+    found_limits: tuple[float, float]
+    """Those that the measurements tell, whatever was given."""
     error: float
     held_out: Mapping[str, float]
     """Mean relative error at points that were left out, by model, with the limits that were found."""
@@ -148,6 +148,25 @@ def parse_limits(text: str) -> tuple[float, float]:
 def limits_text(short_limit: float, eager_limit: float) -> str:
     """Limits as `parse_limits` reads them."""
     return ", ".join(format_quantity(limit, BYTE, 17) for limit in (short_limit, eager_limit))
+
+
+def limits_of(view: View, found: Fitted) -> tuple[float, float]:
+    """The limits that are asked for: those of the fit may be on their way."""
+    try:
+        return parse_limits(view.fit_limits) if view.fit_limits else found.found_limits
+    except UsageError:
+        return found.limits
+
+
+def moved(view: View, found: Fitted, chosen: int, steps: int) -> str:
+    """The entry of a view with one limit moved up or down to another measured size; where it may not go, as it is."""
+    limits, stops = list(limits_of(view, found)), found.stops
+    at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
+    at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
+    limits[chosen] = float(stops[at])
+    if limits[0] > limits[1]:
+        return view.fit_limits
+    return "" if tuple(limits) == found.found_limits else limits_text(limits[0], limits[1])
 
 
 def paths_of(text: str) -> tuple[Path, ...]:
@@ -223,7 +242,7 @@ def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> Fitted:
         protocols=tuple(_protocols(fit, model)),
         limits=(fit.short_limit, fit.eager_limit),
         stops=np.unique(np.append(0.0, fit.points.message_size)),
-        found=fit.limits.found,
+        found_limits=(found.short_limit, found.eager_limit),
         error=fit.error(model),
         held_out={str(name): error for name, error in held_out.items()},
         warnings=(*table.notes.get("warnings", "").splitlines(), *fit.warnings),

@@ -6,13 +6,13 @@ from enum import Enum
 
 from textual.message import Message
 
-from whatif.tui.commands import Change
+from whatif.tui.commands import Change, Choose
 
 
 class ChangeAsked(Message):
     """The person wants the study changed."""
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change | Choose) -> None:
         super().__init__()
         self.change = change
 

@@ -37,6 +37,8 @@ class View:
     """The column by which machines are sorted; `-COLUMN` for the largest first, empty for the order of the files."""
     against: str = ""
     """The machine that others are compared with; empty for the present one."""
+    gpu_of: str = ""
+    """The machine whose GPU is laid beside the present one; empty for none."""
     marked: str = ""
     """Machines to draw, with commas between; empty for all."""
     measured: str = ""

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Final
 
 from whatif.units import SECOND, Dimension, format_quantity, parse_quantity
 
 MUTED: Final = "$foreground-muted"
 _GRADES: Final = {"measured": "$text-success", "datasheet": "$text-primary", "assumed": "$text-warning"}
+
+
+# What leads a message: the place in a file, and the tables that a leaf stands in.
+_PLACE: Final = re.compile(r"^\S.*?:\d+:\d+: ")
+_TABLES: Final = re.compile(r"^(?:[\w-]+\.)+(?=[\w-]+: )")
+
+
+def brief(message: str) -> str:
+    """A message for where there is little room: without the place in a file, of a path the last word."""
+    return _TABLES.sub("", _PLACE.sub("", message))
 
 
 def grade_style(grade: str) -> str:

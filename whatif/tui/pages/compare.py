@@ -20,12 +20,12 @@ from whatif.export.figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, s
 from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale, series_style
 from whatif.tui.commands import Adopt
 from whatif.tui.messages import ChangeAsked
-from whatif.tui.pages.page import Job, Page
+from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.study import Study, View
 from whatif.tui.widgets.columns import SHORT, SLIGHT, WORDS, ColumnsView, times
 from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.table import Cell, Rows, TableView
-from whatif.tui.words import duration
+from whatif.tui.words import brief, duration
 from whatif.units import SECOND
 
 PRESENT: Final = "present"
@@ -126,8 +126,8 @@ class Compare(Page):
         names, table = keys(machines), self.query_one(ColumnsView)
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
         content = rows(machines, self._order, base, signs, view)
-        table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
         table.border_title = "machines" if machines else "asking the other machines …"
+        table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
             self._sorted = view.sort
             table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(_ARROWS)), 0))
@@ -182,26 +182,27 @@ class Compare(Page):
 
     def action_sort(self, steps: int) -> None:
         """Sort by the next column; after the last one, as the machines come."""
-        if self._study is not None:
-            view = self._study.view
-            choices = ("", *result_columns(self._machines, view.breakdown))
-            column = view.sort.removeprefix("-")
-            at = choices.index(column) if column in choices else 0
-            self.ask("sort", choices[(at + steps) % len(choices)])
+        machines = self._machines
+
+        def sorting(view: View) -> str:
+            return stepped(("", *result_columns(machines, view.breakdown)), view.sort.removeprefix("-"), steps)
+
+        self.choose("sort", sorting)
 
     def action_reverse(self) -> None:
         """Sort the other way round; where nothing is sorted, the slowest machine first."""
-        if self._study is not None:
-            sort = self._study.view.sort or Y_COLUMN
-            self.ask("sort", sort.removeprefix("-") if sort.startswith("-") else f"-{sort}")
+        self.choose("sort", lambda view: view.sort[1:] if view.sort.startswith("-") else f"-{view.sort or Y_COLUMN}")
 
     def action_mark(self) -> None:
         """Mark the machine under the cursor, or take its mark away."""
-        if self._study is not None and self._pointed:
-            marks = [name for name in self._study.view.marked.split(",") if name]
-            name = self._pointed
-            marks = [mark for mark in marks if mark != name] if name in marks else [*marks, name]
-            self.ask("marked", ",".join(marks))
+        name = self._pointed
+
+        def marking(view: View) -> str:
+            marks = [mark for mark in view.marked.split(",") if mark]
+            return ",".join([mark for mark in marks if mark != name] if name in marks else [*marks, name])
+
+        if name:
+            self.choose("marked", marking)
 
     def action_against(self) -> None:
         """Compare all with the machine under the cursor."""
@@ -210,10 +211,8 @@ class Compare(Page):
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column."""
-        if self._study is not None:
-            columns = result_columns(self._machines, "phase")
-            at = columns.index(self._study.view.y) if self._study.view.y in columns else -1
-            self.ask("y", columns[(at + steps) % len(columns)])
+        columns = result_columns(self._machines, "phase")
+        self.choose("y", lambda view: stepped(columns, view.y, steps) if view.y in columns else columns[0])
 
 
 def keys(machines: tuple[Machine, ...]) -> list[str]:
@@ -283,7 +282,7 @@ def _title(column: str, sort: str) -> str:
 def _cells(machine: Machine, base: Machine, columns: tuple[str, ...]) -> list[Cell]:
     """Each time with its ratio, and the grade; or why there is no answer."""
     if machine.reason:
-        return [Cell(machine.reason.splitlines()[0], WORDS), *[Cell("")] * (2 * len(columns))]
+        return [Cell(brief(machine.reason.splitlines()[0]), WORDS), *[Cell("")] * (2 * len(columns))]
     cells = []
     for name in columns:
         time = value(machine, name)

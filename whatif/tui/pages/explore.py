@@ -14,7 +14,7 @@ from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure, h
 from whatif.export.plot import HeatMap, PlotDescription, Scale
 from whatif.tui.commands import Swap
 from whatif.tui.messages import ChangeAsked
-from whatif.tui.pages.page import Page
+from whatif.tui.pages.page import Page, stepped
 from whatif.tui.study import Study
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.headline import HeadlineView
@@ -74,8 +74,7 @@ class Explore(Page):
         """Draw the next column or phase."""
         if self._study is not None:
             names = columns_to_plot(self._study.session.result)
-            at = names.index(drawn_column(self._study))
-            self.ask("y", names[(at + steps) % len(names)])
+            self.choose("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
 
     def action_swap(self) -> None:
         """Exchange the axes."""

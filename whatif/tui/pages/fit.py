@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -24,13 +26,13 @@ from whatif.tui.fitted import (
     Protocol,
     Refused,
     fitted,
-    limits_text,
-    parse_limits,
+    limits_of,
+    moved,
     paths_of,
     write_fitted,
 )
 from whatif.tui.messages import ChangeAsked, ErrorTold
-from whatif.tui.pages.page import Job, Page
+from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
 from whatif.tui.study import Study, View
 from whatif.tui.widgets.columns import ColumnsView
@@ -48,6 +50,8 @@ _SHORT, _SLIGHT = 26, 14
 """The heights below which frames give way to the residuals, and all else to the picture."""
 _EMPTY_COLUMNS: Final = "message_size=size [B],time=time [us]"
 _ELSE: Final = "n reads other measurements, N says what the columns of CSV files hold."
+_MODEL: Final = re.compile(r"network\.\w+\.(?P<model>\w+)\.")
+"""How a warning begins that is of one model only."""
 _WARNINGS: Final = 3
 """Those that are shown; the first ones are of the files."""
 
@@ -134,7 +138,7 @@ class Fit(Page):
 
     def _draw(self, study: Study, found: Fitted) -> None:
         """The picture or the points, and the parameters."""
-        limits, tabular = self._limits(study, found), study.view.picture == "table"
+        limits, tabular = limits_of(study.view, found), study.view.picture == "table"
         plot, table, panel = self.query_one(FitPlot), self.query_one("#points", TableView), self.query_one("#fitted")
         plot.display, table.display = not tabular, tabular
         plot.show_fit(found, limits, self._chosen)
@@ -145,28 +149,34 @@ class Fit(Page):
         parameters.border_title = "parameters ± standard errors"
         parameters.fill(parameter_rows(found), 1)
 
-    def _limits(self, study: Study, found: Fitted) -> tuple[float, float]:
-        """The limits that are asked for: those of the fit may be on their way."""
-        try:
-            return parse_limits(study.view.fit_limits) if study.view.fit_limits else found.limits
-        except UsageError:
-            return found.limits
-
     @work
     async def action_open(self) -> None:
         """Ask for measurements."""
         if self._study is None:
             return
         question = "Measurements: files or folders, with commas between"
-        text = await self.app.push_screen_wait(Asking(question, self._study.view.measured))
-        if text and self._study is not None and text != self._study.view.measured:
-            missing = [str(path) for path in paths_of(text) if not path.exists()]
-            if missing:
-                self.post_message(ErrorTold(f"no such file or folder: {', '.join(missing)}"))
-                return
+        text = await self.app.push_screen_wait(Asking(question, self._study.view.measured, check=_missing))
+        if text and text != self._study.view.measured and await self._readable(self._study.view, text):
             if self._study.view.fit_limits:
                 self.ask("fit_limits", "")
             self.ask("measured", text)
+
+    async def _readable(self, view: View, text: str) -> bool:
+        """Whether measurements may take the place of those that are shown: a good fit gives way to another one only."""
+        if not isinstance(self._found, Fitted):
+            return True
+        reader = Beside()
+        self.query_one("#fitted").border_subtitle = Content(f"reading {text} …")
+        try:
+            value = await reader.run(fitted, replace(view, measured=text, fit_limits=""))
+        except WhatifError as problem:
+            value = Refused(str(problem))
+        finally:
+            reader.close()
+        if isinstance(value, Refused):
+            self._fill()
+            self.post_message(ErrorTold(value.reason))
+        return isinstance(value, Fitted)
 
     @work
     async def action_columns(self) -> None:
@@ -180,13 +190,20 @@ class Fit(Page):
     def action_model(self) -> None:
         """Draw the next model."""
         if isinstance(self._found, Fitted):
-            self.ask("fit_model", _next(self._found.models, self._found.model))
+            models, recommended = self._found.models, self._found.recommended
+            self.choose(
+                "fit_model", lambda view: stepped(models, view.fit_model if view.fit_model in models else recommended)
+            )
 
     def action_buffers(self) -> None:
         """Fit the measurements with the next kind of buffers."""
         if isinstance(self._found, Fitted):
             kinds = tuple(sorted(self._found.buffers))
-            self.ask("measured_buffers", _next(kinds, self._found.buffers[0]))
+            shown = self._found.buffers[0]
+            self.choose(
+                "measured_buffers",
+                lambda view: stepped(kinds, view.measured_buffers if view.measured_buffers in kinds else shown),
+            )
 
     def action_limit(self) -> None:
         """Choose the other limit."""
@@ -195,14 +212,9 @@ class Fit(Page):
 
     def action_move(self, steps: int) -> None:
         """Move the limit to another measured size; the other one is never passed."""
-        if self._study is None or not isinstance(self._found, Fitted):
-            return
-        limits, stops = list(self._limits(self._study, self._found)), self._found.stops
-        at = int(np.searchsorted(stops, limits[self._chosen], side="right" if steps > 0 else "left"))
-        at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
-        limits[self._chosen] = float(stops[at])
-        if limits[0] <= limits[1]:
-            self.ask("fit_limits", limits_text(limits[0], limits[1]))
+        found, chosen = self._found, self._chosen
+        if isinstance(found, Fitted):
+            self.choose("fit_limits", lambda view: moved(view, found, chosen, steps))
 
     def action_automatic(self) -> None:
         """Find the limits again."""
@@ -287,8 +299,10 @@ def _asked(view: View) -> tuple[str, ...]:
     return (*files, view.fit_distance, view.fit_model, view.fit_limits)
 
 
-def _next(choices: tuple[str, ...], present: str) -> str:
-    return choices[(choices.index(present) + 1) % len(choices)]
+def _missing(text: str) -> str:
+    """What is wrong with the paths that are named; empty where all of them are there."""
+    missing = [str(path) for path in paths_of(text) if not path.exists()]
+    return f"no such file or folder: {', '.join(missing)}" if missing else ""
 
 
 def headed(found: Fitted, view: View) -> str:
@@ -301,7 +315,7 @@ def headed(found: Fitted, view: View) -> str:
 def _limits_words(found: Fitted, limits: tuple[float, float]) -> str:
     if limits != found.limits:
         return "fitting …"
-    words = "limits found" if found.found else "limits moved, r finds them again"
+    words = "limits found" if limits == found.found_limits else "limits moved, r finds them again"
     return f"{words} · x other limit · , . move it"
 
 
@@ -349,12 +363,19 @@ def points_table(found: Fitted) -> Table:
     )
 
 
+def _is_of(warning: str, model: str) -> bool:
+    """Whether a warning is of a model, or of all of them."""
+    place = _MODEL.match(warning)
+    return place is None or place["model"] == model or place["model"] not in MODELS
+
+
 def summary(found: Fitted) -> Content:
     """How good the fit is, which model does best, and what to mind."""
     good = f"{MODELS[found.model]} is off by {percent(found.error)} (root mean square)"
     others = ", ".join(f"{MODELS[name]} {percent(error)}" for name, error in found.held_out.items())
     held = f" · points left out: {others} · {MODELS[found.recommended]} is recommended" if others else ""
-    more = len(found.warnings) - _WARNINGS
-    told = [*found.warnings[:_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
+    ours = [warning for warning in found.warnings if _is_of(warning, found.model)]
+    more = len(ours) - _WARNINGS
+    told = [*ours[:_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
     lines = (f"\n▲ {warning}" for warning in told)
     return Content.assemble(f"{good}{held}", *((line, "$text-warning") for line in lines))

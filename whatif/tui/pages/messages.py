@@ -22,7 +22,7 @@ from whatif.export.cells import Run
 from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.tui.fitted import Measured, measured
 from whatif.tui.messages import JobAsked
-from whatif.tui.pages.page import Job, Page
+from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.study import Study, View
 from whatif.tui.widgets.message_costs import MODELS, MessageCosts
 from whatif.tui.widgets.placement import Placed, Placement, flowing, node_colours, room_for_ranks
@@ -259,9 +259,9 @@ class Messages(Page):
         """Look at another phase that sends messages."""
         if self._study is None:
             return
-        names, chosen = sending_phases(self._study.session.program), chosen_phase(self._study)
-        if chosen is not None and len(names) > 1:
-            self.ask("y", f"terms.{names[(names.index(chosen) + steps) % len(names)]}")
+        names = sending_phases(self._study.session.program)
+        if len(names) > 1:
+            self.choose("y", lambda view: f"terms.{stepped(names, view.y.removeprefix('terms.'), steps)}")
 
     def action_plane(self, steps: int) -> None:
         """Show another plane of ranks."""

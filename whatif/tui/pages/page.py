@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from textual.containers import Container
 
-from whatif.tui.commands import Show
+from whatif.tui.commands import Choose, Show
 from whatif.tui.messages import ChangeAsked
-from whatif.tui.study import Study
+from whatif.tui.study import Study, View
 
 
 class Job(NamedTuple):
@@ -17,6 +17,15 @@ class Job(NamedTuple):
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+
+
+def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
+    """The choice some steps after the present one, round and round; from one that is none of them, as from the first.
+
+    `choices` must not be empty.
+    """
+    at = choices.index(present) if present in choices else 0
+    return choices[(at + steps) % len(choices)]
 
 
 class Page(Container):
@@ -41,10 +50,13 @@ class Page(Container):
         """Ask for another look."""
         self.post_message(ChangeAsked(Show(key, value)))
 
+    def choose(self, key: str, value_in: Callable[[View], str]) -> None:
+        """Ask for a look that follows from the one asked for last, which may not be shown yet."""
+        self.post_message(ChangeAsked(Choose(key, value_in)))
+
     def action_turn(self, key: str) -> None:
         """Turn an entry of the view to its next choice."""
-        if self._study is not None:
-            self.ask(key, self._study.view.next_of(key))
+        self.choose(key, lambda view: view.next_of(key))
 
     def action_table(self) -> None:
         """Show the picture, or the table of its numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -16,13 +17,13 @@ from whatif.engine.compare import known_platforms
 from whatif.engine.result import Question
 from whatif.engine.roofline import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
 from whatif.errors import WhatifError
-from whatif.schema.load import stated_platform
-from whatif.tui.pages.page import Job, Page
+from whatif.schema.load import load_platform, stated_platform
+from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.study import Study
 from whatif.tui.widgets.columns import SHORT, SLIGHT, WORDS, ColumnsView, times
 from whatif.tui.widgets.roofs import OPERATIONS, RoofsView, Scene, letter, limit_style
 from whatif.tui.widgets.table import Cell, Rows, TableView
-from whatif.tui.words import duration, percent
+from whatif.tui.words import brief, duration, percent
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
 
 _KEPT: Final = 2
@@ -94,14 +95,14 @@ class Roofline(Page):
     def show(self, study: Study) -> None:
         """Show a study: the present GPU at once, the second one as it was until it has been asked."""
         self._study = study
-        if self._second is not None and self._second.platform != study.view.against:
+        if self._second is not None and self._second.platform != study.view.gpu_of:
             self._second = None
         self._fill()
 
     def job(self, study: Study) -> Job | None:
         """Ask the second GPU."""
-        against = study.view.against
-        return Job(second_gpu, (study.session.question, against)) if against else None
+        name = study.view.gpu_of
+        return Job(second_gpu, (study.session.question, name)) if name else None
 
     def take(self, value: SecondGpu) -> None:
         """Show the second GPU."""
@@ -118,14 +119,14 @@ class Roofline(Page):
         tabular = study.view.picture == "table" and roofed
         panel, table = self.query_one("#roofs"), self.query_one(ColumnsView)
         panel.border_title = Content(f"{scene.gpu.name} of {study.session.program.loaded.scenario.platform.name}")
-        panel.border_subtitle = Content(_in_words(scene))
+        panel.border_subtitle = Content(_in_words(scene, study.view.gpu_of))
         self.set_class(tabular, "-tabular")
         self.set_class(not scene.kernels, "-bare")
         self.query_one("#no-kernels", Static).update(reason)
         self.query_one("#no-kernels").display = bool(reason)
         self.query_one(RoofsView).display = roofed
         table.border_title = "kernels and roofs" if tabular else "kernels"
-        hint = reason if tabular else "" if study.view.against else "x lays another GPU beside it"
+        hint = reason if tabular else "" if study.view.gpu_of else "x lays another GPU beside it"
         table.fill(rows(scene, with_roofs=tabular), _KEPT, hint)
         self._scene = scene if roofed else None
         self._stress()
@@ -137,12 +138,11 @@ class Roofline(Page):
             self.query_one(RoofsView).show(replace(self._scene, chosen=self.query_one(ColumnsView).cursor))
 
     def action_second(self, steps: int) -> None:
-        """Lay the GPU of the next platform beside it; after the last one, none."""
+        """Lay the GPU of the next platform that has one beside it; after the last one, none."""
         if self._study is not None:
-            choices = ("", *_others(self._study.session.question))
-            against = self._study.view.against
-            at = choices.index(against) if against in choices else 0
-            self.ask("against", choices[(at + steps) % len(choices)])
+            question = self._study.session.question
+            choices = ("", *_others(question))
+            self.choose("gpu_of", lambda view: _next_with_gpu(question, choices, view.gpu_of, steps))
 
 
 def _others(question: Question) -> list[str]:
@@ -152,11 +152,28 @@ def _others(question: Question) -> list[str]:
     return [name for name in known_platforms(question) if edited or name != present]
 
 
-def _in_words(scene: Scene) -> str:
-    """Whose roofs the dashed ones are."""
+def _next_with_gpu(question: Question, choices: Sequence[str], present: str, steps: int) -> str:
+    """The next platform that has a GPU; empty after the last one."""
+    name = stepped(choices, present, steps)
+    while name and not _has_gpu(question, name):
+        name = stepped(choices, name, steps)
+    return name
+
+
+def _has_gpu(question: Question, name: str) -> bool:
+    beside = question.document.folder
+    try:
+        platform, _ = load_platform(name, (*([] if beside is None else [beside]), *question.folders))
+    except WhatifError:
+        return False
+    return platform.node.gpu is not None
+
+
+def _in_words(scene: Scene, name: str) -> str:
+    """Whose roofs the dashed ones are; the machine alone while it is being asked, or where it has no answer."""
     second = scene.second
     if second is None or second.roofs is None:
-        return ""
+        return name
     same = replace(second.roofs, name=scene.gpu.name) == scene.gpu
     return f"{second.platform} has the same roofs" if same else f"╍╍○ {second.roofs.name} of {second.platform}"
 
@@ -185,7 +202,8 @@ def rows(scene: Scene, *, with_roofs: bool) -> Rows:
     others = {kernel.name: kernel for kernel in second.kernels} if second is not None else {}
     lines = [_kernel(index, kernel, others.get(kernel.name)) for index, kernel in enumerate(scene.kernels)]
     if second is not None and second.reason:
-        lines.append({"name": Cell(f"on {second.platform}"), "limit": Cell(second.reason.splitlines()[0], WORDS)})
+        reason = Cell(brief(second.reason.splitlines()[0]), WORDS)
+        lines.append({"name": Cell(f"on {second.platform}"), "limit": reason})
     if with_roofs:
         lines += _roofs(scene.gpu, scene)
         lines += _roofs(second.roofs, scene, f" on {second.platform}") if second is not None and second.roofs else []

@@ -14,10 +14,8 @@ from whatif.engine.explain import explain
 from whatif.engine.result import has_column
 from whatif.engine.sensitivity import Elasticity
 from whatif.export.figure import Y_COLUMN, columns_to_plot
-from whatif.tui.commands import Show
 from whatif.tui.leverage import Leverage, leverage, sentence, written
-from whatif.tui.messages import ChangeAsked
-from whatif.tui.pages.page import Job, Page
+from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.study import Study
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.leverage_bars import LeverageBars
@@ -152,9 +150,7 @@ class Why(Page):
         """Explain the next result."""
         if self._study is not None:
             names = columns_to_plot(self._study.session.point)
-            now = explained(self._study)
-            at = names.index(now) if now in names else 0
-            self.post_message(ChangeAsked(Show("why", names[(at + steps) % len(names)])))
+            self.choose("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_half(self) -> None:
         """Go to the other half."""

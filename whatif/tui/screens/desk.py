@@ -17,7 +17,7 @@ from textual.widgets import ContentSwitcher, Footer
 
 from whatif.export.figure import breakdown
 from whatif.export.raster import MarkerName
-from whatif.tui.commands import Change, Pin, Revert, Show
+from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.keys import PAGE_KEYS
 from whatif.tui.latest import Latest
 from whatif.tui.messages import ChangeAsked, ErrorTold, JobAsked, LeafSelected, StopAsked
@@ -190,7 +190,7 @@ class Desk(Screen[None]):
         if status.telling != told:
             self.refresh_bindings()
 
-    def change(self, change: Change) -> None:
+    def change(self, change: Change | Choose) -> None:
         """Ask for a change."""
         self.post_message(ChangeAsked(change))
 
@@ -212,7 +212,7 @@ class Desk(Screen[None]):
 
     def action_marker(self) -> None:
         """Draw curves with other dots."""
-        self.change(Show("marker", self.study.view.next_of("marker")))
+        self.change(Choose("marker", lambda view: view.next_of("marker")))
 
     def action_revert(self) -> None:
         """Take back all edits."""

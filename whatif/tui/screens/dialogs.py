@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,7 +11,6 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import Key
 from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.widgets import Footer, Input, Static
@@ -47,12 +47,21 @@ class Deciding(ModalScreen[str]):
     """A question with a few answers, each with its key; escape answers with nothing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j,down", "scroll(1)", "Down", show=False, id="deciding.down"),
+        Binding("k,up", "scroll(-1)", "Up", show=False, id="deciding.up"),
         Binding("escape", "dismiss('')", "go back", key_display="esc", id="deciding.leave"),
     ]
+
+    VERTICAL_BREAKPOINTS = [(0, "-few"), (16, "-tall")]  # noqa: RUF012 - declared without ClassVar by Textual
 
     def __init__(self, text: str, answers: dict[str, str]) -> None:
         super().__init__()
         self._text, self._answers = text, answers
+        for key, word in answers.items():
+            self._bindings.bind(key, f"dismiss('{key}')", word)
+        # The footer begins with the answers.
+        bound = self._bindings.key_to_bindings
+        bound["escape"] = bound.pop("escape")
 
     def compose(self) -> ComposeResult:
         """The question, and the keys below it."""
@@ -65,23 +74,30 @@ class Deciding(ModalScreen[str]):
     def _keys(self) -> list[tuple[str, str]]:
         return [part for key, word in self._answers.items() for part in ((f" {key} ", "reverse"), (f" {word}   ", ""))]
 
-    def on_key(self, event: Key) -> None:
-        """Answer."""
-        if event.character in self._answers:
-            event.stop()
-            self.dismiss(str(event.character))
+    def action_scroll(self, lines: int) -> None:
+        """Move the text."""
+        self.query_one("#told").scroll_relative(y=lines, animate=False)
 
 
 class Asking(ModalScreen[str]):
-    """A line to type, with suggestions; escape answers with nothing."""
+    """A line to type, with suggestions; escape answers with nothing.
+
+    What `check` finds wrong with a line stands below it, and the window stays.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss('')", "leave", key_display="esc", id="asking.leave"),
     ]
 
-    def __init__(self, question: str, text: str = "", suggestions: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        question: str,
+        text: str = "",
+        suggestions: tuple[str, ...] = (),
+        check: Callable[[str], str] | None = None,
+    ) -> None:
         super().__init__()
-        self._question, self._line, self._suggestions = question, text, suggestions
+        self._question, self._line, self._suggestions, self._check = question, text, suggestions, check
 
     def compose(self) -> ComposeResult:
         """The question, the line, and what could be typed."""
@@ -89,13 +105,19 @@ class Asking(ModalScreen[str]):
         with Vertical(id="window"):
             yield Static(self._question, markup=False)
             yield Input(self._line, suggester=suggester, compact=True)
+            yield Static(id="wrong", markup=False)
             if self._suggestions:
                 yield Static(", ".join(self._suggestions), id="suggestions", markup=False)
         yield Footer(compact=True, show_command_palette=False)
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip())
+        text = event.value.strip()
+        wrong = self._check(text) if self._check is not None else ""
+        if wrong:
+            self.query_one("#wrong", Static).update(wrong)
+        else:
+            self.dismiss(text)
 
 
 async def may_write(app: App[Any], path: Path) -> bool:

@@ -19,6 +19,7 @@ WORDS = "words"
 SHORT, SLIGHT = 20, 8
 """The heights below which a page with such a table has no room for frames, and for nothing but the table."""
 _GAP = 2
+_MORE = "← → other columns"
 
 
 class ColumnsView(TableView):
@@ -87,13 +88,19 @@ class ColumnsView(TableView):
         self._first = min(self._first, self._latest(groups))
         fitting = self._fitting(groups)
         chosen = [*range(self._kept), *(index for at in fitting for index in groups[at])]
-        more = "← → other columns" if len(fitting) < len(groups) else ""
-        self.border_subtitle = Content(" · ".join(filter(None, (self._words, more))))
+        self._tell(_MORE if len(fitting) < len(groups) else "")
         titles = tuple(self._whole.titles[index] for index in chosen)
         cells = tuple(tuple(row[index] for index in chosen) for row in self._whole.cells)
         rows = Rows(titles, cells, frozenset(at for at, index in enumerate(chosen) if index in self._whole.texts))
         self.show(_without_words(rows))
         self._rows = rows
+
+    def _tell(self, more: str) -> None:
+        """Say below the rows, or without a frame there above them, that there are more columns."""
+        self.border_subtitle = Content(" · ".join(filter(None, (self._words, more))))
+        title = self.border_title.removesuffix(f" · {_MORE}") if self.border_title else ""
+        framed = bool(self.styles.border_bottom[0])
+        self.border_title = f"{title} · {more}" if more and title and not framed else title
 
     def _groups(self) -> list[list[int]]:
         """The columns that come and go, each with those without a title behind it."""

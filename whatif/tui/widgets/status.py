@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from textual.content import Content
 from textual.widgets import Static
 
 from whatif.tui.study import Study
-from whatif.tui.words import MUTED
+from whatif.tui.words import MUTED, brief
 
 
 class Status(Static):
@@ -23,8 +21,7 @@ class Status(Static):
         """Say what matters most."""
         mark, style, self.full = _message(study, error, busy=busy)
         self.telling = bool(mark) and not busy
-        # The last word of a leading path is enough here: the path stands above.
-        line = re.sub(r"^(\w+\.)+(\w+: )", r"\2", " ".join(self.full.split()))
+        line = brief(" ".join(self.full.split()))
         self.tooltip = Content(self.full) if mark else None
         self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)), layout=False)
 
