@@ -237,7 +237,7 @@ def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> Fitted:
         recommended=recommended,
         buffers=(chosen, *(kind for kind in kinds if kind != chosen)),
         points=_plain(points),
-        fitted=fit.curve(model, points.message_size, points.process_count),
+        fitted=points.time * (1 + fit.residuals(model)),
         curves=tuple(_curves(fit, model)),
         protocols=tuple(_protocols(fit, model)),
         limits=(fit.short_limit, fit.eager_limit),
