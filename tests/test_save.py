@@ -457,7 +457,7 @@ def layouts(draw):
     return text, changes, draw(st.sampled_from([None, None, "lassen"]))
 
 
-@settings(PROPERTY, max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(PROPERTY, max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(layouts())
 def test_however_a_file_is_laid_out_only_the_values_change(case):
     text, changes, platform = case
