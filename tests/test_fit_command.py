@@ -12,8 +12,11 @@ import tomli
 from whatif.cli.main import VERBS
 from whatif.engine.evaluate import evaluate
 from whatif.engine.result import Question
+from whatif.engine.session import Session
 from whatif.schema.leaves import leaf_table
 from whatif.schema.load import load_platform, load_scenario
+from whatif.tui.study import Study
+from whatif.tui.widgets.status import _message
 from whatif.units import parse_quantity
 
 DATA = Path(__file__).parent / "data"
@@ -438,3 +441,14 @@ def test_json_says_the_limits(whatif_main, measured):
 def test_parts_are_listed(whatif_main):
     _, out, _ = whatif_main("list", "parts")
     assert "h200-sxm\tgpu\t" in out
+
+
+@pytest.mark.parametrize(("size", "mark"), [("8 MiB", "▲"), ("4 MiB", "")])
+def test_the_explorer_says_what_is_extrapolated(whatif_main, measured, size, mark):
+    whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
+    sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": size}
+    question = Question.open("jacobi2d", platform="ours", folders=[Path()], sets=sets)
+    session = Session.start(question).sweep("platform.node.gpu.dram_bandwidth")
+    said = _message(Study.start(session), "", busy=False)
+    assert said[0] == mark
+    assert (f"halo: sizes of {size} lie outside the 1 B to 4 MiB" in said[2]) == bool(mark)

@@ -1,4 +1,4 @@
-"""The line above the keys: what was wrong, what cannot exist, or what is swept."""
+"""The line above the keys: what was wrong, what cannot exist, what is extrapolated, or what is swept."""
 
 from __future__ import annotations
 
@@ -33,21 +33,26 @@ class Status(Static):
 
 def _message(study: Study, error: str, *, busy: bool) -> tuple[str, str, str]:
     """Mark, style and text of the line."""
-    session = study.session
     if error:
         return "✗", "$text-error", error
     if busy:
         return "…", MUTED, "computing; escape stops it"
+    warning = _warning(study)
+    return ("▲", "$text-warning", warning) if warning else ("", MUTED, _plain(study))
+
+
+def _warning(study: Study) -> str:
+    """What makes an answer less than it seems; empty where nothing does."""
+    session = study.session
     if session.at.reasons():
-        return "▲", "$text-warning", f"this point cannot exist: {'; '.join(session.at.reasons())}"
+        return f"this point cannot exist: {'; '.join(session.at.reasons())}"
     count, size = session.result.impossible, session.grid.size
     if count and session.grid.axes:
-        reasons = "; ".join(session.result.reasons)
-        return "▲", "$text-warning", f"{count} of {size} points cannot exist: {reasons}"
+        return f"{count} of {size} points cannot exist: {'; '.join(session.result.reasons)}"
     flat = _without_effect(study)
     if flat:
-        return "▲", "$text-warning", f"{flat} reaches no term as things stand: the curve is flat"
-    return "", MUTED, _plain(study)
+        return f"{flat} reaches no term as things stand: the curve is flat"
+    return "; ".join(session.result.extrapolated)
 
 
 def _without_effect(study: Study) -> str:
