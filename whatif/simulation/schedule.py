@@ -1,0 +1,106 @@
+"""Schedules: the operations of all ranks as one graph, and what the machine charges them with.
+
+A trace is lowered to a schedule once: loops unrolled, collectives expanded to messages, program order turned into
+dependencies. The replay knows computations, sends, receives, and joins, which take no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.models.quantities import FloatArray
+
+
+class Step(IntEnum):
+    """What an operation of a schedule does."""
+
+    COMPUTE = 0
+    SEND = 1
+    RECEIVE = 2
+    JOIN = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Operations of all ranks, rank after rank, each in program order.
+
+    Sends and receives match in the order in which they are posted, by (sender, receiver, tag); a receive with peer or
+    tag `ANY` takes the message that arrives first. Operations of one rank and processor that are ready at the same
+    time start in program order.
+    """
+
+    rank_start: NDArray[np.int64]
+    """[rank + 1]: where the operations of a rank begin."""
+    step: NDArray[np.uint8]
+    """[op]: a `Step`."""
+    peer: NDArray[np.int32]
+    """[op]: the other rank of a message."""
+    size: FloatArray
+    """[op]: s of a computation, B of a message."""
+    tag: NDArray[np.int32]
+    """[op]: user tags are ≥ 0; expanded collectives use tags < -1."""
+    processor: NDArray[np.uint8] | None
+    """[op], or None where all run on the first processor of their rank."""
+    next_start: NDArray[np.int64]
+    """[op + 1]: where the operations that depend on this one stand in `next`."""
+    next: NDArray[np.int32]
+    """Operations, numbered over all ranks; those that need the start and not the end of it are negative: -1 - op."""
+    need_count: NDArray[np.int32]
+    """[op]: dependencies that must be met before it is ready."""
+    origin: NDArray[np.int32]
+    """[op]: the index in executed order of the operation of the rank's program that it came from, or its own."""
+    origin_kind: NDArray[np.uint8]
+    """[op]: the `Kind` of that operation of the trace, to which its time is counted."""
+
+    @property
+    def rank_count(self) -> int:
+        """Ranks that take part."""
+        return len(self.rank_start) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """What a message is charged with, by distance and protocol, all linear in its size.
+
+    Each of the five is [distance, protocol, 2]: a constant in s, and s/B for every byte beyond `free_size`. Distances
+    are intra-socket, inter-socket, inter-node; protocols are short, eager, rendezvous. With t when it is ready:
+
+        a send starts at  s = max(t, processor free, sending side free)
+            processor free at s + send_overhead,  sending side free at s + send_gap,  message arrives at s + flight
+        a rendezvous send starts no earlier than its receive is posted
+        a receive starts at  r = max(t, arrival, processor free, receiving side free)
+            processor free at r + receive_overhead,  receiving side free at r + receive_gap
+        a send has finished when processor and sending side are free for it, a receive at r + receive_overhead
+
+    Postal, max-rate, injection and K-model: send_gap = flight = T(n), the others 0: a rank's sends follow one another.
+    LogGOPS: send_overhead = o + (n-1) O, send_gap = g + (n-1) G, flight = o + L, free_size = 1,
+    receive_overhead = o + (n-1) max(O, G), receive_gap = g + (n-1) G.
+    """
+
+    send_overhead: FloatArray
+    send_gap: FloatArray
+    flight: FloatArray
+    receive_overhead: FloatArray
+    receive_gap: FloatArray
+    short_limit: FloatArray
+    """[distance]: largest size in B of the short protocol."""
+    eager_limit: FloatArray
+    """[distance]: largest size in B that is sent without waiting for the receive."""
+    free_size: float = 0.0
+    """Bytes that the constants include."""
+    node_gap: float = 0.0
+    """s/B for which an inter-node message keeps the adapter of its node: 1 / injection bandwidth; 0: no limit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where the ranks run."""
+
+    node: NDArray[np.int32]
+    """[rank]"""
+    socket: NDArray[np.int32]
+    """[rank]: a number of its own for every socket of the machine."""

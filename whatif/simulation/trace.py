@@ -1,0 +1,118 @@
+"""Traces: what every rank of a program does, in columns; what importers return and what is replayed.
+
+Times in s, sizes in B. A program is that of one rank, or of many ranks that do the same with relative peers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.models.quantities import FloatArray
+
+ANY: Final = -1
+"""Any source, or any tag, of a receive."""
+
+
+class Kind(IntEnum):
+    """What an operation of a program does."""
+
+    COMPUTE = 0
+    """Work of `size` seconds on the rank's processor."""
+    SEND = 1
+    """A send that returns when its buffer may be used again."""
+    RECEIVE = 2
+    """A receive that returns with the message."""
+    ISEND = 3
+    """A send that returns at once."""
+    IRECEIVE = 4
+    """A receive that returns at once."""
+    WAIT = 5
+    """Returns when the operations it waits for have finished."""
+    BARRIER = 6
+    BROADCAST = 7
+    REDUCE = 8
+    ALLREDUCE = 9
+    GATHER = 10
+    SCATTER = 11
+    ALLGATHER = 12
+    ALLTOALL = 13
+    REDUCE_SCATTER = 14
+    SCAN = 15
+
+
+COLLECTIVES: Final = frozenset(Kind(number) for number in range(Kind.BARRIER, Kind.SCAN + 1))
+"""Kinds in which all ranks of a communicator take part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Operations `first` to `last`, the latter not included, that run `count` times before what follows them.
+
+    Loops of a program are in order, do not overlap and are not nested.
+    """
+
+    first: int
+    last: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """The operations of one rank in program order, one column each.
+
+    A sequential program (MPI) calls them one after another. A graph (GOAL) starts each as soon as those it
+    depends on allow it: `after` holds what must have finished, `after_started` what must have started.
+    """
+
+    kind: NDArray[np.uint8]
+    peer: NDArray[np.int32]
+    """Destination, source (or `ANY`), or the root of a collective, as a rank of the world; where the program is
+    `relative`, the distance to it, to be added to the own rank. Unused entries are 0."""
+    size: FloatArray
+    """s of a computation; B of a message; for a collective the B that one rank contributes: the buffer of a broadcast,
+    reduction or scan, what each rank sends to each other one for an all-to-all, the block of one rank for gather,
+    scatter, allgather and reduce-scatter."""
+    tag: NDArray[np.int32]
+    """Tag of a message, `ANY` for any; for a collective the index of its communicator."""
+    wait_start: NDArray[np.int64]
+    """[op + 1]: where the dependencies of an operation stand in `waits`."""
+    waits: NDArray[np.int32]
+    """How many operations back, in executed order (loops unrolled), the operations that it depends on are: those a
+    WAIT waits for, or those that an operation of a graph requires to have finished."""
+    started_start: NDArray[np.int64] | None = None
+    started: NDArray[np.int32] | None = None
+    """The same for operations of a graph that must have started; None for none. Distances in a graph may be < 0."""
+    processor: NDArray[np.uint8] | None = None
+    """Which processor of the rank an operation of a graph runs on; None for all on the first."""
+    loops: tuple[Loop, ...] = ()
+    sequential: bool = True
+    relative: bool = False
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """The programs of all ranks."""
+
+    programs: tuple[Program, ...]
+    program_of: NDArray[np.int32]
+    """[rank]: which program a rank runs."""
+    communicators: tuple[NDArray[np.int32], ...] = ()
+    """World ranks of each communicator that collectives name by index; 0 is the world, whose entry may be empty."""
+    call_names: Mapping[str, int] = field(default_factory=dict)
+    """How often each call of the traced program occurred, as the importer counted them, for its summary."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """`tool`, `version`, `file`, .., and `warnings`, one a line."""
+
+    @property
+    def rank_count(self) -> int:
+        """Ranks of the traced run."""
+        return len(self.program_of)
