@@ -9,7 +9,7 @@ from whatif.engine.context import Context
 from whatif.engine.phases.collective import wire_collective
 from whatif.engine.phases.fixed import wire_overhead, wire_structured_grid
 from whatif.engine.phases.halo import wire_halo
-from whatif.engine.phases.kernel import wire_kernel
+from whatif.engine.phases.kernel import wire_kernel, wire_measured_kernel
 from whatif.engine.phases.transfer import wire_transfer
 from whatif.engine.term import CATEGORIES, PhaseTerm, Program
 from whatif.engine.wiring import Wiring
@@ -20,6 +20,7 @@ from whatif.schema.load import Loaded
 
 WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "kernel": wire_kernel,
+    "measured_kernel": wire_measured_kernel,
     "halo": wire_halo,
     "collective": wire_collective,
     "transfer": wire_transfer,

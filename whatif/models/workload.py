@@ -94,6 +94,16 @@ def mix_fits(compute_fraction: Fraction, load_store_fraction: Fraction) -> Count
     return np.asarray(compute_fraction + load_store_fraction <= 1 + 1e-12, dtype=np.float64)
 
 
+@model("T = T' R' / R", "definition: a kernel that one rate of the device limits")
+def rescaled_time(kernel_time: Seconds, profiled: FloatArray, present: FloatArray) -> Seconds:
+    """Time of a kernel on this device from that on the profiled one, where one rate of the devices limits it.
+
+    `profiled` and `present` are that rate of the two devices, in the same unit. Elementwise over any broadcastable
+    shapes; valid for rates > 0. A bound, not a prediction: no kernel is limited by one rate alone.
+    """
+    return kernel_time * profiled / present
+
+
 @model("m · e", "definition")
 def copy_count(transfer_count: Count, exchange_count: Count) -> Count:
     """Copies of a halo in one iteration: `transfer_count` for each exchange."""

@@ -8,13 +8,16 @@ from pydantic import Field
 
 from whatif.schema.fields import (
     Bytes,
+    BytesPerSecond,
     Count,
     CountOrZero,
     Fraction,
     Operations,
+    OperationsPerSecond,
     Part,
     PerSecond,
     PositiveBytes,
+    PositiveFactor,
     PositiveFraction,
     Seconds,
 )
@@ -22,6 +25,7 @@ from whatif.schema.fields import (
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 CommunicationModel = Literal["postal", "max_rate", "injection", "loggp"]
 HaloModel = Literal["postal", "max_rate", "injection", "k_model", "loggp", "node_aware"]
+TraceModel = Literal["postal", "max_rate", "injection", "k_model", "loggp"]
 
 
 class Grid(Part):
@@ -148,6 +152,9 @@ class TransferPhase(Part):
     """Instead of `transfer_size`: the halo phase whose messages of one rank are copied, together."""
     transfer_count: CountOrZero = 1.0
     """Transfers in one iteration."""
+    device_count: Count = 1.0
+    """Devices of the node that transfer at the same time and share the links of `[platform.node.links]`; between
+    devices, each to the next one in a ring."""
 
 
 class OverheadPhase(Part):
@@ -157,6 +164,37 @@ class OverheadPhase(Part):
     """A fixed time."""
     overhead_time: Seconds
     """Time that passes in every iteration, whatever else happens."""
+
+
+class MeasuredKernelPhase(Part):
+    """Kernels that were timed on another device, whose time follows one of its rates."""
+
+    kind: Literal["measured_kernel"]
+    """Kernels of which only the time is known."""
+    kernel_time: Seconds
+    """Time of one launch on the profiled device."""
+    launch_count: CountOrZero = 1.0
+    """Launches in one iteration."""
+    bound: Literal["nothing", "dram_bandwidth", "peak_single_rate", "peak_double_rate"] = "nothing"
+    """What limits them: their time is that on the profiled device, times its rate, over the same rate of this one.
+    nothing: the time stays as it was measured."""
+    profiled_bandwidth: BytesPerSecond | None = None
+    """Memory bandwidth of the profiled device, for `bound = "dram_bandwidth"`."""
+    profiled_rate: OperationsPerSecond | None = None
+    """Peak rate of the profiled device, for a bound that is a peak."""
+
+
+class TracePhase(Part):
+    """The messages and computations of a traced run, replayed message by message."""
+
+    kind: Literal["trace"]
+    """A traced run, replayed."""
+    file: str
+    """A trace beside the scenario: a file, or the folder that holds one file a rank."""
+    model: TraceModel
+    """What a message costs; k_model counts k from the messages of the trace."""
+    computation_factor: PositiveFactor = 1.0
+    """Computations of this machine take so many times as long as the traced ones."""
 
 
 class StructuredGridPhase(Part):
@@ -187,7 +225,14 @@ class StructuredGridPhase(Part):
 
 
 Phase = Annotated[
-    KernelPhase | HaloPhase | CollectivePhase | TransferPhase | OverheadPhase | StructuredGridPhase,
+    KernelPhase
+    | MeasuredKernelPhase
+    | HaloPhase
+    | CollectivePhase
+    | TransferPhase
+    | OverheadPhase
+    | StructuredGridPhase
+    | TracePhase,
     Field(discriminator="kind"),
 ]
 
@@ -215,6 +260,9 @@ class Application(Part):
     """Iterations, or time steps, of one run."""
     memory_size: Bytes = 0.0
     """Device memory one rank needs; checked against the GPU's where both are stated."""
+    communication: Literal["modelled", "simulated", "shared_links"] = "modelled"
+    """modelled: closed forms; simulated: halos and collectives are played message by message;
+    shared_links: so are they, and messages between nodes share the links of `[platform.network.topology]`."""
     grid: Grid | None = None
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}

@@ -155,6 +155,7 @@ CountOrZero = Annotated[Value, QuantityField(units.ONE, Domain(whole=True))]
 Number_ = Annotated[Value, QuantityField(units.ONE)]
 Fraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1))]
 PositiveFraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1, above_minimum=True))]
+PositiveFactor = Annotated[Value, QuantityField(units.ONE, POSITIVE)]
 Measured = Annotated[units.Quantity, QuantityField(None, Domain(minimum=-math.inf))]
 Parameter = Annotated[units.Quantity | Expression, QuantityField(None, Domain(minimum=-math.inf))]
 

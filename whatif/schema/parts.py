@@ -10,7 +10,8 @@ from typing import Any, Final
 from pydantic import BaseModel, create_model
 
 from whatif.errors import InvalidFileError, did_you_mean
-from whatif.schema.platform import CPU, GPU, Distance, Fitted, Host, NVLink, PCIe, Source
+from whatif.schema.network import Distance
+from whatif.schema.platform import CPU, GPU, Fitted, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document
 

@@ -12,7 +12,6 @@ from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import (
     Bytes,
     BytesPerSecond,
-    BytesPerSecondOrZero,
     Count,
     Domain,
     Measured,
@@ -24,6 +23,7 @@ from whatif.schema.fields import (
     Value,
     quantity_field,
 )
+from whatif.schema.network import Network
 from whatif.units import ONE, Quantity
 
 Grade = Literal["measured", "datasheet", "assumed"]
@@ -75,101 +75,6 @@ class Fitted(Part):
 
 def _error(message: str, path: str = "") -> PydanticCustomError:
     return PydanticCustomError("fit", "{message}", {"message": message, **({"path": path} if path else {})})
-
-
-class PostalParameters(Part):
-    """Start-up time and bandwidth of one protocol (Choi et al. 2020, Table 2: α and 1/β; Table 3)."""
-
-    latency: Seconds
-    """α: time of an empty message."""
-    bandwidth: BytesPerSecond
-    """1/β: a time per byte such as `0.155 ns/B` may be written instead."""
-
-
-class MaxRateParameters(Part):
-    """Three-parameter max-rate model (Choi et al. 2020, Eq. 2 and Table 4)."""
-
-    latency: Seconds
-    """α: time of an empty message."""
-    base_bandwidth: BytesPerSecond
-    """R_Cb: bandwidth sustained by a single process."""
-    additional_bandwidth: BytesPerSecondOrZero
-    """R_Ci: bandwidth that each further process adds."""
-
-
-class InjectionParameters(Part):
-    """Max-rate model in Gropp's original form (Gropp et al. 2016)."""
-
-    latency: Seconds
-    """α: time of an empty message."""
-    process_bandwidth: BytesPerSecond
-    """R_b: bandwidth a single process can reach."""
-    injection_bandwidth: BytesPerSecond
-    """R_N: bandwidth at which the node can inject into the network."""
-
-
-class LogGPParameters(Part):
-    """LogGP (Alexandrov et al. 1997)."""
-
-    latency: Seconds
-    """L: time on the wire."""
-    overhead_time: Seconds
-    """o: time a processor is busy with sending or receiving."""
-    bandwidth: BytesPerSecond
-    """1/G: bandwidth of long messages."""
-
-
-class Postal(Part):
-    """Postal parameters by protocol."""
-
-    short: PostalParameters
-    eager: PostalParameters
-    rendezvous: PostalParameters
-
-
-class MaxRate(Part):
-    """Max-rate parameters by protocol: two for short messages, three for the others."""
-
-    short: PostalParameters
-    eager: MaxRateParameters
-    rendezvous: MaxRateParameters
-
-
-class Injection(Part):
-    """Parameters of Gropp's form by protocol."""
-
-    short: InjectionParameters
-    eager: InjectionParameters
-    rendezvous: InjectionParameters
-
-
-class LogGP(Part):
-    """LogGP parameters by protocol."""
-
-    short: LogGPParameters
-    eager: LogGPParameters
-    rendezvous: LogGPParameters
-
-
-class Distance(Part):
-    """Messages between two processes at one distance: protocol limits and the parameters of each model."""
-
-    short_limit: Bytes
-    """Largest message sent with the short protocol."""
-    eager_limit: Bytes
-    """Largest message sent with the eager protocol; longer ones use rendezvous."""
-    postal: Postal | None = None
-    max_rate: MaxRate | None = None
-    injection: Injection | None = None
-    loggp: LogGP | None = None
-
-
-class Network(Part):
-    """Message parameters by distance; a missing distance takes those of the next farther one."""
-
-    intra_socket: Distance | None = None
-    inter_socket: Distance | None = None
-    inter_node: Distance
 
 
 class GPU(Part):
@@ -291,6 +196,15 @@ class NVLink(Link):
 HostLink = Annotated[PCIe | NVLink, Field(discriminator="kind")]
 
 
+class NodeLink(Part):
+    """A link inside a node that several copies may share."""
+
+    ends: list[Annotated[str, Field(pattern=r"^(cpu|gpu|switch)[0-9]+$")]] = Field(min_length=2, max_length=2)
+    """What it joins: `cpu0`, `gpu3`, `switch1`, .., sockets and devices counted from 0."""
+    bandwidth: BytesPerSecond
+    """Bytes a second in each direction, both at the same time."""
+
+
 class Node(Part):
     """One node."""
 
@@ -305,6 +219,8 @@ class Node(Part):
     """Between host memory and one device."""
     peer_link: HostLink | None = None
     """Between two devices of a node."""
+    links: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], NodeLink] = {}
+    """The graph of links that devices copying at the same time share."""
 
     @model_validator(mode="after")
     def _has_device(self) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -14,6 +15,7 @@ from whatif.schema.application import (
     HaloPhase,
     KernelPhase,
     Key,
+    MeasuredKernelPhase,
     Phase,
     StructuredGridPhase,
     TransferPhase,
@@ -26,7 +28,7 @@ SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | f
 # Names under which the engine keeps terms of its own.
 RESERVED = (
     "platform", "application", "parameters", "total", "iteration", "setup",
-    "grid", "placement", "overlap", "host_link", "peer_link",
+    "grid", "placement", "overlap", "host_link", "peer_link", "node",
 )  # fmt: skip
 
 
@@ -45,10 +47,7 @@ class Scenario(Part):
 
     @model_validator(mode="after")
     def _references(self) -> Self:
-        for name in self.parameters:
-            if name in UNITS:
-                message = f"`{name}` is a unit: in an expression it could not be told from one; use another name"
-                raise _error(f"parameters.{name}", message)
+        _check_parameters(self.parameters)
         application = self.application
         for name, phase in application.phases.items():
             if name in RESERVED:
@@ -68,9 +67,18 @@ class Scenario(Part):
                 _check_bisection(name, phase, application.grid)
             if isinstance(phase, TransferPhase):
                 _check_transfer(name, phase, application)
+            if isinstance(phase, MeasuredKernelPhase):
+                _check_measured(name, phase)
         if application.grid is not None and application.grid.decomposition == "given":
             _check_dimensions(application.grid)
         return self
+
+
+def _check_parameters(names: Iterable[str]) -> None:
+    for name in names:
+        if name in UNITS:
+            message = f"`{name}` is a unit: in an expression it could not be told from one; use another name"
+            raise _error(f"parameters.{name}", message)
 
 
 def _check_bisection(name: str, phase: HaloPhase, grid: Grid) -> None:
@@ -109,6 +117,12 @@ def _check_transfer(name: str, phase: TransferPhase, application: Application) -
         raise _error(path, "a transfer needs either `transfer_size` or `halo`")
     if phase.halo is not None and not isinstance(application.phases.get(phase.halo), HaloPhase):
         raise _error(f"{path}.halo", f"there is no halo phase `{phase.halo}`")
+
+
+def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
+    needed = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
+    if phase.bound != "nothing" and getattr(phase, needed) is None:
+        raise _error(f"application.phases.{name}.{needed}", f'missing key, needed by `bound = "{phase.bound}"`')
 
 
 def _check_dimensions(grid: Grid) -> None:

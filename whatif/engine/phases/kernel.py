@@ -5,8 +5,16 @@ from __future__ import annotations
 from whatif.engine.context import Context
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate, roofline_l2_time, roofline_time
-from whatif.models.workload import launch_scale, mix_fits, scaled, surface_growth, volume_growth
-from whatif.schema.application import KernelPhase
+from whatif.models.workload import (
+    launch_scale,
+    mix_fits,
+    repeated,
+    rescaled_time,
+    scaled,
+    surface_growth,
+    volume_growth,
+)
+from whatif.schema.application import KernelPhase, MeasuredKernelPhase
 from whatif.units import ONE, Quantity
 
 GPU = "platform.node.gpu"
@@ -15,9 +23,7 @@ GPU = "platform.node.gpu"
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
     """The terms of a kernel phase; its time is that of all launches of one iteration."""
     path, wiring = f"application.phases.{name}", context.wiring
-    if context.scenario.platform.node.gpu is None:
-        wiring.problem(path, f"{context.scenario.platform.name} has no GPU for this kernel (`[platform.node.gpu]`)")
-        wiring.raise_problems()
+    _need_gpu(context, path)
     scale = _scale(context, name, phase)
     names = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
     metrics: dict[str, Reference] = {
@@ -44,6 +50,26 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
     else:
         time = wiring.add(name, roofline_l2_time, metrics | limits | {"l2_bandwidth": f"{GPU}.l2_bandwidth"})
     return [PhaseTerm(name, time, "kernel")]
+
+
+def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase) -> list[PhaseTerm]:
+    """Kernels timed on another device; their time follows the rate that bounds them, if any."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    once = f"{path}.kernel_time"
+    if phase.bound != "nothing":
+        _need_gpu(context, path)
+        profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
+        rates: dict[str, Reference] = {"profiled": f"{path}.{profiled}", "present": f"{GPU}.{phase.bound}"}
+        once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once} | rates)
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
+    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]
+
+
+def _need_gpu(context: Context, path: str) -> None:
+    if context.scenario.platform.node.gpu is None:
+        name = context.scenario.platform.name
+        context.wiring.problem(path, f"{name} has no GPU for this kernel (`[platform.node.gpu]`)")
+        context.wiring.raise_problems()
 
 
 def _scale(context: Context, name: str, phase: KernelPhase) -> Reference:

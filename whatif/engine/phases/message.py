@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from whatif.engine.context import Context
-from whatif.engine.term import Reference
+from whatif.engine.term import Reference, signature
 from whatif.models.loggp import loggp
 from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
 from whatif.models.postal import postal
 from whatif.models.protocol import by_protocol
 from whatif.models.ranks import memory_fits
-from whatif.schema.platform import Distance
+from whatif.schema.network import Distance
 
 DISTANCES: Final = ("intra_socket", "inter_socket", "inter_node")
 PROTOCOLS: Final = ("short", "eager", "rendezvous")
@@ -33,7 +33,6 @@ _FUNCTIONS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     **{("injection", protocol): max_rate_injection for protocol in PROTOCOLS},
     **{("loggp", protocol): loggp for protocol in PROTOCOLS},
 }
-_SHARED: Final = ("max_rate", "injection")
 
 
 def message_time(
@@ -43,12 +42,27 @@ def message_time(
     used, table, note = parameters_at(context, phase, model, distance)
     times: dict[str, Reference] = {}
     for protocol in PROTOCOLS:
-        inputs = _leaves(context, f"platform.network.{used}.{table}.{protocol}") | {"message_size": message_size}
-        if table in _SHARED:
-            inputs["process_count"] = process_count
         name = f"{phase}.{distance}.{protocol}_time"
-        times[protocol] = context.wiring.add(name, _FUNCTIONS[table, protocol], inputs, note=note)
+        times[protocol] = protocol_time(context, name, used, table, protocol, message_size, process_count, note)
     return choose_protocol(context, f"{phase}.{distance}.message_time", used, message_size, times, note)
+
+
+def protocol_time(
+    context: Context,
+    name: str,
+    distance: str,
+    table: str,
+    protocol: str,
+    message_size: Reference,
+    process_count: Reference,
+    note: str = "",
+) -> str:
+    """Wire the time of a message by one protocol, whatever its size, with the parameters of one table."""
+    function = _FUNCTIONS[table, protocol]
+    given = {"message_size": message_size, "process_count": process_count}
+    base = f"platform.network.{distance}.{table}.{protocol}"
+    inputs = {key: given.get(key, f"{base}.{key}") for key in signature(function).parameters}
+    return context.wiring.add(name, function, inputs, note=note)
 
 
 def choose_protocol(
@@ -63,12 +77,6 @@ def choose_protocol(
         context.wiring.require(agrees, f"{base}: short_limit exceeds eager_limit", memory_fits, sizes)
     inputs = {"message_size": message_size, **limits, **values}
     return context.wiring.add(name, by_protocol, inputs, note=note)
-
-
-def _leaves(context: Context, table: str) -> dict[str, Reference]:
-    """The parameters of one protocol, by the names that the model functions use."""
-    leaves = (path for path in context.wiring.leaves if path.startswith(f"{table}."))
-    return {path.rpartition(".")[2]: path for path in leaves}
 
 
 def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:

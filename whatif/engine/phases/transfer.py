@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from whatif.engine.context import Context
+from whatif.engine.phases.node_links import wire_shared
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models.transfer import (
     device_copy_time,
@@ -87,7 +88,7 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
     # The device reads host memory for a copy to the device, and writes it for a copy to the host or a peer.
     way = "read" if phase.direction == "host_to_device" else "write"
     transferred = _transferred(context, name, base, link, way, size)
-    speed: dict[str, Reference] = {"link_bandwidth": _bandwidth(context, base, link)}
+    speed: dict[str, Reference] = {"link_bandwidth": wire_shared(context, name, phase, _bandwidth(context, base, link))}
     inputs: dict[str, Reference] = {"message_size": size, "transferred_size": transferred}
     effective = context.wiring.add(f"{name}.effective_bandwidth", effective_bandwidth, inputs | speed)
     inputs = {

@@ -1,0 +1,146 @@
+"""Time lines as files of other viewers: Chrome/Perfetto JSON and Paje."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from whatif.export.atomic import atomic_file
+from whatif.simulation.activity import GROUPS, Activity
+from whatif.simulation.trace import Kind
+
+_PAJE_EVENTS: Final = (
+    ("PajeDefineContainerType", ("Alias string", "Type string", "Name string")),
+    ("PajeDefineStateType", ("Alias string", "Type string", "Name string")),
+    (
+        "PajeDefineLinkType",
+        (
+            "Alias string",
+            "Type string",
+            "StartContainerType string",
+            "EndContainerType string",
+            "Name string",
+        ),
+    ),
+    ("PajeDefineEntityValue", ("Alias string", "Type string", "Name string", "Color color")),
+    ("PajeCreateContainer", ("Time date", "Alias string", "Type string", "Container string", "Name string")),
+    ("PajeDestroyContainer", ("Time date", "Type string", "Name string")),
+    ("PajeSetState", ("Time date", "Type string", "Container string", "Value string")),
+    (
+        "PajeStartLink",
+        (
+            "Time date",
+            "Type string",
+            "Container string",
+            "Value string",
+            "StartContainer string",
+            "Key string",
+        ),
+    ),
+    (
+        "PajeEndLink",
+        (
+            "Time date",
+            "Type string",
+            "Container string",
+            "Value string",
+            "EndContainer string",
+            "Key string",
+        ),
+    ),
+)
+_EVENT_NUMBER: Final = {name: number for number, (name, _) in enumerate(_PAJE_EVENTS)}
+_COLOURS: Final = ("0.30 0.69 0.31", "0.13 0.59 0.95", "0.00 0.74 0.83", "1.00 0.60 0.00", "0.61 0.15 0.69")
+
+
+def write_perfetto(activity: Activity, nodes: Sequence[int], path: Path) -> None:
+    """Trace Event JSON that ui.perfetto.dev and chrome://tracing open: a process for each node, a thread for each rank,
+    an arrow for each message; times in µs. Source: "Trace Event Format", the Chromium authors."""
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
+        out.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
+        for place, event in enumerate(_perfetto_events(activity, nodes)):
+            out.write(",\n" if place else "")
+            out.write(json.dumps(event))
+        out.write("\n]}\n")
+
+
+def _perfetto_events(activity: Activity, nodes: Sequence[int]) -> Iterator[dict[str, object]]:
+    for rank, node in enumerate(nodes):
+        place = {"pid": int(node), "tid": rank, "ph": "M"}
+        yield {"name": "process_name", **place, "args": {"name": f"node {node}"}}
+        yield {"name": "thread_name", **place, "args": {"name": f"rank {rank}"}}
+    spans = zip(activity.rank, activity.group, activity.kind, activity.start, activity.end, strict=True)
+    for rank, group, kind, start, end in spans:
+        place = {"pid": int(nodes[rank]), "tid": int(rank), "ph": "X"}
+        named = {"name": Kind(kind).name.lower(), "cat": GROUPS[group]}
+        yield {**named, **place, "ts": start * 1e6, "dur": (end - start) * 1e6}
+    for key, (sender, receiver, size, sent, received) in enumerate(_messages(activity)):
+        common = {"name": "message", "cat": "message", "id": key}
+        ends = (("s", sender, sent), ("f", receiver, received))
+        for phase, rank, when in ends:
+            more = {"bp": "e", "args": {"bytes": size}} if phase == "f" else {}
+            yield {**common, "ph": phase, "pid": int(nodes[rank]), "tid": rank, "ts": when * 1e6, **more}
+
+
+def _messages(activity: Activity) -> Iterator[tuple[int, int, float, float, float]]:
+    columns = (activity.sender, activity.receiver, activity.message_size, activity.sent, activity.received)
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def write_paje(activity: Activity, nodes: Sequence[int], path: Path) -> None:
+    """A Paje trace for ViTE or pj_dump: a container for each node and rank, its states, and links for messages; times
+    in s, in ascending order. Source: Schnorr, "Paje trace file format", 2010."""
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
+        for number, (name, fields) in enumerate(_PAJE_EVENTS):
+            out.write(f"%EventDef {name} {number}\n")
+            out.writelines(f"%       {field}\n" for field in fields)
+            out.write("%EndEventDef\n")
+        out.writelines(f"{line}\n" for line in _paje_types())
+        out.writelines(f"{line}\n" for line in _paje_containers(nodes))
+        out.writelines(f"{line}\n" for line in _paje_events(activity))
+
+
+def _paje(event: str, *words: object) -> str:
+    return " ".join([str(_EVENT_NUMBER[event]), *map(str, words)])
+
+
+def _paje_types() -> Iterator[str]:
+    yield _paje("PajeDefineContainerType", "M", 0, '"machine"')
+    yield _paje("PajeDefineContainerType", "N", "M", '"node"')
+    yield _paje("PajeDefineContainerType", "R", "N", '"rank"')
+    yield _paje("PajeDefineStateType", "S", "R", '"state"')
+    yield _paje("PajeDefineLinkType", "L", "M", "R", "R", '"message"')
+    for group, colour in zip(GROUPS, _COLOURS, strict=True):
+        yield _paje("PajeDefineEntityValue", group, "S", f'"{group}"', f'"{colour}"')
+    yield _paje("PajeDefineEntityValue", "idle", "S", '"idle"', '"0.90 0.90 0.90"')
+
+
+def _paje_containers(nodes: Sequence[int]) -> Iterator[str]:
+    yield _paje("PajeCreateContainer", "0.000000000", "m", "M", 0, '"machine"')
+    for node in dict.fromkeys(int(node) for node in nodes):
+        yield _paje("PajeCreateContainer", "0.000000000", f"n{node}", "N", "m", f'"node {node}"')
+    for rank, node in enumerate(nodes):
+        yield _paje("PajeCreateContainer", "0.000000000", f"r{rank}", "R", f"n{int(node)}", f'"rank {rank}"')
+
+
+def _paje_events(activity: Activity) -> Iterator[str]:
+    """Everything that happens, in the order of time, ends before starts of the same instant."""
+    events: list[tuple[float, int, str]] = []
+    for rank, group, start, end in zip(activity.rank, activity.group, activity.start, activity.end, strict=True):
+        events.append((start, 1, _paje("PajeSetState", f"{start:.9f}", "S", f"r{rank}", GROUPS[group])))
+        events.append((end, 0, _paje("PajeSetState", f"{end:.9f}", "S", f"r{rank}", "idle")))
+    for key, (sender, receiver, size, sent, received) in enumerate(_messages(activity)):
+        value = f'"{size:g} B"'
+        events.append((sent, 1, _paje("PajeStartLink", f"{sent:.9f}", "L", "m", value, f"r{sender}", key)))
+        events.append((received, 2, _paje("PajeEndLink", f"{received:.9f}", "L", "m", value, f"r{receiver}", key)))
+    events.sort(key=lambda event: event[:2])
+    yield from (line for _, _, line in events)
+
+
+TIMELINE_WRITERS: Final[dict[str, Callable[[Activity, Sequence[int], Path], None]]] = {
+    ".json": write_perfetto,
+    ".paje": write_paje,
+}
+"""Writers of time lines by the end of the file's name."""

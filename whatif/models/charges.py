@@ -1,0 +1,70 @@
+"""What a message keeps busy: the times a simulation charges its parts with, from the parameters of a model.
+
+A charge is linear in the message's size and is given by the times of two sizes, `EMPTY` and `LONG`, along the axis
+"size". Along the axis "charge" stand the sender's processor, its sending side, the flight, the receiver's processor and
+its receiving side.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import numpy as np
+
+from whatif import units
+from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Seconds, model
+
+Charges = Annotated[FloatArray, units.SECOND, Core("charge", "size")]
+ProtocolCharges = Annotated[FloatArray, units.SECOND, Core("protocol", "charge", "size")]
+
+LONG: Final = 2.0**20
+"""In B, the second of the two sizes; the first is empty."""
+SEND_OVERHEAD, SEND_GAP, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP = range(5)
+
+
+@model("sending side and flight: T(n)", "Choi et al. 2020, section 3.2: the sends of a rank follow one another")
+def serial_charges(empty_time: Seconds, long_time: Seconds) -> Charges:
+    """A message that keeps its sender's side busy until it has arrived, and no processor: `T(n)` of any linear model.
+
+    `empty_time` is T(0), `long_time` T(1 MiB). Elementwise over any broadcastable shapes; the result has two more axes,
+    [..., charge, size].
+    """
+    times = np.stack(np.broadcast_arrays(empty_time, long_time), axis=-1)
+    charges = np.zeros((*times.shape[:-1], 5, 2))
+    charges[..., SEND_GAP, :] = times
+    charges[..., FLIGHT, :] = times
+    return charges
+
+
+@model(
+    "processors: o + (n − 1) O, receiving o + (n − 1) max(O, G); sides: g + (n − 1) G; flight: o + L",
+    "Hoefler, Schneider and Lumsdaine 2010 (LogGOPSim)",
+)
+def loggops_charges(
+    latency: Seconds,
+    overhead_time: Seconds,
+    bandwidth: BytesPerSecond,
+    gap_time: Seconds,
+    processing_bandwidth: BytesPerSecond,
+) -> Charges:
+    """The parts of a message in LogGOPS: L, o, 1/G, g, 1/O (infinite for LogGPS).
+
+    Elementwise over any broadcastable shapes; the result has two more axes, [..., charge, size]. An empty message is
+    charged a byte less than one of 1 B, with g = 0 that is less than nothing. Source: Hoefler, Schneider and
+    Lumsdaine, "LogGOPSim: simulating large-scale applications in the LogGOPS model", HPDC 2010.
+    """
+    per_byte, handling = 1 / bandwidth, 1 / processing_bandwidth
+    lines = {
+        SEND_OVERHEAD: (overhead_time - handling, handling),
+        SEND_GAP: (gap_time - per_byte, per_byte),
+        FLIGHT: (overhead_time + latency, 0.0 * per_byte),
+        RECEIVE_OVERHEAD: (overhead_time - np.maximum(handling, per_byte), np.maximum(handling, per_byte)),
+        RECEIVE_GAP: (gap_time - per_byte, per_byte),
+    }
+    rows = [np.stack(np.broadcast_arrays(empty, empty + LONG * slope), axis=-1) for empty, slope in lines.values()]
+    return np.stack(np.broadcast_arrays(*rows), axis=-2)
+
+
+def by_protocol_charges(*charges: Charges) -> ProtocolCharges:
+    """The charges of all distances and protocols, joined along the axis "protocol", protocols fastest."""
+    return np.stack(np.broadcast_arrays(*charges), axis=-3)
