@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from whatif.cli.options import platforms_option
+from whatif.cli.profile import command as profile
+from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
@@ -82,6 +85,40 @@ def kernels(files: tuple[Path, ...], file_format: str) -> None:
         return
     _warn(table)
     click.echo(kernels_toml(table), nl=False)
+
+
+command.add_command(profile)
+
+
+@command.command("trace", short_help="MPI traces: DUMPI, SimGrid, GOAL, OTF2.")
+@click.argument("file", metavar="TRACE", type=click.Path(path_type=Path, exists=True))
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="SCENARIO.toml")
+@click.option(
+    "--platform", metavar="NAME", default="summit", show_default=True, help="The platform that the scenario names."
+)
+@platforms_option
+@click.option(
+    "--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="table", show_default=True
+)
+def trace(file: Path, output: Path | None, platform: str, folders: tuple[Path, ...], file_format: str) -> None:
+    """Print what the ranks of a trace do, or write a scenario that replays it."""
+    from whatif.export.atomic import atomic_file
+    from whatif.export.simulation_tables import trace_table
+    from whatif.export.trace_scenario import trace_scenario
+    from whatif.importers.trace import read_trace
+
+    if output is None and file_format != "toml":
+        _show(trace_table(read_trace(file)), file_format)
+        return
+    text = trace_scenario(file, platform, folders=folders).text
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    if output.resolve().parent != file.resolve().parent:
+        raise UsageError(f"{output}: a scenario lies beside its trace, in {file.resolve().parent}")
+    with atomic_file(output) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    click.echo(f"written: {output}", err=True)
 
 
 def _show(table: Table, file_format: str) -> None:

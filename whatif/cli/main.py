@@ -17,6 +17,8 @@ VERBS: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
     "serve": "Show the explorer in a browser.",
     "run": "Evaluate a scenario, or sweep any of its leaves.",
+    "simulate": "Play a trace, or a scenario, message by message.",
+    "project": "Project the copies of a GPU profile to another machine.",
     "fit": "Fit the parameters of a platform to measurements.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",

@@ -10,6 +10,7 @@ from whatif.engine.phases.collective import wire_collective
 from whatif.engine.phases.fixed import wire_overhead, wire_structured_grid
 from whatif.engine.phases.halo import wire_halo
 from whatif.engine.phases.kernel import wire_kernel, wire_measured_kernel
+from whatif.engine.phases.trace import wire_trace
 from whatif.engine.phases.transfer import wire_transfer
 from whatif.engine.term import CATEGORIES, PhaseTerm, Program
 from whatif.engine.wiring import Wiring
@@ -26,6 +27,7 @@ WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "transfer": wire_transfer,
     "overhead": wire_overhead,
     "structured_grid": wire_structured_grid,
+    "trace": wire_trace,
 }
 
 

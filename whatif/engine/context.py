@@ -43,11 +43,16 @@ DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
 }
 
 
+def scenario_folder(wiring: Wiring) -> Path | None:
+    """Where the scenario's file lies; None where it has none."""
+    folders = (layer.document.folder for layer in reversed(wiring.loaded.layers.items) if not layer.at)
+    return next((folder for folder in folders if folder is not None), None)
+
+
 def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
     """The node of every rank from a file beside the scenario, one whole number a line."""
     path = "application.grid.mapping_file"
-    folders = (layer.document.folder for layer in reversed(wiring.loaded.layers.items) if not layer.at)
-    folder = next((folder for folder in folders if folder is not None), None)
+    folder = scenario_folder(wiring)
     if name is None or folder is None or Path(name).name != name:
         wiring.problem(path, 'mapping = "file" needs the plain name of a file beside the scenario')
         wiring.raise_problems()

@@ -1,25 +1,47 @@
-"""nvprof and the Visual Profiler (`nvprof -o FILE.nvvp`): the memory copies of a profile; and summaries of copies.
+"""nvprof and the Visual Profiler (`nvprof -o FILE.nvvp`): profiles; and summaries of copies.
 
-A profile is an SQLite database of CUPTI activities: times in ns since an epoch, sizes in bytes. The copies are in
-`CUPTI_ACTIVITY_KIND_MEMCPY`, those between two devices in `CUPTI_ACTIVITY_KIND_MEMCPY2`. The numbers of `copyKind` are
-CUPTI's (1 host to device, ..), those of `srcKind` and `dstKind` too (1 pageable, 2 pinned); Nsight Systems counts the
-latter from 0. A summary is CSV with one row for each machine, direction, kind of memory and size, times in ns.
-Source: CUPTI, `CUpti_ActivityMemcpyKind`, `CUpti_ActivityMemoryKind`; Abdelhafez et al., "AHEAD", released data.
+A profile is an SQLite database of CUPTI activities: times in ns since an epoch, sizes in bytes, names by number in
+`StringTable`. Kernels are in `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL` and `_KERNEL`, copies in `_MEMCPY`, those between
+two devices in `_MEMCPY2`, fills in `_MEMSET`, devices in `_DEVICE` (bandwidth in kB/s, clock in kHz). The numbers of
+`copyKind` are CUPTI's (1 host to device, ..), those of `srcKind` and `dstKind` too (1 pageable, 2 pinned); Nsight
+Systems counts the latter from 0. A summary is CSV with one row for each machine, direction, kind of memory and size,
+times in ns. Source: CUPTI, `CUpti_ActivityMemcpyKind`, `CUpti_ActivityMemoryKind`; Abdelhafez et al., "AHEAD",
+released data.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.importers.profile import (
+    COPY,
+    COPY_DIRECTIONS,
+    FILL,
+    INSIDE,
+    KERNEL,
+    MEMORY_KINDS,
+    PEER,
+    READ,
+    WRITE,
+    Part,
+    Profile,
+    copy_memories,
+    cuda_peaks,
+    device_table,
+    looked_up,
+    named,
+    operation_table,
+    plain_memory,
+    touches_symbol,
+)
+from whatif.importers.sqlite import Database, is_sqlite, newest_known, open_database, refused
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
@@ -52,21 +74,23 @@ empty text."""
 MOST_COPIES: Final = 5_000_000
 """Copies of one profile that are read."""
 
-_MAGIC: Final = b"SQLite format 3\0"
-_FIELDS: Final = ("copyKind", "srcKind", "dstKind", "bytes", "start", "end", "streamId", "deviceId")
-_HOST_COPIES, _PEER_COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMCPY2"
-_QUERIES: Final = {
-    _HOST_COPIES: 'SELECT copyKind, srcKind, dstKind, bytes, start, "end", streamId, deviceId '
-    "FROM CUPTI_ACTIVITY_KIND_MEMCPY",
-    _PEER_COPIES: 'SELECT copyKind, srcKind, dstKind, bytes, start, "end", streamId, deviceId '
-    "FROM CUPTI_ACTIVITY_KIND_MEMCPY2",
-}
-_ROWS_AT_A_TIME: Final = 100_000
-_READ, _WRITE, _INSIDE, _PEER = "host_to_device", "device_to_host", "device_to_device", "peer_to_peer"
-# By copyKind; an array is device memory in another layout. Host to host and unknown kinds have no direction here.
-_DIRECTIONS: Final = ("", _READ, _WRITE, _READ, _WRITE, _INSIDE, _INSIDE, _INSIDE, _INSIDE, "", _PEER)
-_MEMORIES: Final = ("unknown", "pageable", "pinned", "device", "device", "managed", "device", "managed")
-_SPELLINGS: Final = {"htod": _READ, "dtoh": _WRITE, "dtod": _INSIDE, "ptop": _PEER}
+NEWEST_VERSION: Final = 11
+"""The newest version of the tables that is known."""
+
+_EXPECTED: Final = "an nvprof profile (`nvprof -o FILE.nvvp`)"
+_PREFIX: Final = "CUPTI_ACTIVITY_KIND_"
+_COPIES: Final = (f"{_PREFIX}MEMCPY", f"{_PREFIX}MEMCPY2")
+_KERNELS: Final = (f"{_PREFIX}CONCURRENT_KERNEL", f"{_PREFIX}KERNEL")
+_TIMES: Final = dict.fromkeys(("start", "end", "deviceId", "streamId"))
+_COPY_FIELDS: Final = dict.fromkeys(("copyKind", "srcKind", "dstKind", "bytes", "start", "end", "streamId", "deviceId"))
+_DEVICE_FIELDS: Final = dict.fromkeys(
+    ("globalMemoryBandwidth", "globalMemorySize", "l2CacheSize", "coreClockRate", "numMultiprocessors", "name",
+     "computeCapabilityMajor", "computeCapabilityMinor"), 0,
+)  # fmt: skip
+# The tool was replaced before migrations of managed memory were recorded as copies.
+_DIRECTIONS: Final = COPY_DIRECTIONS[:11]
+_SPELLINGS: Final = {"htod": READ, "dtoh": WRITE, "dtod": INSIDE, "ptop": PEER}
+_MEMORIES: Final = ("unknown", "pageable", "pinned", "device", "managed")
 _HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "machine": ("machine",),
     "direction": ("direction",),
@@ -83,11 +107,7 @@ _NANOSECOND: Final = 1e-9
 
 def is_database(path: Path) -> bool:
     """Whether a file is an SQLite database, as profiles are."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
+    return is_sqlite(path)
 
 
 def read_copies(path: Path) -> Table:
@@ -96,13 +116,75 @@ def read_copies(path: Path) -> Table:
     The file is opened read-only. Copies without a direction and those that end before they start are left out, with
     a warning. Raise `InvalidFileError` for a file that is no such profile, is damaged, or holds no copies.
     """
-    name = shown_path(path)
-    _refuse_other(path, name)
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
-            return _copies(name, *_recorded(database, name))
-    except sqlite3.Error as error:
-        raise refuse(name, f"the database is damaged or cut off: {error}") from None
+    with open_database(path, _EXPECTED) as database:
+        _refuse_other(database)
+        return _copies(database.name, _recorded(database), _notes(database))
+
+
+def is_nvprof(database: Database) -> bool:
+    """Whether a database has the tables of an nvprof profile."""
+    return "StringTable" in database.tables and any(table.startswith(_PREFIX) for table in database.tables)
+
+
+def read_nvprof(path: Path) -> Profile:
+    """An nvprof profile: its kernels, copies and fills, its devices.
+
+    Raise `InvalidFileError` for a file that is no such profile, is damaged, or has neither of them.
+    """
+    with open_database(path, _EXPECTED) as database:
+        return nvprof_profile(database)
+
+
+def nvprof_profile(database: Database) -> Profile:
+    """The profile in an open database; see `read_nvprof`."""
+    if not is_nvprof(database):
+        raise refused(database, "an SQLite database, but no nvprof profile: it has no tables of activities")
+    notes, names = _notes(database), database.texts("StringTable", "_id_", "value")
+    parts = [_kernel_part(database, table, names) for table in _KERNELS]
+    parts += [*(_copy_part(database, table) for table in _COPIES), _fill_part(database)]
+    operations = operation_table(parts, database.name, notes, database.warnings)
+    return Profile(operations, device_table(_devices(database, names), operations))
+
+
+def _kernel_part(database: Database, table: str, names: Mapping[int, str]) -> Part:
+    found = database.integers(table, {**_TIMES, "name": 0}, what="kernels")
+    return _part(KERNEL, found, name=named(names, found["name"]))
+
+
+def _copy_part(database: Database, table: str) -> Part:
+    found = database.integers(table, {**_COPY_FIELDS, "flags": 0}, what="memory copies")
+    direction = looked_up(_DIRECTIONS, found["copyKind"])
+    source, target = (looked_up(MEMORY_KINDS, found[end], "unknown") for end in ("srcKind", "dstKind"))
+    memory, is_symbol = copy_memories(direction, source, target)
+    return _part(COPY, found, direction=direction, memory=memory, is_symbol=is_symbol)
+
+
+def _fill_part(database: Database) -> Part:
+    found = database.integers(f"{_PREFIX}MEMSET", {**_TIMES, "bytes": None, "flags": 0, "memoryKind": 0}, what="fills")
+    kind = looked_up(MEMORY_KINDS, found["memoryKind"], "unknown")
+    return _part(FILL, found, memory=plain_memory(kind), is_symbol=touches_symbol(kind))
+
+
+def _part(operation: str, found: Mapping[str, NDArray[np.int64]], **texts: NDArray[Any]) -> Part:
+    # The lowest bit of the flags of copies and fills says asynchronous.
+    flags = {"is_asynchronous": found["flags"] & 1, "message_size": found["bytes"]} if "flags" in found else {}
+    times = {name: found[field] for name, field in zip(("start", "end", "device", "stream"), _TIMES, strict=True)}
+    return Part(operation, **times, **flags, **texts)
+
+
+def _devices(database: Database, names: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    found = database.integers(f"{_PREFIX}DEVICE", {"id": None, **_DEVICE_FIELDS}, most=1000, what="devices")
+    for number, bandwidth, memory, cache, clock, count, name, *capability in np.stack(list(found.values())).T.tolist():
+        yield {
+            "device": number,
+            "name": names.get(name, ""),
+            "dram_bandwidth": bandwidth * 1e3,
+            "processor_count": count,
+            "clock_rate": clock * 1e3,
+            "memory_size": memory,
+            "l2_size": cache,
+            **cuda_peaks((capability[0], capability[1]), count, clock * 1e3),
+        }
 
 
 def read_copy_summary(path: Path) -> Table:
@@ -141,59 +223,38 @@ def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
         raise refuse(file, f"no CSV: {error}", reader.line_num) from None
 
 
-def _refuse_other(path: Path, name: str) -> None:
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(_MAGIC))
-    except OSError as error:
-        raise refuse(name, f"cannot be read: {error.strerror}") from None
-    if head != _MAGIC:
-        said = "it is empty" if not head else "it is text or of another format"
-        raise refuse(name, f"not an nvprof profile (`nvprof -o FILE.nvvp` writes an SQLite database): {said}")
+def _refuse_other(database: Database) -> None:
+    if "StringIds" in database.tables:
+        raise refused(database, "this is an export of Nsight Systems, no nvprof profile")
+    if "StringTable" not in database.tables or _COPIES[0] not in database.tables:
+        raise refused(database, f"an SQLite database, but no nvprof profile: it has no table `{_COPIES[0]}`")
 
 
-def _recorded(database: sqlite3.Connection, name: str) -> tuple[NDArray[np.int64], dict[str, str]]:
-    """The copies of a database, of shape (copies, fields), in ns and bytes; and its notes."""
-    found = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if "StringIds" in found:
-        raise refuse(name, "this is an export of Nsight Systems, whose kinds of memory are numbered in another way")
-    if "StringTable" not in found or _HOST_COPIES not in found:
-        raise refuse(name, f"an SQLite database, but no nvprof profile: it has no table `{_HOST_COPIES}`")
-    parts = [part for table in _QUERIES if table in found for part in _rows(database, name, table)]
-    if not parts:
-        raise refuse(name, "the profile holds no memory copies")
-    versions = database.execute("SELECT version FROM Version").fetchall() if "Version" in found else []
-    notes = {"tool": "nvprof", "version": ", ".join(str(row[0]) for row in versions), "file": name}
-    return np.concatenate(parts), {key: value for key, value in notes.items() if value}
+def _recorded(database: Database) -> dict[str, NDArray[np.int64]]:
+    """The copies of a database by field, in ns and bytes."""
+    parts = [database.integers(table, _COPY_FIELDS, MOST_COPIES, "memory copies") for table in _COPIES]
+    if not any(len(part["bytes"]) for part in parts):
+        raise refused(database, "the profile holds no memory copies")
+    return {field: np.concatenate([part[field] for part in parts]) for field in _COPY_FIELDS}
 
 
-def _rows(database: sqlite3.Connection, name: str, table: str) -> Iterator[NDArray[np.int64]]:
-    there = {row[0] for row in database.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-    missing = [field for field in _FIELDS if field not in there]
-    if missing:
-        raise refuse(name, f"the table `{table}` has no column {', '.join(missing)}")
-    cursor, count = database.execute(_QUERIES[table]), 0
-    while rows := cursor.fetchmany(_ROWS_AT_A_TIME):
-        count += len(rows)
-        if count > MOST_COPIES:
-            raise refuse(name, f"more than {MOST_COPIES:,} memory copies: profile a shorter run")
-        try:
-            yield np.array(rows, dtype=np.int64)
-        except (TypeError, ValueError, OverflowError):
-            raise refuse(name, f"the table `{table}` holds a value that is no whole number") from None
+def _notes(database: Database) -> dict[str, str]:
+    versions = database.integers("Version", {"version": 0}, most=1000)["version"].tolist()
+    newest_known(database, str(max(versions, default=0)), (NEWEST_VERSION,))
+    notes = {"tool": "nvprof", "version": ", ".join(map(str, versions)), "file": database.name}
+    return {key: value for key, value in {**notes, "warnings": "\n".join(database.warnings)}.items() if value}
 
 
-def _copies(name: str, recorded: NDArray[np.int64], notes: dict[str, str]) -> Table:
-    kind, source, target, size, start, end, stream, device = recorded.T
-    direction = _looked_up(_DIRECTIONS, kind, "")
-    memory = _looked_up(_MEMORIES, np.where(direction == _READ, source, target), "unknown")
-    memory[(direction == _INSIDE) | (direction == _PEER)] = "device"
+def _copies(name: str, recorded: Mapping[str, NDArray[np.int64]], notes: dict[str, str]) -> Table:
+    kind, source, target, size, start, end, stream, device = recorded.values()
+    direction = looked_up(_DIRECTIONS, kind)
+    memory, _ = copy_memories(direction, *(looked_up(MEMORY_KINDS, kinds, "unknown") for kinds in (source, target)))
     good = (direction != "") & (end > start) & (start >= 0) & (size >= 0)
     if not good.any():
         raise refuse(name, "none of the memory copies has a direction, a size and a duration")
     if not good.all():
         lost = f"{name}: {int((~good).sum())} of {len(good)} copies left out: no direction, size or duration"
-        notes = {**notes, "warnings": lost}
+        notes = {**notes, "warnings": "\n".join([*filter(None, [notes.get("warnings", "")]), lost])}
     # Differences of whole numbers first: the times themselves are beyond 2^53 ns.
     values = {
         "direction": direction[good],
@@ -207,11 +268,6 @@ def _copies(name: str, recorded: NDArray[np.int64], notes: dict[str, str]) -> Ta
     return Table({key: Column(values[key], dimension) for key, dimension in COPY_COLUMNS.items()}, notes)
 
 
-def _looked_up(words: Sequence[str], number: NDArray[np.int64], missing: str) -> NDArray[Any]:
-    table = np.array([*words, missing], dtype=object)
-    return table[np.where((number >= 0) & (number < len(words)), number, len(words))]
-
-
 def _summary_row(file: str, line: int, row: list[str], width: int, places: Mapping[str, int]) -> tuple[Any, ...]:
     if len(row) != width:
         raise refuse(file, f"{len(row)} values where the heading has {width} columns: cut off?", line)
@@ -220,7 +276,7 @@ def _summary_row(file: str, line: int, row: list[str], width: int, places: Mappi
     if direction not in _DIRECTIONS or not direction:
         raise refuse(file, f"`{cells['direction'][:40]}` is no direction; write HtoD, DtoH, DtoD or PtoP", line)
     if cells["memory"] not in _MEMORIES:
-        known = ", ".join(dict.fromkeys(_MEMORIES))
+        known = ", ".join(_MEMORIES)
         raise refuse(file, f"`{cells['memory'][:40]}` is no kind of memory; write one of {known}", line)
     words = {"machine": cells["machine"], "direction": direction, "memory": cells["memory"]}
     return tuple(

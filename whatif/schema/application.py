@@ -144,8 +144,9 @@ class TransferPhase(Part):
     """Between host and device, on one device, or between two devices of a node."""
     memory: Literal["pinned", "pageable"] = "pinned"
     """Page-locked host memory, or memory that the driver has to copy first."""
-    pageable_model: Literal["ahead", "staged"] = "ahead"
-    """Pageable memory by Eq. 9 of AHEAD, or through the driver's buffers as `[node.host_link.staging]` says."""
+    pageable_model: Literal["ahead", "staged", "projected"] = "ahead"
+    """Pageable memory by Eq. 9 of AHEAD, or through the driver's buffers as `[node.host_link.staging]` says, or, where
+    nobody measured it, at the rate that follows from the host memory's peak."""
     transfer_size: Bytes | None = None
     """Bytes of one transfer."""
     halo: str | None = None

@@ -105,8 +105,8 @@ class Links(Part):
 
     bandwidth: BytesPerSecond
     """Bytes a second of one link in each direction."""
-    latency: Seconds
-    """Time a byte takes over one link, its switch included."""
+    latency: Seconds = 0.0
+    """Time a byte takes over one link and its switch, beyond the latency that messages have anyway."""
 
 
 class Star(Links):
@@ -140,8 +140,10 @@ class Dragonfly(Links):
     """Routers of one group."""
     nodes_per_router: Count
     """Nodes of one router."""
+    global_link_count: Count
+    """Links of one router to other groups."""
     global_bandwidth: BytesPerSecond | None = None
-    """Bytes a second between two groups in each direction; that of one link where it is not stated."""
+    """Bytes a second of one link between groups in each direction; `bandwidth` where it is not stated."""
 
 
 class Torus(Links):

@@ -122,6 +122,11 @@ class Host(Part):
     """Bytes a second that a copy in host memory moves; pageable transfers are copied once more."""
     memory_size: PositiveBytes | None = None
     """Memory of one node."""
+    staging_read_pass_count: Count | None = None
+    """Times that a byte crosses the memory's bus when a pageable copy to the device is staged, for projections: 2 where
+    it is not stated, 3 where the cache fetches each line of the driver's buffers before it is overwritten."""
+    staging_write_pass_count: Count | None = None
+    """Like `staging_read_pass_count`, for copies to the host."""
 
 
 class Staging(Part):

@@ -78,7 +78,7 @@ class Costs:
 
     Postal, max-rate, injection and K-model: send_gap = flight = T(n), the others 0: a rank's sends follow one another.
     LogGOPS: send_overhead = o + (n-1) O, send_gap = g + (n-1) G, flight = o + L, free_size = 1,
-    receive_overhead = o + (n-1) max(O, G), receive_gap = g + (n-1) G.
+    receive_overhead = o + (n-1) max(O, G), receive_gap = g + (n-1) G, `on_arrival`.
     """
 
     send_overhead: FloatArray
@@ -93,7 +93,16 @@ class Costs:
     free_size: float = 0.0
     """Bytes that the constants include."""
     node_gap: float = 0.0
-    """s/B for which an inter-node message keeps the adapter of its node: 1 / injection bandwidth; 0: no limit."""
+    """s/B for which an inter-node message keeps the adapter of its node: 1 / injection bandwidth; 0: no limit.
+
+    A message begins there at b = max(s, adapter free), which is free again at b + n node_gap, and arrives no earlier
+    than a flight of no bytes later; its sending side is kept as much longer. For messages that start together this
+    is the max-rate model, T = α + k n / min(R_N, k R_b), for the last of k."""
+    on_arrival: bool = False
+    """Messages are taken as they arrive, at r = max(arrival, processor free, receiving side free), whether their
+    receive is posted or not; a receive has then finished when its message has been taken and it is posted. No send
+    waits for its receive: a rendezvous send has finished at r or when the receive is posted, any other when the
+    processor is free for it. So does LogGOPSim, to the nanosecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

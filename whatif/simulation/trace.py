@@ -6,7 +6,7 @@ Times in s, sizes in B. A program is that of one rank, or of many ranks that do 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
@@ -72,8 +72,9 @@ class Program:
 
     kind: NDArray[np.uint8]
     peer: NDArray[np.int32]
-    """Destination, source (or `ANY`), or the root of a collective, as a rank of the world; where the program is
-    `relative`, the distance to it, to be added to the own rank. Unused entries are 0."""
+    """Destination or source (or `ANY`) of a message, as a rank of the world; where the program is `relative`, the
+    distance to it, to be added to the own rank modulo the rank count (so that there is no `ANY` there). For a
+    collective its root, always as a rank of the world. Unused entries are 0."""
     size: FloatArray
     """s of a computation; B of a message; for a collective the B that one rank contributes: the buffer of a broadcast,
     reduction or scan, what each rank sends to each other one for an all-to-all, the block of one rank for gather,
@@ -116,3 +117,50 @@ class Trace:
     def rank_count(self) -> int:
         """Ranks of the traced run."""
         return len(self.program_of)
+
+
+def executed_count(program: Program) -> int:
+    """Operations that one rank executes, loops unrolled."""
+    return len(program) + sum((loop.last - loop.first) * (loop.count - 1) for loop in program.loops)
+
+
+def unrolled(program: Program) -> Program:
+    """The same operations without loops; the program itself where it has none."""
+    if not program.loops:
+        return program
+    pieces, place = [], 0
+    for loop in program.loops:
+        pieces += [np.arange(place, loop.first), np.tile(np.arange(loop.first, loop.last), loop.count)]
+        place = loop.last
+    return taken(program, np.concatenate([*pieces, np.arange(place, len(program))]))
+
+
+def taken(program: Program, rows: NDArray[np.int64]) -> Program:
+    """The operations `rows` of a program in that order, each with its distances as they are; without loops."""
+    wait_start, waits = _taken_lists(program.wait_start, program.waits, rows)
+    started_start, started = None, None
+    if program.started_start is not None and program.started is not None:
+        started_start, started = _taken_lists(program.started_start, program.started, rows)
+    return replace(
+        program,
+        kind=program.kind[rows],
+        peer=program.peer[rows],
+        size=program.size[rows],
+        tag=program.tag[rows],
+        wait_start=wait_start,
+        waits=waits,
+        started_start=started_start,
+        started=started,
+        processor=None if program.processor is None else program.processor[rows],
+        loops=(),
+    )
+
+
+def _taken_lists(
+    start: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The lists `values[start[row] : start[row + 1]]` of some rows, one behind the other."""
+    counts = np.diff(start)[rows]
+    new_start = np.concatenate([[0], np.cumsum(counts)])
+    places = np.repeat(start[rows] - new_start[:-1], counts) + np.arange(new_start[-1])
+    return new_start, values[places]

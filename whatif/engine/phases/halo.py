@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from whatif.engine.context import Context
 from whatif.engine.phases.message import DISTANCES, PROTOCOLS, choose_protocol, message_time, parameters_at
+from whatif.engine.phases.simulated import wire_simulated_halo
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models import placement
 from whatif.models.k_model import effective_process_count, k_factor
@@ -89,6 +90,10 @@ def _by_rank(exchange: Exchange, counts: str) -> str:
     times: dict[str, Reference] = {
         f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
     }
+    if context.scenario.application.communication != "modelled":
+        return wire_simulated_halo(
+            context, exchange.name, model, sharing, exchange.placed, exchange.options, exchange.sizes
+        )
     function = COMBINED[exchange.phase.concurrency]
     return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
 

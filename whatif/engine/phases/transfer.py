@@ -8,6 +8,7 @@ from typing import Any, Final
 from whatif.engine.context import Context
 from whatif.engine.phases.node_links import wire_shared
 from whatif.engine.term import PhaseTerm, Reference
+from whatif.models.staging import CHUNK_SIZE, CORE_SHARE, PASS_COUNT, commanded_bandwidth, core_copy_bandwidth
 from whatif.models.transfer import (
     device_copy_time,
     effective_bandwidth,
@@ -26,6 +27,7 @@ from whatif.models.transfer import (
 from whatif.models.workload import copy_count, repeated
 from whatif.schema.application import TransferPhase
 from whatif.schema.platform import NVLink, PCIe
+from whatif.units import BYTE, ONE, Quantity
 
 _FLITS: Final = {"payload_size": "maximum_payload_size", "flit_size": "flit_size"}
 _PCIE_READ: Final = {
@@ -102,6 +104,8 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
         return _staged(context, name, base, link, way, inputs)
     if node.host.memory_bandwidth is None:
         _missing(context, name, "memory", "platform.node.host.memory_bandwidth")
+    if phase.pageable_model == "projected":
+        return _projected(context, name, way, inputs)
     memory: dict[str, Reference] = {"memory_bandwidth": "platform.node.host.memory_bandwidth"}
     return context.wiring.add(f"{name}.transfer_time", pageable_time, inputs | memory)
 
@@ -126,6 +130,25 @@ def _staged(
     }
     function = staged_read_time if way == "read" else staged_write_time
     return context.wiring.add(f"{name}.transfer_time", function, {**inputs, **more})
+
+
+def _projected(context: Context, name: str, way: str, inputs: Mapping[str, Reference]) -> str:
+    """A pageable copy through the buffers of the driver, staged as the host memory's data sheet lets one expect."""
+    passes = f"platform.node.host.staging_{way}_pass_count"
+    staging: dict[str, Reference] = {
+        "memory_bandwidth": "platform.node.host.memory_bandwidth",
+        "core_share": Quantity(CORE_SHARE, ONE),
+        "pass_count": passes if passes in context.wiring.leaves else Quantity(PASS_COUNT, ONE),
+    }
+    more: dict[str, Reference] = {
+        "staging_bandwidth": context.wiring.add(f"{name}.staging_bandwidth", core_copy_bandwidth, staging),
+        "chunk_size": Quantity(CHUNK_SIZE, BYTE),
+    }
+    if way == "write":
+        return context.wiring.add(f"{name}.transfer_time", staged_write_time, {**inputs, **more})
+    sizes = {key: inputs[key] for key in ("message_size", "effective_bandwidth")}
+    more["effective_bandwidth"] = context.wiring.add(f"{name}.commanded_bandwidth", commanded_bandwidth, sizes)
+    return context.wiring.add(f"{name}.transfer_time", staged_read_time, {**inputs, **more})
 
 
 def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: str) -> str:

@@ -1,0 +1,171 @@
+"""DUMPI traces as `dumpi2ascii` writes them: one text for each rank, `PREFIX-0000.txt`, `PREFIX-0001.txt`, ..
+
+    MPI_Isend entering at walltime 1131670.479006880, cputime 0.142411026 seconds in thread 0.
+    int count=16384
+    MPI_Datatype datatype=14 (MPI_DOUBLE)
+    int dest=0
+    ..
+    MPI_Isend returning at walltime 1131670.479026524, cputime 0.142430676 seconds in thread 0.
+
+A rank computes from the return of one call to the entry of the next (walltime), between MPI_Init and MPI_Finalize; the
+calls themselves take no time. Source: sst-dumpi, `dumpi2ascii`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from whatif.importers.dumpi_calls import RankCalls
+from whatif.importers.dumpi_communicators import Communicators
+from whatif.importers.operations import MOST_OPERATIONS, refuse_missing_ranks, rows, sequential_trace
+from whatif.importers.text import chunks, refuse
+from whatif.schema.toml import shown_path
+from whatif.simulation.trace import Trace
+
+BINARY_START: Final = b"\xff\xaa\xddDUMPI"
+"""How a binary DUMPI file starts."""
+LONGEST_CALL: Final = 8 * 2**20
+"""Characters of a call with its arguments."""
+
+_TIME = r"walltime (\d{1,10})\.(\d{9}),[^\n]*"
+_CALL = re.compile(
+    rf"^(\w+) entering at {_TIME}\n((?:(?!\w+ (?:entering|returning) at walltime).*\n)*)\1 returning at {_TIME}\n",
+    re.MULTILINE,
+)
+_ENTERED = re.compile(r"^(\w+) (?:entering|returning) at walltime", re.MULTILINE)
+_ELSE = re.compile(r"(?:Perfcounters: .*|\w+=.*|Total keyvals: .*|\w+ called \d+ times and ignored \d+ times|\s*)\n?")
+_IGNORED = re.compile(r"^(\w+) called \d+ times and ignored ([1-9]\d*) times", re.MULTILINE)
+_NAME = re.compile(r"(?s)(.*?)(\d+)(\.\w+)?")
+
+
+def is_dumpi(head: str) -> bool:
+    """Whether a text starts as one of `dumpi2ascii` does."""
+    return _ENTERED.search(head) is not None
+
+
+def read_dumpi(path: Path) -> Trace:
+    """The trace of which a path is the folder, any one file, or the `.meta` file.
+
+    Sizes follow from the datatypes; those that the program made are computed from how. Peers are ranks of the world,
+    whatever the communicator. What a rank recorded before its file was cut off is kept, and told.
+    Raise `InvalidFileError` for a binary trace, a rank without a file, ranks that disagree, or a damaged file.
+    """
+    try:
+        files = _rank_files(path)
+    except OSError as error:
+        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
+    refuse_missing_ranks(shown_path(path), files, max(files) + 1, "the numbers of the files")
+    ranks = [_rank(files[number]) for number in sorted(files)]
+    _refuse_others(path, ranks)
+    communicators = Communicators(shown_path(path), [rank.creations for rank in ranks])
+    for number, rank in enumerate(ranks):
+        communicators.resolve(number, rank.operations)
+    calls, warnings = Counter[str](), Counter[str]()
+    for rank in ranks:
+        calls.update(rank.calls)
+        warnings.update(rank.warnings)
+    said = [f"{text} ({count} times)" if count > 1 else text for text, count in warnings.items()]
+    notes = {"tool": "DUMPI", "file": shown_path(path)}
+    return sequential_trace([rank.operations for rank in ranks], communicators.members, calls, notes, said)
+
+
+def _rank_files(path: Path) -> dict[int, Path]:
+    """The file of each rank."""
+    own = None if path.is_dir() else _set_of(path.with_name(f"{path.stem}-0.txt") if path.suffix == ".meta" else path)
+    sets: dict[tuple[str, str], dict[int, Path]] = {}
+    for file in sorted(path.iterdir() if path.is_dir() else path.parent.iterdir()):
+        name, kind = _NAME.fullmatch(file.name), _set_of(file)
+        if name is None or own not in (None, kind) or (own is None and not is_dumpi(_head(file))):
+            continue
+        files = sets.setdefault(kind, {})
+        if files.setdefault(int(name[2]), file) != file:
+            raise refuse(shown_path(file), f"a second file of rank {int(name[2])}, beside {files[int(name[2])].name}")
+    if len(sets) > 1:
+        names = ", ".join(f"{start}*{end}" for start, end in sets)
+        raise refuse(shown_path(path), f"several traces: {names}; name a file of the one that is meant")
+    return next(iter(sets.values()), {0: path})
+
+
+def _set_of(path: Path) -> tuple[str, str]:
+    """What the names of the files of one trace share: the start and the end."""
+    name = _NAME.fullmatch(path.name)
+    return (name[1], name[3] or "") if name else (path.name, "")
+
+
+def _head(file: Path) -> str:
+    if not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        return opened.read(2**16).decode("utf-8", "replace")
+
+
+def _refuse_others(path: Path, ranks: Sequence[RankCalls]) -> None:
+    """Raise `InvalidFileError` where a rank says that it is another, or that there are more."""
+    for number, rank in enumerate(ranks):
+        if rank.rank not in (None, number):
+            raise refuse(rank.file, f"the file of rank {number}, by its name, but MPI_Comm_rank says {rank.rank}")
+    counts = {rank.rank_count: rank.file for rank in ranks if rank.rank_count is not None}
+    if len(counts) > 1:
+        said = " and ".join(f"{count} in {file}" for count, file in counts.items())
+        raise refuse(shown_path(path), f"the ranks disagree how many they are: {said}")
+    for count, file in counts.items():
+        refuse_missing_ranks(shown_path(path), range(len(ranks)), count, f"MPI_Comm_size in {file}")
+        if count < len(ranks):
+            raise refuse(shown_path(path), f"{len(ranks)} files, but {count} ranks (MPI_Comm_size in {file})")
+
+
+def _rank(path: Path) -> RankCalls:
+    """The calls of the rank of one file."""
+    rank, text, line = RankCalls(shown_path(path)), "", 1
+    for piece in chunks(path):
+        text += piece
+        end, line = _take(rank, text, line)
+        text = text[end:]
+        if len(text) > LONGEST_CALL or len(rank.operations) > MOST_OPERATIONS:
+            raise refuse(rank.file, "too large: a call without an end, or too many calls", line)
+    _end(rank, text, line)
+    return rank
+
+
+def _take(rank: RankCalls, text: str, line: int) -> tuple[int, int]:
+    """Take all whole calls at the start of a text; return where they end, and the line there."""
+    end = 0
+    for match in _CALL.finditer(text):
+        if match.start() > end:
+            line = _between(rank, text[end : match.start()], line)
+        name, second, nanosecond, arguments, last_second, last_nanosecond = match.groups()
+        rank.call(name, int(second + nanosecond), arguments, int(last_second + last_nanosecond), line)
+        end = match.end()
+        line += 2 + arguments.count("\n")
+    return end, line
+
+
+def _between(rank: RankCalls, text: str, line: int) -> int:
+    """Pass what stands between calls, and return the line after it; raise `InvalidFileError` for a damaged call."""
+    for row, _ in rows(text):
+        if _ELSE.fullmatch(row) is None:
+            cut = _ENTERED.match(row)
+            said = (
+                f"{cut[1]} is damaged: its `returning` does not follow" if cut else f"`{row[:60]}` is no part of a call"
+            )
+            raise refuse(rank.file, said, line)
+        line += 1
+    return line
+
+
+def _end(rank: RankCalls, text: str, line: int) -> None:
+    """Look at what follows the last whole call: totals, or a call that was cut off."""
+    cut = _ENTERED.search(text)
+    if not rank.calls:
+        raise refuse(rank.file, "no whole call of `dumpi2ascii` in it", line if cut else 0)
+    if cut:
+        line += text.count("\n", 0, cut.start())
+        rank.warnings[f"{rank.file}:{line}: cut off within {cut[1]}, which is left out with all that followed"] += 1
+    elif not rank.ended:
+        rank.warnings[f"{rank.file}: ends before MPI_Finalize: what followed is missing"] += 1
+    for name, count in _IGNORED.findall(text):
+        rank.warnings[f"{rank.file}: {count} calls of {name} were not recorded"] += 1

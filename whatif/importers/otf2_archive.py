@@ -1,0 +1,78 @@
+"""OTF2 archives (Score-P, Extrae, ..): an anchor file `traces.otf2`, definitions, and the events of each location.
+
+MPI ranks compute between the calls of MPI, which themselves take no time; messages, collectives and communicators are
+those that were recorded, with the sources and sizes that receives had in the end. Other threads are left out.
+Read with the `otf2` package, which is no part of a plain installation. Source: OTF2 3, `otf2.reader`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from whatif.errors import InvalidFileError
+from whatif.importers.operations import sequential_trace
+from whatif.importers.otf2_events import Read
+from whatif.importers.text import refuse
+from whatif.schema.toml import shown_path
+from whatif.simulation.trace import Trace
+
+SUFFIX: Final = ".otf2"
+"""How the anchor file ends."""
+START: Final = b"\x03BOTF2"
+"""How the anchor file starts."""
+
+
+def anchor_of(path: Path) -> Path | None:
+    """The anchor file of a path that is one, or a folder with one; None for others."""
+    if path.is_dir():
+        found = sorted(file for file in path.glob(f"*{SUFFIX}") if file.is_file())
+        if len(found) > 1:
+            raise refuse(shown_path(path), f"{len(found)} archives: name one, as {found[0].name}")
+        return found[0] if found else None
+    try:
+        with path.open("rb") as file:
+            return path if file.read(len(START)) == START else None
+    except OSError as error:
+        raise refuse(shown_path(path), f"cannot be read: {error.strerror}") from None
+
+
+def read_otf2(path: Path) -> Trace:
+    """The trace of an archive: its anchor file, or the folder in which that is.
+
+    Raise `InvalidFileError` where it is damaged, or the events of a rank or the package `otf2` are missing.
+    """
+    anchor = anchor_of(path)
+    if anchor is None:
+        raise refuse(shown_path(path), f"no anchor file of an OTF2 archive (`traces{SUFFIX}`)")
+    if importlib.util.find_spec("otf2") is None:
+        raise refuse(shown_path(path), "reading OTF2 needs the package `otf2`: python -m pip install 'whatif[otf2]'")
+    ranks, members, calls, warnings = _read_beside(anchor)
+    notes = {"tool": "OTF2", "file": shown_path(anchor)}
+    return sequential_trace(ranks, members, calls, notes, warnings)
+
+
+def _read_beside(anchor: Path) -> Read:
+    """Let a process of its own read the archive; see `whatif.importers.otf2_events`."""
+    places = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(  # noqa: S603 - this program's own module
+        [sys.executable, "-P", "-m", "whatif.importers.otf2_events", str(anchor.resolve())],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": places},
+        check=False,
+    )
+    if done.returncode or not done.stdout:
+        rows = done.stderr.decode("utf-8", "replace").splitlines()
+        said = next(
+            (row.partition("error: ")[2] for row in rows if row.startswith("[OTF2]")), "its records are no sense"
+        )
+        raise refuse(shown_path(anchor), f"the archive is damaged or cut off: {said[:200]}")
+    answer: Read | InvalidFileError = pickle.loads(done.stdout)  # noqa: S301 - written by our own process
+    if isinstance(answer, InvalidFileError):
+        raise answer
+    return answer

@@ -1,0 +1,87 @@
+"""Who takes part in a collective, and whether all who should do so call the same ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.simulation.trace import COLLECTIVES, Kind, Program, Trace, unrolled
+
+Numbers = NDArray[np.int64]
+IS_COLLECTIVE = np.isin(np.arange(len(Kind)), sorted(COLLECTIVES))
+"""[kind]"""
+
+
+def members_of(trace: Trace, communicator: int) -> Numbers:
+    """World ranks of a communicator. UsageError: there is none of that number."""
+    if not 0 <= communicator < max(len(trace.communicators), 1):
+        raise UsageError(f"there is no communicator {communicator}: the trace has {len(trace.communicators)}")
+    if communicator == 0 and (not trace.communicators or not trace.communicators[0].size):
+        return np.arange(trace.rank_count)
+    return trace.communicators[communicator].astype(np.int64)
+
+
+def places_in(members: Numbers, ranks: Numbers) -> Numbers:
+    """The number of each rank within a communicator that has it."""
+    order = np.argsort(members)
+    places: Numbers = order[np.searchsorted(members, ranks, sorter=order)]
+    return places
+
+
+def check_collectives(trace: Trace) -> frozenset[int]:
+    """Check that all ranks of a communicator call the same collectives with the same root.
+
+    The communicators in some collective of which ranks give different sizes, as MPI_Allgatherv allows. UsageError:
+    names the ranks and the first call that differs.
+    """
+    calls: dict[int, tuple[int, NDArray[np.int64]]] = {}
+    sizes: dict[int, FloatArray] = {}
+    callers: dict[int, list[Numbers]] = {}
+    uneven = set()
+    for number, program in enumerate(trace.programs):
+        ranks = np.flatnonzero(trace.program_of == number)
+        for communicator, own, size in _calls(program) if ranks.size else ():
+            rank, expected = calls.setdefault(communicator, (int(ranks[0]), own))
+            if not np.array_equal(own, expected):
+                raise UsageError(_difference(communicator, (rank, expected), (int(ranks[0]), own)))
+            callers.setdefault(communicator, []).append(ranks)
+            if not np.array_equal(sizes.setdefault(communicator, size), size):
+                uneven.add(communicator)
+    for communicator, lists in callers.items():
+        members, found = members_of(trace, communicator), np.concatenate(lists)
+        _refuse(np.setdiff1d(members, found), f"is in communicator {communicator} and calls none of its collectives")
+        _refuse(np.setdiff1d(found, members), f"calls collectives of communicator {communicator} and is not in it")
+        _refuse(np.setdiff1d(calls[communicator][1][:, 1], members), f"is no root in communicator {communicator}")
+    return frozenset(uneven)
+
+
+def _refuse(ranks: Numbers, reason: str) -> None:
+    if ranks.size:
+        raise UsageError(f"rank {ranks[0]} {reason}")
+
+
+def _calls(program: Program) -> list[tuple[int, NDArray[np.int64], FloatArray]]:
+    """Each communicator with kind and root (0 where it has none) of its collectives, in executed order, and sizes."""
+    if not IS_COLLECTIVE[program.kind].any():
+        return []
+    whole = unrolled(program)
+    places = np.flatnonzero(IS_COLLECTIVE[whole.kind])
+    columns = np.stack([whole.kind[places], whole.peer[places]], axis=1).astype(np.int64)
+    of = [(int(number), whole.tag[places] == number) for number in np.unique(whole.tag[places])]
+    return [(number, columns[own], whole.size[places[own]]) for number, own in of]
+
+
+def _difference(communicator: int, first: tuple[int, NDArray[np.int64]], second: tuple[int, NDArray[np.int64]]) -> str:
+    length = min(len(first[1]), len(second[1]))
+    differ = np.flatnonzero((first[1][:length] != second[1][:length]).any(axis=1))
+    place = int(differ[0]) if differ.size else length
+    told = [f"rank {rank} {_call(calls, place)}" for rank, calls in (first, second)]
+    return f"collective {place + 1} of communicator {communicator} differs: {told[0]}, {told[1]}"
+
+
+def _call(calls: NDArray[np.int64], place: int) -> str:
+    if place >= len(calls):
+        return f"calls only {len(calls)}"
+    return f"calls {Kind(calls[place, 0]).name} with root {calls[place, 1]}"

@@ -1,0 +1,49 @@
+"""One exchange in which every rank posts all receives, then all sends, and waits for all, as a schedule."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.models.patterns import Pattern
+from whatif.models.quantities import FloatArray
+from whatif.simulation.schedule import Schedule, Step
+from whatif.simulation.trace import Kind
+
+
+def exchange_schedule(pattern: Pattern, message_sizes: FloatArray) -> Schedule:
+    """The messages of a pattern, `message_sizes` [kind] in B, posted in the order of `pattern.messages()`."""
+    sender, receiver, kind, tag = _messages(pattern)
+    count, ranks = len(sender), np.arange(pattern.rank_count)
+    joins = np.full(len(ranks), -1)
+    # Each message twice, at its receiver first; then what waits for all of a rank's.
+    rank = np.concatenate([receiver, sender, ranks])
+    step = np.repeat([Step.RECEIVE, Step.SEND, Step.JOIN], [count, count, len(ranks)]).astype(np.uint8)
+    order = np.lexsort((np.arange(len(rank)), rank))
+    rank, step = rank[order], step[order]
+    last = np.cumsum(np.bincount(rank, minlength=len(ranks))) - 1
+    is_message = step != Step.JOIN
+    size = message_sizes[kind]
+    return Schedule(
+        rank_start=np.concatenate([[0], last + 1]).astype(np.int64),
+        step=step,
+        peer=np.concatenate([sender, receiver, joins])[order].astype(np.int32),
+        size=np.concatenate([size, size, np.zeros(len(ranks))])[order],
+        tag=np.concatenate([tag, tag, joins])[order].astype(np.int32),
+        processor=None,
+        next_start=np.concatenate([[0], np.cumsum(is_message)]).astype(np.int64),
+        next=last[rank[is_message]].astype(np.int32),
+        need_count=np.where(is_message, 0, np.bincount(rank)[rank] - 1).astype(np.int32),
+        origin=(np.arange(len(rank)) - (last - np.bincount(rank) + 1)[rank]).astype(np.int32),
+        origin_kind=np.array([Kind.COMPUTE, Kind.ISEND, Kind.IRECEIVE, Kind.WAIT], dtype=np.uint8)[step],
+    )
+
+
+def _messages(pattern: Pattern) -> tuple[NDArray[np.int64], ...]:
+    """Sender, receiver, kind and tag of every message to another rank; each batch has a tag of its own."""
+    columns = []
+    for tag, (kind, sender, receiver) in enumerate(pattern.messages()):
+        away = sender != receiver
+        columns.append([sender[away], receiver[away], np.full(away.sum(), kind), np.full(away.sum(), tag)])
+    joined = (np.concatenate(parts).astype(np.int64) for parts in zip(*columns, strict=True))
+    return tuple(joined) if columns else tuple(np.empty(0, dtype=np.int64) for _ in range(4))

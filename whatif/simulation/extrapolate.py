@@ -1,0 +1,238 @@
+"""A trace of few ranks as one of many, where its structure is regular.
+
+Regular is: a chain, a ring, or a Cartesian grid of two or three dimensions, periodic or not, in any order of the ranks,
+in which each rank exchanges messages with the ranks around it, and ranks at the same place (in the middle of a
+dimension, first or last along it) do the same. Collectives of all ranks, with root 0, stand beside that. It is weak
+scaling: a rank keeps the sizes of its messages and the durations of its computations, the latter as means of its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.models.decomposition import MOST_RANKS, balanced_extents, divisors
+from whatif.simulation.communicators import IS_COLLECTIVE
+from whatif.simulation.folding import as_relative, digest, sorted_waits
+from whatif.simulation.trace import ANY, Kind, Program, Trace
+
+MOST_DIMENSIONS: Final = 3
+_MESSAGES: Final = (Kind.SEND, Kind.RECEIVE, Kind.ISEND, Kind.IRECEIVE)
+_FIRST, _MIDDLE, _LAST = 0, 1, 2
+
+Extents = tuple[int, ...]
+Numbers = NDArray[np.int64]
+
+
+def extrapolate(trace: Trace, rank_count: int, dimensions: Sequence[int] | None = None) -> Trace:
+    """The trace that the same program would leave on `rank_count` ranks; ranks of a class share a relative program.
+
+    `dimensions` are the extents of the new grid, that of the slowest numbering first; without them they are those of
+    MPI_Dims_create, the largest where the traced grid has its largest. UsageError: not regular (with the rank and the
+    operation), or a grid that has ranks such as the traced one does not have.
+    """
+    if not 1 <= rank_count <= MOST_RANKS:
+        raise UsageError(f"cannot extrapolate to {rank_count} ranks: from 1 to {MOST_RANKS} are possible")
+    programs = [_checked(trace, rank) for rank in range(trace.rank_count)]
+    found = _grid(programs)
+    extents = _new_extents(found.extents, rank_count, dimensions)
+    _refuse_flat(programs, extents)
+    places, _ = _places(extents)
+    distinct, first, program_of = np.unique(places, return_index=True, return_inverse=True)
+    made = [_made(found, programs, int(place), int(rank), extents) for place, rank in zip(distinct, first, strict=True)]
+    told = f"from {trace.rank_count} ranks ({_written(found.extents)}) to {rank_count} ({_written(extents)})"
+    return Trace(tuple(made), program_of.ravel().astype(np.int32), notes={**dict(trace.notes), "extrapolated": told})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grid:
+    """A grid of which the ranks of a trace can be the cells."""
+
+    extents: Extents
+    steps: tuple[Program, ...]
+    """[rank]: its program, with the codes of displacements in place of peers."""
+    keys: tuple[bytes, ...]
+    """[rank]: equal for programs that do the same, seen from their cells."""
+    places: Numbers
+    """[rank]: the code of its place: first, middle or last in each dimension."""
+
+
+def _checked(trace: Trace, rank: int) -> Program:
+    """The program of a rank with relative peers. UsageError: something that cannot be extrapolated."""
+    program = trace.programs[trace.program_of[rank]]
+    is_message = np.isin(program.kind, _MESSAGES)
+    collective = IS_COLLECTIVE[program.kind]
+    _refuse(rank, program, is_message & (program.peer == ANY) & (not program.relative), "receives from any rank")
+    _refuse(rank, program, collective & (program.tag != 0), "is a collective of some ranks only")
+    _refuse(rank, program, collective & (program.peer != 0), "is a collective whose root is not rank 0")
+    return sorted_waits(as_relative(program, rank, trace.rank_count))
+
+
+def _refuse(rank: int, program: Program, wrong: NDArray[np.bool_], reason: str) -> None:
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise UsageError(f"not regular: rank {rank}, operation {place} ({Kind(program.kind[place]).name}) {reason}")
+
+
+def _grid(programs: list[Program]) -> _Grid:
+    """The grid of the fewest dimensions, then directions, on which the ranks of a class do the same."""
+    rank_count = len(programs)
+    distances = [np.unique(program.peer[np.isin(program.kind, _MESSAGES)]) for program in programs]
+    source = np.repeat(np.arange(rank_count), [len(own) for own in distances])
+    target = (source + np.concatenate(distances)) % rank_count
+    fitting: list[tuple[int, int, Extents]] = []
+    failed: list[tuple[int, int]] = []
+    for extents in _factorisations(rank_count):
+        if extents.count(2) > 1 and len(extents) > 2:
+            continue  # Too small to tell neighbours from others.
+        displacement = _displacement(extents, source, target)
+        far = np.flatnonzero((abs(displacement) > 1).any(axis=0))
+        failed.append((len(far), int(far[0]) if len(far) else 0))
+        if not len(far):
+            fitting.append((len(np.unique(displacement, axis=1).T), len(extents), extents))
+    if not fitting:
+        _, worst = min(failed)
+        raise UsageError(_no_neighbour(programs, int(source[worst]), int(target[worst])))
+    reasons = []
+    for _, _, extents in sorted(fitting):
+        grid = _on(extents, programs)
+        reason = _irregular(grid, programs)
+        if reason is None:
+            return grid
+        reasons.append(reason)
+    raise UsageError(reasons[0])
+
+
+def _factorisations(number: int, most: int = MOST_DIMENSIONS) -> Iterator[Extents]:
+    """All extents of grids of so many ranks, at least 2 in each of several dimensions."""
+    yield (number,)
+    if most > 1:
+        for factor in divisors(number)[1:-1]:
+            yield from ((factor, *rest) for rest in _factorisations(number // factor, most - 1))
+
+
+def _displacement(extents: Extents, source: Numbers, target: Numbers) -> Numbers:
+    """How many cells the target is away [dimension, pair], the short way round where that is one cell."""
+    moved = np.stack(np.unravel_index(target, extents)) - np.stack(np.unravel_index(source, extents))
+    around = np.array(extents)[:, np.newaxis] - 1
+    return np.where((abs(moved) == around) & (around > 1), -np.sign(moved), moved)
+
+
+def _places(extents: Extents) -> tuple[Numbers, Numbers]:
+    """The code of the place of each rank, and the places [dimension, rank]: first, middle or last."""
+    cells = np.stack(np.unravel_index(np.arange(prod(extents)), extents))
+    last = np.array(extents)[:, np.newaxis] - 1
+    parts = np.where(cells == 0, _FIRST, np.where(cells == last, _LAST, _MIDDLE))
+    return np.ravel_multi_index(tuple(parts), (3,) * len(extents)), parts
+
+
+def _on(extents: Extents, programs: list[Program]) -> _Grid:
+    steps = []
+    for rank, program in enumerate(programs):
+        is_message = np.isin(program.kind, _MESSAGES)
+        target = np.where(is_message, (rank + program.peer.astype(np.int64)) % len(programs), rank)
+        moved = _displacement(extents, np.full_like(target, rank), target) + 1
+        code = np.ravel_multi_index(tuple(moved), (3,) * len(extents))
+        steps.append(replace(program, peer=np.where(is_message, code, 0).astype(np.int32)))
+    keys = tuple(digest(step, mean_compute=True) for step in steps)
+    return _Grid(extents, tuple(steps), keys, _places(extents)[0])
+
+
+def _irregular(grid: _Grid, programs: list[Program]) -> str | None:
+    """Why ranks at the same place of a grid do not do the same; None where they do."""
+    leaders: dict[int, int] = {}
+    for rank, place in enumerate(grid.places.tolist()):
+        leader = leaders.setdefault(place, rank)
+        if grid.keys[rank] != grid.keys[leader]:
+            return (
+                f"not regular: {_difference(grid, programs, leader, rank)}, at the same place of a grid of "
+                f"{_written(grid.extents)}"
+            )
+    return None
+
+
+def _difference(grid: _Grid, programs: list[Program], one: int, other: int) -> str:
+    """The first operation in which two ranks differ."""
+    first, second = grid.steps[one], grid.steps[other]
+    length = min(len(first), len(second))
+    differ = np.zeros(length, dtype=np.bool_)
+    for name in ("kind", "peer", "tag"):
+        differ |= getattr(first, name)[:length] != getattr(second, name)[:length]
+    differ |= (first.size[:length] != second.size[:length]) & (first.kind[:length] != Kind.COMPUTE)
+    if not differ.any() and len(first) == len(second):
+        return f"ranks {one} and {other} differ in what their operations wait for"
+    place = int(differ.argmax()) if differ.any() else length
+    return " differs from ".join(_told(programs, rank, place) for rank in (other, one))
+
+
+def _told(programs: list[Program], rank: int, place: int) -> str:
+    program = programs[rank]
+    if place >= len(program):
+        return f"rank {rank}, which ends after operation {place - 1}"
+    kind, size = Kind(program.kind[place]), f"{program.size[place]:.6g} B"
+    peer = (rank + int(program.peer[place])) % len(programs)
+    what = f"{kind.name} {size}, rank {peer}" if kind in _MESSAGES else kind.name
+    return f"rank {rank}, operation {place} ({what})"
+
+
+def _no_neighbour(programs: list[Program], rank: int, peer: int) -> str:
+    program = programs[rank]
+    reached = (rank + program.peer.astype(np.int64)) % len(programs) == peer
+    place = int((np.isin(program.kind, _MESSAGES) & reached).argmax())
+    return (
+        f"not regular: {_told(programs, rank, place)}: on no grid of up to {MOST_DIMENSIONS} dimensions are all "
+        "messages between neighbours (a dimension is told by 3 ranks or more)"
+    )
+
+
+def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | None) -> Extents:
+    if dimensions is not None:
+        if len(dimensions) != len(traced) or prod(dimensions) != rank_count or min(dimensions) < 1:
+            raise UsageError(
+                f"{_written(dimensions)} is no grid of {rank_count} ranks with the {len(traced)} dimensions of the "
+                f"traced one ({_written(traced)})"
+            )
+        return tuple(dimensions)
+    balanced = balanced_extents(rank_count, len(traced))
+    by_extent = sorted(range(len(traced)), key=lambda dimension: -traced[dimension])
+    return tuple(balanced[by_extent.index(dimension)] for dimension in range(len(traced)))
+
+
+def _refuse_flat(programs: list[Program], extents: Extents) -> None:
+    """A rank alone in a dimension is first and last in it, as no rank of a traced grid is."""
+    if min(extents) == 1 and any(np.isin(program.kind, _MESSAGES).any() for program in programs):
+        raise UsageError(f"{prod(extents)} ranks make a grid of {_written(extents)}, with one rank along a dimension")
+
+
+def _made(grid: _Grid, programs: list[Program], place: int, rank: int, extents: Extents) -> Program:
+    """The program of a class on the new grid, of which `rank` is one."""
+    members = np.flatnonzero(grid.places == place)
+    if len(set(grid.keys)) == 1:
+        members = np.arange(len(grid.keys))
+    if not len(members):
+        raise UsageError(
+            f"cannot extrapolate a grid of {_written(grid.extents)} to {_written(extents)}: no traced rank has "
+            "neighbours as some would have there; trace at least 3 ranks along each dimension"
+        )
+    step = grid.steps[int(members[0])]
+    is_message = np.isin(step.kind, _MESSAGES)
+    moved = np.stack(np.unravel_index(np.where(is_message, step.peer, 0), (3,) * len(extents))) - 1
+    own = np.stack(np.unravel_index(rank, extents))[:, np.newaxis]
+    cells = (own + moved) % np.array(extents)[:, np.newaxis]
+    distance = np.ravel_multi_index(tuple(cells), extents) - rank
+    size = np.mean([grid.steps[member].size for member in members], axis=0)
+    return replace(
+        step,
+        peer=np.where(is_message, distance, 0).astype(np.int32),
+        size=np.where(step.kind == Kind.COMPUTE, size, step.size),
+    )
+
+
+def _written(extents: Sequence[int]) -> str:
+    return " x ".join(str(extent) for extent in extents)

@@ -1,0 +1,119 @@
+"""Patterns as traces: what their ranks do, in a few programs that they share, for the replay.
+
+Peers are relative, so that a program serves all ranks at the same place of the pattern: in the middle, at an edge, ..
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.models.patterns import GridPattern, message_kinds
+from whatif.models.quantities import FloatArray
+from whatif.simulation.trace import COLLECTIVES, Kind, Loop, Program, Trace
+
+Operation = tuple[Kind, int, float, int]
+"""Kind, peer, size and tag."""
+
+
+def collective_trace(
+    kind: Kind, rank_count: int, message_size: float, root: int = 0, *, count: int = 1, compute_time: float = 0.0
+) -> Trace:
+    """A collective of all ranks, `count` times, each after `compute_time` s of work; one program for all.
+
+    `message_size` is the B that one rank contributes. `lower` expands it by the algorithm that it is given.
+    UsageError: a kind that is no collective, a root that is no rank.
+    """
+    if kind not in COLLECTIVES:
+        raise UsageError(f"{kind.name} is no collective")
+    if not 0 <= root < rank_count:
+        raise UsageError(f"rank {root} is no root: the ranks are 0 to {rank_count - 1}")
+    work = [(Kind.COMPUTE, 0, compute_time, 0)] if compute_time else []
+    program = _program([*work, (kind, root, message_size, 0)], count)
+    return Trace((program,), np.zeros(rank_count, dtype=np.int32))
+
+
+def all_to_all_trace(rank_count: int, message_size: float) -> Trace:
+    """An all-to-all in which each rank posts all receives, then all sends, to the next rank first; one program."""
+    receives = [(Kind.IRECEIVE, -step, message_size, 0) for step in range(1, rank_count)]
+    sends = [(Kind.ISEND, step, message_size, 0) for step in range(1, rank_count)]
+    return Trace((_program([*receives, *sends], 1),), np.zeros(rank_count, dtype=np.int32))
+
+
+def pipeline_trace(rank_count: int, message_size: float, block_count: int = 1) -> Trace:
+    """A chain: each rank sends on what it has received, block by block; a program each for first, last and others."""
+    receive, send = (Kind.RECEIVE, -1, message_size, 0), (Kind.SEND, 1, message_size, 0)
+    programs = [_program(steps, block_count) for steps in ([send], [receive, send], [receive])]
+    which = np.full(rank_count, 1, dtype=np.int32)
+    which[0], which[-1] = 0, 2
+    if rank_count == 1:
+        return Trace((_program([], 1),), np.zeros(1, dtype=np.int32))
+    return Trace(tuple(programs), which)
+
+
+def halo_trace(
+    pattern: GridPattern,
+    message_sizes: FloatArray | float,
+    *,
+    iteration_count: int = 1,
+    compute_time: float = 0.0,
+) -> Trace:
+    """Halo exchanges, each after `compute_time` s of work: all receives, all sends, a wait for all.
+
+    `message_sizes` are the B of a message, one number or one a kind (`patterns.message_kinds`). Messages are posted in
+    the order of `pattern.messages()`, tagged by their direction. A program for each set of relative neighbours.
+    """
+    kinds = message_kinds(len(pattern.dims), pattern.neighbours)
+    sizes = np.broadcast_to(np.asarray(message_sizes, dtype=np.float64), len(kinds))
+    target, of_kind, opposite = _neighbours(pattern, len(kinds))
+    distinct, which = np.unique(target, axis=0, return_inverse=True)
+    work = [(Kind.COMPUTE, 0, compute_time, 0)] if compute_time else []
+    programs = []
+    for row in distinct:
+        there = [direction for direction, distance in enumerate(row.tolist()) if distance]
+        size = [float(sizes[of_kind[direction]]) for direction in range(len(row))]
+        receives = [(Kind.IRECEIVE, int(row[at]), size[at], opposite[at]) for at in there]
+        sends = [(Kind.ISEND, int(row[at]), size[at], at) for at in there]
+        programs.append(_program([*work, *receives, *sends], iteration_count))
+    return Trace(tuple(programs), which.ravel().astype(np.int32))
+
+
+def _neighbours(pattern: GridPattern, kind_count: int) -> tuple[NDArray[np.int32], list[int], list[int]]:
+    """Distance to the neighbour in each direction [rank, direction], 0 for none; the kinds and opposites of these.
+
+    Distances are modulo the rank count. A kind of d dimensions has 2^d directions; the opposite of the first is the
+    last of them, and so on.
+    """
+    columns, of_kind = [], []
+    for kind, sender, receiver in pattern.messages():
+        distance = np.zeros(pattern.rank_count, dtype=np.int32)
+        distance[sender] = (receiver - sender) % pattern.rank_count
+        columns.append(distance)
+        of_kind.append(kind)
+    counts = [of_kind.count(kind) for kind in range(kind_count)]
+    opposite = [2 * of_kind.index(kind) + counts[kind] - 1 - at for at, kind in enumerate(of_kind)]
+    return np.stack(columns, axis=1), of_kind, opposite
+
+
+def _program(steps: Iterable[Operation], count: int) -> Program:
+    """Operations that run `count` times, with a wait at the end for those that return at once."""
+    operations = list(steps)
+    pending = [len(operations) - at for at, step in enumerate(operations) if step[0] in {Kind.ISEND, Kind.IRECEIVE}]
+    if pending:
+        operations.append((Kind.WAIT, 0, 0.0, 0))
+    kind, peer, size, tag = zip(*operations, strict=True) if operations else ((), (), (), ())
+    wait_start = np.zeros(len(operations) + 1, dtype=np.int64)
+    wait_start[-1] = len(pending)
+    return Program(
+        kind=np.array(kind, dtype=np.uint8),
+        peer=np.array(peer, dtype=np.int32),
+        size=np.array(size, dtype=np.float64),
+        tag=np.array(tag, dtype=np.int32),
+        wait_start=wait_start,
+        waits=np.array(pending, dtype=np.int32),
+        loops=(Loop(0, len(operations), count),) if count > 1 and operations else (),
+        relative=True,
+    )

@@ -1,0 +1,217 @@
+"""Replay of a schedule, message by message: when every operation starts and ends, and why then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.models.quantities import FloatArray
+from whatif.simulation import kernel, replay_queues, replay_state
+from whatif.simulation.activity import activity
+from whatif.simulation.checks import check_completion, check_schedule, cost_table, serial_time
+from whatif.simulation.compiled import compiled
+from whatif.simulation.replay_state import State
+from whatif.simulation.schedule import Costs, Places, Schedule, Step
+from whatif.simulation.trace import ANY
+
+SMALL: Final = 20_000
+"""Operations up to which a schedule is replayed as it stands: compiling takes longer, even from its cache."""
+FINEST_TICK: Final = 1e-15
+LONGEST: Final = 4e18
+"""Ticks of a run: a sum beyond would not fit 64 bits."""
+EVENTS_AT_A_TIME: Final = 2_000_000
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """Times in s of every operation, and what determined them."""
+
+    start: FloatArray
+    """[op]: of a receive, when its message was taken."""
+    end: FloatArray
+    cause: NDArray[np.int32]
+    """[op]: the operation that determined the start; -1 for none. Of a message that was held up: the previous user of
+    the processor or of a side; of a receive the send it waited for."""
+    why: NDArray[np.uint8]
+    """[op]: how `cause` did: one of `replay_state.AT_ONCE`, `AFTER_END`, `AFTER_START`, .."""
+    match: NDArray[np.int32]
+    """[op]: the other side of a message; -1 for computations and joins."""
+    released_by: NDArray[np.int32]
+    """[op]: the dependency met last, -1 - op for its start; `replay_state.UNRELEASED` for none."""
+    kind: NDArray[np.uint8]
+    """[op]: distance · 3 + protocol of a send."""
+    adapter_before: NDArray[np.int32]
+    """[op]: the message that a message waited for at its node's adapter, itself for none, `UNRELEASED` where the
+    adapter did not hold it up; empty where nodes have no limit."""
+
+    @property
+    def time(self) -> float:
+        """When the last operation has ended."""
+        return float(self.end.max(initial=0.0))
+
+
+def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress | None = None) -> Replay:
+    """Times of all operations of a schedule on a machine, as `Schedule` and `Costs` say.
+
+    Times are multiples of 1e-6 ns (of more for runs beyond an hour, never of more than 4e-18 of the run), so that
+    events that coincide in exact arithmetic do so here. `progress` is called with the finished share now and then.
+    Raise `UsageError` for a schedule that is not consistent, `ImpossiblePointError` for sizes that are not finite, a
+    deadlock, messages left over, and messages larger than their receives.
+    """
+    check_schedule(schedule, places, costs)
+    tick = _tick(schedule, costs)
+    state = _state(schedule, places, costs, tick)
+    functions = _ENTRIES if isinstance(state.step, list) else _compiled()
+    prepare, channels, begin, advance = functions
+    prepare(state)
+    state = _with_channels(state, channels)
+    begin(state)
+    while state.counts[replay_state.LANES] > 0:
+        advance(state, EVENTS_AT_A_TIME)
+        if progress is not None:
+            progress(state.counts[replay_state.FINISHED] / len(schedule.step))
+    played = _result(state, tick)
+    check_completion(schedule, played)
+    return played
+
+
+_ENTRIES: Final = (kernel.classify, kernel.channels, kernel.begin, kernel.advance)
+
+
+def _compiled() -> tuple[Callable[..., Any], ...]:
+    return compiled((replay_queues, kernel), tuple(entry.__name__ for entry in _ENTRIES))
+
+
+def summary(replay: Replay, schedule: Schedule, sequential: bool = True) -> FloatArray:
+    """Time in s that each rank spends [rank, `activity.GROUPS`]: compute, send, receive, wait, collective.
+
+    In a sequential program the time from the end of one blocking call to that of the next belongs to the latter.
+    """
+    return activity(schedule, replay.start, replay.end, replay.match, sequential).rank_times()
+
+
+def _tick(schedule: Schedule, costs: Costs) -> float:
+    """The finest tick, a power of ten, of which 64 bits hold all operations one after another."""
+    total = serial_time(schedule, costs)
+    tick = FINEST_TICK
+    while total / tick > LONGEST:
+        tick *= 10
+    return tick
+
+
+def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> State:
+    """Everything that the kernel works on but the channels: lists for few operations, else arrays."""
+    operations, ranks = len(schedule.step), schedule.rank_count
+    processors = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
+    lane = np.repeat(np.arange(ranks, dtype=np.int32) * np.int32(processors), np.diff(schedule.rank_start))
+    if schedule.processor is not None:
+        lane += schedule.processor
+    nodes = int(places.node.max(initial=0)) + 1 if costs.node_gap > 0 else 0
+    columns: dict[str, NDArray[Any]] = {
+        **_given(schedule, places, costs, tick),
+        "lane": lane,
+        "wild": _ranks_with_wildcards(schedule, lane // np.int32(processors)),
+        "root": np.full(3 * ranks * processors, replay_state.NONE, dtype=np.int32),
+        "adapter_before": np.full(operations if nodes else 0, replay_state.UNRELEASED, dtype=np.int32),
+        "counts": np.array([0, 0, 0, replay_state.NONE], dtype=np.int64),
+    }
+    for names, dtype, length, value in (
+        (("start", "end"), np.int64, operations, -1),
+        (("ready", "turn"), np.int64, operations, 0),
+        (("cause", "match", "child", "link", "after", "stacked", "channel"), np.int32, operations, replay_state.NONE),
+        (("released_by",), np.int32, operations, replay_state.UNRELEASED),
+        (("why", "told", "kind"), np.uint8, operations, 0),
+        (("free", "when", "order"), np.int64, ranks * processors, 0),
+        (("user", "heap", "place"), np.int32, ranks * processors, replay_state.NONE),
+        (("choice",), np.uint8, ranks * processors, 0),
+        (("side_free",), np.int64, 2 * ranks, 0),
+        (("side_user",), np.int32, 2 * ranks, replay_state.NONE),
+        (("last_arrival",), np.int64, ranks, 0),
+        (("adapter_free",), np.int64, nodes, 0),
+        (("adapter_user",), np.int32, nodes, replay_state.NONE),
+        (("posted", "waiting"), np.int32, 0, replay_state.NONE),
+    ):
+        columns.update({name: np.full(length, value, dtype=dtype) for name in names})
+    return State(
+        **cast("dict[str, Any]", {name: _column(values, operations) for name, values in columns.items()}),
+        ticks=1 / tick,
+        free_size=float(costs.free_size),
+        node_gap=costs.node_gap / tick,
+        processors=processors,
+        on_arrival=int(costs.on_arrival),
+    )
+
+
+def _given(schedule: Schedule, places: Places, costs: Costs, tick: float) -> dict[str, NDArray[Any]]:
+    """The columns of the schedule and of the machine, with `need` to be counted down."""
+    return {
+        "step": np.require(schedule.step, np.uint8, _PLAIN),
+        "peer": np.require(schedule.peer, np.int32, _PLAIN),
+        "size": np.require(schedule.size, np.float64, _PLAIN),
+        "tag": np.require(schedule.tag, np.int32, _PLAIN),
+        "next_start": np.require(schedule.next_start, np.int64, _PLAIN),
+        "next": np.require(schedule.next, np.int32, _PLAIN),
+        "need": np.array(schedule.need_count, dtype=np.int32),
+        "node": np.require(places.node, np.int32, _PLAIN),
+        "socket": np.require(places.socket, np.int32, _PLAIN),
+        "short_limit": np.require(costs.short_limit, np.float64, _PLAIN),
+        "eager_limit": np.require(costs.eager_limit, np.float64, _PLAIN),
+        "cost": cost_table(costs).ravel() / tick,
+    }
+
+
+# Arrays of one memory order only, so that the kernel is compiled once.
+_PLAIN: Final[tuple[Literal["C", "W", "A"], ...]] = ("C", "W", "A")
+
+
+def _column(values: NDArray[Any], operation_count: int) -> Any:
+    return values.tolist() if operation_count <= SMALL else values
+
+
+def _ranks_with_wildcards(schedule: Schedule, rank: NDArray[np.int32]) -> NDArray[np.uint8]:
+    wild = np.zeros(schedule.rank_count, dtype=np.uint8)
+    any_peer = (schedule.peer == ANY) | (schedule.tag == ANY)
+    wild[rank[any_peer & (schedule.step == Step.RECEIVE)]] = 1
+    return wild
+
+
+def _with_channels(state: State, channels: Callable[[State, Any], int]) -> State:
+    """The state with messages numbered by channel, and its lists of messages; the table grows until all fit."""
+    operations, size = len(state.step), 1 << 10
+    while (count := channels(state, _column(np.full(size, replay_state.NONE, dtype=np.int32), operations))) < 0:
+        size *= 4
+    posted, waiting = (_column(np.full(2 * count, replay_state.NONE, dtype=np.int32), operations) for _ in range(2))
+    return state._replace(posted=posted, waiting=waiting)
+
+
+def _result(state: State, tick: float) -> Replay:
+    """Columns of the run as arrays in s, with the causes that were not known at once."""
+    match, cause = np.asarray(state.match, dtype=np.int32), np.asarray(state.cause, dtype=np.int32)
+    early = np.flatnonzero(cause < replay_state.NONE)
+    cause[early] = match[-1 - cause[early]]
+    return Replay(
+        start=_seconds(state.start, tick),
+        end=_seconds(state.end, tick),
+        cause=cause,
+        why=np.asarray(state.why, dtype=np.uint8),
+        match=match,
+        released_by=np.asarray(state.released_by, dtype=np.int32),
+        kind=np.asarray(state.kind, dtype=np.uint8),
+        adapter_before=np.asarray(state.adapter_before, dtype=np.int32),
+    )
+
+
+def _seconds(ticks: Any, tick: float) -> FloatArray:
+    """Times in s, in the memory of the ticks; NaN for what has not happened."""
+    count = np.asarray(ticks, dtype=np.int64)
+    times = count.view(np.float64)
+    # Division by a whole number rounds once: 1500 ns are the float 1.5e-6.
+    np.divide(count, round(1 / tick), out=times)
+    times[times < 0] = np.nan
+    return times

@@ -1,0 +1,169 @@
+"""Queues of the replay: what is ready on each lane, the lanes by time, receives and messages by channel."""
+
+from __future__ import annotations
+
+from whatif.simulation.replay_state import ANY, COMPUTE, LANES, NONE, RELEASED, SEND, Integers, State
+
+# ---- Queues of a lane: pairing heaps by (ready, turn), linked through `child` and `link`.
+
+
+def meld(s: State, one: int, two: int) -> int:
+    """Root of two heaps as one."""
+    if one < 0:
+        return two
+    if two < 0:
+        return one
+    if s.ready[two] < s.ready[one] or (s.ready[two] == s.ready[one] and s.turn[two] < s.turn[one]):
+        one, two = two, one
+    s.link[two] = s.child[one]
+    s.child[one] = two
+    return one
+
+
+def rest(s: State, root: int) -> int:
+    """Root of a heap without its root: pairs from first to last, then all from last to first."""
+    pairs, left = NONE, s.child[root]
+    while left >= 0:
+        right = s.link[left]
+        after = NONE
+        if right >= 0:
+            after = s.link[right]
+            left = meld(s, left, right)
+        s.link[left] = pairs
+        pairs, left = left, after
+    root = NONE
+    while pairs >= 0:
+        after = s.link[pairs]
+        root = meld(s, root, pairs)
+        pairs = after
+    return root
+
+
+# ---- The heap of lanes by (when, order).
+
+
+def rise(s: State, at: int, lane: int) -> None:
+    """Put a lane at a place of the heap or above it."""
+    when, order = s.when[lane], s.order[lane]
+    while at > 0:
+        above = (at - 1) >> 1
+        other = s.heap[above]
+        if s.when[other] < when or (s.when[other] == when and s.order[other] <= order):
+            break
+        s.heap[at] = other
+        s.place[other] = at
+        at = above
+    s.heap[at] = lane
+    s.place[lane] = at
+
+
+def sink(s: State, at: int, lane: int) -> None:
+    """Put a lane at a place of the heap or below it."""
+    when, order, count = s.when[lane], s.order[lane], s.counts[LANES]
+    while True:
+        below = 2 * at + 1
+        if below >= count:
+            break
+        other = s.heap[below]
+        if below + 1 < count:
+            right = s.heap[below + 1]
+            if s.when[right] < s.when[other] or (s.when[right] == s.when[other] and s.order[right] < s.order[other]):
+                below += 1
+                other = right
+        if when < s.when[other] or (when == s.when[other] and order <= s.order[other]):
+            break
+        s.heap[at] = other
+        s.place[other] = at
+        at = below
+    s.heap[at] = lane
+    s.place[lane] = at
+
+
+def possible(s: State, lane: int, queue: int, op: int) -> int:
+    """When an operation, or the receipt of a message, could start."""
+    time = max(s.ready[op], s.free[lane])
+    if queue != COMPUTE:
+        time = max(time, s.side_free[lane // s.processors * 2 + queue - 1])
+    return time
+
+
+def settle(s: State, lane: int) -> None:
+    """Choose what the first lane of the heap starts next, and put the lane in its place."""
+    best, best_time, best_turn = NONE, 0, 0
+    for queue in range(3):
+        op = s.root[3 * lane + queue]
+        if op >= 0:
+            time = possible(s, lane, queue, op)
+            if best < 0 or time < best_time or (time == best_time and s.turn[op] < best_turn):
+                best, best_time, best_turn = queue, time, s.turn[op]
+    if best >= 0:
+        s.when[lane], s.order[lane], s.choice[lane] = best_time, best_turn, best
+        sink(s, 0, lane)
+        return
+    s.place[lane] = NONE
+    s.counts[LANES] -= 1
+    if s.counts[LANES] > 0:
+        sink(s, 0, s.heap[s.counts[LANES]])
+
+
+def queue_up(s: State, lane: int, queue: int, op: int) -> None:
+    """Queue what is ready for a lane, and move the lane ahead if this is what it starts next."""
+    s.turn[op] = s.counts[RELEASED]
+    s.counts[RELEASED] += 1
+    s.child[op] = NONE
+    s.root[3 * lane + queue] = meld(s, s.root[3 * lane + queue], op)
+    time = possible(s, lane, queue, op)
+    at = s.place[lane]
+    if at >= 0 and s.when[lane] <= time:
+        return
+    s.when[lane], s.order[lane], s.choice[lane] = time, s.turn[op], queue
+    if at < 0:
+        at = s.counts[LANES]
+        s.counts[LANES] += 1
+    rise(s, at, lane)
+
+
+# ---- Matching: lists of receives and of messages by channel, linked through `after`.
+
+
+def append(s: State, ends: Integers, op: int) -> None:
+    """Add to a list of the channel."""
+    channel = s.channel[op]
+    s.after[op] = NONE
+    if ends[2 * channel] < 0:
+        ends[2 * channel] = op
+    else:
+        s.after[ends[2 * channel + 1]] = op
+    ends[2 * channel + 1] = op
+
+
+def fits(s: State, send: int, receive: int) -> bool:
+    """Whether a receive takes a message of its channel; any tag is any tag of the user."""
+    peer, tag = s.peer[receive], s.tag[receive]
+    if peer != ANY and peer != s.lane[send] // s.processors:
+        return False
+    return tag == s.tag[send] or (tag == ANY and s.tag[send] >= 0)
+
+
+def take(s: State, ends: Integers, op: int) -> int:
+    """Remove the first of a list of the channel that fits a send or a receive."""
+    channel = s.channel[op]
+    before, other = NONE, ends[2 * channel]
+    while other >= 0:
+        if fits(s, op, other) if s.step[op] == SEND else fits(s, other, op):
+            break
+        before, other = other, s.after[other]
+    if other < 0:
+        return NONE
+    if before < 0:
+        ends[2 * channel] = s.after[other]
+    else:
+        s.after[before] = s.after[other]
+    if ends[2 * channel + 1] == other:
+        ends[2 * channel + 1] = before
+    return other
+
+
+def pair(s: State, send: int, receive: int) -> None:
+    """A message and its receive have found each other."""
+    s.match[send], s.match[receive] = receive, send

@@ -1,0 +1,131 @@
+"""What the kernel of the replay works on: columns of the schedule, of the machine and of the run."""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+from typing import Final, NamedTuple
+
+COMPUTE: Final = 0
+SEND: Final = 1
+RECEIVE: Final = 2
+JOIN: Final = 3
+
+MESSAGE: Final = 2
+"""The queue of a lane beside `COMPUTE` and `SEND`."""
+
+NONE: Final = -1
+ANY: Final = -1
+UNRELEASED: Final = -(2**31)
+
+# Costs of a message; their order in `State.cost`.
+SEND_OVERHEAD: Final = 0
+SEND_GAP: Final = 1
+FLIGHT: Final = 2
+RECEIVE_OVERHEAD: Final = 3
+RECEIVE_GAP: Final = 4
+
+RENDEZVOUS: Final = 2
+INTER_NODE: Final = 2
+
+# Why an operation started when it did.
+AT_ONCE: Final = 0
+AFTER_END: Final = 1
+AFTER_START: Final = 2
+AFTER_PROCESSOR: Final = 3
+AFTER_SIDE: Final = 4
+AFTER_ARRIVAL: Final = 5
+
+# Which dependents of an operation are told.
+STARTED: Final = 1
+ENDED: Final = 2
+
+# Places in `State.counts`.
+LANES: Final = 0
+RELEASED: Final = 1
+FINISHED: Final = 2
+STACK: Final = 3
+
+Integers = MutableSequence[int]
+Reals = MutableSequence[float]
+
+
+class State(NamedTuple):
+    """Columns of the schedule, of the machine and of the run: arrays when compiled, lists when not."""
+
+    step: Integers
+    peer: Integers
+    size: Reals
+    tag: Integers
+    next_start: Integers
+    next: Integers
+    need: Integers
+    lane: Integers
+    """[op]: rank · processors + processor."""
+
+    node: Integers
+    socket: Integers
+    short_limit: Reals
+    eager_limit: Reals
+    cost: Reals
+    """[cost, distance, protocol, 2], flat: ticks, and ticks a byte."""
+    wild: Integers
+    """[rank]: 1 where a receive takes any source or any tag."""
+
+    start: Integers
+    end: Integers
+    cause: Integers
+    """[op]: what determined its start; ~m for a message m that was taken before its receive was known."""
+    why: Integers
+    match: Integers
+    released_by: Integers
+    """[op]: the last dependency met, -1 - op for its start, `UNRELEASED` for none."""
+
+    ready: Integers
+    """[op]: from when on it could start; once a send has started, from when on its message can be taken."""
+    turn: Integers
+    """[op]: its place in the order of release; of a message taken before its receive was known, who held it up."""
+    child: Integers
+    link: Integers
+    after: Integers
+    """[op]: the next one in the list of a channel."""
+    stacked: Integers
+    """[op]: the next one on the stack of those whose dependents are to be told."""
+    told: Integers
+    """[op]: which of its dependents are to be told: `STARTED`, `ENDED`."""
+    kind: Integers
+    """[op]: distance · 3 + protocol of a send."""
+    channel: Integers
+    adapter_before: Integers
+    """[op]: the message that held up this one at the adapter of its node, -1 for none; empty without adapters."""
+
+    root: Integers
+    """[lane, queue], flat"""
+    free: Integers
+    """[lane]"""
+    user: Integers
+    side_free: Integers
+    """[rank, sending or receiving], flat"""
+    side_user: Integers
+    heap: Integers
+    place: Integers
+    """[lane]: where it stands in the heap, -1 for nowhere."""
+    when: Integers
+    order: Integers
+    choice: Integers
+    last_arrival: Integers
+    """[rank]: when its last message to a rank with wildcards arrives; later ones do not overtake it."""
+    adapter_free: Integers
+    """[node]"""
+    adapter_user: Integers
+    posted: Integers
+    """[channel, first or last], flat: receives without a message."""
+    waiting: Integers
+    """[channel, first or last], flat: messages without a receive."""
+    counts: Integers
+
+    ticks: float
+    """Ticks in a second."""
+    free_size: float
+    node_gap: float
+    processors: int
+    on_arrival: int

@@ -1,0 +1,208 @@
+"""Patterns whose messages come in rounds, played round by round for all ranks at once, at any number of ranks.
+
+The times are those that the replay of the same program gives (`generate`; charges: `Costs`), without its events: an
+array for each clock and a few operations on arrays a round. Each function takes the number of ranks, the bytes that
+one rank contributes (as `Program.size` counts them), `Places`, `Costs` and, unless all start at 0, the `arrival` of
+each rank [rank] in s, and returns when each rank has finished [rank], in s. The algorithms are those of `collectives`.
+
+UsageError: places or arrivals of another number of ranks, a size that is no number ≥ 0, costs with a `node_gap` (ranks
+that share an adapter take turns in an order that goes across rounds), more than `clocks.MOST_MESSAGES` messages.
+
+Sources: as in `whatif.models.collectives`; LogGOPS: Hoefler, Schneider and Lumsdaine, "LogGOPSim: simulating
+large-scale applications in the LogGOPS model", HPDC 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.simulation.clocks import Clocks, Exchange, Ranks, checked_size, exchange, refuse_too_many, repeat, transfer
+from whatif.simulation.posted import linear_alltoall_times
+from whatif.simulation.schedule import Costs, Places
+
+Times = Callable[[int, float, Places, Costs, FloatArray | None], FloatArray]
+
+
+def broadcast_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None, root: int = 0
+) -> FloatArray:
+    """A broadcast along a binomial tree: those who have the message double in every round."""
+    clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
+    for power in reversed(_powers(rank_count)):
+        holders, others = _tree(rank_count, power)
+        transfer(clocks, holders, others, message_size)
+    return clocks.times[order]
+
+
+def reduce_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None, root: int = 0
+) -> FloatArray:
+    """A reduction along a binomial tree, the broadcast backwards; its arithmetic is not counted."""
+    clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
+    for power in _powers(rank_count):
+        holders, others = _tree(rank_count, power)
+        transfer(clocks, others, holders, message_size)
+    return clocks.times[order]
+
+
+def dissemination_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+) -> FloatArray:
+    """In round r each rank signals the one 2^r further on: a barrier, with messages of 0 B."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    _play(clocks, (Exchange(power, message_size) for power in _powers(rank_count)))
+    return clocks.times
+
+
+def recursive_doubling_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+) -> FloatArray:
+    """An allreduce: exchange of the whole buffer at distances 1, 2, 4, .. ; surplus ranks as in MPICH."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    turns = [Exchange(power, message_size, paired=True) for power in _powers(_core_count(rank_count))]
+    _play_in_core(clocks, message_size, turns)
+    return clocks.times
+
+
+def rabenseifner_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+) -> FloatArray:
+    """An allreduce: halves, quarters, .. at distances 1, 2, .. to reduce and scatter, and the same back to gather."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    there = [Exchange(power, message_size / (2 * power), paired=True) for power in _powers(_core_count(rank_count))]
+    _play_in_core(clocks, message_size, [*there, *reversed(there)])
+    return clocks.times
+
+
+def ring_allreduce_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+) -> FloatArray:
+    """An allreduce: blocks of n / P go around a ring, P - 1 rounds to reduce and scatter, P - 1 to gather."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    _play(clocks, [Exchange(1, message_size / rank_count, 2 * (rank_count - 1))])
+    return clocks.times
+
+
+def ring_allgather_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+) -> FloatArray:
+    """An allgather: the block of each rank goes around a ring in P - 1 rounds."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    _play(clocks, [Exchange(1, message_size, rank_count - 1)])
+    return clocks.times
+
+
+def bruck_allgather_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+) -> FloatArray:
+    """An allgather: each round doubles the blocks that a rank holds; the last sends what is missing."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    _play(clocks, (Exchange(-held, message_size * min(held, rank_count - held)) for held in _powers(rank_count)))
+    return clocks.times
+
+
+def pairwise_alltoall_times(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
+) -> FloatArray:
+    """An all-to-all: in round r each rank sends a block to the one r further on."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    refuse_too_many(rank_count * (rank_count - 1))
+    _play(clocks, (Exchange(distance, message_size) for distance in range(1, rank_count)))
+    return clocks.times
+
+
+def pipeline_times(
+    rank_count: int,
+    message_size: float,
+    places: Places,
+    costs: Costs,
+    arrival: FloatArray | None = None,
+    block_count: int = 1,
+) -> FloatArray:
+    """A chain: rank 0 sends `block_count` blocks to rank 1, each rank sends on what it has received, block by block.
+
+    Message b of rank i comes in round i + 2 b: what it waits for has happened before, also by rendezvous.
+    """
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    refuse_too_many(rank_count * block_count)
+    for turn in range(rank_count - 1 + 2 * (block_count - 1)):
+        first = max(turn % 2, turn - 2 * (block_count - 1))
+        last = min(turn + 1, rank_count - 1)
+        transfer(clocks, slice(first, last, 2), slice(first + 1, last + 1, 2), message_size)
+    return clocks.times
+
+
+ALGORITHMS: Final[dict[str, Times]] = {
+    "broadcast": broadcast_times,
+    "reduce": reduce_times,
+    "dissemination": dissemination_times,
+    "recursive_doubling": recursive_doubling_times,
+    "rabenseifner": rabenseifner_times,
+    "ring_allreduce": ring_allreduce_times,
+    "ring_allgather": ring_allgather_times,
+    "bruck_allgather": bruck_allgather_times,
+    "pairwise_alltoall": pairwise_alltoall_times,
+    "linear_alltoall": linear_alltoall_times,
+    "pipeline": pipeline_times,
+}
+"""By name."""
+
+
+def _started(rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None) -> Clocks:
+    checked_size(message_size)
+    return Clocks.starting(rank_count, places, costs, arrival)
+
+
+def _rooted(
+    rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None, root: int
+) -> tuple[Clocks, Ranks]:
+    """The clocks counted from the root, and where each rank is among them."""
+    clocks = _started(rank_count, message_size, places, costs, arrival)
+    if not 0 <= root < rank_count:
+        raise UsageError(f"rank {root} is no root: the ranks are 0 to {rank_count - 1}")
+    if root == 0:
+        return clocks, slice(None)
+    ranks = np.arange(rank_count)
+    return clocks.part((ranks + root) % rank_count), (ranks - root) % rank_count
+
+
+def _powers(count: int) -> list[int]:
+    """1, 2, 4, .. below `count`."""
+    return [1 << exponent for exponent in range((count - 1).bit_length())]
+
+
+def _tree(rank_count: int, power: int) -> tuple[slice, slice]:
+    """Parents and children at that distance in a binomial tree."""
+    return slice(0, rank_count - power, 2 * power), slice(power, rank_count, 2 * power)
+
+
+def _core_count(rank_count: int) -> int:
+    """The largest power of two that is not above."""
+    return 1 << (rank_count.bit_length() - 1)
+
+
+def _play_in_core(clocks: Clocks, message_size: float, turns: list[Exchange]) -> None:
+    """Exchanges among a power of two of ranks: of the first 2 · surplus the even ones give, stand aside, and get."""
+    rank_count = len(clocks.ready)
+    surplus = rank_count - _core_count(rank_count)
+    if not surplus:
+        _play(clocks, turns)
+        return
+    aside, odd = slice(0, 2 * surplus, 2), slice(1, 2 * surplus, 2)
+    transfer(clocks, aside, odd, message_size)
+    core = np.concatenate([np.arange(rank_count)[odd], np.arange(2 * surplus, rank_count)])
+    inner = clocks.part(core)
+    _play(inner, turns)
+    clocks.put(core, inner)
+    transfer(clocks, odd, aside, message_size)
+
+
+def _play(clocks: Clocks, turns: Iterable[Exchange]) -> None:
+    for turn in turns:
+        repeat(clocks, turn.count, partial(exchange, clocks, turn))

@@ -1,0 +1,119 @@
+"""Links shared by flows: max-min fair rates by progressive filling, and the static bound of contention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Routes:
+    """The links that each of many flows crosses, flow after flow."""
+
+    start: NDArray[np.int64]
+    """[flow + 1]: where the links of a flow begin."""
+    link: NDArray[np.int32]
+    """Numbers of links, those of one flow in the order in which they are crossed."""
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def hop_count(self) -> NDArray[np.int64]:
+        """[flow]: how many links it crosses."""
+        return np.diff(self.start)
+
+    @property
+    def flow(self) -> NDArray[np.int64]:
+        """[entry]: the flow that an entry of `link` belongs to."""
+        return np.repeat(np.arange(len(self)), self.hop_count)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """[flow]: the sum of a value of each link, such as its latency, over the route."""
+        sums: FloatArray = np.bincount(self.flow, weights=values[self.link], minlength=len(self)).astype(np.float64)
+        return sums
+
+
+def routes_from_lists(lists: list[list[int]]) -> Routes:
+    """Routes out of a list of links for each flow."""
+    lengths = np.array([len(links) for links in lists], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Routes(start, np.array([link for links in lists for link in links], dtype=np.int32))
+
+
+def max_min(
+    routes: Routes,
+    capacities: FloatArray,
+    rate_limits: FloatArray | None = None,
+    weights: FloatArray | None = None,
+    shared: NDArray[np.bool_] | None = None,
+) -> FloatArray:
+    """Max-min fair rate of each flow in B/s: no rate can grow unless that of a flow with no more gets less.
+
+    `capacities` [link] in B/s, > 0, may be infinite; `rate_limits` [flow] in B/s, > 0; flows get rates in proportion
+    to their `weights` [flow], > 0, where they meet; a link that is not `shared` [link] limits each flow alone
+    (SimGrid's FATPIPE). A flow without links or limits has an infinite rate. Raises UsageError for other values.
+    Source: Bertsekas, Gallager, "Data Networks", Sec. 6.5.2; links that are bottlenecks of all their flows are
+    filled at the same time, so that the rounds are few.
+    """
+    flow, link = routes.flow, routes.link
+    weights = np.ones(len(routes)) if weights is None else weights
+    limits = np.full(len(routes), np.inf) if rate_limits is None else np.array(rate_limits, dtype=np.float64)
+    for name, values in (("capacity", capacities), ("rate limit", limits), ("weight", weights)):
+        require_positive(name, values)
+    held = np.isfinite(capacities) if shared is None else np.isfinite(capacities) & shared
+    alone = ~held[link]
+    np.minimum.at(limits, flow[alone], capacities[link[alone]])
+    return _fill(flow[~alone], link[~alone], capacities, limits, weights)
+
+
+def _fill(
+    flow: NDArray[np.int64], link: NDArray[np.int32], capacities: FloatArray, limits: FloatArray, weights: FloatArray
+) -> FloatArray:
+    rates, remaining, limit_levels = limits.copy(), capacities.copy(), limits / weights
+    while len(flow):
+        usage = np.bincount(link, weights=weights[flow], minlength=len(capacities))
+        levels = np.divide(remaining, usage, out=np.full(len(capacities), np.inf), where=usage > 0)
+        flow_levels = limit_levels.copy()
+        np.minimum.at(flow_levels, flow, levels[link])
+        lowest = np.full(len(capacities), np.inf)
+        np.minimum.at(lowest, link, flow_levels[flow])
+        # No link gets less for the others later, so a limit that is lower than all of them is final.
+        limited = flow_levels == limit_levels
+        settled = limited[flow] | ((levels[link] == flow_levels[flow]) & (lowest[link] == levels[link]))
+        done = np.zeros(len(rates), dtype=np.bool_)
+        done[flow[settled]] = True
+        rates[done] = np.where(limited, limits, weights * flow_levels)[done]
+        gone = done[flow]
+        remaining -= np.bincount(link[gone], weights=rates[flow[gone]], minlength=len(capacities))
+        np.maximum(remaining, 0.0, out=remaining)
+        flow, link = flow[~gone], link[~gone]
+    return rates
+
+
+def link_loads(routes: Routes, sizes: FloatArray, link_count: int) -> FloatArray:
+    """[link]: bytes that cross each link when each flow of `sizes` [flow] in B takes its route."""
+    loads: FloatArray = np.bincount(routes.link, weights=sizes[routes.flow], minlength=link_count).astype(np.float64)
+    return loads
+
+
+def contention_bound(routes: Routes, sizes: FloatArray, capacities: FloatArray) -> float:
+    """Least time in s in which the flows can cross all links: `T ≥ max_l load_l / capacity_l`.
+
+    `sizes` [flow] in B ≥ 0, `capacities` [link] in B/s > 0. The time of equal flows that all start together and are
+    held up by one link is equal to it, without latencies.
+    """
+    loads = link_loads(routes, sizes, len(capacities))
+    return float(np.max(loads / capacities, initial=0.0))
+
+
+def require_positive(name: str, values: FloatArray) -> None:
+    """Raise UsageError unless all values are > 0; NaN is not."""
+    bad = np.flatnonzero(~(np.asarray(values) > 0))
+    if len(bad):
+        raise UsageError(f"{name} {bad[0]} is {np.asarray(values).flat[bad[0]]:g}: must be > 0")

@@ -1,0 +1,207 @@
+"""Networks as numbered links with a bandwidth and a latency each, and the links between pairs of nodes.
+
+Every link goes one way: what lies between two switches is two links. A route is found by arithmetic for many pairs
+at once; a message from a node to itself crosses no link.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.simulation.sharing import Routes, require_positive
+
+IntArray = NDArray[np.int64]
+NO_LINK: Final = -1
+MOST_LINKS: Final = 50_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topology:
+    """Links of a network and the routes between its nodes."""
+
+    name: str
+    node_count: int
+    capacities: FloatArray
+    """[link]: bandwidth in B/s."""
+    latencies: FloatArray
+    """[link]: s."""
+    find: Callable[[IntArray, IntArray], IntArray]
+    """[pair, hop]: links from sources to destinations, `NO_LINK` where a route has none."""
+
+    def routes(self, source: NDArray[np.integer[Any]], destination: NDArray[np.integer[Any]]) -> Routes:
+        """The links of each pair of nodes [pair], in the order in which they are crossed.
+
+        Raises UsageError for nodes that do not exist.
+        """
+        ends = np.stack([source, destination]).astype(np.int64)
+        wrong = ends[(ends < 0) | (ends >= self.node_count)]
+        if len(wrong):
+            raise UsageError(f"node {wrong[0]} is not in the {self.name} of {self.node_count} nodes")
+        links = np.where((ends[0] == ends[1])[:, None], NO_LINK, self.find(ends[0], ends[1]))
+        used = links != NO_LINK
+        start = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+        return Routes(start, links[used].astype(np.int32))
+
+
+def star(node_count: int, bandwidth: float, latency: float) -> Topology:
+    """One switch without limits of its own; each node has a link to it (n) and one from it (node_count + n).
+
+    `bandwidth` in B/s and `latency` in s are those of one link: a message crosses two.
+    """
+
+    def find(source: IntArray, destination: IntArray) -> IntArray:
+        return np.stack([source, node_count + destination], axis=1)
+
+    links = _links([2 * _count("node_count", node_count)], [bandwidth], [latency])
+    return Topology("star", node_count, *links, find)
+
+
+def fat_tree(
+    down: Sequence[int], up: Sequence[int], parallel: Sequence[int], bandwidth: float, latency: float
+) -> Topology:
+    """A fat tree with d-mod-k routing, its levels listed from the nodes upwards.
+
+    Each switch of level l has `down[l]` children, each child has `up[l]` parents and `parallel[l]` links to each;
+    SimGrid writes down (32, 32), up (1, 16), parallel (1, 1) as `2;32,32;1,16;1,1`. The tree of k-port switches with
+    three levels is (k/2, k/2, k), (1, k/2, k/2), (1, 1, 1). A message climbs to the lowest level at which its
+    nodes meet; from level l it takes port `destination / (up[0] … up[l-1]) mod (up[l] parallel[l])`, the ports being
+    numbered over the parents first, and comes down by the link of the same number.
+    Source: E. Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees".
+    """
+    if not (len(down) == len(up) == len(parallel) >= 1):
+        raise UsageError(f"fat tree: {len(down)}, {len(up)}, {len(parallel)} levels given as down, up, parallel links")
+    for name, counts in (("down", down), ("up", up), ("parallel", parallel)):
+        for level, count in enumerate(counts):
+            _count(f"{name}[{level}]", count)
+    leaves = [1, *accumulate(down, _product)]
+    spread = [1, *accumulate(up, _product)]
+    node_count = leaves[-1]
+    # Those below a level that have links to it: subtrees of a size, with as many switches each as parents so far.
+    widths = [node_count // leaves[level] * spread[level + 1] * parallel[level] for level in range(len(down))]
+    first = [0, *accumulate(widths)]
+
+    def find(source: IntArray, destination: IntArray) -> IntArray:
+        climb: list[IntArray] = []
+        descend: list[IntArray] = []
+        switch = np.zeros_like(source)
+        for level in range(len(down)):
+            port = destination // spread[level] % (up[level] * parallel[level])
+            parent, cable = port % up[level], port // up[level]
+            needed = source // leaves[level] != destination // leaves[level]
+            for ends, links, way in ((source, climb, 0), (destination, descend, first[-1])):
+                child = ends // leaves[level] * spread[level] + switch
+                link = way + first[level] + (child * up[level] + parent) * parallel[level] + cable
+                links.append(np.where(needed, link, NO_LINK))
+            switch = switch + parent * spread[level]
+        return np.stack(climb + descend[::-1], axis=1)
+
+    return Topology("fat tree", node_count, *_links([2 * first[-1]], [bandwidth], [latency]), find)
+
+
+def dragonfly(
+    group_count: int,
+    router_count: int,
+    node_count: int,
+    global_link_count: int,
+    bandwidths: tuple[float, float, float],
+    latencies: tuple[float, float, float],
+) -> Topology:
+    """A dragonfly with minimal routing: groups of `router_count` routers, each with `node_count` nodes.
+
+    The routers of a group are linked in pairs, and each has `global_link_count` ports to other groups. The ports of a
+    group, counted router after router, lead to the other groups in turn; ports that are left over after as many
+    full turns as fit are unused, and messages choose the turn by `destination mod turns`. Bandwidths in B/s and
+    latencies in s are those of a node's link, of a link in a group, of one between groups.
+    Raises UsageError where a group cannot reach all others. Source: J. Kim, W. Dally, S. Scott, D. Abts,
+    "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
+    """
+    for name, count in (("group_count", group_count), ("router_count", router_count), ("node_count", node_count)):
+        _count(name, count)
+    ports, others = router_count * global_link_count, group_count - 1
+    if ports < others:
+        raise UsageError(f"dragonfly: {ports} ports of a group cannot reach {others} other groups")
+    turns = ports // others if others else 0
+    routers = group_count * router_count
+    nodes = routers * node_count
+    counts = [2 * nodes, routers * router_count, group_count * turns * others]
+
+    def local(group: IntArray, here: IntArray, there: IntArray) -> IntArray:
+        link = counts[0] + (group * router_count + here) * router_count + there
+        return np.where(here == there, NO_LINK, link)
+
+    def find(source: IntArray, destination: IntArray) -> IntArray:
+        here, there = source // node_count, destination // node_count
+        from_group, to_group = here // router_count, there // router_count
+        far = from_group != to_group
+        turn = destination % max(turns, 1) * others
+        leave = turn + to_group - (to_group > from_group)
+        enter = turn + from_group - (from_group > to_group)
+        gateway = np.where(far, leave // max(global_link_count, 1), there % router_count)
+        arrival = np.where(far, enter // max(global_link_count, 1), there % router_count)
+        bridge = np.where(far, counts[0] + counts[1] + from_group * turns * others + leave, NO_LINK)
+        first, last = local(from_group, here % router_count, gateway), local(to_group, arrival, there % router_count)
+        return np.stack([source, first, bridge, last, nodes + destination], axis=1)
+
+    return Topology("dragonfly", nodes, *_links(counts, bandwidths, latencies), find)
+
+
+def torus(dims: Sequence[int], bandwidth: float, latency: float) -> Topology:
+    """A torus of any number of dimensions, the first of `dims` running fastest; the nodes are its routers.
+
+    Routing goes dimension after dimension, the shorter way round, upwards where both are as long. Link
+    `(node · dimensions + dimension) · 2 + way` leaves a node upwards (0) or downwards (1).
+    """
+    if not dims:
+        raise UsageError("torus: no dimensions")
+    for at, length in enumerate(dims):
+        _count(f"dims[{at}]", length)
+    strides = [1, *accumulate(dims, _product)]
+
+    def find(source: IntArray, destination: IntArray) -> IntArray:
+        columns, node = [], source
+        for at, length in enumerate(dims):
+            place = node // strides[at] % length
+            ahead = (destination // strides[at] - place) % length
+            upwards = 2 * ahead <= length
+            distance = np.where(upwards, ahead, length - ahead)
+            for hop in range(length // 2):
+                link = (node * len(dims) + at) * 2 + (1 - upwards)
+                columns.append(np.where(hop < distance, link, NO_LINK))
+                step = np.where(upwards, 1, -1) * (hop < distance)
+                node = node + ((place + step) % length - place) * strides[at]
+                place = (place + step) % length
+        return np.stack(columns, axis=1) if columns else np.empty((len(source), 0), dtype=np.int64)
+
+    links = _links([strides[-1] * len(dims) * 2], [bandwidth], [latency])
+    return Topology("torus", strides[-1], *links, find)
+
+
+def _product(one: int, other: int) -> int:
+    return one * other
+
+
+def _count(name: str, count: int) -> int:
+    if count < 1:
+        raise UsageError(f"{name} is {count}: must be at least 1")
+    return count
+
+
+def _links(
+    counts: Sequence[int], bandwidths: Sequence[float], latencies: Sequence[float]
+) -> tuple[FloatArray, FloatArray]:
+    """Capacities and latencies of links of a few kinds; a latency may be 0."""
+    if sum(counts) > MOST_LINKS:
+        raise UsageError(f"{sum(counts):,} links are too many: at most {MOST_LINKS:,}")
+    require_positive("bandwidth", np.array(bandwidths))
+    if not all(0 <= latency < math.inf for latency in latencies):
+        raise UsageError(f"latencies must be ≥ 0 and finite: {', '.join(map(str, latencies))}")
+    return np.repeat(np.array(bandwidths, dtype=np.float64), counts), np.repeat(np.array(latencies, float), counts)
