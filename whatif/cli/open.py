@@ -10,14 +10,15 @@ from threading import Timer
 
 import click
 
-from whatif.cli.options import open_question, question_options
+from whatif.cli.options import question_options
+from whatif.cli.sources import Source, open_source
 from whatif.errors import UsageError
 
 _LARGEST_JOURNAL = 10_000_000
 
 
 @click.command("open", short_help="Open the explorer on a scenario.")
-@click.argument("scenario", default="jacobi2d")
+@click.argument("scenario", metavar="[SCENARIO|TRACE|PROFILE]", default="jacobi2d")
 @question_options
 @click.option(
     "--measured",
@@ -43,14 +44,15 @@ def command(
     replay: Path | None = None,
     journal: Path | None = None,
 ) -> None:
-    """Open the explorer on SCENARIO (jacobi2d)."""
+    """Open the explorer on SCENARIO (jacobi2d), or on what an MPI trace or a GPU profile says of its application."""
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
-    question = open_question(scenario, platform, folders, sets)
+    source = open_source(scenario, platform, folders, sets)
+    question = source.question
     # Everything wrong with the files is said here, before the terminal is taken over.
     _ = question.program
-    opening = list(measured_lines(measured, columns, where))
+    opening = [*source_lines(source), *measured_lines(measured, columns, where)]
     lines = read_journal(replay) if replay is not None else []
     from whatif.tui.app import Explorer
     from whatif.tui.config import read_config
@@ -66,6 +68,15 @@ def command(
     if code > 128:
         click.echo("ended by a signal; what was not saved is offered when the scenario is opened again", err=True)
     sys.exit(code)
+
+
+def source_lines(source: Source) -> Iterator[str]:
+    """The commands that show the page of what was opened."""
+    if source.kind == "trace":
+        yield "show screen = ranks"
+    if source.kind == "profile" and source.path is not None:
+        yield f"show profile = {source.path.resolve()}"
+        yield "show screen = profile"
 
 
 def measured_lines(measured: tuple[Path, ...], columns: str | None, where: str | None) -> Iterator[str]:

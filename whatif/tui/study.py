@@ -12,7 +12,7 @@ from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.schema.leaves import Leaf
 from whatif.schema.load import stated_platform
 
-SCREENS: Final = ("explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files")
+SCREENS: Final = ("explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,17 @@ class View:
     """The form of the time that is drawn."""
     fit_limits: str = ""
     """The short and the eager limit, `128 B, 64 KiB`; empty where they are found."""
+
+    profile: str = ""
+    """A profile of a GPU program: a file."""
+    profile_from: str = ""
+    """The machine it was measured on; empty for the present one."""
+    window: str = ""
+    """The part of the ranks' time line in sight, `0 s, 3 ms`; empty for all of it."""
+    first_rank: str = "0"
+    """The first rank in sight."""
+    iterations: str = "1"
+    """Iterations of a scenario whose ranks are played."""
 
     def next_of(self, key: str) -> str:
         """The choice after the present one."""
