@@ -10,14 +10,22 @@ from whatif.engine.phases.collective import wire_collective
 from whatif.engine.phases.fixed import wire_overhead, wire_structured_grid
 from whatif.engine.phases.halo import wire_halo
 from whatif.engine.phases.kernel import wire_kernel, wire_measured_kernel
-from whatif.engine.phases.trace import wire_trace
 from whatif.engine.phases.transfer import wire_transfer
 from whatif.engine.term import CATEGORIES, PhaseTerm, Program
 from whatif.engine.wiring import Wiring
 from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, overlap_time, run_time
+from whatif.schema.application import TracePhase
 from whatif.schema.leaves import leaf_table
 from whatif.schema.load import Loaded
+
+
+def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm]:
+    """The terms of a trace phase; importers and the simulation are loaded by whom they serve."""
+    from whatif.engine.phases.trace import wire_trace
+
+    return wire_trace(context, name, phase)
+
 
 WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "kernel": wire_kernel,

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from whatif.errors import InvalidFileError, did_you_mean
+from whatif.importers.action_line import ActionLine
 from whatif.importers.operations import (
-    LARGEST_TAG,
     MOST_OPERATIONS,
     Operations,
     refuse_missing_ranks,
@@ -132,38 +132,6 @@ def _verb(word: str) -> str:
     return "finalize" if word.startswith("finalize") else word
 
 
-class _Line:
-    """The values of one action."""
-
-    def __init__(self, file: str, line: int, verb: str, words: Sequence[str]) -> None:
-        self.file, self.line, self.verb, self.words = file, line, verb, words
-
-    def refuse(self, said: str) -> InvalidFileError:
-        return refuse(self.file, f"`{self.verb}`: {said}", self.line)
-
-    def number(self, place: int, default: float | None = None) -> float:
-        if place >= len(self.words):
-            if default is None:
-                raise self.refuse(f"{len(self.words)} values: the {place + 1}. is missing")
-            return default
-        try:
-            value = float(self.words[place])
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise self.refuse(f"`{self.words[place][:40]}` is no number")
-        return value
-
-    def whole(self, place: int, default: int | None = None) -> int:
-        value = self.number(place, default)
-        if value != int(value) or abs(value) > LARGEST_TAG:
-            raise self.refuse(f"`{self.words[place]}` is no whole number that is possible here")
-        return int(value)
-
-    def total(self, first: int, count: int) -> float:
-        return sum(self.number(place) for place in range(first, first + count))
-
-
 class _Rank:
     """A rank that is read: its operations and what it did not wait for yet, by source, destination and tag."""
 
@@ -182,6 +150,8 @@ class _Actions:
         if not 0 < flop_rate < math.inf:
             raise ValueError(f"a rate of {flop_rate} flop/s is not possible")
         self.ranks = [_Rank(number) for number in range(count)]
+        self._by_word = {str(rank.number): rank for rank in self.ranks}
+        self._known: dict[tuple[str | int, ...], tuple[int, float, int]] = {}
         self.calls = Counter[str]()
         self.warnings: list[str] = []
         self.flop_rate = flop_rate
@@ -207,11 +177,11 @@ class _Actions:
         if action is None:
             said = f"`{verb[:40]}` is no action{did_you_mean(verb[:40], _ACTIONS)}"
             raise refuse(file, f"{said}: a line is `rank verb values ..`", line)
-        rank = _Line(file, line, verb, words).whole(0)
-        if not 0 <= rank < len(self.ranks):
-            raise refuse(file, f"rank {rank} is none of the {len(self.ranks)} ranks", line)
+        rank = self._by_word.get(words[0])
+        if rank is None:
+            raise refuse(file, f"`{words[0][:40]}` is none of the ranks 0 to {len(self.ranks) - 1}", line)
         self.calls[verb] += 1
-        action(self, self.ranks[rank], _Line(file, line, verb, words[2:]))
+        action(self, rank, ActionLine(file, line, verb, words[2:]))
 
     def trace(self, file: str, is_default_rate: bool) -> Trace:
         warnings = list(self.warnings)
@@ -225,45 +195,58 @@ class _Actions:
 
     # Actions, each of one rank.
 
-    def _initialise(self, rank: _Rank, line: _Line) -> None:
+    def _initialise(self, rank: _Rank, line: ActionLine) -> None:
         rank.default, rank.started = _DOUBLE if line.words else _BYTE, True
 
-    def _nothing(self, rank: _Rank, line: _Line) -> None:
+    def _nothing(self, rank: _Rank, line: ActionLine) -> None:
         """An action that takes no time."""
 
-    def _count_members(self, rank: _Rank, line: _Line) -> None:
+    def _count_members(self, rank: _Rank, line: ActionLine) -> None:
         if line.whole(0, 0) > len(self.ranks):
             raise line.refuse(f"{line.whole(0)} ranks, but only {len(self.ranks)} have actions: are files missing?")
 
-    def _compute(self, rank: _Rank, line: _Line) -> None:
+    def _compute(self, rank: _Rank, line: ActionLine) -> None:
         self._work(rank, line, 0, self.flop_rate if line.verb == "compute" else 1.0)
 
-    def _work(self, rank: _Rank, line: _Line, place: int, rate: float) -> None:
+    def _work(self, rank: _Rank, line: ActionLine, place: int, rate: float) -> None:
         amount = line.number(place)
         if not 0 <= amount <= 1e30:
             raise line.refuse(f"{amount:.6g} is no amount of work")
         rank.operations.compute(amount / rate)
 
-    def _send(self, rank: _Rank, line: _Line) -> None:
-        peer, tag = self._peer(line, 0), line.whole(1)
-        if peer < 0 or tag < 0:
-            raise line.refuse("the destination and the tag of a send cannot be negative")
-        size = self._size(rank, line, line.number(2), 3)
+    def _send(self, rank: _Rank, line: ActionLine) -> None:
+        peer, size, tag = self._message(rank, line)
         if line.verb == "send":
             rank.operations.add(Kind.SEND, peer, size, tag)
         else:
             rank.pending[rank.number, peer, tag].append(rank.operations.add(Kind.ISEND, peer, size, tag))
 
-    def _receive(self, rank: _Rank, line: _Line) -> None:
-        peer, tag = max(self._peer(line, 0), ANY), max(line.whole(1), ANY)
-        # A receive that does not know the size says 0 or less.
-        size = self._size(rank, line, max(line.number(2), 0.0), 3)
+    def _receive(self, rank: _Rank, line: ActionLine) -> None:
+        peer, size, tag = self._message(rank, line)
         if line.verb == "recv":
             rank.operations.add(Kind.RECEIVE, peer, size, tag)
         else:
             rank.pending[peer, rank.number, tag].append(rank.operations.add(Kind.IRECEIVE, peer, size, tag))
 
-    def _exchange(self, rank: _Rank, line: _Line) -> None:
+    def _message(self, rank: _Rank, line: ActionLine) -> tuple[int, float, int]:
+        """Peer, size and tag; most messages are as one before, and need not be understood again."""
+        key: tuple[str | int, ...] = (line.verb, rank.default, *line.words)
+        known = self._known.get(key)
+        if known is None:
+            known = self._described(rank, line)
+            if len(self._known) < 100_000:
+                self._known[key] = known
+        return known
+
+    def _described(self, rank: _Rank, line: ActionLine) -> tuple[int, float, int]:
+        peer, tag, count = self._peer(line, 0), line.whole(1), line.number(2)
+        if line.verb in ("recv", "irecv"):  # one that does not know the size says 0 or less
+            peer, tag, count = max(peer, ANY), max(tag, ANY), max(count, 0.0)
+        elif peer < 0 or tag < 0:
+            raise line.refuse("the destination and the tag of a send cannot be negative")
+        return peer, self._size(rank, line, count, 3), tag
+
+    def _exchange(self, rank: _Rank, line: ActionLine) -> None:
         """Send count, destination, receive count, source, and the two datatypes."""
         destination, source = self._peer(line, 1), self._peer(line, 3)
         sent = self._size(rank, line, line.number(0), 4)
@@ -272,19 +255,19 @@ class _Actions:
         both = [operations.add(Kind.IRECEIVE, source, received), operations.add(Kind.ISEND, destination, sent)]
         operations.wait(both)
 
-    def _peer(self, line: _Line, place: int) -> int:
+    def _peer(self, line: ActionLine, place: int) -> int:
         peer = line.whole(place)
         if peer >= len(self.ranks):
             raise line.refuse(f"rank {peer} is none of the {len(self.ranks)} ranks")
         return peer
 
-    def _size(self, rank: _Rank, line: _Line, count: float, place: int) -> float:
+    def _size(self, rank: _Rank, line: ActionLine, count: float, place: int) -> float:
         datatype = line.whole(place, rank.default)
         if not 0 <= datatype < len(DATATYPE_SIZES):
             raise line.refuse(f"the datatype {datatype} is not known")
         return valid_size(line.file, line.line, f"`{line.verb}`", count * DATATYPE_SIZES[datatype])
 
-    def _wait(self, rank: _Rank, line: _Line) -> None:
+    def _wait(self, rank: _Rank, line: ActionLine) -> None:
         """Wait for the first that is pending with source, destination and tag; without values, for the last at all."""
         last = next(reversed(rank.pending), None)
         key = (line.whole(0), line.whole(1), line.whole(2)) if line.words else last
@@ -294,14 +277,14 @@ class _Actions:
         if not rank.pending[key]:
             del rank.pending[key]
 
-    def _wait_all(self, rank: _Rank, line: _Line) -> None:
+    def _wait_all(self, rank: _Rank, line: ActionLine) -> None:
         rank.operations.wait(sorted(index for indices in rank.pending.values() for index in indices))
         rank.pending.clear()
 
-    def _barrier(self, rank: _Rank, line: _Line) -> None:
+    def _barrier(self, rank: _Rank, line: ActionLine) -> None:
         rank.operations.add(Kind.BARRIER)
 
-    def _rooted(self, rank: _Rank, line: _Line) -> None:
+    def _rooted(self, rank: _Rank, line: ActionLine) -> None:
         """Broadcast: count, root, datatype. Reduce: count, flop, root, datatype."""
         place = 1 if line.verb == "bcast" else 2
         size = self._size(rank, line, line.number(0), place + 1)
@@ -309,18 +292,18 @@ class _Actions:
         if line.verb == "reduce":
             self._work(rank, line, 1, self.flop_rate)
 
-    def _allreduce(self, rank: _Rank, line: _Line) -> None:
+    def _allreduce(self, rank: _Rank, line: ActionLine) -> None:
         self._collective(rank, line, self._size(rank, line, line.number(0), 2))
         self._work(rank, line, 1, self.flop_rate)
 
-    def _blocks(self, rank: _Rank, line: _Line) -> None:
+    def _blocks(self, rank: _Rank, line: ActionLine) -> None:
         """Send count, receive count, the root of a gather or scatter, two datatypes; a scatter receives its block."""
         place = 3 if line.verb in ("gather", "scatter") else 2
         root = self._root(line, 2) if place == 3 else 0
         own = 1 if line.verb == "scatter" else 0
         self._collective(rank, line, self._size(rank, line, line.number(own), place + own), root)
 
-    def _gather_blocks(self, rank: _Rank, line: _Line) -> None:
+    def _gather_blocks(self, rank: _Rank, line: ActionLine) -> None:
         """Send count, a receive count for each rank, the root of a gatherv, datatypes."""
         count = len(self.ranks)
         line.total(1, count)
@@ -332,32 +315,32 @@ class _Actions:
         root = self._root(line, count + 1) if has_root else 0
         self._collective(rank, line, self._size(rank, line, line.number(0), place), root)
 
-    def _scatter_blocks(self, rank: _Rank, line: _Line) -> None:
+    def _scatter_blocks(self, rank: _Rank, line: ActionLine) -> None:
         """A send count for each rank, receive count, root, the two datatypes."""
         count = len(self.ranks)
         line.total(0, count)
         size = self._size(rank, line, line.number(count), count + 3)
         self._collective(rank, line, size, self._root(line, count + 1))
 
-    def _exchange_blocks(self, rank: _Rank, line: _Line) -> None:
+    def _exchange_blocks(self, rank: _Rank, line: ActionLine) -> None:
         """Buffer, a send count for each rank, buffer, a receive count for each, two datatypes; the mean counts."""
         count = len(self.ranks)
         line.total(count + 2, count)
         self._collective(rank, line, self._size(rank, line, line.total(1, count) / count, 2 * count + 2))
 
-    def _reduce_scatter(self, rank: _Rank, line: _Line) -> None:
+    def _reduce_scatter(self, rank: _Rank, line: ActionLine) -> None:
         """A receive count for each rank, flop, datatype; the mean counts."""
         count = len(self.ranks)
         self._collective(rank, line, self._size(rank, line, line.total(0, count) / count, count + 1))
         self._work(rank, line, count, self.flop_rate)
 
-    def _root(self, line: _Line, place: int) -> int:
+    def _root(self, line: ActionLine, place: int) -> int:
         root = line.whole(place, 0)
         if not 0 <= root < len(self.ranks):
             raise line.refuse(f"the root {root} is none of the {len(self.ranks)} ranks")
         return root
 
-    def _collective(self, rank: _Rank, line: _Line, size: float, root: int = 0) -> None:
+    def _collective(self, rank: _Rank, line: ActionLine, size: float, root: int = 0) -> None:
         rank.operations.add(_COLLECTIVES[line.verb], root, size)
 
 
@@ -377,7 +360,7 @@ _COLLECTIVES: Final = {
     "scan": Kind.SCAN,
     "exscan": Kind.SCAN,
 }
-_ACTIONS: Final[dict[str, Callable[[_Actions, _Rank, _Line], None]]] = {
+_ACTIONS: Final[dict[str, Callable[[_Actions, _Rank, ActionLine], None]]] = {
     "init": _Actions._initialise,
     "finalize": _Actions._nothing,
     "comm_size": _Actions._count_members,

@@ -39,8 +39,9 @@ class Charge:
 
     send_overhead: FloatArray
     send_gap: FloatArray
+    """Until both processor and sending side are free."""
     send_time: FloatArray
-    """Until the send has finished: the greater of the two, or its overhead where messages are taken on arrival."""
+    """Until the send has finished: the same, or `send_overhead` where messages are taken on arrival."""
     flight: FloatArray
     receive_overhead: FloatArray
     receive_gap: FloatArray
@@ -66,7 +67,8 @@ class Tariff:
         overhead, gap = of(costs.send_overhead), of(costs.send_gap)
         received = of(costs.receive_overhead), of(costs.receive_gap)
         rendezvous = message_size > costs.eager_limit
-        send_time = overhead if costs.on_arrival else np.maximum(overhead, gap)
+        gap = np.maximum(overhead, gap)
+        send_time = overhead if costs.on_arrival else gap
         columns: list[NDArray[Any]] = [overhead, gap, send_time, of(costs.flight), *received, rendezvous]
         self._columns = columns
         self._same = [bool((column == column[0]).all()) for column in self._columns]
@@ -107,6 +109,8 @@ class Clocks:
     early: Early | None
     places: Places
     costs: Costs
+    known: FloatArray | None = None
+    """[rank]: when it is decided when the rank is ready, for `posted` only."""
     spare: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
     """Arrays that the next round may write to: fresh ones cost more than the round."""
 
@@ -130,7 +134,8 @@ class Clocks:
     @property
     def all(self) -> list[FloatArray]:
         """All clocks of the ranks."""
-        return [self.ready, self.receiving, *([self.early.sending, self.early.idle] if self.early else [])]
+        early = [self.early.sending, self.early.idle] if self.early else []
+        return [self.ready, self.receiving, *early]
 
     def part(self, ranks: Ranks) -> Clocks:
         """The clocks of some ranks alone: a copy."""
@@ -162,13 +167,16 @@ class Clocks:
         return tariff.at(0 if tariff.uniform else self.distance(first, second))
 
 
+_OUT_OF_TURN: Final = (
+    "rounds cannot be played where receiving keeps the processor busy and a message is there before its round; "
+    "simulate the trace instead"
+)
+
+
 def refuse_early(arrival: FloatArray, idle: FloatArray) -> None:
     """UsageError where a rank would take a message of a round before it comes to the round."""
     if (arrival < idle).any():
-        raise UsageError(
-            "rounds cannot be played where messages are taken as they arrive and arrive before their round; "
-            "simulate the trace instead"
-        )
+        raise UsageError(_OUT_OF_TURN)
 
 
 def _nanoseconds(arrival: FloatArray, rank_count: int) -> FloatArray:
@@ -245,7 +253,9 @@ def _transfer(clocks: Clocks, tariff: Tariff, sender: Ranks, receiver: Ranks) ->
     np.maximum(receive, clocks.receiving[receiver], out=receive)
     sent = send + cost.send_time
     if clocks.early:
-        sent = np.where(cost.rendezvous, np.maximum(sent, receive), sent)
+        # A rendezvous send ends with its receive; that its processor may be busy for longer keeps later messages.
+        clocks.receiving[sender] = np.maximum(clocks.receiving[sender], np.where(cost.rendezvous, sent, 0.0))
+        sent = np.where(cost.rendezvous, receive, sent)
         clocks.early.sending[sender] = send + cost.send_gap
         clocks.early.idle[sender] = sent
         clocks.early.idle[receiver] = receive + cost.receive_overhead
@@ -304,78 +314,66 @@ def _shifted(distance: int, start: int, stop: int, rank_count: int) -> Ranks:
 
 
 def exchange(clocks: Clocks, turn: Exchange) -> None:
-    """One round of an exchange.
+    """One round of an exchange, a block of ranks at a time.
 
-    t a rank is ready at:  s = t;  r = max(s + send_overhead, s' + flight, receiving), s' the send of its sender;
-    ready at max(s + max(send_overhead, send_gap), r + receive_overhead), receiving at r + receive_gap.
-    Where the message is there at t, the receive comes first; a rendezvous send waits until its receive is posted.
+    t a rank is ready at:  s = t, or max(t, t of the receiver) by rendezvous;  r = max(s + send_overhead, s' + flight,
+    receiving), s' the send of its sender;  ready at max(s + max(send_overhead, send_gap), r + receive_overhead),
+    receiving at r + receive_gap. UsageError where a receive would come first and keep the send waiting.
     """
-    tariff = Tariff(clocks.costs, turn.message_size)
-    if tariff.rendezvous or not _eager_exchange(clocks, turn, tariff):
-        _ordered_exchange(clocks, turn, tariff)
-
-
-def _eager_exchange(clocks: Clocks, turn: Exchange, tariff: Tariff) -> bool:
-    """The round where every rank sends first; False, and nothing done, where a receive comes first and delays it."""
-    count = len(clocks.ready)
+    tariff, count = Tariff(clocks.costs, turn.message_size), len(clocks.ready)
     ready, receiving = clocks.spare or (np.empty(count), np.empty(count))
+    early = clocks.early and Early(np.empty(count), ready)
+    taken = np.empty(count) if early and tariff.rendezvous else None
+    following = Clocks(ready, receiving, early, clocks.places, clocks.costs)
     for start, stop in blocks(count):
         own, source = slice(start, stop), turn.senders(start, stop, count)
         incoming = clocks.charged(tariff, source, own)
-        outgoing = incoming if turn.paired else clocks.charged(tariff, own, turn.receivers(start, stop, count))
-        send = clocks.ready[own]
-        receive = clocks.ready[source] + incoming.flight
-        if tariff.receives_delay and (receive <= send).any():
-            return False
-        if clocks.early and (clocks.early.sending[own] > send).any():
-            return False
-        np.maximum(receive, send + outgoing.send_overhead, out=receive)
-        np.maximum(receive, clocks.receiving[own], out=receive)
-        np.add(receive, incoming.receive_gap, out=receiving[own])
-        receive += incoming.receive_overhead
-        np.maximum(receive, send + outgoing.send_time, out=ready[own])
-    if clocks.early:
+        outgoing = incoming
+        target: Ranks = source
+        if not turn.paired and (tariff.rendezvous or not tariff.uniform):
+            target = turn.receivers(start, stop, count)
+            outgoing = clocks.charged(tariff, own, target)
+        _exchange(clocks, following, tariff, _Block(own, source, target, incoming, outgoing), taken)
+    if taken is not None:
+        # A rendezvous send ends with its receive.
         every = slice(0, count)
-        gap = clocks.charged(tariff, every, turn.receivers(0, count, count)).send_gap
-        clocks.early = Early(clocks.ready + gap, ready)
+        target = turn.receivers(0, count, count)
+        ends = np.where(clocks.charged(tariff, every, target).rendezvous, taken[target], 0.0)
+        np.maximum(ready, ends, out=ready)
     clocks.spare = clocks.ready, clocks.receiving
-    clocks.ready, clocks.receiving = ready, receiving
-    return True
+    clocks.ready, clocks.receiving, clocks.early = ready, receiving, following.early
 
 
-def _ordered_exchange(clocks: Clocks, turn: Exchange, tariff: Tariff) -> None:
-    """The round where it hangs on when others send whether a rank receives first.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Some ranks in a row, those they receive from and send to, and what these messages cost."""
 
-    From the earliest possible, sends are put off until nothing changes: what happens first is right after one pass,
-    what follows from it after two, ..
-    """
-    count, ready = len(clocks.ready), clocks.ready
-    every = np.arange(count)
-    source, target = every[turn.senders(0, count, count)], every[turn.receivers(0, count, count)]
-    incoming, outgoing = clocks.charged(tariff, source, every), clocks.charged(tariff, every, target)
+    own: slice
+    source: Ranks
+    target: Ranks
+    incoming: Charge
+    outgoing: Charge
+
+
+def _exchange(clocks: Clocks, following: Clocks, tariff: Tariff, block: _Block, taken: FloatArray | None) -> None:
+    """Write what follows for the ranks of a block, and when their receives start."""
+    own, incoming, outgoing = block.own, block.incoming, block.outgoing
+    send, sent = clocks.ready[own], clocks.ready[block.source]
     if clocks.early:
-        earliest = np.maximum(ready, clocks.early.sending)
-    else:
-        earliest = np.where(outgoing.rendezvous, np.maximum(ready, ready[target]), ready)
-    # A message that takes no time cannot be there before the send that it makes wait.
-    instant = incoming.flight == 0
-    send, before = earliest, np.zeros(count, dtype=np.bool_)
-    while True:
-        arrival = send[source] + incoming.flight
-        receive = np.maximum(np.maximum(ready, arrival), clocks.receiving)
-        first = np.where(instant, arrival < earliest, arrival <= earliest)
-        before = (receive < earliest) | (receive == earliest) & first
-        put_off = np.where(before, np.maximum(earliest, receive + incoming.receive_overhead), earliest)
-        if np.array_equal(put_off, send):
-            break
-        send = put_off
-    receive = np.where(before, receive, np.maximum(receive, send + outgoing.send_overhead))
-    sent = send + outgoing.send_time
-    if clocks.early:
-        if not tariff.one_sided:
-            refuse_early(send[source] + incoming.flight, clocks.early.idle)
-        sent = np.where(outgoing.rendezvous, np.maximum(sent, receive[target]), sent)
-    clocks.receiving = receive + incoming.receive_gap
-    clocks.ready = np.maximum(sent, receive + incoming.receive_overhead)
-    if clocks.early:
-        clocks.early = Early(send + outgoing.send_gap, clocks.ready)
+        send = np.maximum(send, clocks.early.sending[own])
+        sent = np.maximum(sent, clocks.early.sending[block.source])
+    elif tariff.rendezvous:
+        sent = np.where(incoming.rendezvous, np.maximum(sent, send), sent)
+        send = np.where(outgoing.rendezvous, np.maximum(send, clocks.ready[block.target]), send)
+    receive = sent + incoming.flight
+    if tariff.receives_delay and (receive <= send).any():
+        raise UsageError(_OUT_OF_TURN)
+    np.maximum(receive, send + outgoing.send_overhead, out=receive)
+    np.maximum(receive, clocks.receiving[own], out=receive)
+    if taken is not None:
+        taken[own] = receive
+    np.add(receive, incoming.receive_gap, out=following.receiving[own])
+    receive += incoming.receive_overhead
+    np.maximum(receive, send + outgoing.send_time, out=following.ready[own])
+    if following.early:
+        following.early.sending[own] = send + outgoing.send_gap

@@ -8,6 +8,7 @@ scaling: a rank keeps the sizes of its messages and the durations of its computa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_RANKS, balanced_extents, divisors
 from whatif.simulation.communicators import IS_COLLECTIVE
-from whatif.simulation.folding import as_relative, digest, sorted_waits
+from whatif.simulation.folding import as_relative, digest, mean_size, sorted_waits
 from whatif.simulation.trace import ANY, Kind, Program, Trace
 
 MOST_DIMENSIONS: Final = 3
@@ -37,8 +38,10 @@ def extrapolate(trace: Trace, rank_count: int, dimensions: Sequence[int] | None 
     MPI_Dims_create, the largest where the traced grid has its largest. UsageError: not regular (with the rank and the
     operation), or a grid that has ranks such as the traced one does not have.
     """
-    if not 1 <= rank_count <= MOST_RANKS:
-        raise UsageError(f"cannot extrapolate to {rank_count} ranks: from 1 to {MOST_RANKS} are possible")
+    if not 1 <= rank_count <= MOST_RANKS or not trace.rank_count:
+        raise UsageError(
+            f"cannot extrapolate {trace.rank_count} ranks to {rank_count}: from 1 to {MOST_RANKS} are possible"
+        )
     programs = [_checked(trace, rank) for rank in range(trace.rank_count)]
     found = _grid(programs)
     extents = _new_extents(found.extents, rank_count, dimensions)
@@ -87,26 +90,24 @@ def _grid(programs: list[Program]) -> _Grid:
     source = np.repeat(np.arange(rank_count), [len(own) for own in distances])
     target = (source + np.concatenate(distances)) % rank_count
     fitting: list[tuple[int, int, Extents]] = []
-    failed: list[tuple[int, int]] = []
+    failed: list[tuple[int, str]] = []
     for extents in _factorisations(rank_count):
         if extents.count(2) > 1 and len(extents) > 2:
             continue  # Too small to tell neighbours from others.
         displacement = _displacement(extents, source, target)
         far = np.flatnonzero((abs(displacement) > 1).any(axis=0))
-        failed.append((len(far), int(far[0]) if len(far) else 0))
-        if not len(far):
+        if len(far):
+            told = _no_neighbour(programs, int(source[far[0]]), int(target[far[0]]))
+            failed.append((len(np.unique(source[far])), told))
+        else:
             fitting.append((len(np.unique(displacement, axis=1).T), len(extents), extents))
-    if not fitting:
-        _, worst = min(failed)
-        raise UsageError(_no_neighbour(programs, int(source[worst]), int(target[worst])))
-    reasons = []
     for _, _, extents in sorted(fitting):
         grid = _on(extents, programs)
-        reason = _irregular(grid, programs)
-        if reason is None:
+        exceptions = _exceptions(grid)
+        if not exceptions:
             return grid
-        reasons.append(reason)
-    raise UsageError(reasons[0])
+        failed.append((len(exceptions), _unlike(grid, programs, *exceptions[0])))
+    raise UsageError(min(failed)[1])
 
 
 def _factorisations(number: int, most: int = MOST_DIMENSIONS) -> Iterator[Extents]:
@@ -144,17 +145,22 @@ def _on(extents: Extents, programs: list[Program]) -> _Grid:
     return _Grid(extents, tuple(steps), keys, _places(extents)[0])
 
 
-def _irregular(grid: _Grid, programs: list[Program]) -> str | None:
-    """Why ranks at the same place of a grid do not do the same; None where they do."""
-    leaders: dict[int, int] = {}
+def _exceptions(grid: _Grid) -> list[tuple[int, int]]:
+    """Ranks that do something else than most at the same place of a grid, each with one of those."""
+    members: dict[int, list[int]] = {}
     for rank, place in enumerate(grid.places.tolist()):
-        leader = leaders.setdefault(place, rank)
-        if grid.keys[rank] != grid.keys[leader]:
-            return (
-                f"not regular: {_difference(grid, programs, leader, rank)}, at the same place of a grid of "
-                f"{_written(grid.extents)}"
-            )
-    return None
+        members.setdefault(place, []).append(rank)
+    found = []
+    for ranks in members.values():
+        usual = Counter(grid.keys[rank] for rank in ranks).most_common(1)[0][0]
+        leader = next(rank for rank in ranks if grid.keys[rank] == usual)
+        found += [(rank, leader) for rank in ranks if grid.keys[rank] != usual]
+    return found
+
+
+def _unlike(grid: _Grid, programs: list[Program], rank: int, leader: int) -> str:
+    difference = _difference(grid, programs, leader, rank)
+    return f"not regular: {difference}, at the same place of a grid of {_written(grid.extents)}"
 
 
 def _difference(grid: _Grid, programs: list[Program], one: int, other: int) -> str:
@@ -200,7 +206,9 @@ def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | N
             )
         return tuple(dimensions)
     balanced = balanced_extents(rank_count, len(traced))
-    by_extent = sorted(range(len(traced)), key=lambda dimension: -traced[dimension])
+    # Where the first dimension is the fastest in the numbering of the ranks, the largest extent is the last here.
+    numbered = range(len(traced))[:: -1 if traced[0] < traced[-1] else 1]
+    by_extent = sorted(numbered, key=lambda dimension: -traced[dimension])
     return tuple(balanced[by_extent.index(dimension)] for dimension in range(len(traced)))
 
 
@@ -226,7 +234,7 @@ def _made(grid: _Grid, programs: list[Program], place: int, rank: int, extents: 
     own = np.stack(np.unravel_index(rank, extents))[:, np.newaxis]
     cells = (own + moved) % np.array(extents)[:, np.newaxis]
     distance = np.ravel_multi_index(tuple(cells), extents) - rank
-    size = np.mean([grid.steps[member].size for member in members], axis=0)
+    size = mean_size(np.stack([grid.steps[member].size for member in members]))
     return replace(
         step,
         peer=np.where(is_message, distance, 0).astype(np.int32),

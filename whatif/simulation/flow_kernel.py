@@ -41,7 +41,7 @@ class Operations(NamedTuple):
     cost: NDArray[np.uint8]
     """[op]: of a send, the row of its distance and protocol in `charges`."""
     charges: FloatArray
-    """[of five, distance and protocol, 2]."""
+    """[of five, distance, protocol, 2], flat."""
     rendezvous: NDArray[np.bool_]
     """[distance and protocol]."""
     bundle: NDArray[np.int32]
@@ -251,8 +251,8 @@ def start_message(ops: Operations, work: Work, heap: Heap, op: int, now: float) 
 
 def charge(ops: Operations, what: int, send: int) -> float:
     """One of the five costs of a message."""
-    row = ops.cost[send]
-    return float(ops.charges[what, row, 0] + ops.charges[what, row, 1] * max(ops.size[send] - ops.free_size[0], 0.0))
+    at = (what * 9 + ops.cost[send]) * 2
+    return float(ops.charges[at] + ops.charges[at + 1] * max(ops.size[send] - ops.free_size[0], 0.0))
 
 
 def enter(ops: Operations, links: Links, heap: Heap, send: int, now: float) -> None:

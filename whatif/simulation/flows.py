@@ -5,23 +5,22 @@ A message of n bytes enters its links when the constant part of its flight and t
 has arrived when n - free_size bytes have passed at the rate that it gets, at most 1 / w, where w is the greatest of
 the s/B of its gaps and its flight. Its receive is charged what its own s/B are greater than w. So a message alone
 takes what `Costs` says, and messages that meet take longer. A rendezvous send between nodes has not finished before
-its message has arrived. With `node_gap` the messages that leave a node also share a link of 1 / node_gap.
+its message has arrived. A receive takes its message when it is posted, also where costs say `on_arrival`. With
+`node_gap` the messages that leave a node also share a link of 1 / node_gap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
+from whatif.simulation.checks import check_completion, check_schedule, cost_table
+from whatif.simulation.compiled import compiled
 from whatif.simulation.flow_kernel import FLIGHT, NOTHING, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, Operations, Work
 from whatif.simulation.link_kernel import Links
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -33,8 +32,6 @@ COMPILED_FROM: Final = 200_000
 """Operations that take Python longer than it takes to load the compiled loop."""
 UNLIMITED: Final = 1e300
 """B/s of a flow without limits: bytes over it are no time, and it can still be multiplied."""
-NAMED: Final = 8
-"""Operations that a message about a deadlock names."""
 INTER_NODE: Final = 2
 
 
@@ -53,38 +50,41 @@ class FlowReplay:
 
 
 def replay_flows(
-    schedule: Schedule, places: Places, costs: Costs, topology: Topology, compiled: bool | None = None
+    schedule: Schedule, places: Places, costs: Costs, topology: Topology, compiled_loop: bool | None = None
 ) -> FlowReplay:
-    """Start and end of each operation in s; `compiled` None leaves the choice of the loop to the size.
+    """Start and end of each operation in s; `compiled_loop` None leaves it to the size whether the loop is compiled.
 
-    Node n of `places` is node n of the topology. Raises UsageError for ranks or nodes that do not exist, and for
-    operations that never start, with the first ranks and calls that wait.
+    Node n of `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
+    that do not exist, ImpossiblePointError for sizes that are not finite, a deadlock, messages left over and messages
+    larger than their receives.
     """
+    check_schedule(schedule, places, costs)
     operations, links = _prepare(schedule, places, costs, topology)
     work = _work(schedule, operations)
-    fast = len(schedule.step) >= COMPILED_FROM if compiled is None else compiled
-    (_compiled() if fast else flow_kernel.replay)(operations, work, links)
-    _refuse_deadlock(schedule, operations, work)
-    return FlowReplay(work.start, work.end, work.match)
+    if compiled_loop or (compiled_loop is None and len(schedule.step) >= COMPILED_FROM):
+        (run,) = compiled((link_kernel, flow_kernel), (flow_kernel.replay.__name__,))
+        run(operations, work, links)
+    else:
+        work = _listed(work)
+        flow_kernel.replay(_listed(operations), work, _listed(links))
+    played = FlowReplay(np.asarray(work.start), np.asarray(work.end), np.asarray(work.match, dtype=np.int32))
+    # It asks for `end` and `match` only.
+    check_completion(schedule, cast("Any", played))
+    return played
 
 
-@cache
-def _compiled() -> Callable[[Operations, Work, Links], None]:
-    """The event loop, compiled, or loaded from the cache on disk: its functions, which then see each other compiled."""
-    from numba import njit
+Columns = TypeVar("Columns", Operations, Work, Links)
 
-    names: dict[str, Any] = {**vars(link_kernel), **vars(flow_kernel)}
-    for name, function in list(names.items()):
-        if isinstance(function, FunctionType) and function.__module__ in {link_kernel.__name__, flow_kernel.__name__}:
-            names[name] = njit(cache=name == "replay")(FunctionType(function.__code__, names, name))
-    replay: Callable[[Operations, Work, Links], None] = names["replay"]
-    return replay
+
+def _listed(columns: Columns) -> Columns:
+    """The same columns as lists, whose elements Python reaches faster."""
+    lists: list[Any] = [column.tolist() for column in columns]
+    return type(columns)(*lists)
 
 
 def _prepare(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> tuple[Operations, Links]:
     rank = np.repeat(np.arange(schedule.rank_count, dtype=np.int32), np.diff(schedule.rank_start))
     sends = np.flatnonzero(schedule.step == Step.SEND)
-    _require_ranks(schedule, places, rank)
     here, there = rank[sends], schedule.peer[sends]
     near = places.node[here] == places.node[there]
     distance = np.where(near, places.socket[here] != places.socket[there], INTER_NODE)
@@ -124,29 +124,16 @@ def _prepare(schedule: Schedule, places: Places, costs: Costs, topology: Topolog
     return operations, links
 
 
-def _require_ranks(schedule: Schedule, places: Places, rank: NDArray[np.int32]) -> None:
-    """Raise UsageError unless all ranks have a place and all peers are ranks."""
-    if min(len(places.node), len(places.socket)) < schedule.rank_count:
-        raise UsageError(f"{schedule.rank_count} ranks, but places for {min(len(places.node), len(places.socket))}")
-    message = np.isin(schedule.step, (Step.SEND, Step.RECEIVE))
-    lowest = np.where(schedule.step == Step.RECEIVE, ANY, 0)
-    wrong = np.flatnonzero(message & ((schedule.peer < lowest) | (schedule.peer >= schedule.rank_count)))
-    if len(wrong):
-        at = wrong[0]
-        raise UsageError(f"rank {rank[at]} has a message with rank {schedule.peer[at]} of {schedule.rank_count}")
-
-
 def _charges(costs: Costs) -> tuple[FloatArray, FloatArray]:
-    """The five costs [five, distance and protocol, 2], and the highest rate of a message between nodes [protocol]."""
-    five = (costs.send_overhead, costs.send_gap, costs.flight, costs.receive_overhead, costs.receive_gap)
-    charges = np.stack(five).astype(np.float64)
+    """The five costs [five, distance, protocol, 2], flat; the highest rate between nodes [protocol]."""
+    charges = cost_table(costs)
     slopes = charges[:, INTER_NODE, :, 1]
     wire = slopes[[SEND_GAP, FLIGHT, RECEIVE_GAP]].max(axis=0)
     slopes[FLIGHT] = 0.0
     for received in (RECEIVE_OVERHEAD, RECEIVE_GAP):
         slopes[received] = np.maximum(slopes[received] - wire, 0.0)
     limits = np.divide(1.0, wire, out=np.full(3, UNLIMITED), where=wire > 0)
-    return charges.reshape(5, 9, 2), limits
+    return charges.ravel(), limits
 
 
 def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -240,23 +227,3 @@ def _work(schedule: Schedule, operations: Operations) -> Work:
         loose_tail=numbers(2 * of_ranks),
         loose_next=numbers(of_operations),
     )
-
-
-def _refuse_deadlock(schedule: Schedule, operations: Operations, work: Work) -> None:
-    """Raise UsageError if operations never ended; those that wait for nothing but a partner are named."""
-    stuck = np.flatnonzero(np.isnan(work.end))
-    if not len(stuck):
-        return
-    waiting = stuck[work.need[stuck] == 0]
-    if not len(waiting):
-        raise UsageError(
-            f"{len(stuck)} operations depend on each other in a circle, the first in rank {operations.rank[stuck[0]]}"
-        )
-    words = {Step.SEND: "sends to", Step.RECEIVE: "receives from"}
-    named = [
-        f"rank {operations.rank[op]} {words[Step(schedule.step[op])]} "
-        f"{'any' if schedule.peer[op] == ANY else schedule.peer[op]} (tag {schedule.tag[op]}, {schedule.size[op]:g} B)"
-        for op in waiting[:NAMED]
-    ]
-    more = f", and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-    raise UsageError(f"deadlock: {len(stuck)} operations never end: {'; '.join(named)}{more}")

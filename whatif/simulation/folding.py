@@ -101,10 +101,14 @@ def _common(trace: Trace, programs: list[Program], ranks: list[int], is_relative
     program = as_relative(first, ranks[0], trace.rank_count) if is_relative else first
     if not mean_compute:
         return program
-    size = np.zeros(len(program))
-    for rank in ranks:
-        size += programs[trace.program_of[rank]].size / len(ranks)
+    size = mean_size(np.stack([programs[trace.program_of[rank]].size for rank in ranks]))
     return replace(program, size=np.where(program.kind == Kind.COMPUTE, size, program.size))
+
+
+def mean_size(sizes: FloatArray) -> FloatArray:
+    """The mean over the first axis: the very value where all are equal, which a sum would round."""
+    mean: FloatArray = sizes[0] + (sizes - sizes[0]).mean(axis=0)
+    return mean
 
 
 def _without_compute(program: Program) -> FloatArray:
@@ -200,7 +204,7 @@ def _mean_sizes(program: Program, blocks: NDArray[np.int64]) -> FloatArray:
     """Sizes where the first repetition of each block has the mean durations of all."""
     size = program.size.copy()
     for first, period, count in blocks:
-        durations = size[first : first + period * count].reshape(count, period).mean(axis=0)
+        durations = mean_size(size[first : first + period * count].reshape(count, period))
         body = slice(first, first + period)
         size[body] = np.where(program.kind[body] == Kind.COMPUTE, durations, size[body])
     return size

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 
-Heap = list[tuple[float, int, int | np.int64]]
+Heap = list[tuple[float, int, int]]
 """Events: when, what, and of which bundle or operation."""
 END: Final = 0
 """The first flows of a bundle end."""
@@ -80,7 +80,8 @@ class Links(NamedTuple):
 
 def push(heap: Heap, time: float, what: int, number: int) -> None:
     """Add an event."""
-    heappush(heap, (time, what, np.int64(number)))
+    # A sum has 64 bits, whatever the column that the number is from.
+    heappush(heap, (time, what, number + 0))
 
 
 def advance(links: Links, bundle: int, now: float) -> None:
@@ -178,11 +179,25 @@ def remove_entry(links: Links, entry: int) -> None:
 def share(links: Links, heap: Heap, now: float) -> None:
     """New rates, and ends, for all bundles that share links with those that changed, directly or through others."""
     for at in range(links.tally[0]):
-        if links.marked[links.changed[at]]:
-            spread(links, links.changed[at])
+        if links.flow_count[links.changed[at]] == 0:
+            leave(links, links.changed[at])
+    for at in range(links.tally[0]):
+        bundle = links.changed[at]
+        if links.marked[bundle] and links.flow_count[bundle] > 0:
+            spread(links, bundle)
             fill(links)
             apply(links, heap, now)
+        links.marked[bundle] = False
     links.tally[0] = 0
+
+
+def leave(links: Links, bundle: int) -> None:
+    """Mark all that shared links with a bundle without flows, which may have been all that joined them."""
+    for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
+        here = links.link_head[links.route_link[entry]]
+        while here != NONE:
+            mark(links, links.entry_bundle[here])
+            here = links.after[here]
 
 
 def spread(links: Links, bundle: int) -> None:
@@ -218,27 +233,23 @@ def apply(links: Links, heap: Heap, now: float) -> None:
     earliest = np.inf
     for at in range(links.tally[1]):
         bundle = links.members[at]
-        if links.flow_count[bundle] > 0:
-            if links.marked[bundle] or links.rate[bundle] != links.own_level[bundle]:
-                advance(links, bundle, now)
-                links.rate[bundle] = links.own_level[bundle]
-                missing = links.threshold[links.root[bundle]] - links.served[bundle]
-                links.end[bundle] = now + max(missing, 0.0) / links.rate[bundle]
-            earliest = min(earliest, links.end[bundle])
+        if links.marked[bundle] or links.rate[bundle] != links.own_level[bundle]:
+            advance(links, bundle, now)
+            links.rate[bundle] = links.own_level[bundle]
+            missing = links.threshold[links.root[bundle]] - links.served[bundle]
+            links.end[bundle] = now + max(missing, 0.0) / links.rate[bundle]
+        earliest = min(earliest, links.end[bundle])
         links.marked[bundle] = links.inside[bundle] = False
     for at in range(links.tally[1]):
         bundle = links.members[at]
-        if links.flow_count[bundle] > 0 and links.end[bundle] <= earliest * SAME_INSTANT:
+        if links.end[bundle] <= earliest * SAME_INSTANT:
             push(heap, links.end[bundle], END, bundle)
 
 
 def fill(links: Links) -> None:
     """Max-min rates of the members, into `own_level`, as `sharing.max_min` finds them."""
-    opened = 0
-    for at in range(links.tally[1]):
-        if links.flow_count[links.members[at]] > 0:
-            links.open[opened] = links.members[at]
-            opened += 1
+    opened = links.tally[1]
+    links.open[:opened] = links.members[:opened]
     for at in range(links.tally[2]):
         link = links.component[at]
         links.found[link] = False

@@ -3,7 +3,7 @@
 Where messages keep no processor busy (postal, max-rate and K-model costs) the phase is a few operations on arrays a
 direction. Otherwise a rank is played for the arrivals known so far, and again when one of them changes, until none
 does: what happens first is right after one pass, what follows from it after two, .. . A rank starts what can start
-first; of what can start at the same time, what was ready first, then receives, then the order of the program.
+first; of what can start at the same time, what was known first: sends when they were posted, messages when sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from whatif.simulation.clocks import (
     repeat,
 )
 from whatif.simulation.compiled import compiled
-from whatif.simulation.posted_kernel import RENDEZVOUS, Messages, State
+from whatif.simulation.posted_kernel import FLIGHT, RENDEZVOUS, SEND_OVERHEAD, Messages, State
 from whatif.simulation.schedule import Costs, Places
 
 MOST_LINEAR: Final = 256
@@ -72,7 +72,8 @@ def halo_times(
     advance = _advance(clocks, pattern, tariffs)
 
     def play() -> None:
-        clocks.ready = clocks.ready + work
+        if work:
+            clocks.ready, clocks.known = clocks.ready + work, clocks.ready
         advance(clocks)
 
     repeat(clocks, iteration_count, play)
@@ -168,8 +169,9 @@ class _Alike:
     def advance(self, clocks: Clocks) -> None:
         """One exchange."""
         one = clocks.part(slice(0, 1))
+        one.known = clocks.known if clocks.known is None else clocks.known[:1]
         self._ranks.advance(one)
-        clocks.ready = np.full_like(clocks.ready, one.ready[0])
+        clocks.ready, clocks.known = np.full_like(clocks.ready, one.ready[0]), one.known
         clocks.receiving = np.full_like(clocks.receiving, one.receiving[0])
         if one.early:
             clocks.early = Early(np.full_like(clocks.ready, one.early.sending[0]), clocks.ready)
@@ -190,21 +192,23 @@ class _Ranks:
     def advance(self, clocks: Clocks) -> None:
         """One exchange."""
         messages, early, ready = self._messages, clocks.early, clocks.ready
+        known = np.zeros(len(ready)) if clocks.known is None else clocks.known
         waits = messages.charges[:, RENDEZVOUS] != 0
-        earliest, posted = ready[messages.sender], ready[messages.receiver]
+        earliest, decided = ready[messages.sender], known[messages.sender]
         if not early:
-            earliest = np.where(waits, np.maximum(earliest, posted), earliest)
+            earliest = np.where(waits, np.maximum(earliest, ready[messages.receiver]), earliest)
+            decided = np.where(waits, np.maximum(decided, known[messages.receiver]), decided)
         begun, arrival, taken = np.full((3, len(waits)), np.inf)
-        last, sending, receiving = ready.copy(), early.sending if early else ready, clocks.receiving
-        state = State(
-            ready, sending, receiving, earliest, begun, arrival, taken, last, sending.copy(), receiving.copy()
-        )
+        before = (ready, early.sending if early else ready, clocks.receiving, known)
+        state = State(*before, earliest, decided, begun, arrival, taken, *(each.copy() for each in before))
         self._play()(messages, state)
         if early:
             refuse_early(arrival, early.idle[messages.receiver])
-            np.maximum.at(last, messages.sender[waits], taken[waits])
-            clocks.early = Early(state.last_sending, last)
-        clocks.ready, clocks.receiving = last, state.last_receiving
+            if (waits & (messages.charges[:, SEND_OVERHEAD] > messages.charges[:, FLIGHT])).any():
+                raise UsageError("a send keeps its processor after its message has arrived; simulate the trace instead")
+            np.maximum.at(state.last, messages.sender[waits], taken[waits])
+            clocks.early = Early(state.last_sending, state.last)
+        clocks.ready, clocks.receiving, clocks.known = state.last, state.last_receiving, state.last_start
 
     def _play(self) -> Callable[[Messages, State], None]:
         """Compiled where it pays."""
@@ -273,7 +277,7 @@ def _one_of_alltoall(rank_count: int, cost: Charge, ready: float) -> float:
         send = max(processor, sending) if len(arrivals) < rank_count - 1 else np.inf
         coming = arrivals[received] if received < len(arrivals) else np.inf
         receive = max(coming, processor, receiving)
-        if (receive, coming) <= (send, ready):
+        if receive < send:
             processor, receiving = receive + receive_overhead, receive + receive_gap
             received += 1
             last = max(last, processor)

@@ -34,8 +34,12 @@ class State(NamedTuple):
     ready: FloatArray
     sending: FloatArray
     receiving: FloatArray
+    known: FloatArray
+    """When it was decided when the rank is ready."""
     earliest: FloatArray
     """When a send may start."""
+    earliest_known: FloatArray
+    """When that was decided."""
     begun: FloatArray
     """When it starts."""
     arrival: FloatArray
@@ -45,6 +49,7 @@ class State(NamedTuple):
     """When a rank has finished."""
     last_sending: FloatArray
     last_receiving: FloatArray
+    last_start: FloatArray
 
 
 def settle(messages: Messages, state: State) -> None:
@@ -63,50 +68,54 @@ def settle(messages: Messages, state: State) -> None:
 
 
 def play(messages: Messages, state: State, rank: int) -> None:
-    """Play one rank for the arrivals known: of all that can start, what can start first, what was ready first."""
+    """Play one rank for the arrivals known: what can start first, of that what was known first, a send if both were."""
     for message in range(messages.sent[rank], messages.sent[rank + 1]):
         state.begun[message] = np.inf
     for place in range(messages.received[rank], messages.received[rank + 1]):
         state.taken[messages.incoming[place]] = np.inf
     processor = last = state.ready[rank]
     sending, receiving = state.sending[rank], state.receiving[rank]
+    start = state.known[rank]
     while True:
-        receive, receive_start, receive_since = next_receive(messages, state, rank, max(processor, receiving))
-        send, send_start, send_since = next_send(messages, state, rank, max(processor, sending))
+        receive, receive_start, receive_known = next_receive(messages, state, rank, max(processor, receiving))
+        send, send_start, send_known = next_send(messages, state, rank, max(processor, sending))
         if receive < 0 and send < 0:
             break
-        if send < 0 or (receive >= 0 and (receive_start, receive_since) <= (send_start, send_since)):
-            state.taken[receive] = receive_start
-            processor = receive_start + messages.charges[receive, RECEIVE_OVERHEAD]
-            receiving = receive_start + messages.charges[receive, RECEIVE_GAP]
+        if send < 0 or receive_start < send_start or (receive_start == send_start and receive_known < send_known):
+            start = receive_start
+            state.taken[receive] = start
+            processor = start + messages.charges[receive, RECEIVE_OVERHEAD]
+            receiving = start + messages.charges[receive, RECEIVE_GAP]
             last = max(last, processor)
         else:
-            state.begun[send] = send_start
-            processor = send_start + messages.charges[send, SEND_OVERHEAD]
-            sending = send_start + messages.charges[send, SEND_GAP]
-            last = max(last, send_start + messages.charges[send, SEND_TIME])
+            start = send_start
+            state.begun[send] = start
+            processor = start + messages.charges[send, SEND_OVERHEAD]
+            sending = start + messages.charges[send, SEND_GAP]
+            last = max(last, start + messages.charges[send, SEND_TIME])
     state.last[rank], state.last_sending[rank], state.last_receiving[rank] = last, sending, receiving
+    state.last_start[rank] = start
 
 
 def next_receive(messages: Messages, state: State, rank: int, free: float) -> tuple[int, float, float]:
-    """The receive that starts next, when, and since when it could; -1 for none."""
-    chosen, start, since = -1, np.inf, np.inf
+    """The receive that starts next, when, and when that was known (when it was sent); -1 for none."""
+    chosen, start, since, known = -1, np.inf, np.inf, np.inf
     for place in range(messages.received[rank], messages.received[rank + 1]):
         message = messages.incoming[place]
         if state.taken[message] == np.inf and state.arrival[message] < np.inf:
             ready = max(state.ready[rank], state.arrival[message])
-            possible = max(ready, free)
-            if possible < start or (possible == start and ready < since):
-                chosen, start, since = message, possible, ready
-    return chosen, start, since
+            sent = state.begun[message]
+            if ready < since or (ready == since and max(sent, state.known[rank]) < max(known, state.known[rank])):
+                chosen, start, since, known = message, max(ready, free), ready, sent
+    return chosen, start, known
 
 
 def next_send(messages: Messages, state: State, rank: int, free: float) -> tuple[int, float, float]:
-    """The send that starts next, when, and since when it could; -1 for none."""
-    chosen, start, since = -1, np.inf, np.inf
+    """The send that starts next, when, and when that was known; -1 for none."""
+    chosen, start, since, known = -1, np.inf, np.inf, np.inf
     for message in range(messages.sent[rank], messages.sent[rank + 1]):
         if state.begun[message] == np.inf:
-            possible = max(state.earliest[message], free)
-            if possible < start or (possible == start and state.earliest[message] < since):
-                chosen, start, since = message, possible, state.earliest[message]
-    return chosen, start, since
+            ready, decided = state.earliest[message], state.earliest_known[message]
+            if ready < since or (ready == since and decided < known):
+                chosen, start, since, known = message, max(ready, free), ready, decided
+    return chosen, start, known

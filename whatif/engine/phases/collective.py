@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from whatif.engine.context import Context
 from whatif.engine.phases.message import message_time
-from whatif.engine.phases.simulated import wire_simulated_collective
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models.collectives import ALGORITHMS, rounds_time
 from whatif.models.workload import repeated
@@ -16,6 +15,8 @@ def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list
     path, wiring = f"application.phases.{name}", context.wiring
     inputs: dict[str, Reference] = {"repeat_count": f"{path}.operation_count"}
     if context.scenario.application.communication != "modelled":
+        from whatif.engine.phases.simulated import wire_simulated_collective
+
         once = wire_simulated_collective(context, name, phase.model, phase.algorithm, f"{path}.message_size")
         return [PhaseTerm(name, wiring.add(name, repeated, inputs | {"once_time": once}), "communication")]
     sizes_of, counts_of = ALGORITHMS[phase.algorithm]

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from whatif.engine.context import Context
 from whatif.engine.phases.message import DISTANCES, PROTOCOLS, choose_protocol, message_time, parameters_at
-from whatif.engine.phases.simulated import wire_simulated_halo
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models import placement
 from whatif.models.k_model import effective_process_count, k_factor
@@ -91,6 +90,8 @@ def _by_rank(exchange: Exchange, counts: str) -> str:
         f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
     }
     if context.scenario.application.communication != "modelled":
+        from whatif.engine.phases.simulated import wire_simulated_halo
+
         return wire_simulated_halo(
             context, exchange.name, model, sharing, exchange.placed, exchange.options, exchange.sizes
         )

@@ -14,7 +14,6 @@ from whatif.models.decomposition import is_count
 from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, model
 from whatif.models.ranks import fits
 from whatif.schema.application import TransferPhase
-from whatif.simulation.node_graph import NodeGraph, concurrent_bandwidths
 from whatif.units import ONE, Quantity
 
 LinkBandwidths = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("link")]
@@ -53,6 +52,8 @@ def shared_bandwidth(
 
 
 def _shares(ends: Ends, bandwidths: FloatArray, copies: list[tuple[str, str]], alone: float) -> FloatArray:
+    from whatif.simulation.node_graph import NodeGraph, concurrent_bandwidths
+
     named = zip(ends, bandwidths.tolist(), strict=True)
     graph = NodeGraph({str(number): (*pair, bandwidth) for number, (pair, bandwidth) in enumerate(named)})
     return concurrent_bandwidths(graph, copies, np.full(len(copies), alone))

@@ -26,7 +26,7 @@ from whatif.engine.playing import (
 from whatif.engine.term import Reference
 from whatif.models.charges import ProtocolCharges
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
-from whatif.models.patterns import BoxPattern, GridPattern, Pattern, sockets
+from whatif.models.patterns import BoxPattern, GridPattern, Pattern, message_kinds, sockets
 from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
 from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
@@ -128,8 +128,9 @@ def _exchange(pattern: Pattern, sizes: FloatArray, machine: Machine) -> float:
         return float(halo_times(pattern, sizes, machine.costs).max())
     node = pattern.nodes()
     places = Places(node, sockets(node, pattern.ranks_per_socket))
-    kinds = np.broadcast_to(sizes, max(len(sizes), 2 ** len(pattern.dims) - 1))
-    return machine.run_time(exchange_schedule(pattern, kinds), places)
+    kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
+    schedule = exchange_schedule(pattern, np.broadcast_to(sizes, kind_count))
+    return machine.run_time(schedule, places)
 
 
 @model("T = when the last rank is done", SOURCE)

@@ -1,0 +1,364 @@
+"""A GPU profile read, characterised and projected, as plain numbers to show: what its page has computed beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.engine.result import Question
+from whatif.errors import UsageError, WhatifError
+from whatif.models.quantities import FloatArray
+from whatif.schema.load import load_document, load_platform
+from whatif.schema.platform import Platform
+from whatif.table import Table
+from whatif.tui.fitted import Refused
+from whatif.tui.study import Study
+from whatif.units import SECOND, format_quantity
+
+if TYPE_CHECKING:
+    from whatif.engine.projection import Projection
+    from whatif.importers.profile import Profile
+
+BIN_COUNT: Final = 1200
+"""Parts of the time in sight whose business is told: several for each cell of a wide screen."""
+MOST_LANES: Final = 12
+"""Streams that are lanes of their own, the busiest ones; all others share one."""
+_LEAST_NAMED: Final = 0.02
+"""Share of the time in sight from which on an operation is told with its name."""
+KINDS: Final = ("kernel", "host_to_device", "device_to_host", "device_to_device", "peer_to_peer", "fill")
+"""What an operation is on a time line."""
+Window = tuple[float, float]
+
+
+class Wanted(NamedTuple):
+    """What decides the answer; without a window all of the time line is in sight."""
+
+    path: str
+    latencies: str
+    """The machine whose latencies count; empty for the present one's own."""
+    target: Platform
+    unedited: Question
+    """The scenario on its present platform, without edits."""
+    window: Window | None = None
+
+
+class Interval(NamedTuple):
+    """An operation that is long enough for a name."""
+
+    start: float
+    end: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """A stream: the share of each part of the time in sight that each of the kinds takes, shape (kinds, parts)."""
+
+    name: str
+    busy: FloatArray
+    named: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """A time line, measured or projected: from the first start to the last end, in s, and how much of that time two
+    kinds of operations run at once."""
+
+    name: str
+    total_time: float
+    overlapped_time: float
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Streams:
+    """The time lines below each other, all over the same window; `whole` is the end of the longest one."""
+
+    window: Window
+    whole: float
+    kinds: tuple[str, ...]
+    bands: tuple[Band, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projected:
+    """The copies and fills of a profile on the present machine."""
+
+    source: str
+    target: str
+    edited: bool
+    """Whether the machine is not what its file says."""
+    own: bool
+    """Whether the profile is taken as one of that machine, so that its times tell the errors."""
+    classes: Table
+    """`Projection.summary`."""
+    kernel_range: tuple[float, float]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profiled:
+    """A profile in tables (`whatif.engine.characterise.characterise`), projected, and its time lines."""
+
+    tool: str
+    devices: tuple[str, ...]
+    tables: Mapping[str, Table]
+    projected: Projected | None
+    reason: str
+    """Why there is no projection; empty where there is one."""
+    streams: Streams
+    warnings: tuple[str, ...]
+
+
+def wanted(study: Study, window: Window | None = None) -> Wanted:
+    """What a study asks for."""
+    question, view = study.session.question, study.view
+    unedited = Question(question.document, question.platform, {}, question.folders)
+    target = study.session.program.loaded.scenario.platform
+    return Wanted(view.profile, view.profile_from, target, unedited, window)
+
+
+def profiled(asked: Wanted) -> Profiled | Refused:
+    """The profile that is asked for; why there is none."""
+    try:
+        file = _file(asked.path)
+        profile = _profile(file)
+    except WhatifError as problem:
+        return Refused(str(problem))
+    projected, reason, cases = _answer(asked, file, profile)
+    notes = profile.operations.notes
+    return Profiled(
+        tool=" ".join(notes[key] for key in ("tool", "version") if key in notes),
+        devices=_device_names(profile),
+        tables=_tables(file),
+        projected=projected,
+        reason=reason,
+        streams=_streams(profile, cases, asked.window),
+        warnings=tuple(notes.get("warnings", "").splitlines()),
+    )
+
+
+def readable(path: str) -> str:
+    """What is wrong with a profile; empty where it can be read."""
+    try:
+        _profile(_file(path))
+    except WhatifError as problem:
+        return str(problem)
+    return ""
+
+
+def has_latencies(name: str, folders: Sequence[Path]) -> bool:
+    """Whether a platform of this name states a latency of copies."""
+    try:
+        link = load_platform(name, folders)[0].node.host_link
+    except WhatifError:
+        return False
+    return link is not None and any(value is not None for key, value in link if key.endswith("_latency"))
+
+
+class _File(NamedTuple):
+    """A file, and what the file system says of it: one that was written anew is read anew."""
+
+    path: str
+    changed: int
+    size: int
+
+
+def _file(path: str) -> _File:
+    try:
+        status = Path(path).expanduser().stat()
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    return _File(str(Path(path).expanduser()), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=2)
+def _profile(file: _File) -> Profile:
+    from whatif.importers.profiles import read_profile  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    return read_profile(Path(file.path))
+
+
+@lru_cache(maxsize=2)
+def _tables(file: _File) -> Mapping[str, Table]:
+    from whatif.engine.characterise import characterise  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    return characterise(_profile(file))
+
+
+def _device_names(profile: Profile) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(name) for name in profile.devices.columns["name"].values if name))
+
+
+class _Case(NamedTuple):
+    """A time line: starts and durations of all operations, in s."""
+
+    name: str
+    start: FloatArray
+    time: FloatArray
+
+
+def _answer(asked: Wanted, file: _File, profile: Profile) -> tuple[Projected | None, str, tuple[_Case, ...]]:
+    """The projection, or why there is none, and the time lines as measured and as projected."""
+    start, time = (profile.operations.columns[name].values for name in ("start_time", "time"))
+    measured = _Case("measured", start, time)
+    try:
+        pair, edited, own = _machines(asked, profile)
+        projection, cases = _projection(file, pair, own)
+    except WhatifError as problem:
+        return None, str(problem), (measured,)
+    names = pair.source.name, pair.target.name
+    classes, warnings = projection.summary(), projection.warnings
+    found = Projected(*names, edited, own, classes, projection.kernel_range, warnings)
+    return found, "", (measured, *cases)
+
+
+@dataclass(frozen=True)
+class _Machines:
+    """Where latencies are from, and the present machine; platforms themselves have no hash."""
+
+    source: Platform
+    target: Platform
+
+    def __hash__(self) -> int:
+        return hash((self.source.name, self.target.name))
+
+
+def _machines(asked: Wanted, profile: Profile) -> tuple[_Machines, bool, bool]:
+    """The two machines, whether the present one was edited, and whether the profile is taken as its own.
+
+    That is so where the profile is of its device, and not of the device of the machine that the latencies are from.
+    """
+    from whatif.engine.copy_times import is_profiled_on  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    target, unedited = asked.target, _unedited(asked)
+    edited = target != unedited
+    named = _named(asked) if asked.latencies else None
+    devices = [machine.node.gpu.name if machine is not None and machine.node.gpu else "" for machine in (target, named)]
+    here, there = (bool(name) and is_profiled_on(profile, name) for name in devices)
+    source = _with_rates_of(unedited, target) if named is None else named
+    return _Machines(source, target), edited, here and not there and not edited
+
+
+def _named(asked: Wanted) -> Platform:
+    beside = asked.unedited.document.folder
+    return load_platform(asked.latencies, (*([] if beside is None else [beside]), *asked.unedited.folders))[0]
+
+
+def _unedited(asked: Wanted) -> Platform:
+    """The present platform as its file says; as it is where the scenario does not stand without its edits."""
+    question = asked.unedited
+    try:
+        return load_document(question.document, platform=question.platform, folders=question.folders).scenario.platform
+    except WhatifError:
+        return asked.target
+
+
+def _with_rates_of(unedited: Platform, target: Platform) -> Platform:
+    """The present machine with the GPU that it had: a profile was taken before the edits, at the rates of then."""
+    before, now = unedited.node.gpu, target.node.gpu
+    if before is None or now is None:
+        return target
+    device = before.model_copy(update={"copy_latency": now.copy_latency})
+    return target.model_copy(update={"node": target.node.model_copy(update={"gpu": device})})
+
+
+@lru_cache(maxsize=2)
+def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, tuple[_Case, ...]]:
+    """A projection and its time lines: with kernels at both ends of their range, where it is one."""
+    from whatif.engine.projection import project  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    profile = _profile(file)
+    found = project(profile, machines.source, machines.target, profile if own else None)
+    low, high = found.kernel_range
+    factors = {"projected": low} if low == high else {"kernels at best": low, "kernels at worst": high}
+    times = {name: found.times(factor) for name, factor in factors.items()}
+    return found, tuple(_Case(name, found.timeline.replay(time), time) for name, time in times.items())
+
+
+def _streams(profile: Profile, cases: Sequence[_Case], window: Window | None) -> Streams:
+    """All time lines over a window."""
+    from whatif.engine.profile_timeline import overlapped_times, total_time  # noqa: PLC0415 - the same
+
+    columns = {name: column.values for name, column in profile.operations.columns.items()}
+    kind = np.where(columns["operation"] == "copy", columns["direction"], columns["operation"])
+    kinds = tuple(name for name in KINDS if (kind == name).any())
+    totals = [total_time(case.start, case.time) for case in cases]
+    seen = window or (0.0, max(totals))
+    rows = _lanes(columns)
+    bands = []
+    for case, total in zip(cases, totals, strict=True):
+        lanes = tuple(_lane(name, chosen, case, kind, kinds, columns, seen) for name, chosen in rows.items())
+        bands.append(Band(case.name, total, sum(overlapped_times(kind, case.start, case.time).values()), lanes))
+    return Streams(seen, max(totals), kinds, tuple(bands))
+
+
+def _lanes(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.intp]]:
+    """The operations of each stream, the busiest first, and those of all others."""
+    pairs = np.column_stack([np.nan_to_num(columns[name], nan=-1.0) for name in ("device", "stream")])
+    streams, place = np.unique(pairs, axis=0, return_inverse=True)
+    order = np.argsort(-np.bincount(place.ravel(), columns["time"]), kind="stable")
+    several = len(np.unique(streams[:, 0])) > 1
+    own = order[:MOST_LANES]
+    lanes = {_stream_name(*streams[at], several=several): np.flatnonzero(place.ravel() == at) for at in own.tolist()}
+    if len(order) > MOST_LANES:
+        lanes[f"{len(order) - MOST_LANES} others"] = np.flatnonzero(~np.isin(place.ravel(), own))
+    return lanes
+
+
+def _stream_name(device: float, stream: float, *, several: bool) -> str:
+    name = f"stream {stream:.15g}" if stream >= 0 else "no stream"
+    return f"device {device:.15g}, {name}" if several else name
+
+
+def _lane(
+    name: str,
+    rows: NDArray[np.intp],
+    case: _Case,
+    kind: NDArray[Any],
+    kinds: Sequence[str],
+    columns: Mapping[str, NDArray[Any]],
+    window: Window,
+) -> Lane:
+    start, time = case.start[rows], case.time[rows]
+    edges = np.linspace(*window, BIN_COUNT + 1)
+    busy = np.array([_shares(start[chosen], time[chosen], edges) for chosen in (kind[rows] == name for name in kinds)])
+    seen = np.minimum(start + time, window[1]) - np.maximum(start, window[0])
+    long = np.flatnonzero(seen > _LEAST_NAMED * (window[1] - window[0]))
+    return Lane(name, busy, tuple(_intervals(long, rows, start, time, columns)))
+
+
+def _shares(start: FloatArray, time: FloatArray, edges: FloatArray) -> FloatArray:
+    """Share of each part between two edges that some operations fill; what several of them fill counts once."""
+    if not len(start) or not edges[-1] > edges[0]:
+        return np.zeros(len(edges) - 1)
+    order = np.argsort(start, kind="stable")
+    last = np.maximum.accumulate((start + time)[order])
+    first = np.minimum(np.maximum(start[order], np.append(-np.inf, last[:-1])), last)
+    turns = np.column_stack((first, last)).ravel()
+    lengths = np.diff(turns)
+    lengths[1::2] = 0.0
+    covered = np.append(0.0, np.cumsum(lengths))
+    return np.asarray(np.diff(np.interp(edges, turns, covered)) / np.diff(edges))
+
+
+def _intervals(
+    long: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    start: FloatArray,
+    time: FloatArray,
+    columns: Mapping[str, NDArray[Any]],
+) -> Iterator[Interval]:
+    """What takes a visible part of the window, with name and duration."""
+    for at in long.tolist():
+        row = int(rows[at])
+        plain = columns["direction"][row] or columns["operation"][row]
+        label = str(columns["name"][row] or plain).replace("_to_", " to ")
+        spent = format_quantity(float(time[at]), SECOND, 3)
+        yield Interval(float(start[at]), float(start[at] + time[at]), f"{label} {spent}")
