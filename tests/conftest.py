@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 
@@ -16,10 +17,17 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory):
+    """A folder that does not exist yet, one after another: thousands of `mktemp` would search those before them."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _own_home(monkeypatch, tmp_path_factory):
+def _own_home(monkeypatch, _homes):
     """What a person prefers, or left unsaved, must not decide a test."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.delenv("WHATIF_CONFIG", raising=False)

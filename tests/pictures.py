@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from tests.driver import GPUS, MEMORY, Driver
@@ -69,31 +70,52 @@ FILM = [
         ((*STORY, f"nudge {MEMORY} = +1 factor"), MEMORY),
         ((*STORY, f"also {NETWORK}", "show second = heat"), NETWORK),
         (page("roofline"), MEMORY),
-        (page("compare"), MEMORY),
-        (page("why"), MEMORY),
+        ((*page("roofline"), "show screen = compare"), MEMORY),
+        ((*page("roofline"), "show screen = compare", "show screen = why"), MEMORY),
     )
 ]
 
 
-async def _drawn(scene):
-    app = Explorer(Question.open(scene.scenario), replay=scene.lines)
-    async with app.run_test(size=scene.size) as pilot:
-        app.theme = scene.theme
+def together(scenes):
+    """The scenes in groups, each for one explorer: its commands go on from those of the scene before."""
+    groups = [scenes[:1]]
+    for before, scene in pairwise(scenes):
+        goes_on = scene.scenario == before.scenario and scene.lines[: len(before.lines)] == before.lines
+        if goes_on and not before.keys:
+            groups[-1].append(scene)
+        else:
+            groups.append([scene])
+    return groups
+
+
+async def _drawn(scenes):
+    app = Explorer(Question.open(scenes[0].scenario), replay=scenes[0].lines)
+    async with app.run_test(size=scenes[0].size) as pilot:
         driver = Driver(app, pilot)
         await driver.until(lambda: any(isinstance(screen, Desk) for screen in app.screen_stack))
-        await driver.until(lambda: len(app.conductor.history.lines) == len(scene.lines))
-        driver.tree.select(scene.leaf)
-        for key in scene.keys:
-            await driver.press(key)
-        for _ in range(5):
-            await driver.calm()
-            await pilot.pause(0.05)
-        return app.export_screenshot(title="whatif")
+        await driver.until(lambda: len(app.conductor.history.lines) == len(scenes[0].lines))
+        return [await _shown(driver, scene) for scene in scenes]
 
 
-def picture(scene, name="terminal"):
-    """A scene as SVG; `name` tells its styles from those of others in one file."""
-    return re.sub(r"terminal-\d+", name, asyncio.run(_drawn(scene)))
+async def _shown(driver, scene):
+    app, pilot = driver.app, driver.pilot
+    await pilot.resize_terminal(*scene.size)
+    app.theme = scene.theme
+    await app.conductor.replay(scene.lines[len(app.conductor.history.lines) :], app.action_save)
+    driver.tree.scroll_home(animate=False, immediate=True)
+    driver.tree.select(scene.leaf)
+    for key in scene.keys:
+        await driver.press(key)
+    for _ in range(5):
+        await driver.calm()
+        await pilot.pause(0.05)
+    return app.export_screenshot(title="whatif")
+
+
+def pictures(scenes, name="terminal"):
+    """Scenes as SVG; `name` tells their styles from those of others in one file."""
+    drawn = [svg for group in together(scenes) for svg in asyncio.run(_drawn(group))]
+    return [re.sub(r"terminal-\d+", name.format(number), svg) for number, svg in enumerate(drawn)]
 
 
 def _size(svg):
@@ -111,7 +133,7 @@ def _inside(svg, x, y, name):
 
 def gallery():
     """The same scene in several themes, two beside each other."""
-    drawn = [picture(scene, f"theme-{number}") for number, scene in enumerate(GALLERY)]
+    drawn = pictures(GALLERY, "theme-{}")
     width, height = _size(drawn[0])
     parts = [_inside(svg, (i % 2) * width, (i // 2) * height, "theme") for i, svg in enumerate(drawn)]
     rows = (len(drawn) + 1) // 2
@@ -120,7 +142,7 @@ def gallery():
 
 def film(seconds=1.8):
     """Scenes one after the other, for ever: each is seen for its part of the time."""
-    drawn = [picture(scene, f"frame-{number}") for number, scene in enumerate(FILM)]
+    drawn = pictures(FILM, "frame-{}")
     width, height = _size(drawn[0])
     parts = [_inside(svg, 0, 0, f"frame f{i}") for i, svg in enumerate(drawn)]
     share, whole = 100 / len(parts), seconds * len(parts)

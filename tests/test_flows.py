@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.simulation.flows import FlowReplay, replay_flows
 from whatif.simulation.lower import lower
-from whatif.simulation.schedule import Costs, Places, Schedule
+from whatif.simulation.replay import replay
+from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.sharing import Routes, max_min, routes_from_lists
 from whatif.simulation.topology import Topology, dragonfly, fat_tree, star, torus
 from whatif.simulation.trace import ANY, Kind, Program, Trace
@@ -107,11 +109,11 @@ def simulated(row: dict[str, str]) -> Schedule:
     )
 
 
-def as_seen_by_the_ranks(schedule: Schedule, replay: FlowReplay) -> float:
+def as_seen_by_the_ranks(schedule: Schedule, played: FlowReplay) -> float:
     """The longest time of a rank since it left the barrier, which rank 0 leaves before all others."""
-    left = replay.end[schedule.rank_start[:-1]]
+    left = played.end[schedule.rank_start[:-1]]
     left[0] = 0.0
-    return float((replay.end[schedule.rank_start[1:] - 1] - left).max())
+    return float((played.end[schedule.rank_start[1:] - 1] - left).max())
 
 
 def simgrid(row: dict[str, str]) -> tuple[Places, Costs, Topology]:
@@ -128,8 +130,8 @@ def simgrid(row: dict[str, str]) -> tuple[Places, Costs, Topology]:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(list(row.values())[1:9]))
 def test_every_row_of_simgrid_is_reproduced(row):
     schedule = simulated(row)
-    replay = replay_flows(schedule, *simgrid(row), compiled_loop=False)
-    assert_allclose(as_seen_by_the_ranks(schedule, replay), float(row["sim_total_s"]), rtol=1e-9, atol=0)
+    played = replay_flows(schedule, *simgrid(row), compiled_loop=False)
+    assert_allclose(as_seen_by_the_ranks(schedule, played), float(row["sim_total_s"]), rtol=1e-9, atol=0)
 
 
 def test_a_node_takes_its_latency_and_the_bytes_that_leave_it_over_its_bandwidth():
@@ -205,8 +207,22 @@ LOGGOPS = costs_of(
 )
 def test_on_links_without_limits_two_messages_take_what_their_costs_say(costs, expected):
     schedule = schedule_of([[(Kind.SEND, 1, 1e5, 0, [])] * 2, [(Kind.RECEIVE, 0, 1e5, 0, [])] * 2])
-    replay = replay_flows(schedule, places_of(2, 1), costs, UNLIMITED)
-    assert_allclose(replay.run_time, expected, rtol=1e-12, atol=0)
+    played = replay_flows(schedule, places_of(2, 1), costs, UNLIMITED)
+    assert_allclose(played.run_time, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("eager_limit", [0.0, np.inf])
+@pytest.mark.parametrize("costs", [POSTAL, LOGGOPS], ids=["postal", "LogGOPS"])
+@pytest.mark.parametrize("row", [ROWS[4], ROWS[5], ROWS[6]], ids=["halo, node a rank", "ring", "ring, node a rank"])
+def test_on_links_without_limits_a_replay_is_that_of_the_messages(row, costs, eager_limit):
+    costs = replace(costs, eager_limit=np.full(3, eager_limit))
+    schedule, places = simulated(row), places_of(int(row["P"]), int(row["rpn"]))
+    flows = replay_flows(schedule, places, costs, star(48, np.inf, 0.0), compiled_loop=False)
+    messages = replay(schedule, places, costs)
+    assert_array_equal(flows.match, messages.match)
+    sends = schedule.step == Step.SEND
+    ends = (flows.end, messages.end) if eager_limit else (flows.end[~sends], messages.end[~sends])
+    assert_allclose(*ends, rtol=1e-9, atol=0)
 
 
 def test_a_rendezvous_send_waits_for_its_receive_and_for_its_end():
@@ -214,9 +230,9 @@ def test_a_rendezvous_send_waits_for_its_receive_and_for_its_end():
     schedule = schedule_of(
         [[(Kind.SEND, 1, 1e6, 0, [])], [(Kind.COMPUTE, 0, 1.0, 0, []), (Kind.RECEIVE, 0, 1e6, 0, [])]]
     )
-    replay = replay_flows(schedule, places_of(2, 1), costs, star(2, 1e9, 0.0))
-    assert_allclose(replay.start, [1.0, 0.0, 1.001001], rtol=1e-12, atol=0)
-    assert_allclose(replay.end, [1.001001, 1.0, 1.001001], rtol=1e-12, atol=0)
+    played = replay_flows(schedule, places_of(2, 1), costs, star(2, 1e9, 0.0))
+    assert_allclose(played.start, [1.0, 0.0, 1.001001], rtol=1e-12, atol=0)
+    assert_allclose(played.end, [1.001001, 1.0, 1.001001], rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("eager_limit", [0.0, np.inf])
@@ -227,8 +243,8 @@ def test_a_receive_of_any_takes_the_message_that_comes_first(eager_limit):
     sends: list[Call] = [(Kind.SEND, 0, 1e6, tag, []) for tag in (5, 6, 7)]
     receiver: list[Call] = [(Kind.IRECEIVE, 3, 1e6, 7, []), wild, wild, (Kind.WAIT, 0, 0.0, 0, [3])]
     schedule = schedule_of([receiver, [late, sends[0]], [sends[1]], [sends[2], late]])
-    replay = replay_flows(schedule, places_of(4, 1), costs, star(4, 1e9, 0.0))
-    assert replay.match.tolist() == [7, 6, 5, -1, -1, 2, 1, 0, -1]
+    played = replay_flows(schedule, places_of(4, 1), costs, star(4, 1e9, 0.0))
+    assert played.match.tolist() == [7, 6, 5, -1, -1, 2, 1, 0, -1]
 
 
 def fluid(sizes: np.ndarray, starts: np.ndarray, routes: Routes, capacities: np.ndarray) -> np.ndarray:
@@ -269,6 +285,17 @@ def test_random_messages_end_when_the_rates_of_all_are_found_anew_at_every_event
     ends = arrivals(sizes.tolist(), starts.tolist(), pairs, FREE, topology)
     expected = fluid(sizes, starts, topology.routes(source, destination), topology.capacities)
     assert_allclose(ends, expected, rtol=1e-9, atol=0)
+
+
+def test_the_compiled_loop_does_the_same_to_the_last_bit():
+    row = next(row for row in ROWS if row["pattern"] == "halo2d")
+    schedule, places = simulated(row), places_of(48, 4)
+    costs = replace(LOGGOPS, eager_limit=np.array([0.0, 0.0, 20.0]), node_gap=1e-9)
+    network = torus((4, 3), 2e9, 1e-7)
+    plain, fast = (replay_flows(schedule, places, costs, network, compiled_loop=loop) for loop in (False, True))
+    assert_array_equal(fast.start, plain.start)
+    assert_array_equal(fast.end, plain.end)
+    assert_array_equal(fast.match, plain.match)
 
 
 def test_a_deadlock_is_told_with_the_ranks_and_calls_that_wait():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from tests.pictures import SCENES, film, gallery, picture
+from tests.pictures import SCENES, film, gallery, pictures, together
 
 # Another version of Textual draws borders, footers and colours a little differently.
 TEXTUAL_VERSION = "8.2.8"
@@ -32,9 +32,10 @@ def compare(name, drawn):
     assert file.read_text(encoding="utf-8") == drawn, f"{file.name} differs; look at `make screenshots`"
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_screenshot(scene):
-    compare(scene.name, picture(scene))
+@pytest.mark.parametrize("scenes", together(SCENES), ids=lambda scenes: scenes[0].name)
+def test_screenshot(scenes):
+    for scene, drawn in zip(scenes, pictures(scenes), strict=True):
+        compare(scene.name, drawn)
 
 
 @pytest.mark.parametrize("whole", [gallery, film], ids=lambda whole: whole.__name__)

@@ -23,6 +23,7 @@ VERBS: Final[dict[str, str]] = {
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "check": "Validate scenario and platform files.",
+    "validate": "Compare the models with measurements and other simulators.",
     "list": "List platforms, scenarios, or the leaves of a scenario.",
     "schema": "Print the JSON Schema of scenario or platform files.",
     "resolve": "Print a scenario with its platform merged in.",

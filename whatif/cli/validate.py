@@ -9,7 +9,7 @@ import click
 
 from whatif.limits import TABLE_FORMATS
 
-TOPICS: Final = ("schedules", "links", "counts", "halos", "transfers")
+TOPICS: Final = ("schedules", "links", "counts", "transfers")
 
 
 @click.command("validate", short_help="Compare with measurements and other simulators.")

@@ -106,9 +106,11 @@ def costs_of(charges: FloatArray, limits: FloatArray, on_arrival: bool = False) 
     """What the replay charges, from `charges` [protocol, charge, size] and `limits` [limit] of one point."""
     empty, long = np.moveaxis(charges.reshape(3, 3, 5, 2), -1, 0)
     lines = np.stack([empty, (long - empty) / LONG], axis=-1)
+    # What LogGOPS charges counts from the second byte on.
+    free_size = 1.0 if on_arrival else 0.0
     send, gap, flight, receive, receive_gap = (lines[:, :, number] for number in range(5))
     short, eager = limits.reshape(3, 2).T
-    return Costs(send, gap, flight, receive, receive_gap, short, eager, on_arrival=on_arrival)
+    return Costs(send, gap, flight, receive, receive_gap, short, eager, free_size, on_arrival=on_arrival)
 
 
 def block_places(rank_count: int, ranks_per_node: int, ranks_per_socket: int) -> Places:
@@ -140,7 +142,7 @@ class Machine(NamedTuple):
         """Computation on the critical path and the rest, in s; over shared links, of the rank that is done last."""
         if self.links is None:
             played = replay(schedule, places, self.costs)
-            computed = critical_path(played, schedule).compute_time
+            computed = critical_path(played, schedule, self.costs).compute_time
             return np.array([computed, played.time - computed])
         flows = self.shared(schedule, places)
         spent = activity(schedule, flows.start, flows.end, flows.match)

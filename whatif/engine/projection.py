@@ -179,6 +179,9 @@ def _actual_times(operations: Table, actual: Profile | None) -> FloatArray:
 
 def _kernel_range(profile: Profile, actual: Profile | None, source: Platform, target: Platform) -> tuple[float, float]:
     """The least and the largest of the ratios of memory bandwidth and peak rates of the devices, source over target."""
+    device = target.node.gpu
+    if device is not None and is_profiled_on(profile, device.name):
+        return 1.0, 1.0
     before, after = device_rates(profile, source), device_rates(actual, target)
     ratios = [before[name] / after[name] for name in RATES if before[name] > 0 and after[name] > 0]
     return (min(ratios), max(ratios)) if ratios else (1.0, 1.0)
@@ -199,7 +202,7 @@ def _warnings(
         f"{vague} copies or fills of managed memory or memory of unknown kind: taken as pinned": vague > 0,
         f"{alone} copies or fills have no counterpart in the target's profile": actual is not None and alone > 0,
         f"{target.name} states no link between devices: copies between them are taken over `node.host_link`": peers,
-        "the rates of the devices are not known: kernels keep their measured times": same,
+        "kernels keep their measured times: it is the same device, or the rates of one are not known": same,
     }
     return tuple(text for text, holds in told.items() if holds)
 

@@ -7,11 +7,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from whatif.engine.characterise import table_of
+from whatif.engine.phases.message import DISTANCES, PROTOCOLS
 from whatif.engine.simulate import Simulation
+from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
+from whatif.simulation.checks import cost_table
+from whatif.simulation.critical import CriticalPath, critical_path
 from whatif.simulation.trace import COLLECTIVES, Kind, Program, Trace
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND
+
+_COSTS: Final = ("sender's processor", "sending side", "flight", "receiver's processor", "receiving side")
 
 
 def rank_table(simulation: Simulation) -> Table:
@@ -38,6 +45,37 @@ def message_table(simulation: Simulation) -> Table:
         "received": (spent.received, SECOND),
     }
     return Table({name: Column(*column) for name, column in columns.items()})
+
+
+def path_table(simulation: Simulation) -> Table:
+    """What the critical path is made of: computations, then the costs of messages by distance."""
+    path = _path(simulation)
+    table, places = cost_table(simulation.machine.costs), list(np.ndindex(3, 3))
+    rows: list[tuple[Any, ...]] = [("computation", "", "", np.nan, np.nan, path.compute_time)]
+    for number, cost in enumerate(_COSTS):
+        for distance, protocol in places:
+            at = (number, distance, protocol)
+            time = float(np.dot([path.counts[at], path.sizes[at]], table[at]))
+            if path.counts[at] or path.sizes[at]:
+                rows.append((cost, DISTANCES[distance], PROTOCOLS[protocol], path.counts[at], path.sizes[at], time))
+    kinds = {"part": None, "distance": None, "protocol": None, "count": ONE, "size": BYTE, "time": SECOND}
+    return table_of(kinds, rows)
+
+
+def slope_table(simulation: Simulation) -> Table:
+    """How the run time answers to latency and bandwidth at each distance, as long as the critical path stays.
+
+    `latency_slope` is s of run time for each s of latency; `path_size` B on the path: s of run time for each s/B.
+    """
+    path = _path(simulation)
+    kinds = {"distance": None, "latency_slope": ONE, "path_size": BYTE}
+    return table_of(kinds, list(zip(DISTANCES, path.latency_slopes, path.byte_slopes, strict=True)))
+
+
+def _path(simulation: Simulation) -> CriticalPath:
+    if simulation.replay is None:
+        raise UsageError("no critical path where messages share links: every message depends on all others")
+    return critical_path(simulation.replay, simulation.schedule, simulation.machine.costs)
 
 
 def trace_table(trace: Trace) -> Table:
@@ -67,11 +105,14 @@ def _counted(program: Program) -> tuple[float, ...]:
     receives = repeats * np.isin(program.kind, (Kind.RECEIVE, Kind.IRECEIVE))
     collectives = repeats * np.isin(program.kind, list(COLLECTIVES))
     computed = repeats * (program.kind == Kind.COMPUTE) @ program.size
-    return repeats.sum(), sends.sum(), sends @ program.size, receives.sum(), collectives.sum(), computed
+    sums = (repeats.sum(), sends.sum(), sends @ program.size, receives.sum(), collectives.sum(), computed)
+    return tuple(float(value) for value in sums)
 
 
 TABLES: Final[dict[str, Callable[[Simulation], Table]]] = {
     "ranks": rank_table,
     "messages": message_table,
+    "path": path_table,
+    "slopes": slope_table,
 }
 """What is shown of a simulation, by name."""

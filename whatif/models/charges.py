@@ -49,17 +49,17 @@ def loggops_charges(
 ) -> Charges:
     """The parts of a message in LogGOPS: L, o, 1/G, g, 1/O (infinite for LogGPS).
 
-    Elementwise over any broadcastable shapes; the result has two more axes, [..., charge, size]. An empty message is
-    charged a byte less than one of 1 B, with g = 0 that is less than nothing. Source: Hoefler, Schneider and
-    Lumsdaine, "LogGOPSim: simulating large-scale applications in the LogGOPS model", HPDC 2010.
+    Elementwise over any broadcastable shapes; the result has two more axes, [..., charge, size], sizes being n - 1: a
+    message of 0 B is charged as one of 1 B. Source: Hoefler, Schneider and Lumsdaine, "LogGOPSim: simulating
+    large-scale applications in the LogGOPS model", HPDC 2010.
     """
     per_byte, handling = 1 / bandwidth, 1 / processing_bandwidth
     lines = {
-        SEND_OVERHEAD: (overhead_time - handling, handling),
-        SEND_GAP: (gap_time - per_byte, per_byte),
+        SEND_OVERHEAD: (overhead_time, handling),
+        SEND_GAP: (gap_time, per_byte),
         FLIGHT: (overhead_time + latency, 0.0 * per_byte),
-        RECEIVE_OVERHEAD: (overhead_time - np.maximum(handling, per_byte), np.maximum(handling, per_byte)),
-        RECEIVE_GAP: (gap_time - per_byte, per_byte),
+        RECEIVE_OVERHEAD: (overhead_time, np.maximum(handling, per_byte)),
+        RECEIVE_GAP: (gap_time, per_byte),
     }
     rows = [np.stack(np.broadcast_arrays(empty, empty + LONG * slope), axis=-1) for empty, slope in lines.values()]
     return np.stack(np.broadcast_arrays(*rows), axis=-2)

@@ -95,13 +95,13 @@ def mix_fits(compute_fraction: Fraction, load_store_fraction: Fraction) -> Count
 
 
 @model("T = T' R' / R", "definition: a kernel that one rate of the device limits")
-def rescaled_time(kernel_time: Seconds, profiled: FloatArray, present: FloatArray) -> Seconds:
+def rescaled_time(kernel_time: Seconds, profiled_metric: FloatArray, present_metric: FloatArray) -> Seconds:
     """Time of a kernel on this device from that on the profiled one, where one rate of the devices limits it.
 
-    `profiled` and `present` are that rate of the two devices, in the same unit. Elementwise over any broadcastable
-    shapes; valid for rates > 0. A bound, not a prediction: no kernel is limited by one rate alone.
+    `profiled_metric` and `present_metric` are that rate of the two devices, in the same unit. Elementwise over any
+    broadcastable shapes; valid for rates > 0. A bound, not a prediction: no kernel is limited by one rate alone.
     """
-    return kernel_time * profiled / present
+    return kernel_time * profiled_metric / present_metric
 
 
 @model("m · e", "definition")

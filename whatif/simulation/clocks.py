@@ -1,16 +1,14 @@
-"""The clocks of all ranks, moved on by a round of messages at once.
+"""The clocks of all ranks, and what messages cost, for patterns that are played round by round (`steps`).
 
 In programs that wait for what they post, a rank needs two clocks: `ready`, when its next operation may start (processor
 and sending side are free by then), and `receiving`, when its receiving side is free. Where messages are taken as they
 arrive (`Costs.on_arrival`), sends finish before their gap: a third, `sending`. Times are in ns, the charges rounded to
 1e-6 ns, so that equal times compare as equal; seconds are for those who call.
-
-Rounds are worked off in blocks that stay in the cache. Peers of a block are a slice wherever they are consecutive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
@@ -27,8 +25,6 @@ Ranks = slice | Indices
 Distance = int | Indices
 
 NANOSECONDS: Final = 1e9
-BLOCK: Final = 16384
-"""Ranks of a block, a power of two: all its arrays fit the second cache."""
 MOST_MESSAGES: Final = 10**11
 """Messages of one pattern above which it is refused: they would take a quarter of an hour."""
 
@@ -77,10 +73,15 @@ class Tariff:
         """Whether the distance does not matter."""
         self.rendezvous = bool(rendezvous.any())
         """Whether some messages wait for their receive."""
-        self.receives_delay = bool(received[0].any())
-        """Whether a receive keeps the processor."""
         self.one_sided = not (received[0].any() or received[1].any() or overhead.any())
         """Whether only the sending side is busy."""
+        self.in_turn = bool(received[0].any()) or (costs.on_arrival and not self.one_sided)
+        """Whether it matters when a message is taken."""
+
+    @property
+    def rows(self) -> FloatArray:
+        """[distance, column of `Charge`]"""
+        return np.stack(self._columns, axis=1).astype(np.float64)
 
     def at(self, distance: Distance) -> Charge:
         """The charge of messages that go a distance each; what is the same at all stays one number."""
@@ -131,6 +132,17 @@ class Clocks:
         """When each rank has finished [rank], in s."""
         return self.ready / NANOSECONDS
 
+    def following(self) -> Clocks:
+        """Clocks to be written to, in memory that was used before where there is any."""
+        count = len(self.ready)
+        ready, receiving = self.spare or (np.empty(count), np.empty(count))
+        return Clocks(ready, receiving, self.early and Early(np.empty(count), ready), self.places, self.costs)
+
+    def follow(self, following: Clocks) -> None:
+        """Go on with these clocks."""
+        self.spare = self.ready, self.receiving
+        self.ready, self.receiving, self.early = following.ready, following.receiving, following.early
+
     @property
     def all(self) -> list[FloatArray]:
         """All clocks of the ranks."""
@@ -167,7 +179,7 @@ class Clocks:
         return tariff.at(0 if tariff.uniform else self.distance(first, second))
 
 
-_OUT_OF_TURN: Final = (
+OUT_OF_TURN: Final = (
     "rounds cannot be played where receiving keeps the processor busy and a message is there before its round; "
     "simulate the trace instead"
 )
@@ -176,7 +188,7 @@ _OUT_OF_TURN: Final = (
 def refuse_early(arrival: FloatArray, idle: FloatArray) -> None:
     """UsageError where a rank would take a message of a round before it comes to the round."""
     if (arrival < idle).any():
-        raise UsageError(_OUT_OF_TURN)
+        raise UsageError(OUT_OF_TURN)
 
 
 def _nanoseconds(arrival: FloatArray, rank_count: int) -> FloatArray:
@@ -221,159 +233,3 @@ def refuse_too_many(message_count: int) -> None:
     """UsageError for more than `MOST_MESSAGES`."""
     if message_count > MOST_MESSAGES:
         raise UsageError(f"{message_count:.3g} messages are too many to play; at most {MOST_MESSAGES:.0e}")
-
-
-def blocks(count: int) -> Iterator[tuple[int, int]]:
-    """Where blocks of so many ranks begin and end."""
-    return ((start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
-
-
-def transfer(clocks: Clocks, sender: Ranks, receiver: Ranks, message_size: float) -> None:
-    """Blocking sends that blocking receives of other ranks wait for; no rank is named twice.
-
-    t a send is posted at, u its receive:  s = t, or max(t, u) by rendezvous;  r = max(u, s + flight, receiving);
-    sender ready at s + max(send_overhead, send_gap), receiver at r + receive_overhead, receiving at r + receive_gap.
-    """
-    tariff = Tariff(clocks.costs, message_size)
-    for start, stop in blocks(_count(sender)):
-        _transfer(clocks, tariff, _within(sender, start, stop), _within(receiver, start, stop))
-
-
-def _transfer(clocks: Clocks, tariff: Tariff, sender: Ranks, receiver: Ranks) -> None:
-    cost = clocks.charged(tariff, sender, receiver)
-    posted, send = clocks.ready[receiver], clocks.ready[sender]
-    if clocks.early:
-        send = np.maximum(send, clocks.early.sending[sender])
-    elif tariff.rendezvous:
-        send = np.where(cost.rendezvous, np.maximum(send, posted), send)
-    receive = send + cost.flight
-    if clocks.early and not tariff.one_sided:
-        refuse_early(receive, clocks.early.idle[receiver])
-    np.maximum(receive, posted, out=receive)
-    np.maximum(receive, clocks.receiving[receiver], out=receive)
-    sent = send + cost.send_time
-    if clocks.early:
-        # A rendezvous send ends with its receive; that its processor may be busy for longer keeps later messages.
-        clocks.receiving[sender] = np.maximum(clocks.receiving[sender], np.where(cost.rendezvous, sent, 0.0))
-        sent = np.where(cost.rendezvous, receive, sent)
-        clocks.early.sending[sender] = send + cost.send_gap
-        clocks.early.idle[sender] = sent
-        clocks.early.idle[receiver] = receive + cost.receive_overhead
-    clocks.ready[sender] = sent
-    clocks.receiving[receiver] = receive + cost.receive_gap
-    clocks.ready[receiver] = np.add(receive, cost.receive_overhead, out=receive)
-
-
-def _count(ranks: Ranks) -> int:
-    return len(range(ranks.start, ranks.stop, ranks.step or 1)) if isinstance(ranks, slice) else len(ranks)
-
-
-def _within(ranks: Ranks, start: int, stop: int) -> Ranks:
-    """Some of the ranks, by their place among them."""
-    if not isinstance(ranks, slice):
-        return ranks[start:stop]
-    chosen = range(ranks.start, ranks.stop, ranks.step or 1)[start:stop]
-    return slice(chosen.start, chosen.stop, chosen.step)
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A round in which each rank posts a receive, then a send, and waits for both, `count` times over.
-
-    It sends to the rank `shift` further on, modulo their number, or, `paired`, to its number XOR `shift`.
-    """
-
-    shift: int
-    message_size: float
-    count: int = 1
-    paired: bool = False
-
-    def receivers(self, start: int, stop: int, rank_count: int) -> Ranks:
-        """To whom the ranks from `start` to `stop` send."""
-        if self.paired:
-            return _paired(self.shift, start, stop)
-        return _shifted(self.shift, start, stop, rank_count)
-
-    def senders(self, start: int, stop: int, rank_count: int) -> Ranks:
-        """From whom the ranks from `start` to `stop` receive."""
-        if self.paired:
-            return _paired(self.shift, start, stop)
-        return _shifted(-self.shift, start, stop, rank_count)
-
-
-def _paired(distance: int, start: int, stop: int) -> Ranks:
-    if distance % BLOCK == 0 and stop - start == BLOCK:
-        return slice(start ^ distance, (start ^ distance) + BLOCK)
-    return np.arange(start, stop) ^ distance
-
-
-def _shifted(distance: int, start: int, stop: int, rank_count: int) -> Ranks:
-    first = (start + distance) % rank_count
-    last = first + stop - start
-    return slice(first, last) if last <= rank_count else np.arange(first, last) % rank_count
-
-
-def exchange(clocks: Clocks, turn: Exchange) -> None:
-    """One round of an exchange, a block of ranks at a time.
-
-    t a rank is ready at:  s = t, or max(t, t of the receiver) by rendezvous;  r = max(s + send_overhead, s' + flight,
-    receiving), s' the send of its sender;  ready at max(s + max(send_overhead, send_gap), r + receive_overhead),
-    receiving at r + receive_gap. UsageError where a receive would come first and keep the send waiting.
-    """
-    tariff, count = Tariff(clocks.costs, turn.message_size), len(clocks.ready)
-    ready, receiving = clocks.spare or (np.empty(count), np.empty(count))
-    early = clocks.early and Early(np.empty(count), ready)
-    taken = np.empty(count) if early and tariff.rendezvous else None
-    following = Clocks(ready, receiving, early, clocks.places, clocks.costs)
-    for start, stop in blocks(count):
-        own, source = slice(start, stop), turn.senders(start, stop, count)
-        incoming = clocks.charged(tariff, source, own)
-        outgoing = incoming
-        target: Ranks = source
-        if not turn.paired and (tariff.rendezvous or not tariff.uniform):
-            target = turn.receivers(start, stop, count)
-            outgoing = clocks.charged(tariff, own, target)
-        _exchange(clocks, following, tariff, _Block(own, source, target, incoming, outgoing), taken)
-    if taken is not None:
-        # A rendezvous send ends with its receive.
-        every = slice(0, count)
-        target = turn.receivers(0, count, count)
-        ends = np.where(clocks.charged(tariff, every, target).rendezvous, taken[target], 0.0)
-        np.maximum(ready, ends, out=ready)
-    clocks.spare = clocks.ready, clocks.receiving
-    clocks.ready, clocks.receiving, clocks.early = ready, receiving, following.early
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Block:
-    """Some ranks in a row, those they receive from and send to, and what these messages cost."""
-
-    own: slice
-    source: Ranks
-    target: Ranks
-    incoming: Charge
-    outgoing: Charge
-
-
-def _exchange(clocks: Clocks, following: Clocks, tariff: Tariff, block: _Block, taken: FloatArray | None) -> None:
-    """Write what follows for the ranks of a block, and when their receives start."""
-    own, incoming, outgoing = block.own, block.incoming, block.outgoing
-    send, sent = clocks.ready[own], clocks.ready[block.source]
-    if clocks.early:
-        send = np.maximum(send, clocks.early.sending[own])
-        sent = np.maximum(sent, clocks.early.sending[block.source])
-    elif tariff.rendezvous:
-        sent = np.where(incoming.rendezvous, np.maximum(sent, send), sent)
-        send = np.where(outgoing.rendezvous, np.maximum(send, clocks.ready[block.target]), send)
-    receive = sent + incoming.flight
-    if tariff.receives_delay and (receive <= send).any():
-        raise UsageError(_OUT_OF_TURN)
-    np.maximum(receive, send + outgoing.send_overhead, out=receive)
-    np.maximum(receive, clocks.receiving[own], out=receive)
-    if taken is not None:
-        taken[own] = receive
-    np.add(receive, incoming.receive_gap, out=following.receiving[own])
-    receive += incoming.receive_overhead
-    np.maximum(receive, send + outgoing.send_time, out=following.ready[own])
-    if following.early:
-        following.early.sending[own] = send + outgoing.send_gap

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 from zlib import crc32
@@ -24,7 +25,10 @@ def compiled(modules: tuple[ModuleType, ...], entries: tuple[str, ...]) -> tuple
     for name in sorted(functions):
         code = functions[name].__code__
         stamp = crc32(repr((code.co_code, code.co_consts, code.co_names)).encode(), stamp)
+    names["in_memory"] = _in_memory()
     for name, function in functions.items():
+        if name == "in_memory":
+            continue
         copy = FunctionType(function.__code__, names, name)
         copy.__qualname__ = f"{name}_{stamp:08x}"
         names[name] = _compiled(copy, name in entries)
@@ -32,10 +36,35 @@ def compiled(modules: tuple[ModuleType, ...], entries: tuple[str, ...]) -> tuple
 
 
 def _compiled(function: FunctionType, keep: bool) -> Callable[..., Any]:
+    """All but what is called from outside is made part of its callers: a call would copy all columns' addresses."""
     from numba import njit
 
     try:
-        jitted: Callable[..., Any] = njit(cache=keep)(function)
+        jitted: Callable[..., Any] = njit(cache=keep, forceinline=not keep, error_model="numpy")(function)
     except RuntimeError:  # There is no folder for the cache.
-        return _compiled(function, False)
+        jitted = njit(error_model="numpy")(function)
     return jitted
+
+
+def _in_memory() -> Callable[..., Any]:
+    """A named tuple of arrays as one of plain addresses; numba would count the references to every array."""
+    types, cgutils, arrays, extending = (
+        import_module(f"numba.{name}") for name in ("core.types", "core.cgutils", "np.arrayobj", "extending")
+    )
+
+    def in_memory(context: Any, columns: Any) -> Any:
+        kinds = [types.CPointer(kind.dtype) if isinstance(kind, types.Array) else kind for kind in columns.types]
+        result = types.NamedTuple(kinds, columns.instance_class)
+
+        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            fields = zip(columns.types, cgutils.unpack_tuple(builder, values[0]), strict=True)
+            parts = [
+                arrays.make_array(kind)(context, builder, part).data if isinstance(kind, types.Array) else part
+                for kind, part in fields
+            ]
+            return context.make_tuple(builder, result, parts)
+
+        return result(columns), code
+
+    made: Callable[..., Any] = extending.intrinsic(in_memory)
+    return made

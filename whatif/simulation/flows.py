@@ -11,8 +11,9 @@ its message has arrived. A receive takes its message when it is posted, also whe
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,8 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
 from whatif.simulation.checks import check_completion, check_schedule, cost_table
 from whatif.simulation.compiled import compiled
-from whatif.simulation.flow_kernel import FLIGHT, NOTHING, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, Operations, Work
-from whatif.simulation.link_kernel import Links
+from whatif.simulation.flow_kernel import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
+from whatif.simulation.flow_state import NONE, Bundle, Entry, Link, Operation, Queue, Side, State, column, listed, rows
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.sharing import Routes
 from whatif.simulation.topology import Topology
@@ -59,69 +60,94 @@ def replay_flows(
     larger than their receives.
     """
     check_schedule(schedule, places, costs)
-    operations, links = _prepare(schedule, places, costs, topology)
-    work = _work(schedule, operations)
+    state = _state(schedule, places, costs, topology)
     if compiled_loop or (compiled_loop is None and len(schedule.step) >= COMPILED_FROM):
-        (run,) = compiled((link_kernel, flow_kernel), (flow_kernel.replay.__name__,))
-        run(operations, work, links)
+        (run,) = compiled((link_kernel, flow_kernel), (flow_kernel.run.__name__,))
     else:
-        work = _listed(work)
-        flow_kernel.replay(_listed(operations), work, _listed(links))
-    played = FlowReplay(np.asarray(work.start), np.asarray(work.end), np.asarray(work.match, dtype=np.int32))
+        state, run = listed(state), flow_kernel.run
+    run(state)
+    played = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
     # It asks for `end` and `match` only.
     check_completion(schedule, cast("Any", played))
     return played
 
 
-Columns = TypeVar("Columns", Operations, Work, Links)
-
-
-def _listed(columns: Columns) -> Columns:
-    """The same columns as lists, whose elements Python reaches faster."""
-    lists: list[Any] = [column.tolist() for column in columns]
-    return type(columns)(*lists)
-
-
-def _prepare(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> tuple[Operations, Links]:
+def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> State:
+    """Nothing started, all free."""
     rank = np.repeat(np.arange(schedule.rank_count, dtype=np.int32), np.diff(schedule.rank_start))
+    wild = (schedule.step == Step.RECEIVE) & ((schedule.peer == ANY) | (schedule.tag == ANY))
+    channel = _channels(schedule, rank, wild)
+    charges, limits = _charges(costs)
+    cost, bundle, pairs, protocol = _bundles(schedule, places, costs, rank)
+    routes = topology.routes(*pairs)
+    bundles, links, entries = _network(routes, pairs[0], limits[protocol], topology, costs.node_gap)
+    units = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
+    unit = rank * units + (0 if schedule.processor is None else schedule.processor.astype(np.int32))
+    size = np.where(schedule.step == Step.COMPUTE, schedule.size, np.maximum(schedule.size - costs.free_size, 0.0))
+    count, of_ranks = len(rank), 2 * schedule.rank_count
+    operations = rows(
+        Operation,
+        count,
+        step=schedule.step,
+        rank=rank,
+        unit=unit,
+        peer=schedule.peer,
+        tag=schedule.tag,
+        size=size,
+        channel=channel,
+        cost=cost,
+        bundle=bundle,
+        need=schedule.need_count,
+    )
+    return State(
+        operations=operations,
+        next_start=_plain(schedule.next_start, np.int64),
+        next=_plain(schedule.next, np.int32),
+        charges=_plain(charges, np.float64),
+        unit_free=_filled(units * schedule.rank_count, 0.0),
+        sides=rows(Side, of_ranks),
+        side_next=_filled(count, NONE),
+        channels=rows(Queue, int(channel.max(initial=NONE)) + 1),
+        channel_next=_filled(count, NONE),
+        loose=rows(Queue, of_ranks),
+        loose_next=_filled(count, NONE),
+        wild=_plain(np.bincount(rank[wild], minlength=schedule.rank_count) > 0, np.bool_),
+        bundles=bundles,
+        links=links,
+        entries=entries,
+        **{name: _filled(len(bundles), NONE) for name in ("changed", "members", "open")},
+        component=_filled(len(links), NONE),
+        tally=_filled(3, 0),
+    )
+
+
+def _plain(values: NDArray[Any], kind: type[np.generic]) -> Any:
+    """An array of one memory order, whatever the caller's was, so that the loop is compiled once."""
+    return np.require(values, kind, ["C", "W", "A"])
+
+
+def _filled(count: int, value: float) -> Any:
+    """An array of a number, 32 bits wide if it is whole."""
+    return np.full(count, value, dtype=np.int32 if isinstance(value, int) else np.float64)
+
+
+def _bundles(
+    schedule: Schedule, places: Places, costs: Costs, rank: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """Cost and bundle of each operation; the nodes between which a bundle goes [2, bundle], and its protocol."""
     sends = np.flatnonzero(schedule.step == Step.SEND)
     here, there = rank[sends], schedule.peer[sends]
     near = places.node[here] == places.node[there]
     distance = np.where(near, places.socket[here] != places.socket[there], INTER_NODE)
     size = schedule.size[sends]
     protocol = (size > costs.short_limit[distance]).astype(np.int64) + (size > costs.eager_limit[distance])
-    cost, bundle = np.zeros(len(rank), dtype=np.uint8), np.full(len(rank), NOTHING, dtype=np.int32)
+    cost, bundle = np.zeros(len(rank), dtype=np.int32), np.full(len(rank), NONE, dtype=np.int32)
     cost[sends] = 3 * distance + protocol
-    crossing = sends[~near]
     # Only protocols have limits of their own: pairs of nodes and protocols are the bundles.
-    pair = places.node[here].astype(np.int64) * topology.node_count + places.node[there]
-    keys, bundle[crossing] = np.unique((3 * pair + protocol)[~near], return_inverse=True)
-    source, destination = np.divmod(keys // 3, topology.node_count)
-    routes = topology.routes(source, destination)
-    charges, limits = _charges(costs)
-    links = _links(routes, source, limits[keys % 3], topology, costs.node_gap, len(rank))
-    units = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
-    unit = rank * units + (0 if schedule.processor is None else schedule.processor.astype(np.int32))
-    wild = (schedule.step == Step.RECEIVE) & ((schedule.peer == ANY) | (schedule.tag == ANY))
-    operations = Operations(
-        step=schedule.step,
-        rank=rank,
-        unit=unit,
-        peer=schedule.peer,
-        tag=schedule.tag,
-        size=schedule.size,
-        next_start=schedule.next_start,
-        next=schedule.next,
-        channel=_channels(schedule, rank, wild),
-        loose=np.bincount(rank[wild], minlength=schedule.rank_count) > 0,
-        cost=cost,
-        charges=charges,
-        rendezvous=np.arange(9) % 3 == 2,
-        bundle=bundle,
-        latency=routes.sums(topology.latencies),
-        free_size=np.array([costs.free_size]),
-    )
-    return operations, links
+    nodes = int(places.node.max(initial=0)) + 1
+    keys = 3 * (places.node[here].astype(np.int64) * nodes + places.node[there]) + protocol
+    keys, bundle[sends[~near]] = np.unique(keys[~near], return_inverse=True)
+    return cost, bundle, np.stack(np.divmod(keys // 3, nodes)), keys % 3
 
 
 def _charges(costs: Costs) -> tuple[FloatArray, FloatArray]:
@@ -137,8 +163,8 @@ def _charges(costs: Costs) -> tuple[FloatArray, FloatArray]:
 
 
 def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """[op]: a number for its sender, receiver and tag; `NOTHING` for receives of any, and what is no message."""
-    channels = np.full(len(rank), NOTHING, dtype=np.int32)
+    """[op]: a number for its sender, receiver and tag; `NONE` for receives of any, and what is no message."""
+    channels = np.full(len(rank), NONE, dtype=np.int32)
     message = np.flatnonzero(np.isin(schedule.step, (Step.SEND, Step.RECEIVE)) & ~wild)
     sending = schedule.step[message] == Step.SEND
     own, peer = rank[message].astype(np.int64), schedule.peer[message]
@@ -149,81 +175,18 @@ def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool
     return channels
 
 
-def _links(
-    routes: Routes, source: NDArray[np.int64], limits: FloatArray, topology: Topology, node_gap: float, flow_count: int
-) -> Links:
-    """The links that can be shared, with the adapters of the nodes where they have a limit, and nothing on them."""
+def _network(
+    routes: Routes, source: NDArray[np.int64], limits: FloatArray, topology: Topology, node_gap: float
+) -> tuple[MutableSequence[Bundle], MutableSequence[Link], MutableSequence[Entry]]:
+    """The links, with the adapters of the nodes where these have a limit; bundles cross those that can be full."""
     start, link, capacities = routes.start, routes.link, topology.capacities
     if node_gap > 0:
         link = np.insert(link, start[:-1], (len(capacities) + source).astype(np.int32))
         start = start + np.arange(len(start))
         capacities = np.concatenate([capacities, np.full(topology.node_count, 1 / node_gap)])
-    bundle = Routes(start, link).flow
-    shared = np.isfinite(capacities[link])
-    start = np.searchsorted(bundle[shared], np.arange(len(limits) + 1))
-    link, bundle = link[shared].astype(np.int32), bundle[shared]
-    of_bundles, of_links, of_entries, of_flows = len(limits), len(capacities), len(link), flow_count
-
-    def numbers(count: int) -> NDArray[np.int32]:
-        return np.full(count, NOTHING, dtype=np.int32)
-
-    return Links(
-        route_start=start.astype(np.int64),
-        route_link=link,
-        entry_bundle=bundle.astype(np.int32),
-        capacity=capacities,
-        limit=limits,
-        flow_count=np.zeros(of_bundles, dtype=np.int64),
-        rate=np.zeros(of_bundles),
-        served=np.zeros(of_bundles),
-        since=np.zeros(of_bundles),
-        end=np.full(of_bundles, np.nan),
-        root=numbers(of_bundles),
-        threshold=np.zeros(of_flows),
-        child=numbers(of_flows),
-        sibling=numbers(of_flows),
-        link_head=numbers(of_links),
-        before=numbers(of_entries),
-        after=numbers(of_entries),
-        changed=numbers(of_bundles),
-        marked=np.zeros(of_bundles, dtype=np.bool_),
-        members=numbers(of_bundles),
-        inside=np.zeros(of_bundles, dtype=np.bool_),
-        component=numbers(of_links),
-        found=np.zeros(of_links, dtype=np.bool_),
-        tally=np.zeros(3, dtype=np.int64),
-        usage=np.zeros(of_links),
-        level=np.zeros(of_links),
-        lowest=np.zeros(of_links),
-        remaining=np.zeros(of_links),
-        own_level=np.zeros(of_bundles),
-        open=numbers(of_bundles),
-    )
-
-
-def _work(schedule: Schedule, operations: Operations) -> Work:
-    """Nothing started, all free."""
-    of_operations, of_ranks = len(schedule.step), schedule.rank_count
-    of_channels = int(operations.channel.max(initial=NOTHING)) + 1
-
-    def numbers(count: int) -> NDArray[np.int32]:
-        return np.full(count, NOTHING, dtype=np.int32)
-
-    return Work(
-        need=schedule.need_count.copy(),
-        start=np.zeros(of_operations),
-        end=np.full(of_operations, np.nan),
-        match=numbers(of_operations),
-        arrived=np.zeros(of_operations, dtype=np.bool_),
-        unit_free=np.zeros(int(operations.unit.max(initial=0)) + 1),
-        side_free=np.zeros(2 * of_ranks),
-        side_head=numbers(2 * of_ranks),
-        side_tail=numbers(2 * of_ranks),
-        side_next=numbers(of_operations),
-        channel_head=numbers(of_channels),
-        channel_tail=numbers(of_channels),
-        channel_next=numbers(of_operations),
-        loose_head=numbers(2 * of_ranks),
-        loose_tail=numbers(2 * of_ranks),
-        loose_next=numbers(of_operations),
-    )
+    bundle, full = Routes(start, link).flow, np.isfinite(capacities[link])
+    link, bundle = link[full], bundle[full]
+    first, last = np.searchsorted(bundle, np.stack([np.arange(len(routes)), np.arange(len(routes)) + 1]))
+    latency = routes.sums(topology.latencies)
+    bundles = rows(Bundle, len(routes), first=first, last=last, limit=limits, latency=latency)
+    return bundles, rows(Link, len(capacities), capacity=capacities), rows(Entry, len(link), link=link, bundle=bundle)

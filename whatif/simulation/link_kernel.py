@@ -1,81 +1,26 @@
-"""Links shared by bundles of flows while time goes by: plain functions over arrays, for the event loop.
+"""Links shared by bundles of flows while time goes by: plain functions over the state, for the event loop.
 
-The flows of a bundle cross the same links under the same limit. `served` counts the bytes that each of them has got
-since the bundle was last empty, so a flow that comes at `served` = s with n bytes goes at s + n; the next to go is
-the root of a pairing heap.
+The flows of a bundle cross the same links under the same limit, so that their bytes are counted together; which of
+them goes next says a pairing heap.
 """
 
 from __future__ import annotations
 
 from heapq import heappush
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whatif.models.quantities import FloatArray
+from whatif.simulation.flow_state import NONE, State
 
 Heap = list[tuple[float, int, int]]
 """Events: when, what, and of which bundle or operation."""
 END: Final = 0
 """The first flows of a bundle end."""
-NONE: Final = -1
 SAME_INSTANT: Final = 1 + 1e-12
 """Ends of flows that differ by rounding only are one event."""
 SAME_SIZE: Final = 1 + 1e-12
 """Flows that differ by rounding only go together."""
-
-
-class Links(NamedTuple):
-    """Routes and limits of the bundles, and the state of all."""
-
-    route_start: NDArray[np.int64]
-    route_link: NDArray[np.int32]
-    entry_bundle: NDArray[np.int32]
-    """[entry of `route_link`]"""
-    capacity: FloatArray
-    limit: FloatArray
-    """[bundle]: highest rate of each of its flows."""
-
-    flow_count: NDArray[np.int64]
-    rate: FloatArray
-    served: FloatArray
-    since: FloatArray
-    """[bundle]: when `served` was counted."""
-    end: FloatArray
-    """[bundle]: when its first flow will go."""
-    root: NDArray[np.int32]
-    threshold: FloatArray
-    """[flow]: `served` of its bundle at which it goes."""
-    child: NDArray[np.int32]
-    sibling: NDArray[np.int32]
-
-    link_head: NDArray[np.int32]
-    """[link]: the first entry of a bundle that has flows."""
-    before: NDArray[np.int32]
-    after: NDArray[np.int32]
-    """[entry]: neighbours in the list of the link."""
-    changed: NDArray[np.int32]
-    """Bundles that flows have come to or gone from, the first `tally[0]`."""
-    marked: NDArray[np.bool_]
-    """[bundle]: whether in `changed`, and not yet given a new rate."""
-    members: NDArray[np.int32]
-    """Bundles of a component, the first `tally[1]`."""
-    inside: NDArray[np.bool_]
-    """[bundle]: whether in `members`."""
-    component: NDArray[np.int32]
-    """Links of a component, the first `tally[2]`."""
-    found: NDArray[np.bool_]
-    """[link]: whether in `component`."""
-    tally: NDArray[np.int64]
-    usage: FloatArray
-    level: FloatArray
-    lowest: FloatArray
-    remaining: FloatArray
-    own_level: FloatArray
-    """[bundle]: its rate, once it is settled."""
-    open: NDArray[np.int32]
-    """Bundles that are not settled."""
 
 
 def push(heap: Heap, time: float, what: int, number: int) -> None:
@@ -84,218 +29,227 @@ def push(heap: Heap, time: float, what: int, number: int) -> None:
     heappush(heap, (time, what, number + 0))
 
 
-def advance(links: Links, bundle: int, now: float) -> None:
+def advance(s: State, bundle: int, now: float) -> None:
     """Count the bytes served until now."""
-    links.served[bundle] += links.rate[bundle] * (now - links.since[bundle])
-    links.since[bundle] = now
+    row = s.bundles[bundle]
+    row.served += row.rate * (now - row.since)
+    row.since = now
 
 
-def enter_bundle(links: Links, bundle: int, flow: int, size: float) -> None:
+def enter_bundle(s: State, bundle: int, flow: int, size: float) -> None:
     """Add a flow of `size` bytes to a bundle that has been advanced to now."""
-    if links.flow_count[bundle] == 0:
-        links.served[bundle] = 0.0
-        for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-            insert_entry(links, entry)
-    links.flow_count[bundle] += 1
-    links.threshold[flow] = links.served[bundle] + size
-    links.child[flow], links.sibling[flow] = NONE, NONE
-    links.root[bundle] = meld(links, links.root[bundle], flow)
-    mark(links, bundle)
+    row = s.bundles[bundle]
+    if row.flow_count == 0:
+        row.served = 0.0
+        for entry in range(row.first, row.last):
+            insert_entry(s, entry)
+    row.flow_count += 1
+    message = s.operations[flow]
+    message.threshold = row.served + size
+    message.child, message.sibling = NONE, NONE
+    row.root = meld(s, row.root, flow)
+    mark(s, bundle)
 
 
-def pop_flow(links: Links, bundle: int) -> int:
+def pop_flow(s: State, bundle: int) -> int:
     """Take a flow that has got all its bytes out of a bundle; `NONE` if there is no other."""
-    flow = links.root[bundle]
-    if flow == NONE or links.threshold[flow] > links.served[bundle] * SAME_SIZE:
+    row = s.bundles[bundle]
+    flow = row.root
+    if flow == NONE or s.operations[flow].threshold > row.served * SAME_SIZE:
         return NONE
-    links.root[bundle] = meld_all(links, links.child[flow])
-    links.flow_count[bundle] -= 1
-    if links.flow_count[bundle] == 0:
-        links.rate[bundle] = 0.0
-        for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-            remove_entry(links, entry)
-    mark(links, bundle)
+    row.root = meld_all(s, s.operations[flow].child)
+    row.flow_count -= 1
+    if row.flow_count == 0:
+        row.rate = 0.0
+        for entry in range(row.first, row.last):
+            remove_entry(s, entry)
+    mark(s, bundle)
     return int(flow)
 
 
-def meld(links: Links, one: int, other: int) -> int:
+def meld(s: State, one: int, other: int) -> int:
     """One heap out of two: the root with the higher threshold becomes a child of the lower."""
     if min(one, other) == NONE:
         return max(one, other)
-    if links.threshold[other] < links.threshold[one]:
+    if s.operations[other].threshold < s.operations[one].threshold:
         one, other = other, one
-    links.sibling[other] = links.child[one]
-    links.child[one] = other
+    s.operations[other].sibling = s.operations[one].child
+    s.operations[one].child = other
     return one
 
 
-def meld_all(links: Links, first: int) -> int:
+def meld_all(s: State, first: int) -> int:
     """One heap out of siblings: pair after pair, then the pairs from the last to the first."""
     pairs = NONE
     while first != NONE:
-        second = links.sibling[first]
-        rest = NONE if second == NONE else links.sibling[second]
-        pair = meld(links, first, second)
-        links.sibling[pair] = pairs
+        second = s.operations[first].sibling
+        rest = NONE if second == NONE else s.operations[second].sibling
+        pair = meld(s, first, second)
+        s.operations[pair].sibling = pairs
         pairs, first = pair, rest
     heap = NONE
     while pairs != NONE:
-        rest = links.sibling[pairs]
-        links.sibling[pairs] = NONE
-        heap = meld(links, heap, pairs)
+        rest = s.operations[pairs].sibling
+        s.operations[pairs].sibling = NONE
+        heap = meld(s, heap, pairs)
         pairs = rest
     return heap
 
 
-def mark(links: Links, bundle: int) -> None:
+def mark(s: State, bundle: int) -> None:
     """Note that a bundle needs a new rate."""
-    if not links.marked[bundle]:
-        links.marked[bundle] = True
-        links.changed[links.tally[0]] = bundle
-        links.tally[0] += 1
+    row = s.bundles[bundle]
+    if not row.marked:
+        row.marked = True
+        s.changed[s.tally[0]] = bundle
+        s.tally[0] += 1
 
 
-def insert_entry(links: Links, entry: int) -> None:
+def insert_entry(s: State, entry: int) -> None:
     """Put a bundle at the head of the list of one of its links."""
-    link = links.route_link[entry]
-    head = links.link_head[link]
-    links.before[entry], links.after[entry] = NONE, head
+    row = s.entries[entry]
+    head = s.links[row.link].head
+    row.before, row.after = NONE, head
     if head != NONE:
-        links.before[head] = entry
-    links.link_head[link] = entry
+        s.entries[head].before = entry
+    s.links[row.link].head = entry
 
 
-def remove_entry(links: Links, entry: int) -> None:
+def remove_entry(s: State, entry: int) -> None:
     """Take a bundle out of the list of one of its links."""
-    before, after = links.before[entry], links.after[entry]
+    row = s.entries[entry]
+    before, after = row.before, row.after
     if before == NONE:
-        links.link_head[links.route_link[entry]] = after
+        s.links[row.link].head = after
     else:
-        links.after[before] = after
+        s.entries[before].after = after
     if after != NONE:
-        links.before[after] = before
+        s.entries[after].before = before
 
 
-def share(links: Links, heap: Heap, now: float) -> None:
+def share(s: State, heap: Heap, now: float) -> None:
     """New rates, and ends, for all bundles that share links with those that changed, directly or through others."""
-    for at in range(links.tally[0]):
-        if links.flow_count[links.changed[at]] == 0:
-            leave(links, links.changed[at])
-    for at in range(links.tally[0]):
-        bundle = links.changed[at]
-        if links.marked[bundle] and links.flow_count[bundle] > 0:
-            spread(links, bundle)
-            fill(links)
-            apply(links, heap, now)
-        links.marked[bundle] = False
-    links.tally[0] = 0
+    for at in range(s.tally[0]):
+        if s.bundles[s.changed[at]].flow_count == 0:
+            leave(s, s.changed[at])
+    for at in range(s.tally[0]):
+        row = s.bundles[s.changed[at]]
+        if row.marked and row.flow_count > 0:
+            spread(s, s.changed[at])
+            fill(s)
+            apply(s, heap, now)
+        row.marked = False
+    s.tally[0] = 0
 
 
-def leave(links: Links, bundle: int) -> None:
+def leave(s: State, bundle: int) -> None:
     """Mark all that shared links with a bundle without flows, which may have been all that joined them."""
-    for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-        here = links.link_head[links.route_link[entry]]
+    row = s.bundles[bundle]
+    for entry in range(row.first, row.last):
+        here = s.links[s.entries[entry].link].head
         while here != NONE:
-            mark(links, links.entry_bundle[here])
-            here = links.after[here]
+            mark(s, s.entries[here].bundle)
+            here = s.entries[here].after
 
 
-def spread(links: Links, bundle: int) -> None:
+def spread(s: State, bundle: int) -> None:
     """The component of a bundle: all that share links with it, directly or through others, and these links."""
-    links.tally[1] = links.tally[2] = 0
-    include(links, bundle)
+    s.tally[1] = s.tally[2] = 0
+    include(s, bundle)
     at = 0
-    while at < links.tally[1]:
-        bundle = links.members[at]
-        for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-            link = links.route_link[entry]
-            if not links.found[link]:
-                links.found[link] = True
-                links.component[links.tally[2]] = link
-                links.tally[2] += 1
-                here = links.link_head[link]
+    while at < s.tally[1]:
+        bundle = s.members[at]
+        for entry in range(s.bundles[bundle].first, s.bundles[bundle].last):
+            link = s.links[s.entries[entry].link]
+            if not link.found:
+                link.found = True
+                s.component[s.tally[2]] = s.entries[entry].link
+                s.tally[2] += 1
+                here = link.head
                 while here != NONE:
-                    include(links, links.entry_bundle[here])
-                    here = links.after[here]
+                    include(s, s.entries[here].bundle)
+                    here = s.entries[here].after
         at += 1
 
 
-def include(links: Links, bundle: int) -> None:
+def include(s: State, bundle: int) -> None:
     """Make a bundle a member of the component."""
-    if not links.inside[bundle]:
-        links.inside[bundle] = True
-        links.members[links.tally[1]] = bundle
-        links.tally[1] += 1
+    row = s.bundles[bundle]
+    if not row.inside:
+        row.inside = True
+        s.members[s.tally[1]] = bundle
+        s.tally[1] += 1
 
 
-def apply(links: Links, heap: Heap, now: float) -> None:
+def apply(s: State, heap: Heap, now: float) -> None:
     """Give the members their rates; the first of them to end are events, as all others are looked at again then."""
     earliest = np.inf
-    for at in range(links.tally[1]):
-        bundle = links.members[at]
-        if links.marked[bundle] or links.rate[bundle] != links.own_level[bundle]:
-            advance(links, bundle, now)
-            links.rate[bundle] = links.own_level[bundle]
-            missing = links.threshold[links.root[bundle]] - links.served[bundle]
-            links.end[bundle] = now + max(missing, 0.0) / links.rate[bundle]
-        earliest = min(earliest, links.end[bundle])
-        links.marked[bundle] = links.inside[bundle] = False
-    for at in range(links.tally[1]):
-        bundle = links.members[at]
-        if links.end[bundle] <= earliest * SAME_INSTANT:
-            push(heap, links.end[bundle], END, bundle)
+    for at in range(s.tally[1]):
+        row = s.bundles[s.members[at]]
+        if row.marked or row.rate != row.level:
+            advance(s, s.members[at], now)
+            row.rate = row.level
+            missing = s.operations[row.root].threshold - row.served
+            row.end = now + max(missing, 0.0) / row.rate
+        earliest = min(earliest, row.end)
+        row.marked = row.inside = False
+    for at in range(s.tally[1]):
+        bundle = s.members[at]
+        if s.bundles[bundle].end <= earliest * SAME_INSTANT:
+            push(heap, s.bundles[bundle].end, END, bundle)
 
 
-def fill(links: Links) -> None:
-    """Max-min rates of the members, into `own_level`, as `sharing.max_min` finds them."""
-    opened = links.tally[1]
-    links.open[:opened] = links.members[:opened]
-    for at in range(links.tally[2]):
-        link = links.component[at]
-        links.found[link] = False
-        links.remaining[link] = links.capacity[link]
+def fill(s: State) -> None:
+    """Max-min rates of the members, into `level`, as `sharing.max_min` finds them."""
+    opened = s.tally[1]
+    s.open[:opened] = s.members[:opened]
+    for at in range(s.tally[2]):
+        link = s.links[s.component[at]]
+        link.found = False
+        link.remaining = link.capacity
     while opened > 0:
-        find_levels(links, opened)
+        find_levels(s, opened)
         left = 0
         for at in range(opened):
-            if not settle(links, links.open[at]):
-                links.open[left] = links.open[at]
+            if not settle(s, s.open[at]):
+                s.open[left] = s.open[at]
                 left += 1
         opened = left
 
 
-def find_levels(links: Links, opened: int) -> None:
+def find_levels(s: State, opened: int) -> None:
     """What each link could give its open flows, the least of that for each bundle, and the least of these again."""
-    for at in range(links.tally[2]):
-        link = links.component[at]
-        links.usage[link], links.lowest[link] = 0.0, np.inf
+    for at in range(s.tally[2]):
+        link = s.links[s.component[at]]
+        link.usage, link.lowest = 0.0, np.inf
     for at in range(opened):
-        bundle = links.open[at]
-        for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-            links.usage[links.route_link[entry]] += links.flow_count[bundle]
-    for at in range(links.tally[2]):
-        link = links.component[at]
-        if links.usage[link] > 0:
-            links.level[link] = max(links.remaining[link], 0.0) / links.usage[link]
+        row = s.bundles[s.open[at]]
+        for entry in range(row.first, row.last):
+            s.links[s.entries[entry].link].usage += row.flow_count
+    for at in range(s.tally[2]):
+        link = s.links[s.component[at]]
+        if link.usage > 0:
+            link.level = max(link.remaining, 0.0) / link.usage
     for at in range(opened):
-        bundle = links.open[at]
-        level = links.limit[bundle]
-        for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-            level = min(level, links.level[links.route_link[entry]])
-        links.own_level[bundle] = level
-        for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-            link = links.route_link[entry]
-            links.lowest[link] = min(links.lowest[link], level)
+        row = s.bundles[s.open[at]]
+        level = row.limit
+        for entry in range(row.first, row.last):
+            level = min(level, s.links[s.entries[entry].link].level)
+        row.level = level
+        for entry in range(row.first, row.last):
+            link = s.links[s.entries[entry].link]
+            link.lowest = min(link.lowest, level)
 
 
-def settle(links: Links, bundle: int) -> bool:
+def settle(s: State, bundle: int) -> bool:
     """Whether the rate of a bundle is final: its limit, or the level of a link that holds all its open flows up."""
-    level = links.own_level[bundle]
-    settled = level == links.limit[bundle]
-    for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-        link = links.route_link[entry]
-        settled = settled or (links.level[link] == level and links.lowest[link] == level)
+    row = s.bundles[bundle]
+    level = row.level
+    settled = level == row.limit
+    for entry in range(row.first, row.last):
+        link = s.links[s.entries[entry].link]
+        settled = settled or (link.level == level and link.lowest == level)
     if settled:
-        for entry in range(links.route_start[bundle], links.route_start[bundle + 1]):
-            links.remaining[links.route_link[entry]] -= level * links.flow_count[bundle]
+        for entry in range(row.first, row.last):
+            s.links[s.entries[entry].link].remaining -= level * row.flow_count
     return bool(settled)

@@ -116,6 +116,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
     columns: dict[str, NDArray[Any]] = {
         **_given(schedule, places, costs, tick),
         "lane": lane,
+        "rank": np.repeat(np.arange(ranks, dtype=np.int32), processors),
         "wild": _ranks_with_wildcards(schedule, lane // np.int32(processors)),
         "root": np.full(3 * ranks * processors, replay_state.NONE, dtype=np.int32),
         "adapter_before": np.full(operations if nodes else 0, replay_state.UNRELEASED, dtype=np.int32),
@@ -123,12 +124,12 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
     }
     for names, dtype, length, value in (
         (("start", "end"), np.int64, operations, -1),
-        (("ready", "turn"), np.int64, operations, 0),
-        (("cause", "match", "child", "link", "after", "stacked", "channel"), np.int32, operations, replay_state.NONE),
+        (("ready",), np.int64, operations, 0),
+        (("cause", "match", "turn", "child", "link", "after", "channel"), np.int32, operations, replay_state.NONE),
         (("released_by",), np.int32, operations, replay_state.UNRELEASED),
-        (("why", "told", "kind"), np.uint8, operations, 0),
-        (("free", "when", "order"), np.int64, ranks * processors, 0),
-        (("user", "heap", "place"), np.int32, ranks * processors, replay_state.NONE),
+        (("why", "kind"), np.uint8, operations, 0),
+        (("free", "when"), np.int64, ranks * processors, 0),
+        (("user", "order", "heap", "place"), np.int32, ranks * processors, replay_state.NONE),
         (("choice",), np.uint8, ranks * processors, 0),
         (("side_free",), np.int64, 2 * ranks, 0),
         (("side_user",), np.int32, 2 * ranks, replay_state.NONE),
@@ -143,6 +144,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
         ticks=1 / tick,
         free_size=float(costs.free_size),
         node_gap=costs.node_gap / tick,
+        operations=operations,
         processors=processors,
         on_arrival=int(costs.on_arrival),
     )
@@ -191,17 +193,22 @@ def _with_channels(state: State, channels: Callable[[State, Any], int]) -> State
 
 
 def _result(state: State, tick: float) -> Replay:
-    """Columns of the run as arrays in s, with the causes that were not known at once."""
+    """Columns of the run as arrays in s, with the causes that were not recorded at once."""
     match, cause = np.asarray(state.match, dtype=np.int32), np.asarray(state.cause, dtype=np.int32)
-    early = np.flatnonzero(cause < replay_state.NONE)
-    cause[early] = match[-1 - cause[early]]
+    why, released_by = np.asarray(state.why, dtype=np.uint8), np.asarray(state.released_by, dtype=np.int32)
+    taken = np.flatnonzero(cause < replay_state.NONE)
+    cause[taken] = match[-1 - cause[taken]]
+    released = (why == replay_state.AT_ONCE) & (released_by != replay_state.UNRELEASED)
+    np.copyto(cause, released_by, where=released)
+    why[released] = np.where(cause[released] < 0, replay_state.AFTER_START, replay_state.AFTER_END)
+    np.subtract(-1, cause, out=cause, where=released & (cause < 0))
     return Replay(
         start=_seconds(state.start, tick),
         end=_seconds(state.end, tick),
         cause=cause,
-        why=np.asarray(state.why, dtype=np.uint8),
+        why=why,
         match=match,
-        released_by=np.asarray(state.released_by, dtype=np.int32),
+        released_by=released_by,
         kind=np.asarray(state.kind, dtype=np.uint8),
         adapter_before=np.asarray(state.adapter_before, dtype=np.int32),
     )

@@ -83,7 +83,7 @@ def possible(s: State, lane: int, queue: int, op: int) -> int:
     """When an operation, or the receipt of a message, could start."""
     time = max(s.ready[op], s.free[lane])
     if queue != COMPUTE:
-        time = max(time, s.side_free[lane // s.processors * 2 + queue - 1])
+        time = max(time, s.side_free[s.rank[lane] * 2 + queue - 1])
     return time
 
 
@@ -140,7 +140,7 @@ def append(s: State, ends: Integers, op: int) -> None:
 def fits(s: State, send: int, receive: int) -> bool:
     """Whether a receive takes a message of its channel; any tag is any tag of the user."""
     peer, tag = s.peer[receive], s.tag[receive]
-    if peer != ANY and peer != s.lane[send] // s.processors:
+    if peer != ANY and peer != s.rank[s.lane[send]]:
         return False
     return tag == s.tag[send] or (tag == ANY and s.tag[send] >= 0)
 

@@ -74,7 +74,7 @@ class State(NamedTuple):
     start: Integers
     end: Integers
     cause: Integers
-    """[op]: what determined its start; ~m for a message m that was taken before its receive was known."""
+    """[op]: what determined its start where its release did not; -1 - m for the receive of message m."""
     why: Integers
     match: Integers
     released_by: Integers
@@ -83,15 +83,12 @@ class State(NamedTuple):
     ready: Integers
     """[op]: from when on it could start; once a send has started, from when on its message can be taken."""
     turn: Integers
-    """[op]: its place in the order of release; of a message taken before its receive was known, who held it up."""
+    """[op]: its place in the order of release."""
     child: Integers
     link: Integers
+    """[op]: the next one in a queue, or on the stack of those whose dependents are to be told."""
     after: Integers
     """[op]: the next one in the list of a channel."""
-    stacked: Integers
-    """[op]: the next one on the stack of those whose dependents are to be told."""
-    told: Integers
-    """[op]: which of its dependents are to be told: `STARTED`, `ENDED`."""
     kind: Integers
     """[op]: distance · 3 + protocol of a send."""
     channel: Integers
@@ -100,6 +97,8 @@ class State(NamedTuple):
 
     root: Integers
     """[lane, queue], flat"""
+    rank: Integers
+    """[lane]"""
     free: Integers
     """[lane]"""
     user: Integers
@@ -127,5 +126,6 @@ class State(NamedTuple):
     """Ticks in a second."""
     free_size: float
     node_gap: float
+    operations: int
     processors: int
     on_arrival: int

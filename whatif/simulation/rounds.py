@@ -15,16 +15,16 @@ large-scale applications in the LogGOPS model", HPDC 2010.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Final
 
 import numpy as np
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.simulation.clocks import Clocks, Exchange, Ranks, checked_size, exchange, refuse_too_many, repeat, transfer
+from whatif.simulation.clocks import Clocks, Ranks, checked_size, refuse_too_many
 from whatif.simulation.posted import linear_alltoall_times
 from whatif.simulation.schedule import Costs, Places
+from whatif.simulation.steps import Exchange, broadcast, exchange, powers, reduce, transfer
 
 Times = Callable[[int, float, Places, Costs, FloatArray | None], FloatArray]
 
@@ -34,9 +34,7 @@ def broadcast_times(
 ) -> FloatArray:
     """A broadcast along a binomial tree: those who have the message double in every round."""
     clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
-    for power in reversed(_powers(rank_count)):
-        holders, others = _tree(rank_count, power)
-        transfer(clocks, holders, others, message_size)
+    broadcast(clocks, message_size)
     return clocks.times[order]
 
 
@@ -45,9 +43,7 @@ def reduce_times(
 ) -> FloatArray:
     """A reduction along a binomial tree, the broadcast backwards; its arithmetic is not counted."""
     clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
-    for power in _powers(rank_count):
-        holders, others = _tree(rank_count, power)
-        transfer(clocks, others, holders, message_size)
+    reduce(clocks, message_size)
     return clocks.times[order]
 
 
@@ -56,7 +52,7 @@ def dissemination_times(
 ) -> FloatArray:
     """In round r each rank signals the one 2^r further on: a barrier, with messages of 0 B."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    _play(clocks, (Exchange(power, message_size) for power in _powers(rank_count)))
+    _play(clocks, (Exchange(power, message_size) for power in powers(rank_count)))
     return clocks.times
 
 
@@ -65,7 +61,7 @@ def recursive_doubling_times(
 ) -> FloatArray:
     """An allreduce: exchange of the whole buffer at distances 1, 2, 4, .. ; surplus ranks as in MPICH."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    turns = [Exchange(power, message_size, paired=True) for power in _powers(_core_count(rank_count))]
+    turns = [Exchange(power, message_size, paired=True) for power in powers(_core_count(rank_count))]
     _play_in_core(clocks, message_size, turns)
     return clocks.times
 
@@ -75,7 +71,7 @@ def rabenseifner_times(
 ) -> FloatArray:
     """An allreduce: halves, quarters, .. at distances 1, 2, .. to reduce and scatter, and the same back to gather."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    there = [Exchange(power, message_size / (2 * power), paired=True) for power in _powers(_core_count(rank_count))]
+    there = [Exchange(power, message_size / (2 * power), paired=True) for power in powers(_core_count(rank_count))]
     _play_in_core(clocks, message_size, [*there, *reversed(there)])
     return clocks.times
 
@@ -103,7 +99,7 @@ def bruck_allgather_times(
 ) -> FloatArray:
     """An allgather: each round doubles the blocks that a rank holds; the last sends what is missing."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    _play(clocks, (Exchange(-held, message_size * min(held, rank_count - held)) for held in _powers(rank_count)))
+    _play(clocks, (Exchange(-held, message_size * min(held, rank_count - held)) for held in powers(rank_count)))
     return clocks.times
 
 
@@ -130,6 +126,8 @@ def pipeline_times(
     Message b of rank i comes in round i + 2 b: what it waits for has happened before, also by rendezvous.
     """
     clocks = _started(rank_count, message_size, places, costs, arrival)
+    if block_count < 1:
+        raise UsageError(f"a pipeline has at least one block, not {block_count}")
     refuse_too_many(rank_count * block_count)
     for turn in range(rank_count - 1 + 2 * (block_count - 1)):
         first = max(turn % 2, turn - 2 * (block_count - 1))
@@ -172,16 +170,6 @@ def _rooted(
     return clocks.part((ranks + root) % rank_count), (ranks - root) % rank_count
 
 
-def _powers(count: int) -> list[int]:
-    """1, 2, 4, .. below `count`."""
-    return [1 << exponent for exponent in range((count - 1).bit_length())]
-
-
-def _tree(rank_count: int, power: int) -> tuple[slice, slice]:
-    """Parents and children at that distance in a binomial tree."""
-    return slice(0, rank_count - power, 2 * power), slice(power, rank_count, 2 * power)
-
-
 def _core_count(rank_count: int) -> int:
     """The largest power of two that is not above."""
     return 1 << (rank_count.bit_length() - 1)
@@ -205,4 +193,4 @@ def _play_in_core(clocks: Clocks, message_size: float, turns: list[Exchange]) ->
 
 def _play(clocks: Clocks, turns: Iterable[Exchange]) -> None:
     for turn in turns:
-        repeat(clocks, turn.count, partial(exchange, clocks, turn))
+        exchange(clocks, turn)

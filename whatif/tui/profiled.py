@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.engine.result import Question
+from whatif.engine.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
+from whatif.schema.fields import Part
 from whatif.schema.load import load_document, load_platform
 from whatif.schema.platform import Platform
 from whatif.table import Table
 from whatif.tui.fitted import Refused
 from whatif.tui.study import Study
-from whatif.units import SECOND, format_quantity
 
 if TYPE_CHECKING:
     from whatif.engine.projection import Projection
@@ -33,7 +34,9 @@ _LEAST_NAMED: Final = 0.02
 """Share of the time in sight from which on an operation is told with its name."""
 KINDS: Final = ("kernel", "host_to_device", "device_to_host", "device_to_device", "peer_to_peer", "fill")
 """What an operation is on a time line."""
+_NODE: Final = "platform.node."
 Window = tuple[float, float]
+Rows = NDArray[np.intp]
 
 
 class Wanted(NamedTuple):
@@ -43,6 +46,8 @@ class Wanted(NamedTuple):
     latencies: str
     """The machine whose latencies count; empty for the present one's own."""
     target: Platform
+    edited: bool
+    """Whether the nodes of the present machine are not what its file says."""
     unedited: Question
     """The scenario on its present platform, without edits."""
     window: Window | None = None
@@ -61,7 +66,7 @@ class Lane:
     """A stream: the share of each part of the time in sight that each of the kinds takes, shape (kinds, parts)."""
 
     name: str
-    busy: FloatArray
+    busy: NDArray[np.float32]
     named: tuple[Interval, ...]
 
 
@@ -119,9 +124,27 @@ class Profiled:
 def wanted(study: Study, window: Window | None = None) -> Wanted:
     """What a study asks for."""
     question, view = study.session.question, study.view
+    edited = any(path.startswith(_NODE) for path in question.sets)
     unedited = Question(question.document, question.platform, {}, question.folders)
-    target = study.session.program.loaded.scenario.platform
-    return Wanted(view.profile, view.profile_from, target, unedited, window)
+    return Wanted(view.profile, view.profile_from, _present_platform(study.session), edited, unedited, window)
+
+
+def _present_platform(session: Session) -> Platform:
+    """The platform with the values of its nodes as they stand: numbers that were edited are in the program alone."""
+    platform, values = session.program.loaded.scenario.platform, session.at.values
+    leaves = (leaf for path, leaf in session.program.leaves.items() if path.startswith(_NODE) and not leaf.structural)
+    stand = {leaf.path: float(np.ravel(values[leaf.path])[0]) for leaf in leaves}
+    return platform.model_copy(update={"node": _with_values(platform.node, _NODE, stand)})
+
+
+def _with_values(part: Part, path: str, values: Mapping[str, float]) -> Part:
+    """A table of a platform, and those in it, with other values; `path` leads to its leaves."""
+    parts = {name: getattr(part, name) for name in type(part).model_fields}
+    tables = {
+        name: _with_values(item, f"{path}{name}.", values) for name, item in parts.items() if isinstance(item, Part)
+    }
+    numbers = {name: values[f"{path}{name}"] for name in parts if f"{path}{name}" in values}
+    return part.model_copy(update={**tables, **numbers})
 
 
 def profiled(asked: Wanted) -> Profiled | Refused:
@@ -131,7 +154,7 @@ def profiled(asked: Wanted) -> Profiled | Refused:
         profile = _profile(file)
     except WhatifError as problem:
         return Refused(str(problem))
-    projected, reason, cases = _answer(asked, file, profile)
+    projected, reason, cases = _answer(asked, file)
     notes = profile.operations.notes
     return Profiled(
         tool=" ".join(notes[key] for key in ("tool", "version") if key in notes),
@@ -139,7 +162,7 @@ def profiled(asked: Wanted) -> Profiled | Refused:
         tables=_tables(file),
         projected=projected,
         reason=reason,
-        streams=_streams(profile, cases, asked.window),
+        streams=_streams(_lanes(file), (_measured(file), *cases), asked.window),
         warnings=tuple(notes.get("warnings", "").splitlines()),
     )
 
@@ -197,26 +220,35 @@ def _device_names(profile: Profile) -> tuple[str, ...]:
 
 
 class _Case(NamedTuple):
-    """A time line: starts and durations of all operations, in s."""
+    """A time line: starts and durations of all operations, in s, and how long two kinds of them run at once."""
 
     name: str
     start: FloatArray
     time: FloatArray
+    overlapped_time: float
 
 
-def _answer(asked: Wanted, file: _File, profile: Profile) -> tuple[Projected | None, str, tuple[_Case, ...]]:
-    """The projection, or why there is none, and the time lines as measured and as projected."""
-    start, time = (profile.operations.columns[name].values for name in ("start_time", "time"))
-    measured = _Case("measured", start, time)
+def _case(name: str, start: FloatArray, time: FloatArray, kind: NDArray[Any]) -> _Case:
+    from whatif.engine.profile_timeline import overlapped_times  # noqa: PLC0415 - not to be loaded by the explorer
+
+    return _Case(name, start, time, sum(overlapped_times(kind, start, time).values()))
+
+
+@lru_cache(maxsize=2)
+def _measured(file: _File) -> _Case:
+    columns = _profile(file).operations.columns
+    return _case("measured", columns["start_time"].values, columns["time"].values, _lanes(file).kind)
+
+
+def _answer(asked: Wanted, file: _File) -> tuple[Projected | None, str, tuple[_Case, ...]]:
+    """The projection, or why there is none, and the time lines that follow from it."""
     try:
-        pair, edited, own = _machines(asked, profile)
-        projection, cases = _projection(file, pair, own)
+        machines, own = _machines(asked, _profile(file))
+        projection, classes, cases = _projection(file, machines, own)
     except WhatifError as problem:
-        return None, str(problem), (measured,)
-    names = pair.source.name, pair.target.name
-    classes, warnings = projection.summary(), projection.warnings
-    found = Projected(*names, edited, own, classes, projection.kernel_range, warnings)
-    return found, "", (measured, *cases)
+        return None, str(problem), ()
+    names = machines.source.name, machines.target.name
+    return Projected(*names, asked.edited, own, classes, projection.kernel_range, projection.warnings), "", cases
 
 
 @dataclass(frozen=True)
@@ -230,20 +262,19 @@ class _Machines:
         return hash((self.source.name, self.target.name))
 
 
-def _machines(asked: Wanted, profile: Profile) -> tuple[_Machines, bool, bool]:
-    """The two machines, whether the present one was edited, and whether the profile is taken as its own.
+def _machines(asked: Wanted, profile: Profile) -> tuple[_Machines, bool]:
+    """The two machines, and whether the profile is taken as one of the present machine.
 
     That is so where the profile is of its device, and not of the device of the machine that the latencies are from.
     """
     from whatif.engine.copy_times import is_profiled_on  # noqa: PLC0415 - not to be loaded by the explorer itself
 
-    target, unedited = asked.target, _unedited(asked)
-    edited = target != unedited
+    target = asked.target
     named = _named(asked) if asked.latencies else None
     devices = [machine.node.gpu.name if machine is not None and machine.node.gpu else "" for machine in (target, named)]
     here, there = (bool(name) and is_profiled_on(profile, name) for name in devices)
-    source = _with_rates_of(unedited, target) if named is None else named
-    return _Machines(source, target), edited, here and not there and not edited
+    source = _with_rates_of(_unedited(asked), target) if named is None else named
+    return _Machines(source, target), here and not there and not asked.edited
 
 
 def _named(asked: Wanted) -> Platform:
@@ -254,6 +285,8 @@ def _named(asked: Wanted) -> Platform:
 def _unedited(asked: Wanted) -> Platform:
     """The present platform as its file says; as it is where the scenario does not stand without its edits."""
     question = asked.unedited
+    if not asked.edited:
+        return asked.target
     try:
         return load_document(question.document, platform=question.platform, folders=question.folders).scenario.platform
     except WhatifError:
@@ -270,37 +303,33 @@ def _with_rates_of(unedited: Platform, target: Platform) -> Platform:
 
 
 @lru_cache(maxsize=2)
-def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, tuple[_Case, ...]]:
-    """A projection and its time lines: with kernels at both ends of their range, where it is one."""
+def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[_Case, ...]]:
+    """A projection, its summary and its time lines: with kernels at both ends of their range, where it is one."""
     from whatif.engine.projection import project  # noqa: PLC0415 - not to be loaded by the explorer itself
 
-    profile = _profile(file)
+    profile, kind = _profile(file), _lanes(file).kind
     found = project(profile, machines.source, machines.target, profile if own else None)
     low, high = found.kernel_range
     factors = {"projected": low} if low == high else {"kernels at best": low, "kernels at worst": high}
     times = {name: found.times(factor) for name, factor in factors.items()}
-    return found, tuple(_Case(name, found.timeline.replay(time), time) for name, time in times.items())
+    cases = (_case(name, found.timeline.replay(time), time, kind) for name, time in times.items())
+    return found, found.summary(), tuple(cases)
 
 
-def _streams(profile: Profile, cases: Sequence[_Case], window: Window | None) -> Streams:
-    """All time lines over a window."""
-    from whatif.engine.profile_timeline import overlapped_times, total_time  # noqa: PLC0415 - the same
+class _Lanes(NamedTuple):
+    """The operations of each stream, the busiest first, and those of all others; the kind of each operation."""
 
-    columns = {name: column.values for name, column in profile.operations.columns.items()}
+    rows: Mapping[str, Rows]
+    kind: NDArray[Any]
+    kinds: tuple[str, ...]
+    label: NDArray[Any]
+
+
+@lru_cache(maxsize=2)
+def _lanes(file: _File) -> _Lanes:
+    columns = {name: column.values for name, column in _profile(file).operations.columns.items()}
     kind = np.where(columns["operation"] == "copy", columns["direction"], columns["operation"])
-    kinds = tuple(name for name in KINDS if (kind == name).any())
-    totals = [total_time(case.start, case.time) for case in cases]
-    seen = window or (0.0, max(totals))
-    rows = _lanes(columns)
-    bands = []
-    for case, total in zip(cases, totals, strict=True):
-        lanes = tuple(_lane(name, chosen, case, kind, kinds, columns, seen) for name, chosen in rows.items())
-        bands.append(Band(case.name, total, sum(overlapped_times(kind, case.start, case.time).values()), lanes))
-    return Streams(seen, max(totals), kinds, tuple(bands))
-
-
-def _lanes(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.intp]]:
-    """The operations of each stream, the busiest first, and those of all others."""
+    label = np.where(columns["operation"] == "kernel", columns["name"], kind)
     pairs = np.column_stack([np.nan_to_num(columns[name], nan=-1.0) for name in ("device", "stream")])
     streams, place = np.unique(pairs, axis=0, return_inverse=True)
     order = np.argsort(-np.bincount(place.ravel(), columns["time"]), kind="stable")
@@ -309,7 +338,7 @@ def _lanes(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.intp]]:
     lanes = {_stream_name(*streams[at], several=several): np.flatnonzero(place.ravel() == at) for at in own.tolist()}
     if len(order) > MOST_LANES:
         lanes[f"{len(order) - MOST_LANES} others"] = np.flatnonzero(~np.isin(place.ravel(), own))
-    return lanes
+    return _Lanes(lanes, kind, tuple(name for name in KINDS if (kind == name).any()), label)
 
 
 def _stream_name(device: float, stream: float, *, several: bool) -> str:
@@ -317,48 +346,42 @@ def _stream_name(device: float, stream: float, *, several: bool) -> str:
     return f"device {device:.15g}, {name}" if several else name
 
 
-def _lane(
-    name: str,
-    rows: NDArray[np.intp],
-    case: _Case,
-    kind: NDArray[Any],
-    kinds: Sequence[str],
-    columns: Mapping[str, NDArray[Any]],
-    window: Window,
-) -> Lane:
-    start, time = case.start[rows], case.time[rows]
+def _streams(lanes: _Lanes, cases: Sequence[_Case], window: Window | None) -> Streams:
+    """All time lines over a window."""
+    from whatif.engine.profile_timeline import total_time  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    totals = [total_time(case.start, case.time) for case in cases]
+    seen = window or (0.0, max(totals))
+    bands = (
+        Band(case.name, total, case.overlapped_time, tuple(_drawn(lanes, case, seen)))
+        for case, total in zip(cases, totals, strict=True)
+    )
+    return Streams(seen, max(totals), lanes.kinds, tuple(bands))
+
+
+def _drawn(lanes: _Lanes, case: _Case, window: Window) -> Iterator[Lane]:
+    """The streams of a time line, as far as they are in sight."""
     edges = np.linspace(*window, BIN_COUNT + 1)
-    busy = np.array([_shares(start[chosen], time[chosen], edges) for chosen in (kind[rows] == name for name in kinds)])
-    seen = np.minimum(start + time, window[1]) - np.maximum(start, window[0])
-    long = np.flatnonzero(seen > _LEAST_NAMED * (window[1] - window[0]))
-    return Lane(name, busy, tuple(_intervals(long, rows, start, time, columns)))
+    end_time = case.start + case.time
+    in_sight = (end_time >= window[0]) & (case.start <= window[1])
+    for name, every in lanes.rows.items():
+        rows = every[in_sight[every]]
+        start, end, kind = case.start[rows], end_time[rows], lanes.kind[rows]
+        busy = [_shares(start[kind == one], end[kind == one], edges) for one in lanes.kinds]
+        long = np.minimum(end, window[1]) - np.maximum(start, window[0]) > _LEAST_NAMED * (window[1] - window[0])
+        named = zip(start[long].tolist(), end[long].tolist(), lanes.label[rows[long]].tolist(), strict=True)
+        yield Lane(name, np.array(busy, dtype=np.float32), tuple(Interval(*item) for item in named))
 
 
-def _shares(start: FloatArray, time: FloatArray, edges: FloatArray) -> FloatArray:
+def _shares(start: FloatArray, end: FloatArray, edges: FloatArray) -> FloatArray:
     """Share of each part between two edges that some operations fill; what several of them fill counts once."""
     if not len(start) or not edges[-1] > edges[0]:
         return np.zeros(len(edges) - 1)
     order = np.argsort(start, kind="stable")
-    last = np.maximum.accumulate((start + time)[order])
+    last = np.maximum.accumulate(end[order])
     first = np.minimum(np.maximum(start[order], np.append(-np.inf, last[:-1])), last)
     turns = np.column_stack((first, last)).ravel()
     lengths = np.diff(turns)
     lengths[1::2] = 0.0
     covered = np.append(0.0, np.cumsum(lengths))
     return np.asarray(np.diff(np.interp(edges, turns, covered)) / np.diff(edges))
-
-
-def _intervals(
-    long: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    start: FloatArray,
-    time: FloatArray,
-    columns: Mapping[str, NDArray[Any]],
-) -> Iterator[Interval]:
-    """What takes a visible part of the window, with name and duration."""
-    for at in long.tolist():
-        row = int(rows[at])
-        plain = columns["direction"][row] or columns["operation"][row]
-        label = str(columns["name"][row] or plain).replace("_to_", " to ")
-        spent = format_quantity(float(time[at]), SECOND, 3)
-        yield Interval(float(start[at]), float(start[at] + time[at]), f"{label} {spent}")

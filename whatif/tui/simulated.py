@@ -35,6 +35,7 @@ _FINEST: Final = 1e-9
 
 Window = tuple[float, float]
 Ranks32 = NDArray[np.int32]
+_Spans = tuple[Ranks32, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,22 +59,27 @@ class Lanes:
     """[lane]"""
     group: NDArray[np.uint8]
     """[lane, part]: 1 + a place in `GROUPS`, 0 where most of the part is idle."""
-    critical: NDArray[np.bool_]
-    """[lane, part]: whether the critical path runs there for the most of its time in the part."""
+    critical: NDArray[np.int32]
+    """[part]: the rank, of all ranks, on which the critical path spends most of it; -1 where it is on none."""
     messages: Messages
     """Those of the rank that is asked for, or of all lanes; none of more than `MOST_MARKED`."""
     message_count: int
     """How many there are of them."""
 
 
-class Path(NamedTuple):
-    """What the critical path is made of, in s and B."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """What the critical path is made of, besides computations by distance: from within a socket to across nodes."""
 
     compute_time: float
-    latency: float
-    transfer_time: float
-    message_count: float
-    size: float
+    wait_count: FloatArray
+    """[distance]: s of run time for each s of latency: how often the path waits for one."""
+    latency_time: FloatArray
+    """[distance]: s for what a message costs whatever its size."""
+    size: FloatArray
+    """[distance]: B that the path waits for."""
+    transfer_time: FloatArray
+    """[distance]: s for the bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +90,7 @@ class Summary:
     machine: str
     played: str
     """The trace, or how many iterations of which scenario."""
+    traced: bool
     models: tuple[tuple[str, str], ...]
     """What the messages of each phase are charged by."""
     node: Ranks32
@@ -123,8 +130,9 @@ def played(asked: Asked, view: View, rank: int | None, known: bool) -> Played | 
     summary is."""
     try:
         kept = _kept(_Run.of(asked, view))
-        window = window_of(view, kept.summary.run_time)
-        lanes = _lanes(kept, window, block_of(view, len(kept.summary.node)), rank)
+        window = window_of(view.window, kept.summary.run_time)
+        last = max(0, len(kept.summary.node) - BLOCK)
+        lanes = _lanes(kept, window, min(block_of(view), last), rank)
     except WhatifError as problem:
         return Refused(str(problem))
     return Played(lanes, None if known else kept.summary)
@@ -143,9 +151,9 @@ def parse_window(text: str) -> Window | None:
     return edges[0].value, edges[1].value
 
 
-def window_of(view: View, run_time: float) -> Window:
-    """The window that a view asks for, as far as it lies in the run; raise `UsageError`."""
-    start, end = parse_window(view.window) or (0.0, run_time)
+def window_of(text: str, run_time: float) -> Window:
+    """The window that a text asks for, as far as it lies in the run; raise `UsageError`."""
+    start, end = parse_window(text) or (0.0, run_time)
     return fitting(start, end - start, run_time)
 
 
@@ -171,17 +179,15 @@ def iterations_of(view: View) -> int:
     return int(text)
 
 
-def first_of(view: View, rank_count: int) -> int:
-    """The first rank that a view asks for; raise `UsageError`."""
+def first_of(view: View) -> int:
+    """The first rank that a view asks for; the very first one for what is no number."""
     text = view.first_rank.strip()
-    if not text.isdecimal():
-        raise UsageError(f"first_rank: `{text}`: expected the number of a rank, from 0")
-    return min(int(text), max(0, rank_count - 1))
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
-def block_of(view: View, rank_count: int) -> int:
-    """Where the block of ranks begins that holds those in sight; raise `UsageError`."""
-    return first_of(view, rank_count) // _BLOCK_STEP * _BLOCK_STEP
+def block_of(view: View) -> int:
+    """Where the block of ranks begins that holds those in sight."""
+    return first_of(view) // _BLOCK_STEP * _BLOCK_STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +212,7 @@ class _Kept:
     """Of a simulation what windows are drawn from: spans, messages, and the spans of its critical path."""
 
     activity: Activity
-    path: tuple[Ranks32, FloatArray, FloatArray]
+    path: _Spans
     """Rank, start and end of each."""
     summary: Summary
 
@@ -249,6 +255,7 @@ def _summary(run: _Run, simulation: Simulation, program: Program, path: Path | N
         run_time=spent.run_time,
         machine=program.loaded.scenario.platform.name,
         played=_what(program, traced, run.iterations),
+        traced=bool(traced),
         models=tuple(_models(program, traced)),
         node=simulation.places.node,
         ends=spent.rank_ends(),
@@ -258,16 +265,15 @@ def _summary(run: _Run, simulation: Simulation, program: Program, path: Path | N
         path=path,
         study_time=_study_time(study, traced, run.iterations),
         modelled=_is_modelled(run.asked.program),
-        remarks=tuple(_remarks(program, traced, run.iterations)),
+        remarks=tuple(_remarks(program, traced)),
     )
 
 
 def _what(program: Program, traced: str, iterations: int) -> str:
-    if not traced:
-        return f"{iterations} iteration{'s' * (iterations > 1)} of {program.loaded.name}"
-    phase = program.loaded.scenario.application.phases[traced]
-    assert isinstance(phase, TracePhase)
-    return phase.file
+    phase = program.loaded.scenario.application.phases.get(traced)
+    if isinstance(phase, TracePhase):
+        return phase.file
+    return f"{iterations} iteration{'s' * (iterations > 1)} of {program.loaded.name}"
 
 
 def _models(program: Program, traced: str) -> list[tuple[str, str]]:
@@ -284,32 +290,39 @@ def _study_time(study: Evaluation, traced: str, iterations: int) -> float:
     return iterations * float(np.ravel(study.column("iteration_time"))[0])
 
 
-def _remarks(program: Program, traced: str, iterations: int) -> list[str]:
+def _remarks(program: Program, traced: str) -> list[str]:
     application = program.loaded.scenario.application
     remarks = []
     if traced and len(application.phases) > 1:
         remarks.append(f"Only {traced} is played: a trace is a run of its own.")
-    if traced and iterations > 1:
-        remarks.append("A trace is played once, whatever the number of iterations.")
     if application.overlaps and not traced:
         remarks.append("Overlaps are not played: the phases follow one another.")
     return remarks
 
 
-def _path(simulation: Simulation) -> tuple[Path | None, tuple[Ranks32, FloatArray, FloatArray]]:
+def _path(simulation: Simulation) -> tuple[Path | None, _Spans]:
     """What the critical path is made of, and its spans."""
-    if simulation.replay is None:
-        return None, (np.empty(0, dtype=np.int32), np.empty(0), np.empty(0))
-    from whatif.simulation.critical import critical_path  # noqa: PLC0415 - not to be loaded by the explorer itself
+    from whatif.simulation.checks import cost_table  # noqa: PLC0415 - not to be loaded by the explorer itself
+    from whatif.simulation.critical import critical_path  # noqa: PLC0415
 
-    found, schedule, replay = (
-        critical_path(simulation.replay, simulation.schedule),
-        simulation.schedule,
-        simulation.replay,
+    schedule, replay, costs = simulation.schedule, simulation.replay, simulation.machine.costs
+    if replay is None:
+        return None, (np.empty(0, dtype=np.int32), np.empty(0), np.empty(0))
+    found = critical_path(replay, schedule, costs)
+    table = cost_table(costs).reshape(5, 3, 3, 2)
+    latency_time, transfer_time = (found.counts * table[..., 0]), (found.sizes * table[..., 1])
+    # Only what costs something by its size is waited for.
+    size = np.where(table[..., 1] > 0, found.sizes, 0.0).sum(axis=(0, 2))
+    adapter = np.array([0.0, 0.0, found.adapter_size])
+    path = Path(
+        found.compute_time,
+        found.latency_slopes(),
+        latency_time.sum(axis=(0, 2)),
+        size + adapter,
+        transfer_time.sum(axis=(0, 2)) + adapter * costs.node_gap,
     )
-    at = found.operations
-    rank = np.searchsorted(schedule.rank_start, at, side="right").astype(np.int32) - 1
-    return Path(found.compute_time, 0.0, 0.0, 0.0, 0.0), (rank, replay.start[at], replay.end[at])
+    rank = np.searchsorted(schedule.rank_start, found.operations, side="right").astype(np.int32) - 1
+    return path, (rank, replay.start[found.operations], replay.end[found.operations])
 
 
 def _lanes(kept: _Kept, window: Window, first: int, rank: int | None) -> Lanes:
@@ -319,12 +332,11 @@ def _lanes(kept: _Kept, window: Window, first: int, rank: int | None) -> Lanes:
     group = main_groups(
         spans.rank[part] - first, spans.group[part], spans.start[part], spans.end[part], window, len(node)
     )
-    owner = path_owners(*kept.path, window)
-    critical = owner == np.arange(first, first + len(node))[:, None]
+    critical = path_owners(*kept.path, window)
     wanted = _wanted(spans, window, (first, first + len(node)) if rank is None else (rank, rank + 1))
     shown = wanted if len(wanted) <= MOST_MARKED else wanted[:0]
-    columns = (spans.sender, spans.receiver, spans.message_size, spans.sent, spans.received)
-    messages = Messages(*(column[shown] for column in columns))
+    ranks, times = (spans.sender[shown], spans.receiver[shown]), (spans.sent[shown], spans.received[shown])
+    messages = Messages(*ranks, spans.message_size[shown], *times)
     return Lanes(window, first, node, group, critical, messages, len(wanted))
 
 
@@ -373,7 +385,8 @@ def main_groups(
     whole = np.bincount(base_on + at.first[further] + 1, minlength=size) - np.bincount(base_on + last, minlength=size)
     share = taken.reshape(lane_count, len(GROUPS), PARTS) + whole.reshape(lane_count, len(GROUPS), PARTS).cumsum(axis=2)
     idle = 1 - share.sum(axis=1, keepdims=True)
-    return np.concatenate([idle, share], axis=1).argmax(axis=1).astype(np.uint8)
+    found: NDArray[np.uint8] = np.concatenate([idle, share], axis=1).argmax(axis=1).astype(np.uint8)
+    return found
 
 
 def path_owners(rank: Ranks32, start: FloatArray, end: FloatArray, window: Window) -> NDArray[np.int32]:

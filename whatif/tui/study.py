@@ -60,6 +60,8 @@ class View:
     """A profile of a GPU program: a file."""
     profile_from: str = ""
     """The machine it was measured on; empty for the present one."""
+    profile_side: str = "projection"
+    """What of the profile is shown."""
     window: str = ""
     """The part of the ranks' time line in sight, `0 s, 3 ms`; empty for all of it."""
     first_rank: str = "0"
@@ -91,6 +93,7 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "picture": ("plot", "table"),
     "breakdown": ("phase", "category"),
     "marker": ("braille", "block", "ascii"),
+    "profile_side": ("projection", "sizes", "streams", "kernels"),
     "fit_distance": ("inter_node", "inter_socket", "intra_socket"),
     "fit_model": ("recommended", "postal", "max_rate", "injection"),
 }

@@ -13,16 +13,15 @@ from whatif.schema.application import CollectivePhase
 def wire_collective(context: Context, name: str, phase: CollectivePhase) -> list[PhaseTerm]:
     """The terms of a collective phase."""
     path, wiring = f"application.phases.{name}", context.wiring
-    inputs: dict[str, Reference] = {"repeat_count": f"{path}.operation_count"}
-    if context.scenario.application.communication != "modelled":
-        from whatif.engine.phases.simulated import wire_simulated_collective
-
-        once = wire_simulated_collective(context, name, phase.model, phase.algorithm, f"{path}.message_size")
-        return [PhaseTerm(name, wiring.add(name, repeated, inputs | {"once_time": once}), "communication")]
     sizes_of, counts_of = ALGORITHMS[phase.algorithm]
     ranks: dict[str, Reference] = {"process_count": context.rank_count}
     counts = wiring.add(f"{name}.round_counts", counts_of, ranks)
     sizes = wiring.add(f"{name}.round_sizes", sizes_of, ranks | {"message_size": f"{path}.message_size"})
     times = message_time(context, name, phase.model, phase.distance, sizes, context.sharing(phase.distance))
     once = wiring.add(f"{name}.operation_time", rounds_time, {"round_counts": counts, "round_times": times})
-    return [PhaseTerm(name, wiring.add(name, repeated, inputs | {"once_time": once}), "communication")]
+    if context.scenario.application.communication != "modelled":
+        from whatif.engine.phases.simulated import wire_simulated_collective
+
+        once = wire_simulated_collective(context, name, phase.model, phase.algorithm, f"{path}.message_size")
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.operation_count"}
+    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]

@@ -63,6 +63,8 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     counts = exchange.count("rank_counts")
     wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
     once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
+    if context.scenario.application.communication != "modelled":
+        once = _played(exchange)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"application.phases.{name}.exchange_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
 
@@ -83,20 +85,32 @@ def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference]
 def _by_rank(exchange: Exchange, counts: str) -> str:
     """The paper's models: each message at its own distance, the slowest rank decides."""
     context, model = exchange.context, exchange.phase.model
-    sharing = {distance: context.sharing(distance) for distance in DISTANCES}
-    if model == "k_model":
-        sharing["inter_node"] = _effective_k(exchange)
+    sharing = _sharing(exchange)
     times: dict[str, Reference] = {
         f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
     }
-    if context.scenario.application.communication != "modelled":
-        from whatif.engine.phases.simulated import wire_simulated_halo
-
-        return wire_simulated_halo(
-            context, exchange.name, model, sharing, exchange.placed, exchange.options, exchange.sizes
-        )
     function = COMBINED[exchange.phase.concurrency]
     return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
+
+
+def _sharing(exchange: Exchange) -> dict[str, Reference]:
+    """The k of each distance."""
+    sharing: dict[str, Reference] = {distance: exchange.context.sharing(distance) for distance in DISTANCES}
+    if exchange.phase.model == "k_model":
+        sharing["inter_node"] = f"{exchange.name}.effective_k"
+        if sharing["inter_node"] not in exchange.context.wiring.terms:
+            _effective_k(exchange)
+    return sharing
+
+
+def _played(exchange: Exchange) -> str:
+    """The exchange played message by message."""
+    from whatif.engine.phases.simulated import wire_simulated_halo
+
+    placed, options = exchange.placed, exchange.options
+    return wire_simulated_halo(
+        exchange.context, exchange.name, exchange.phase.model, _sharing(exchange), placed, options, exchange.sizes
+    )
 
 
 def _effective_k(exchange: Exchange) -> str:

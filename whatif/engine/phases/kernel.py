@@ -59,7 +59,10 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
     if phase.bound != "nothing":
         _need_gpu(context, path)
         profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
-        rates: dict[str, Reference] = {"profiled": f"{path}.{profiled}", "present": f"{GPU}.{phase.bound}"}
+        rates: dict[str, Reference] = {
+            "profiled_metric": f"{path}.{profiled}",
+            "present_metric": f"{GPU}.{phase.bound}",
+        }
         once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once} | rates)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
     return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]

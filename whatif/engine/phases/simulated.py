@@ -202,7 +202,7 @@ def wire_simulated_halo(
     played = wire_playing(context, name, model, sharing)
     function = simulated_box_time if "rank_count" in placed else simulated_halo_time
     inputs = {**placed, "message_size": sizes, **played.inputs}
-    return context.wiring.add(f"{name}.exchange_time", function, inputs, options={**options, **played.options})
+    return context.wiring.add(f"{name}.played_time", function, inputs, options={**options, **played.options})
 
 
 def wire_simulated_collective(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:
@@ -217,4 +217,4 @@ def wire_simulated_collective(context: Context, name: str, model: str, algorithm
         **played.inputs,
     }
     options = {"algorithm": algorithm, **played.options}
-    return context.wiring.add(f"{name}.operation_time", simulated_collective_time, inputs, options=options)
+    return context.wiring.add(f"{name}.played_time", simulated_collective_time, inputs, options=options)

@@ -22,7 +22,7 @@ from whatif.tui.keys import PAGE_KEYS
 from whatif.tui.latest import Latest
 from whatif.tui.messages import ChangeAsked, ErrorTold, JobAsked, LeafSelected, StopAsked
 from whatif.tui.pages.explore import Explore
-from whatif.tui.pages.page import Page
+from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import Reading
 from whatif.tui.screens.help import help_text
 from whatif.tui.study import SCREENS, Study
@@ -43,7 +43,7 @@ class Desk(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            Binding(str(number), f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
+            Binding(str(number % 10), f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
             for number, name in enumerate(SCREENS, 1)
         ),
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
@@ -70,6 +70,7 @@ class Desk(Screen[None]):
         self.busy = False
         self._error = ""
         self._tree: bool | None = None
+        self._gathered: Job | None = None
         self.latest = Latest(self._taken, self._failed)
 
     def compose(self) -> ComposeResult:
@@ -153,11 +154,11 @@ class Desk(Screen[None]):
     @on(JobAsked)
     def _gather(self) -> None:
         """Have computed beside what the page in sight lacks, and nothing else any more."""
-        job = self.page.job(self.study)
-        if job is None:
+        before, self._gathered = self._gathered, self.page.job(self.study)
+        if self._gathered is None:
             self.latest.stop()
-        else:
-            self.latest.ask(job)
+        elif not (self._gathered is before and self.latest.busy):
+            self.latest.ask(self._gathered)
 
     def _taken(self, value: Any) -> None:
         # An answer may come while the desk is being cleared away.

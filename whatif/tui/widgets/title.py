@@ -11,7 +11,7 @@ from textual.widgets import Static
 from whatif.tui.study import SCREENS
 
 # Room for the full names of the pages, or for the beginnings of them, beside some words of the question.
-_ROOMY, _TIGHT = 110, 90
+_ROOMY, _TIGHT = 128, 106
 
 
 class Title(Horizontal):
@@ -55,4 +55,4 @@ class Pages(Static):
 
 def _word(number: int, name: str, page: str, width: int) -> str:
     shown = name if width >= _ROOMY or name == page else name[:4] if width >= _TIGHT else ""
-    return f" {number} {shown}".rstrip() + " "
+    return f" {number % 10} {shown}".rstrip() + " "

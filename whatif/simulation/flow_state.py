@@ -1,0 +1,182 @@
+"""What the event loop of `flows` works on: rows of arrays when it is compiled, lists of objects when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+NONE: Final = -1
+_FORMATS: Final = {"float": np.float64, "int": np.int32, "bool": np.bool_}
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operation of the schedule, and while it is a message on its way, its place in the heap of its bundle."""
+
+    step: int
+    rank: int
+    unit: int
+    """Its processor, numbered over all ranks."""
+    peer: int
+    tag: int
+    size: float
+    """s of a computation; the bytes of a message that are charged."""
+    channel: int
+    """Number of its sender, receiver and tag; `NONE` for receives of any and what is no message."""
+    cost: int
+    """Of a send, distance · 3 + protocol."""
+    bundle: int
+    """Of a send that leaves its node; else `NONE`."""
+    need: int
+    start: float = 0.0
+    """Until it starts, when its dependencies are met."""
+    end: float = np.nan
+    match: int = NONE
+    arrived: bool = False
+    threshold: float = 0.0
+    """`served` of its bundle at which it has got all its bytes."""
+    child: int = NONE
+    sibling: int = NONE
+
+
+@dataclass(slots=True)
+class Side:
+    """The sending side of a rank (2 rank) or its receiving side (2 rank + 1), with those that wait for it."""
+
+    free: float = 0.0
+    head: int = NONE
+    tail: int = NONE
+
+
+@dataclass(slots=True)
+class Queue:
+    """First and last of a linked list of operations."""
+
+    head: int = NONE
+    tail: int = NONE
+
+
+@dataclass(slots=True)
+class Bundle:
+    """The flows that cross the same links under the same limit, and so get the same rate."""
+
+    first: int
+    """Its links are the entries from here .."""
+    last: int
+    """.. to here, not included."""
+    limit: float
+    """Highest rate of each of its flows."""
+    latency: float
+    flow_count: int = 0
+    rate: float = 0.0
+    """Of each of its flows."""
+    served: float = 0.0
+    """Bytes that each of them has got since the bundle was last empty; what comes at s with n bytes goes at s + n."""
+    since: float = 0.0
+    """When `served` was counted."""
+    end: float = np.nan
+    """When its first flow will go."""
+    root: int = NONE
+    """The flow that goes first: root of a pairing heap."""
+    marked: bool = False
+    """Whether it needs a new rate; it is in `changed` then."""
+    inside: bool = False
+    """Whether it is in `members`."""
+    level: float = 0.0
+    """The rate that it could have, and once it is settled will have."""
+
+
+@dataclass(slots=True)
+class Link:
+    """A link of the network."""
+
+    capacity: float
+    head: int = NONE
+    """The first entry of a bundle that has flows."""
+    found: bool = False
+    """Whether in `component`."""
+    usage: float = 0.0
+    """Flows on it that are not settled."""
+    level: float = 0.0
+    """What it could give each of these."""
+    lowest: float = 0.0
+    """The least level of the bundles that cross it."""
+    remaining: float = 0.0
+
+
+@dataclass(slots=True)
+class Entry:
+    """A bundle on a link, with its neighbours in the list of the link."""
+
+    link: int
+    bundle: int
+    before: int = NONE
+    after: int = NONE
+
+
+class State(NamedTuple):
+    """The schedule, the network and all that changes while they run."""
+
+    operations: MutableSequence[Operation]
+    next_start: MutableSequence[int]
+    next: MutableSequence[int]
+    charges: MutableSequence[float]
+    """[of five, distance, protocol, 2], flat."""
+    unit_free: MutableSequence[float]
+    sides: MutableSequence[Side]
+    side_next: MutableSequence[int]
+    """[op]: the next one that waits for the same side."""
+    channels: MutableSequence[Queue]
+    """Sends, or receives, that have not met any of the other."""
+    channel_next: MutableSequence[int]
+    loose: MutableSequence[Queue]
+    """[2 rank]: messages that no receive has asked for, [2 rank + 1]: receives of any."""
+    loose_next: MutableSequence[int]
+    wild: MutableSequence[bool]
+    """[rank]: whether it has receives of any."""
+
+    bundles: MutableSequence[Bundle]
+    links: MutableSequence[Link]
+    entries: MutableSequence[Entry]
+    changed: MutableSequence[int]
+    """Bundles that flows have come to or gone from: the first `tally[0]`."""
+    members: MutableSequence[int]
+    """Bundles of a component: the first `tally[1]`."""
+    open: MutableSequence[int]
+    """Those of them that are not settled."""
+    component: MutableSequence[int]
+    """Links of a component: the first `tally[2]`."""
+    tally: MutableSequence[int]
+
+
+Row = TypeVar("Row", Operation, Side, Queue, Bundle, Link, Entry)
+
+
+def rows(kind: type[Row], count: int, **columns: NDArray[Any]) -> MutableSequence[Row]:
+    """An array of `count` rows of a kind; fields that are not given have their defaults."""
+    table = np.empty(count, dtype=[(field.name, _FORMATS[str(field.type)]) for field in fields(kind)])
+    for field in fields(kind):
+        table[field.name] = columns.get(field.name, field.default)
+    return cast("MutableSequence[Row]", table)
+
+
+def listed(state: State) -> State:
+    """The same as lists, of objects for rows, which Python reaches faster."""
+    kinds = {"operations": Operation, "sides": Side, "channels": Queue, "loose": Queue}
+    kinds |= {"bundles": Bundle, "links": Link, "entries": Entry}
+    columns: dict[str, Any] = {}
+    for name, column in state._asdict().items():
+        values = column.tolist()
+        columns[name] = [kinds[name](*row) for row in values] if name in kinds else values
+    return State(**columns)
+
+
+def column(table: MutableSequence[Row], name: str) -> NDArray[Any]:
+    """One field of all rows."""
+    if isinstance(table, np.ndarray):
+        return cast("NDArray[Any]", np.ascontiguousarray(table[name]))
+    return np.array([getattr(row, name) for row in table])

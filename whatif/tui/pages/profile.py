@@ -1,0 +1,371 @@
+"""The profile page: a profile of a GPU program, what it says, and what the present machine would make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import events, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.engine.compare import known_platforms
+from whatif.errors import WhatifError
+from whatif.table import Column, Table
+from whatif.tui.beside import Beside
+from whatif.tui.fitted import Refused
+from whatif.tui.messages import ErrorTold, JobAsked
+from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.profiled import Profiled, Projected, Wanted, Window, has_latencies, profiled, readable, wanted
+from whatif.tui.screens.dialogs import Asking
+from whatif.tui.simulated import fitting
+from whatif.tui.study import Study, View
+from whatif.tui.widgets.columns import SLIGHT, ColumnsView, times
+from whatif.tui.widgets.plot import Picture
+from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies, class_words
+from whatif.tui.widgets.profile_streams import StreamBars
+from whatif.tui.widgets.table import Cell, Rows
+from whatif.tui.words import duration, percent
+from whatif.units import BYTE, ONE, format_quantity
+
+NOTHING: Final = (
+    "No profile yet. n reads one of nvprof, Nsight Systems, rocprof or Kineto; "
+    "so does `whatif open PROFILE --platform NAME`."
+)
+_SHORT: Final = 22
+"""The height below which frames give way."""
+_WARNINGS: Final = 2
+_SIDES: Final = {
+    "projection": "projected",
+    "sizes": "sizes of copies",
+    "streams": "streams",
+    "kernels": "kernels",
+}
+"""What of a profile is shown, in words; `streams` is the time line."""
+_WAYS: Final = {"ours": "projected", "peak": "peak", "envelope": "envelope"}
+Part = tuple[str, str]
+
+
+class Profile(Page):
+    """What a GPU profile says of its application, and the copies of it on the present machine; `m` turns the sides."""
+
+    NAME: ClassVar[str] = "profile"
+    DEFAULT_CSS = """
+    Profile #profile-head { height: auto; max-height: 2; padding: 0 1; }
+    Profile #profiled, Profile ColumnsView {
+        border: round $primary 40%;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    Profile #profiled { height: 1fr; }
+    Profile #profile-words { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
+    Profile.-tabular #profiled, Profile.-pictured ColumnsView { display: none; }
+    Profile.-tabular ColumnsView { height: 1fr; max-height: 100%; }
+    Profile.-empty #profiled, Profile.-empty ColumnsView, Profile.-empty #profile-head { display: none; }
+    Profile.-empty #profile-words { max-height: 100%; color: $foreground; }
+    Profile.-short #profiled, Profile.-short ColumnsView { border: none; border-top: round $primary 40%; }
+    Profile.-short #profile-words { max-height: 2; }
+    Profile.-short #profile-head { max-height: 1; }
+    Profile.-slight #profiled, Profile.-slight ColumnsView { border: none; }
+    Profile.-slight #profile-words { display: none; }
+    Profile.-slight.-both #profiled { display: none; }
+    Profile.-slight.-both ColumnsView { max-height: 100%; }
+    Profile.-slight.-empty #profile-words { display: block; max-height: 100%; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Profiled | Refused | None = None
+        self._asked: Wanted | None = None
+        self._job: Job | None = None
+        self._window: Window | None = None
+
+    def compose(self) -> ComposeResult:
+        """What it is in a line, the picture, the table, and in words what comes of it."""
+        yield Static(id="profile-head", markup=False)
+        with Vertical(id="profiled"):
+            yield TimesOfCopies(id="projection")
+            yield SizesOfCopies(id="sizes")
+            yield StreamBars(id="streams")
+            yield KernelsByTime(id="kernels")
+        yield ColumnsView()
+        yield Static(id="profile-words", markup=False)
+
+    def enter(self) -> None:
+        """The table wants the keys, where it is in sight."""
+        table = self.query_one(ColumnsView)
+        if table.display:
+            table.focus()
+        else:
+            self.screen.set_focus(None)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are few lines, the frames give way, then all but the numbers."""
+        self.set_class(event.size.height < _SHORT, "-short")
+        self.set_class(event.size.height <= SLIGHT, "-slight")
+
+    def show(self, study: Study) -> None:
+        """Show what is known of the profile of a study."""
+        if self._study is not None and self._study.view.profile != study.view.profile:
+            self._window = None
+        self._study = study
+        if not study.view.profile:
+            self._found = None
+        self._fill()
+
+    def job(self, study: Study) -> Job | None:
+        """Read, characterise and project, unless only something else has changed; what is under way is not begun
+        anew."""
+        asked = wanted(study, self._window)
+        if not study.view.profile or (asked == self._asked and self._found is not None):
+            return None
+        if self._job is None or self._job.arguments != (asked,):
+            self._job = Job(profiled, (asked,))
+        return self._job
+
+    def take(self, value: Profiled | Refused) -> None:
+        """Show a profile, or why there is none."""
+        if self._study is None or self._job is None:
+            return
+        self._found, (self._asked,), self._job = value, self._job.arguments, None
+        self._fill()
+
+    def _fill(self) -> None:
+        study, found = self._study, self._found
+        if study is None:
+            return
+        words = self.query_one("#profile-words", Static)
+        self.set_class(not isinstance(found, Profiled), "-empty")
+        if isinstance(found, Profiled):
+            self._draw(found, study.view)
+            self.query_one("#profile-head", Static).update(head(found))
+            words.update(summary(found, study.view.profile_side))
+        else:
+            waiting = f"reading {study.view.profile} …" if study.view.profile else NOTHING
+            words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
+
+    def _draw(self, found: Profiled, view: View) -> None:
+        """One side of the profile: its picture, its table, or for the projection both."""
+        projected, side, tabular = found.projected, view.profile_side, view.picture == "table"
+        both = side == "projection" and projected is not None and not tabular
+        panel, table = self.query_one("#profiled"), self.query_one(ColumnsView)
+        for picture in panel.query(Picture):
+            picture.display = picture.id == side
+        self.set_class(tabular, "-tabular")
+        self.set_class(not (tabular or both), "-pictured")
+        self.set_class(both, "-both")
+        self.query_one(TimesOfCopies).show(projected.classes if projected is not None else None)
+        self.query_one(SizesOfCopies).show(found.tables.get("sizes"))
+        self.query_one(StreamBars).show(found.streams)
+        self.query_one(KernelsByTime).show(found.tables.get("kernels"))
+        title = " · ".join(filter(None, (_SIDES[side], Path(view.profile).name, found.tool, *found.devices)))
+        panel.border_title = Content(title)
+        panel.border_subtitle = Content(self._told(found, side))
+        table.border_title = "copies and fills" if both else Content(title)
+        rows, kept = table_of(found, side)
+        table.fill(rows, kept, "" if both else self._told(found, side) if tabular else "")
+
+    def _told(self, found: Profiled, side: str) -> str:
+        """What the border says of a side."""
+        if side == "projection" and found.projected is not None:
+            return "x other latencies"
+        low, high = found.streams.window
+        if side == "streams":
+            part = "all of it" if self._window is None else f"{duration(low)} .. {duration(high)}"
+            return f"{part} · + - zoom, ← → move"
+        return ""
+
+    @work
+    async def action_open(self) -> None:
+        """Ask for a profile."""
+        if self._study is None:
+            return
+        present = self._study.view.profile
+        text = await self.app.push_screen_wait(Asking("Profile: a file", present, check=_missing))
+        if text and text != present and await self._readable(text):
+            self.ask("profile", text)
+
+    async def _readable(self, path: str) -> bool:
+        """Whether a file may take the place of a good profile."""
+        if not isinstance(self._found, Profiled):
+            return True
+        reader = Beside()
+        self.query_one("#profiled").border_subtitle = Content(f"reading {path} …")
+        try:
+            wrong = await reader.run(readable, path)
+        except WhatifError as problem:
+            wrong = str(problem)
+        finally:
+            reader.close()
+        if wrong:
+            self._fill()
+            self.post_message(ErrorTold(wrong))
+        return not wrong
+
+    def action_latencies(self) -> None:
+        """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
+        if self._study is not None:
+            question, present = self._study.session.question, self._study.platform_name
+            beside = question.document.folder
+            folders = (*([] if beside is None else [beside]), *question.folders)
+            names = ("", *(name for name in known_platforms(question) if name != present))
+            self.choose("profile_from", lambda view: _next_measured(names, view.profile_from, folders))
+
+    def action_zoom(self, factor: float) -> None:
+        """Look at a part of the time line so many times as long, around the same middle."""
+        self._look(0.0, factor)
+
+    def action_pan(self, shift: float) -> None:
+        """Move by a share of what is in sight."""
+        self._look(shift, 1.0)
+
+    def action_whole(self) -> None:
+        """Look at the whole time line."""
+        self._look(0.0, float("inf"))
+
+    def _look(self, shift: float, factor: float) -> None:
+        found, study = self._found, self._study
+        if study is None or not isinstance(found, Profiled) or study.view.profile_side != "streams":
+            return
+        (low, high), whole = self._window or found.streams.window, found.streams.whole
+        length = min((high - low) * factor, whole)
+        window = fitting((low + high - length) / 2 + shift * (high - low), length, whole)
+        self._window = window if window[1] - window[0] < whole else None
+        self.post_message(JobAsked())
+
+
+def _missing(text: str) -> str:
+    """What is wrong with the path that is named; empty where it is there."""
+    return "" if not text or Path(text).expanduser().is_file() else f"no such file: {text}"
+
+
+def _next_measured(names: Sequence[str], present: str, folders: Sequence[Path]) -> str:
+    name = stepped(names, present)
+    while name and not has_latencies(name, folders):
+        name = stepped(names, name)
+    return name
+
+
+def _machines(projected: Projected) -> str:
+    """Whose latencies and whose data sheet the projection rests on."""
+    edited = " (edited)" * projected.edited
+    if projected.source == projected.target:
+        return f"Latencies and data sheet of {projected.target}{edited}"
+    return f"Latencies of {projected.source}, data sheet of {projected.target}{edited}"
+
+
+def head(found: Profiled) -> Content:
+    """AHEAD's Table I in a line: time of kernels, of copies, the copies' share in both, how many there are."""
+    totals = {name: float(column.values[0]) for name, column in found.tables["totals"].columns.items()}
+    parts: list[str | Part] = []
+    for kind, plural in (("kernel", "kernels"), ("transfer", "copies"), ("fill", "fills")):
+        if totals[f"{kind}_count"]:
+            count = format_quantity(totals[f"{kind}_count"], ONE)
+            parts += [(f"{count} {plural} ", ""), (duration(totals[f"{kind}_time"]), "bold"), "  "]
+    share = totals["transfer_fraction"]
+    parts += [("copies are ", ""), (percent(share), "bold"), " of both"] if totals["transfer_count"] else []
+    return Content.assemble(*parts)
+
+
+def summary(found: Profiled, side: str) -> Content:
+    """What comes of it, and what to mind."""
+    sentences = {"projection": _time_line, "sizes": _symbols, "streams": _overlaps, "kernels": _kernel_range}[side](
+        found
+    )
+    warnings = [*found.warnings, *(found.projected.warnings if found.projected is not None else ())]
+    told = [*warnings[:_WARNINGS], *([f"and {len(warnings) - _WARNINGS} more"] if len(warnings) > _WARNINGS else [])]
+    parts: list[str | Part] = [" ".join(filter(None, sentences))]
+    parts += [(f"\n▲ {warning}", "$text-warning") for warning in told]
+    return Content.assemble(*parts)
+
+
+def _time_line(found: Profiled) -> list[str]:
+    """The time line before and after, or why there is nothing after."""
+    if found.projected is None:
+        return [f"No projection: {found.reason}."]
+    before, *after = found.streams.bands
+    then = " to ".join(dict.fromkeys(duration(band.total_time) for band in after))
+    whose = f"Errors: against this profile, as one of {found.projected.target}." if found.projected.own else ""
+    times = f"time line {duration(before.total_time)} → {then}."
+    return [f"{_machines(found.projected)}: {times}", *_kernel_range(found), whose]
+
+
+def _kernel_range(found: Profiled) -> list[str]:
+    low, high = found.projected.kernel_range if found.projected is not None else (1.0, 1.0)
+    if low == high:
+        return []
+    return [f"Kernels {low:.3g} to {high:.3g} times as long: a range of both rooflines."]
+
+
+def _symbols(found: Profiled) -> list[str]:
+    """What the bars are, and which copies touch variables of the program."""
+    sentences = ["Above by number, below by time."]
+    table = found.tables.get("symbols")
+    if table is not None:
+        rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
+        sentences += [
+            f"{percent(float(row['count_fraction']))} of all copies are {row['direction'].replace('_', ' ')} and touch"
+            f" variables of the program on the device ({percent(float(row['time_fraction']))} of the time)."
+            for row in rows
+            if row["operation"] == "copy"
+        ]
+    return sentences
+
+
+def _overlaps(found: Profiled) -> list[str]:
+    bands = [band for band in found.streams.bands if band.overlapped_time > 0]
+    shared = ", ".join(f"{band.name} {duration(band.overlapped_time)}" for band in bands)
+    return ["A bar is as high as the stream is busy.", f"Different kinds run at once for: {shared}." if shared else ""]
+
+
+def table_of(found: Profiled, side: str) -> tuple[Rows, int]:
+    """The numbers of a side, and how many columns stay in sight."""
+    if side == "projection":
+        return (class_rows(found.projected), 1) if found.projected is not None else (Rows((), ()), 0)
+    names = {"sizes": "sizes", "streams": "streams", "kernels": "kernels"}
+    table = found.tables.get(names[side])
+    if table is None:
+        return Rows((), ()), 0
+    kept = {"sizes": 3, "streams": 2, "kernels": 1}[side]
+    return _plain(table), kept
+
+
+def _plain(table: Table) -> Rows:
+    """A table in words."""
+    titles = tuple(name.replace("_", " ").replace("fraction", "share") for name in table.columns)
+    texts = frozenset(at for at, column in enumerate(table.columns.values()) if column.dimension is None)
+    cells = ([_cell(name, column, row) for name, column in table.columns.items()] for row in range(len(table)))
+    return Rows(titles, tuple(tuple(row) for row in cells), texts)
+
+
+def _cell(name: str, column: Column, row: int) -> Cell:
+    value = column.values[row]
+    if column.dimension is None:
+        return Cell(str(value).replace("_to_", " to "), "text")
+    if name.endswith("fraction"):
+        return Cell(percent(float(value)))
+    return Cell(format_quantity(float(value), column.dimension, 5) if value == value else "–")  # noqa: PLR0124
+
+
+def class_rows(projected: Projected) -> Rows:
+    """Each class of copies and fills with its times, three projected; with errors where the profile is the machine's
+    own, else as so many times the measured time."""
+    table = projected.classes
+    columns = {name: column.values for name, column in table.columns.items()}
+    beside = "error" if projected.own else ""
+    titles = ("copies", "measured", *(part for name in _WAYS for part in (name, beside)), "count", "bytes")
+    rows = []
+    for row in range(len(table)):
+        measured = float(columns["time"][row])
+        cells = [Cell(class_words(table, row), "text"), Cell(duration(measured))]
+        for key in _WAYS.values():
+            time = float(columns[f"{key}_time"][row])
+            error = Cell(percent(float(columns[f"{key}_error"][row])), "faint")
+            cells += [Cell(duration(time)), error if projected.own else times(time, measured)]
+        cells.append(Cell(format_quantity(float(columns["count"][row]), ONE)))
+        cells.append(Cell(format_quantity(float(columns["total_size"][row]), BYTE, 5)))
+        rows.append(tuple(cells))
+    return Rows(titles, tuple(rows), frozenset((0,)))

@@ -1,0 +1,408 @@
+"""The ranks page: a run played message by message, what every rank does when, and what the run comes to."""
+
+from __future__ import annotations
+
+import itertools
+from typing import ClassVar, Final
+
+import numpy as np
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.simulation.activity import GROUPS
+from whatif.table import Column, Table
+from whatif.tui.messages import ErrorTold, JobAsked
+from whatif.tui.pages.messages import Facts
+from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.simulated import (
+    Lanes,
+    Path,
+    Played,
+    Refused,
+    Summary,
+    Window,
+    block_of,
+    first_of,
+    fitting,
+    played,
+    window_of,
+    window_text,
+)
+from whatif.tui.study import Study
+from whatif.tui.widgets.columns import ColumnsView
+from whatif.tui.widgets.message_costs import DISTANCES, MODELS
+from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
+from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.words import brief, duration, percent
+from whatif.units import BYTE, ONE, SECOND, format_quantity
+
+_ROOMY, _LOW, _FLAT = 24, 18, 12
+"""The heights from which on there is room for both halves, for frames, for words."""
+_STEPS: Final = ("1", "2", "5", "10", "20", "50", "100")
+"""How many iterations a key asks for, one after the other."""
+_DISTANCES: Final = tuple(DISTANCES.values())
+_WAITING: Final = "playing the messages one by one …"
+_ELSE: Final = "u takes the last change back; the other pages show what the model says."
+
+
+class Ranks(Page):
+    """What every rank does when, played message by message: zoom, pan, and what the run time is made of."""
+
+    NAME: ClassVar[str] = "ranks"
+    WIDE: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    Ranks #lanes, Ranks #spent {
+        border: round $primary 40%;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    Ranks #lanes { height: 1fr; }
+    Ranks #spent { height: auto; max-height: 50%; }
+    Ranks.-alone #spent { height: 1fr; max-height: 100%; }
+    Ranks #groups, Ranks #path { max-height: 100%; }
+    Ranks #lanes:focus-within { border: round $primary; }
+    Ranks #run-words { height: auto; max-height: 5; padding: 0 1; }
+    Ranks.-low #lanes, Ranks.-low #spent { border: none; border-top: round $primary 40%; }
+    Ranks.-low #run-words { max-height: 2; }
+    Ranks.-flat #lanes, Ranks.-flat #spent { border: none; }
+    Ranks.-flat #run-words { display: none; }
+    Ranks.-empty #run-words { display: block; max-height: 100%; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Played | Refused | None = None
+        self._summary: Summary | None = None
+        self._asked: tuple[object, ...] = ()
+        self._job: tuple[tuple[object, ...], Job] | None = None
+        self._rank: int | None = None
+        self._half = "both"
+        self._stop = 0
+        """Where on the critical path the chosen rank is."""
+
+    def compose(self) -> ComposeResult:
+        """The picture or the table of the ranks, what their time is spent on, and a few words."""
+        with Vertical(id="lanes"):
+            yield RankBars()
+            yield TableView(id="rank-times")
+        with Vertical(id="spent"):
+            yield Facts()
+            yield ColumnsView(id="groups")
+            yield ColumnsView(id="path")
+        yield Static(id="run-words", markup=False)
+
+    def enter(self) -> None:
+        """The picture, or the table in its place, wants the keys."""
+        for widget in self.query("RankBars, TableView"):
+            if all(node.display for node in widget.ancestors_with_self):
+                widget.focus()
+                return
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are few lines, the frames give way, then the words."""
+        self.set_class(event.size.height < _LOW, "-low")
+        self.set_class(event.size.height < _FLAT, "-flat")
+        self._arrange()
+
+    def show(self, study: Study) -> None:
+        """Show what is known of a study's run."""
+        if self._study is not None and self._study.session.question != study.session.question:
+            self._rank = None
+        self._study = study
+        self._fill()
+
+    def job(self, study: Study) -> Job | None:
+        """Play the run, or look at another part of it; what is under way already is not begun anew."""
+        wanted = self._wanted(study)
+        if wanted == self._asked:
+            return None
+        if self._job is None or self._job[0] != wanted:
+            known = self._summary is not None and wanted[:2] == self._asked[:2]
+            self._job = wanted, Job(played, (study.session.asked, study.view, self._rank, known))
+        return self._job[1]
+
+    def take(self, value: Played | Refused) -> None:
+        """Show a part of a run, or why there is none."""
+        if self._study is None or self._job is None:
+            return
+        self._found, (self._asked, _), self._job = value, self._job, None
+        self._summary = None if isinstance(value, Refused) else value.summary or self._summary
+        self._fill()
+
+    def _wanted(self, study: Study) -> tuple[object, ...]:
+        """What decides the answer: the run first, then the part of it."""
+        view = study.view
+        return study.session.question, view.iterations, view.window, block_of(view), self._rank
+
+    def _ready(self) -> Summary | None:
+        """What is known of the run that is asked for; None while it is on its way, or cannot be."""
+        if self._study is None or self._wanted(self._study)[:2] != self._asked[:2]:
+            return None
+        return self._summary
+
+    def _fill(self) -> None:
+        study, found, summary = self._study, self._found, self._summary
+        if study is None:
+            return
+        self.set_class(summary is None, "-empty")
+        if isinstance(found, Played) and summary is not None:
+            self._draw(study, found.lanes, summary)
+        words = self.query_one("#run-words", Static)
+        if summary is not None:
+            words.update(Content("\n".join(sentences(summary, self._rank))))
+        elif isinstance(found, Refused):
+            words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE}"))
+        else:
+            words.update(_WAITING)
+        self._arrange()
+
+    def _draw(self, study: Study, lanes: Lanes, summary: Summary) -> None:
+        """The picture, the table, and what the time is spent on."""
+        panel = self.query_one("#lanes")
+        panel.border_title = Content(headed(summary))
+        waiting = self._ready() is None
+        panel.border_subtitle = Content("playing …" if waiting else _window_words(lanes.window, summary.run_time))
+        self.query_one(RankBars).show(lanes, first_of(study.view), self._rank)
+        self.query_one("#rank-times", TableView).show(rank_times(summary))
+        self.query_one("#spent").border_title = "what the run time is made of"
+        self.query_one(Facts).show(path_facts(summary), "")
+        self.query_one("#groups", ColumnsView).fill(group_rows(summary), 1)
+        self.query_one("#path", ColumnsView).fill(path_rows(summary.path), 1)
+
+    def _arrange(self) -> None:
+        """Show the halves that are wanted and have room."""
+        both = self.size.height >= _ROOMY
+        shown = self._half if self._half != "both" else "both" if both else "lanes"
+        tabular = self._study is not None and self._study.view.picture == "table"
+        self.set_class(shown == "spent", "-alone")
+        for half, other in (("lanes", "spent"), ("spent", "lanes")):
+            self.query_one(f"#{half}").display = self._summary is not None and shown != other
+        self.query_one(RankBars).display = not tabular
+        self.query_one("#rank-times").display = tabular
+        if self.screen.focused is None:
+            self.call_after_refresh(self.enter)
+
+    @on(RankBars.Pointed)
+    def _pointed(self, event: RankBars.Pointed) -> None:
+        """Choose the rank that is pointed at, or no rank any more."""
+        self._choose(None if event.rank == self._rank else event.rank)
+
+    @on(RankBars.Turned)
+    def _turned(self, event: RankBars.Turned) -> None:
+        self.action_scroll(event.steps)
+
+    def _choose(self, rank: int | None) -> None:
+        self._rank = rank
+        self._fill()
+        self.post_message(JobAsked())
+
+    @property
+    def _in_sight(self) -> int:
+        """How many ranks are in sight."""
+        summary = self._summary
+        return lanes_in_sight(len(summary.node) if summary is not None else 1, *self.query_one(RankBars).size)
+
+    def action_rank(self, steps: int) -> None:
+        """Choose the next rank, and bring it into sight; after the last one, none."""
+        summary, study = self._ready(), self._study
+        if summary is None or study is None:
+            return
+        first, count = min(first_of(study.view), self._last_first), len(summary.node)
+        stop = min(first + self._in_sight, count)
+        rank = self._rank + steps if self._rank is not None else first if steps > 0 else stop - 1
+        self._choose(rank if 0 <= rank < count else None)
+        if self._rank is not None:
+            self._bring(rank)
+
+    def _bring(self, rank: int) -> None:
+        """Bring a rank into sight."""
+        first = min(first_of(self._study.view), self._last_first) if self._study is not None else 0
+        if not first <= rank < first + self._in_sight:
+            wanted = rank if rank < first else rank - self._in_sight + 1
+            self.ask("first_rank", str(min(max(wanted, 0), self._last_first)))
+
+    def action_critical(self, steps: int) -> None:
+        """Choose the next of the ranks that the critical path comes to in the window."""
+        found = self._found
+        if self._ready() is None or not isinstance(found, Played):
+            return
+        ranks = [rank for rank, _ in itertools.groupby(found.lanes.critical.tolist()) if rank >= 0]
+        if not ranks:
+            self.post_message(ErrorTold("the critical path is on no rank here; home shows the whole run"))
+            return
+        self._stop = (self._stop + steps) % len(ranks) if self._rank in ranks else 0
+        self._choose(ranks[self._stop])
+        self._bring(ranks[self._stop])
+
+    def action_scroll(self, steps: int) -> None:
+        """Bring other ranks into sight."""
+        if self._ready() is not None:
+            last = self._last_first
+            self.choose("first_rank", lambda view: str(min(max(min(first_of(view), last) + steps, 0), last)))
+
+    def action_page(self, pages: int) -> None:
+        """Bring the next screen of ranks into sight."""
+        self.action_scroll(pages * self._in_sight)
+
+    @property
+    def _last_first(self) -> int:
+        """The first rank in sight where the last one is."""
+        return max(0, len(self._summary.node) - self._in_sight) if self._summary is not None else 0
+
+    def action_pan(self, shift: float) -> None:
+        """Look at an earlier or a later part of the run."""
+        self._look(shift, 1.0)
+
+    def action_zoom(self, factor: float) -> None:
+        """Look at a shorter or a longer part of the run."""
+        self._look(0.0, factor)
+
+    def action_whole(self) -> None:
+        """Look at the whole run."""
+        if self._study is not None and self._study.view.window:
+            self.ask("window", "")
+
+    def _look(self, shift: float, factor: float) -> None:
+        """Move the window by a share of its length, and make it so many times as long around its middle."""
+        summary = self._ready()
+        if summary is not None:
+            self.choose("window", lambda view: moved(view.window, summary.run_time, shift, factor))
+
+    def action_half(self) -> None:
+        """Show the other half; where there is room for both, both of them, then each alone."""
+        halves = ["both", "lanes", "spent"] if self.size.height >= _ROOMY else ["both", "spent"]
+        self._half = stepped(halves, self._half)
+        self._arrange()
+
+    def action_table(self) -> None:
+        """Show the picture, or the table of the ranks, wherever the other half was."""
+        if self._half == "spent":
+            self._half = "lanes"
+        super().action_table()
+
+    def action_iterations(self) -> None:
+        """Play more iterations; after the most, one."""
+        if self._summary is not None and self._summary.traced:
+            self.post_message(ErrorTold("a trace is played once: it has no iterations to choose"))
+        else:
+            self.choose("iterations", lambda view: stepped(_STEPS, view.iterations))
+
+
+def headed(summary: Summary) -> str:
+    """What was played, how long it takes, and where."""
+    ranks, nodes = _many(len(summary.node), "rank"), _many(len(np.unique(summary.node)), "node")
+    return f"{summary.played} · {duration(summary.run_time)} on {summary.machine} · {ranks} on {nodes}"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def _window_words(window: Window, run_time: float) -> str:
+    whole = window[1] - window[0] >= run_time
+    part = "all of the run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
+    return f"{part} · + - zoom, ← → move"
+
+
+def sentences(summary: Summary, rank: int | None) -> list[str]:
+    """The messages and their models, what the study says, and what a rank does."""
+    size, named = (
+        format_quantity(summary.message_size, BYTE),
+        [f"{phase} {_model(name)}" for phase, name in summary.models],
+    )
+    models = ", ".join(named) if len(named) > 1 else _model(summary.models[0][1])
+    lines = [f"{_many(summary.message_count, 'message')} with {size} in all; cost model: {models}."]
+    if rank is not None and rank < len(summary.node):
+        lines.insert(0, _rank_words(summary, rank))
+    return [*lines, *_study_words(summary), *summary.remarks]
+
+
+def _model(name: str) -> str:
+    return MODELS.get(name, name)
+
+
+def _rank_words(summary: Summary, rank: int) -> str:
+    spent = zip(GROUPS, summary.times[rank].tolist(), strict=True)
+    listed = ", ".join(f"{group} {duration(time)}" for group, time in spent if time > 0)
+    return f"Rank {rank} on node {summary.node[rank]} is done at {duration(summary.ends[rank])}: {listed or 'nothing'}."
+
+
+def _study_words(summary: Summary) -> list[str]:
+    """What the study says of the same run, where that is another computation."""
+    if summary.traced:
+        return []
+    told, ours = duration(summary.study_time), duration(summary.run_time)
+    if summary.modelled:
+        return [f"The study itself is modelled: its closed forms say {told}, the messages played one by one {ours}."]
+    return [f"The study plays every phase by itself, which adds up to {told}; played in a row they take {ours}."]
+
+
+def path_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """What the critical path is made of."""
+    path = summary.path
+    if path is None:
+        return (("critical path", "not known: messages that share links depend on all others"),)
+    times = {
+        "critical path: computing": path.compute_time,
+        "latency": float(path.latency_time.sum()),
+        "bytes": float(path.transfer_time.sum()),
+    }
+    return tuple((name, f"{duration(time)} ({percent(time / summary.run_time)})") for name, time in times.items())
+
+
+def path_rows(path: Path | None) -> Rows:
+    """What the critical path waits for at each distance, and how the run time answers to the costs there: as long as
+    no other path becomes the longest, linearly."""
+    titles = ("on the critical path", "latencies", "latency", "size", "bytes", "1 us later", "10 % slower")
+    rows = [] if path is None else [_path_row(path, place) for place in np.flatnonzero(path.wait_count).tolist()]
+    return Rows(titles, tuple(rows), frozenset((0,)))
+
+
+def _path_row(path: Path, place: int) -> tuple[Cell, ...]:
+    count, transfer = float(path.wait_count[place]), float(path.transfer_time[place])
+    numbers = (f"{count:,.0f}", duration(path.latency_time[place]), format_quantity(path.size[place], BYTE, 4))
+    answers = (f"+{duration(1e-6 * count)}", f"+{duration(0.1 * transfer)}")
+    return Cell(_DISTANCES[place], "text"), *(Cell(text) for text in (*numbers, duration(transfer), *answers))
+
+
+def group_rows(summary: Summary) -> Rows:
+    """A row for each kind of work: the mean over the ranks, the most, and which rank has it."""
+    titles = ("time of a rank", "mean", "share", "most", "of rank", "least")
+    # What is left by rounding alone is no time.
+    idle = np.maximum(summary.run_time * (1 - 1e-9) - summary.times.sum(axis=1), 0.0)
+    spent = {**dict(zip(GROUPS, summary.times.T, strict=True)), "idle": idle}
+    rows = (_group_row(group, times, summary.run_time) for group, times in spent.items() if times.any())
+    return Rows(titles, tuple(rows), frozenset((0,)))
+
+
+def _group_row(name: str, times: FloatArray, run_time: float) -> tuple[Cell, ...]:
+    mean, most = float(times.mean()), int(times.argmax())
+    rank = str(most) if times.min() < times[most] else "all"
+    numbers = (duration(mean), percent(mean / run_time), duration(times[most]), rank, duration(times.min()))
+    return Cell(name, "text"), *(Cell(text) for text in numbers)
+
+
+def rank_times(summary: Summary) -> Table:
+    """What each rank spends its time on, as `whatif simulate` prints it."""
+    columns = {
+        "rank": Column(np.arange(len(summary.node), dtype=np.float64), ONE),
+        "node": Column(summary.node.astype(np.float64), ONE),
+        "done at": Column(summary.ends, SECOND),
+        **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(GROUPS)},
+    }
+    return Table(columns)
+
+
+def moved(text: str, run_time: float, shift: float, factor: float) -> str:
+    """A window moved by a share of its length, and so many times as long around its middle."""
+    try:
+        low, high = window_of(text, run_time)
+    except UsageError:
+        return ""
+    length = (high - low) * factor
+    return window_text(fitting((low + high - length) / 2 + shift * (high - low), length, run_time), run_time)

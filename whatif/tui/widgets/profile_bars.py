@@ -1,0 +1,214 @@
+"""Bars of a profile: times of copies, shares of their sizes, kernels. All but the widgets is drawing on cells."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from whatif.export.cells import Run
+from whatif.export.plot import BarSegment, StackedBar, series_style, shorten
+from whatif.table import Table
+from whatif.tui.widgets.breakdown import bar_runs
+from whatif.tui.widgets.cursor_list import padded
+from whatif.tui.widgets.placement import flowing
+from whatif.tui.widgets.plot import Picture
+from whatif.tui.words import duration, percent
+from whatif.units import ONE, format_quantity
+
+WAYS: Final = (
+    ("measured", "time", "series-1"),
+    ("ours", "projected_time", "series-2"),
+    ("peak", "peak_time", "baseline"),
+    ("envelope", "envelope_time", "axis"),
+)
+"""The times of a class of copies: how they are called, their column, their style."""
+NO_COPIES: Final = "There are no copies in this profile."
+NO_KERNELS: Final = "There are no kernels in this profile."
+_EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+_NAMESPACE: Final = re.compile(r"(?:\w+|\(anonymous namespace\))::")
+_MANGLED: Final = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
+_WORD: Final = 8
+Line = list[Run]
+
+
+class SizeClass(NamedTuple):
+    """Copies of one direction and memory: number, time in s, and by decade of size the shares in both."""
+
+    name: str
+    memory: str
+    copy_count: float
+    time: float
+    shares: Mapping[str, tuple[float, float]]
+
+
+def length(value: float, largest: float, width: int) -> str:
+    """A bar to the eighth of a cell; what is too short for one is a thin mark."""
+    share = value / largest if largest > 0 and math.isfinite(value) else 0.0
+    eighths = max(min(round(share * width * 8), width * 8), int(share > 0))
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8])[:width]
+
+
+def legend(entries: Sequence[tuple[str, str, str]], width: int, *, colours: bool) -> list[Line]:
+    """Names with their colours, or with their letters where there are none: (name, style, letter)."""
+    words = [[Run("■ " if colours else f"{letter} ", style), Run(name, "label")] for name, style, letter in entries]
+    return flowing(words, width)
+
+
+def class_words(classes: Table, row: int) -> str:
+    """What a class of copies or fills is called: `host to device pinned`, `fill device`."""
+    operation, direction, memory = (
+        str(classes.columns[key].values[row]) for key in ("operation", "direction", "memory")
+    )
+    return f"{direction.replace('_', ' ') or operation} {memory}".strip()
+
+
+def time_lines(classes: Table, width: int, height: int) -> list[Line]:
+    """Times of each class of copies, measured and projected three ways, all on one scale.
+
+    Where there are few lines the two rougher ways are left out, then classes.
+    """
+    rows = [row for row in range(len(classes)) if classes.columns["operation"].values[row] != "all"]
+    ways = WAYS if len(rows) * len(WAYS) <= height else WAYS[:2]
+    shown = rows[: max(1, height // len(ways))]
+    gap = len(shown) * (len(ways) + 1) - 1 <= height
+    title = min(max((len(class_words(classes, row)) for row in shown), default=0), width // 3)
+    times = {(row, name): float(classes.columns[key].values[row]) for row in shown for name, key, _ in ways}
+    room = width - title - 2 - max((len(duration(time)) for time in times.values()), default=0)
+    word = _WORD if room > 3 * _WORD else 0
+    largest = max((time for time in times.values() if math.isfinite(time)), default=0.0)
+    lines: list[Line] = []
+    for row in shown:
+        for name, _, style in ways:
+            heading = class_words(classes, row) if name == ways[0][0] else ""
+            bar = length(times[row, name], largest, max(0, room - word - bool(word)))
+            words = Run(f"{name:<{word}} " if word else "", "label")
+            lines.append([Run(f"{padded(heading, title)} ", "title"), words, Run(bar, style),
+                          Run(f" {duration(times[row, name])}", "label")])  # fmt: skip
+        lines += [[]] * gap
+    return lines[:height]
+
+
+def size_classes(sizes: Table) -> tuple[SizeClass, ...]:
+    """`size_distribution` by direction and memory, first all copies."""
+    found: dict[tuple[str, str], list[tuple[str, float, float, float, float]]] = {}
+    names = ("direction", "memory", "message_size", "count", "count_fraction", "time", "time_fraction")
+    for direction, memory, *rest in zip(*(sizes.columns[name].values.tolist() for name in names), strict=True):
+        found.setdefault((direction, memory), []).append(tuple(rest))
+    return tuple(
+        SizeClass(
+            direction.replace("_", " ") or "all copies",
+            memory,
+            sum(row[1] for row in rows),
+            sum(row[3] for row in rows),
+            {name: (count, time) for name, _, count, _, time in rows},
+        )
+        for (direction, memory), rows in found.items()
+    )
+
+
+def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours: bool = True) -> list[Line]:
+    """Two bars for each class of copies: the decades of their sizes by number and by time, with a legend.
+
+    Without colours letters tell the decades apart. Of many classes the last ones are left out.
+    """
+    if not classes:
+        return [[Run(shorten(NO_COPIES, width), "label")]][:height]
+    styles = {name: (series_style(at), chr(ord("A") + at)) for at, name in enumerate(classes[0].shares)}
+    below = legend([(name, *style) for name, style in styles.items()], width, colours=colours)[
+        : max(0, (height - 2) // 3)
+    ]
+    listed = classes[1:] if len(classes) == 2 else classes
+    gap = len(listed) * 3 <= height - len(below)
+    shown = listed[: max(1, (height - len(below)) // (2 + gap))]
+    title = min(max(len(text) for item in shown for text in (item.name, item.memory)), width // 3)
+    texts = [(f"{format_quantity(item.copy_count, ONE)} copies", duration(item.time)) for item in shown]
+    side = max(len(text) for pair in texts for text in pair) + 1
+    side = side if width >= title + side + 24 else 0
+    lines: list[Line] = []
+    for item, pair in zip(shown, texts, strict=True):
+        for which, (name, text) in enumerate(zip((item.name, item.memory), pair, strict=True)):
+            parts = {decade: shares[which] for decade, shares in item.shares.items()}
+            bar = _stacked(parts, styles, width - title - 1 - side, colours=colours)
+            lines.append([Run(f"{padded(name, title)} ", "title"), *bar, Run(text.rjust(side)[:side], "label")])
+        lines += [[]] * gap
+    return [*lines, *below][:height]
+
+
+def _stacked(parts: Mapping[str, float], styles: Mapping[str, tuple[str, str]], width: int, *, colours: bool) -> Line:
+    """Shares as a bar of exactly so many cells."""
+    if colours:
+        return bar_runs(
+            StackedBar(tuple(BarSegment(name, part, styles[name][0]) for name, part in parts.items())), width
+        )
+    edge, letters = 0.0, ""
+    for name, part in parts.items():
+        edge += part
+        letters += styles[name][1] * (round(edge * width) - len(letters))
+    return [Run(letters.ljust(width)[: max(0, width)], "label")]
+
+
+def kernel_lines(kernels: Table, width: int, height: int) -> list[Line]:
+    """The kernels that take the most time: name, a bar, time and share; as many as there is room for."""
+    keys = ("kernel", "time", "time_fraction", "launch_count")
+    rows = list(zip(*(kernels.columns[key].values.tolist() for key in keys), strict=True))
+    shown = rows if len(rows) <= height else rows[: max(1, height - 1)]
+    texts = [f" {duration(time):>9} {percent(share):>6}" for _, time, share, _ in shown]
+    texts = [f"{text} {count:>7.0f}x" if width >= 60 else text for text, (*_, count) in zip(texts, shown, strict=True)]
+    title = min(max(len(short_name(name)) for name, *_ in shown), 2 * width // 5)
+    room = max(0, width - title - 1 - max(map(len, texts)))
+    lines = []
+    for (name, time, *_), text in zip(shown, texts, strict=True):
+        bar = Run(length(time, rows[0][1], room).ljust(room), "series-1")
+        lines.append([Run(f"{padded(short_name(name), title)} ", "title"), bar, Run(text, "label")])
+    rest = [[Run(f"and {len(rows) - len(shown)} more", "label")]] if len(shown) < len(rows) else []
+    return [*lines, *rest][:height]
+
+
+def short_name(kernel: str) -> str:
+    """A kernel's name without what it returns and without namespaces; of a mangled one, its own name."""
+    mangled = _MANGLED.match(kernel)
+    if mangled is not None and int(mangled[1]) <= len(mangled[2]):
+        return mangled[2][: int(mangled[1])]
+    return _NAMESPACE.sub("", kernel.removeprefix("void "))
+
+
+class _TablePicture(Picture):
+    """Draws a table, if there is one."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._table: Table | None = None
+
+    def show(self, table: Table | None) -> None:
+        """Show another table, or that there is none."""
+        self._table = table
+        self.redraw()
+
+
+class TimesOfCopies(_TablePicture):
+    """Shows the times of each class of copies, measured and projected."""
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Draw the bars."""
+        return time_lines(self._table, width, height) if self._table is not None else []
+
+
+class SizesOfCopies(_TablePicture):
+    """Shows which sizes the copies have, by number and by time."""
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Draw the bars; without colours letters tell the decades apart."""
+        classes = size_classes(self._table) if self._table is not None else ()
+        return size_lines(classes, width, height, colours=not self.app.no_color)
+
+
+class KernelsByTime(_TablePicture):
+    """Shows the kernels that take the most time."""
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Draw the kernels as bars."""
+        if self._table is None:
+            return [[Run(shorten(NO_KERNELS, width), "label")]][:height]
+        return kernel_lines(self._table, width, height)
