@@ -46,7 +46,7 @@ def page(name, lines=STORY):
     return (*lines, *([MEASURED] if name == "fit" else []), f"show screen = {name}")
 
 
-SIZES = {"80x24": (80, 24), "120x36": (120, 36), "200x50": (200, 50)}
+SIZES = {"200x50": (200, 50), "120x36": (120, 36), "80x24": (80, 24)}
 THEMES = (
     "whatif-dark", "whatif-light", "whatif-colour-blind", "whatif-colour-blind-light", "nord", "ansi-dark",
 )  # fmt: skip
@@ -81,7 +81,9 @@ def together(scenes):
     groups = [scenes[:1]]
     for before, scene in pairwise(scenes):
         goes_on = scene.scenario == before.scenario and scene.lines[: len(before.lines)] == before.lines
-        if goes_on and not before.keys:
+        # A small screen has no room for the tree, which then is not where the keys go.
+        small = {one.size == SIZES["80x24"] for one in (before, scene)}
+        if goes_on and not before.keys and len(small) == 1:
             groups[-1].append(scene)
         else:
             groups.append([scene])
@@ -102,7 +104,8 @@ async def _shown(driver, scene):
     await pilot.resize_terminal(*scene.size)
     app.theme = scene.theme
     await app.conductor.replay(scene.lines[len(app.conductor.history.lines) :], app.action_save)
-    driver.tree.scroll_home(animate=False, immediate=True)
+    # From its top, as in an explorer that has just been opened.
+    driver.tree.action_move(-1000)
     driver.tree.select(scene.leaf)
     for key in scene.keys:
         await driver.press(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from whatif.tui.pages.profile import NOTHING, Profile
 from whatif.tui.profiled import BIN_COUNT, Band, Interval, Lane, Streams, profiled, wanted
 from whatif.tui.screens.dialogs import Asking
 from whatif.tui.study import CHOICES, Study
-from whatif.tui.widgets.profile_bars import length, short_name, size_classes, size_lines
+from whatif.tui.widgets.profile_bars import kernel_lines, length, short_name, size_classes, size_lines, time_lines
 from whatif.tui.widgets.profile_streams import stream_lines
 from whatif.tui.words import duration, percent
 
@@ -60,20 +61,34 @@ def text_of(lines):
     return ["".join(run.text for run in line) for line in lines]
 
 
-def test_without_a_profile_the_page_says_what_to_do_and_with_one_all_sides_fit_every_screen():
+def test_without_a_profile_the_page_says_what_to_do_and_with_one_every_side_fits_the_screen():
+    sides = [(side, picture) for side in CHOICES["profile_side"] for picture in CHOICES["picture"]]
+
     async def check(page):
         assert " ".join(NOTHING.split()) in page.text
         await page.change(shown(LAMMPS))
-        for size in SIZES:
+        for size, (side, picture) in zip((*SIZES, *SIZES), (*sides, *sides), strict=False):
             await page.pilot.resize_terminal(*size)
-            for side in CHOICES["profile_side"]:
-                for picture in ("plot", "table"):
-                    await page.change(Show("profile_side", side), Show("picture", picture))
-                    assert {len(line) for line in page.lines} == {size[0]}
-                    assert page.text
-        assert "k_lj_fast" in page.text
+            await page.change(Show("profile_side", side), Show("picture", picture))
+            assert {len(line) for line in page.lines} == {size[0]}
+            assert page.text
 
     on_page(Profile, check)
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_no_picture_is_wider_or_higher_than_its_place(colours):
+    found = answer(shown(LAMMPS), Adopt("titan"))
+    classes, kernels = size_classes(found.tables["sizes"]), found.tables["kernels"]
+    for width, height in product((24, 30, 38, 55, 89, 144), (1, 2, 3, 5, 8, 13, 40)):
+        for lines in (
+            stream_lines(found.streams, width, height, colours=colours),
+            size_lines(classes, width, height, colours=colours),
+            time_lines(found.projected.classes, width, height),
+            kernel_lines(kernels, width, height),
+        ):
+            assert 0 < len(lines) <= height
+            assert max(map(len, text_of(lines))) <= width
 
 
 def test_totals_projection_and_time_lines_are_those_of_the_engine():
@@ -87,7 +102,7 @@ def test_totals_projection_and_time_lines_are_those_of_the_engine():
         share = percent(spent["copy"] / sum(spent.values()))
         assert f"5 kernels {duration(spent['kernel'])} 15 copies {duration(spent['copy'])}" in page.text
         assert f"copies are {share} of both" in page.text
-        whole = page.line(" all", duration(sums["time"]))
+        whole = page.line("all ", duration(sums["time"]))
         for way in ("projected", "peak", "envelope"):
             assert duration(sums[f"{way}_time"]) in whole
             assert percent(sums[f"{way}_error"]) in whole
@@ -100,7 +115,7 @@ def test_totals_projection_and_time_lines_are_those_of_the_engine():
         titan, _ = load_platform("titan")
         other = project(profile, perlmutter, titan)
         low, high = other.kernel_range
-        assert duration(last(other.summary())["projected_time"]) in page.line(" all")
+        assert duration(last(other.summary())["projected_time"]) in page.line("all ")
         assert f"Kernels {low:.3g} to {high:.3g} times as long" in page.text
         assert "Latencies of Perlmutter, data sheet of Titan" in page.text
 

@@ -21,15 +21,21 @@ from whatif.engine.result import Question
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCKS = [block.splitlines() for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)]
-# Outputs of osu_bw between the nodes of Alps stand for those of the reader.
-MEASURED = ROOT / "tests" / "data" / "importers" / "network" / "cscs" / "mpich_02.txt"
+DATA = ROOT / "tests" / "data"
+# What stands for the files of the reader: outputs of osu_bw between the nodes of Alps, a schedule, a profile.
+BESIDE = {
+    "osu/mpich_02.txt": "importers/network/cscs/mpich_02.txt",
+    "halo.goal": "traces/goal/binary_tree_32.goal",
+    "lammps.nvvp": "profiles/ahead/lammps_summit.nvvp",
+}
 
 
 @pytest.mark.parametrize("commands", BLOCKS, ids=lambda block: block[0][:40])
 def test_commands_of_the_readme(commands, tmp_path):
     """One after another in one folder, where the outputs of a benchmark lie."""
     (tmp_path / "osu").mkdir()
-    (tmp_path / "osu" / MEASURED.name).write_bytes(MEASURED.read_bytes())
+    for name, path in BESIDE.items():
+        (tmp_path / name).write_bytes((DATA / path).read_bytes())
     for command in commands:
         words = shlex.split(command)
         assert words[0] == "whatif"

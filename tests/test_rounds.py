@@ -33,18 +33,9 @@ def loggops_costs(latency, overhead, gap, byte_gap, byte_overhead, threshold, on
     def linear(constant, per_byte):
         return np.broadcast_to(np.array([constant, per_byte]) * 1e-9, (3, 3, 2))
 
-    limit = np.full(3, float(threshold))
-    return Costs(
-        send_overhead=linear(overhead, byte_overhead),
-        send_gap=linear(gap, byte_gap),
-        flight=linear(overhead + latency, 0),
-        receive_overhead=linear(overhead, max(byte_overhead, byte_gap)),
-        receive_gap=linear(gap, byte_gap),
-        short_limit=limit,
-        eager_limit=limit,
-        free_size=1.0,
-        on_arrival=on_arrival,
-    )
+    limit, sending, gap_time = np.full(3, float(threshold)), linear(overhead, byte_overhead), linear(gap, byte_gap)
+    flight, receiving = linear(overhead + latency, 0), linear(overhead, max(byte_overhead, byte_gap))
+    return Costs(sending, gap_time, flight, receiving, gap_time, limit, limit, free_size=1.0, on_arrival=on_arrival)
 
 
 def postal_costs(latency, bandwidth, eager_limit=np.inf):
@@ -71,10 +62,7 @@ def reference(file):
 
 
 def parameters(row):
-    names = {
-        "latency": "L", "overhead": "o", "gap": "g", "byte_gap": "G", "byte_overhead": "O", "threshold": "S",
-    }  # fmt: skip
-    return {name: int(row[column]) for name, column in names.items()}
+    return {name: int(row[column]) for name, column in zip(LOGGOPS, "LogGOS", strict=True)}
 
 
 def played(pattern, *arguments, **options):
@@ -213,17 +201,10 @@ def entering(trace, arrival):
     programs = []
     for rank, number in enumerate(trace.program_of):
         program = trace.programs[number]
-        programs.append(
-            replace(
-                program,
-                kind=np.append(np.uint8(Kind.COMPUTE), program.kind),
-                peer=np.append(np.int32(0), program.peer),
-                size=np.append(arrival[rank], program.size),
-                tag=np.append(np.int32(0), program.tag),
-                wait_start=np.append(0, program.wait_start),
-                loops=tuple(replace(loop, first=loop.first + 1, last=loop.last + 1) for loop in program.loops),
-            )
-        )
+        first = {"kind": np.uint8(Kind.COMPUTE), "peer": np.int32(0), "size": arrival[rank], "tag": np.int32(0)}
+        columns = {name: np.append(value, getattr(program, name)) for name, value in first.items()}
+        loops = tuple(replace(loop, first=loop.first + 1, last=loop.last + 1) for loop in program.loops)
+        programs.append(replace(program, **columns, wait_start=np.append(0, program.wait_start), loops=loops))
     return Trace(tuple(programs), np.arange(len(arrival), dtype=np.int32))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from whatif.engine.evaluate import evaluate
 from whatif.engine.messages import counts
 from whatif.engine.result import Question
+from whatif.errors import UsageError
 from whatif.models.patterns import GridPattern
 from whatif.models.quantities import FloatArray
 from whatif.schema.shipped import shipped_folder
@@ -110,7 +112,10 @@ def _halo(row: Mapping[str, str]) -> tuple[Any, ...]:
     pattern = GridPattern((int(row["x"]), int(row["y"])), 1, 1, periodic=row["periodic"] == "1", order="fortran")
     costs, size = loggops_costs(row), float(row["message_size_B"])
     count, work = int(row["iteration_count"]), float(row["compute_ns"]) * _NANOSECOND
-    ends = halo_times(pattern, size, costs, iteration_count=count, compute_time=work)
+    # Where messages come before their phase is played the recurrence does not hold, and says so.
+    ends = np.array([np.nan])
+    with suppress(UsageError):
+        ends = halo_times(pattern, size, costs, iteration_count=count, compute_time=work)
     trace = halo_trace(pattern, size, iteration_count=count, compute_time=work)
     event = replay(lower(trace), one_node(pattern.rank_count), costs).time
     name = "halo" if pattern.periodic else "halo, open"

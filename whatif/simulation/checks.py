@@ -46,8 +46,8 @@ def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
     table = cost_table(costs)
     if not (np.isfinite(table).all() and (table >= 0).all() and 0 <= costs.node_gap < np.inf):
         raise UsageError("the costs of a message must be finite and not negative")
-    timeless = np.isin(schedule.step, (Step.RECEIVE, Step.JOIN))
-    _refuse(schedule, ~(timeless | ((schedule.size >= 0) & (schedule.size < np.inf))), "is no size")
+    timeless = schedule.step >= Step.RECEIVE
+    _refuse(schedule, ~((schedule.size >= 0) & (schedule.size < np.inf) | timeless), "is no size")
     time = serial_time(schedule, costs)
     if time > LONGEST:
         largest = np.where(timeless, 0.0, schedule.size)
@@ -73,9 +73,9 @@ def _check_columns(schedule: Schedule, places: Places) -> None:
         if len(column) != limit or column.min(initial=0) < 0:
             raise UsageError(f"{ranks} ranks take part, places are given for {len(column)}")
     _refuse(schedule, schedule.step > Step.JOIN, "is no kind of step")
-    least = np.where(schedule.step == Step.RECEIVE, ANY, 0)
-    messages = np.isin(schedule.step, (Step.SEND, Step.RECEIVE))
-    outside = messages & ((schedule.peer < least) | (schedule.peer >= ranks))
+    received = schedule.step == Step.RECEIVE
+    outside = (schedule.peer < 0) & ~(received & (schedule.peer == ANY)) | (schedule.peer >= ranks)
+    outside &= received | (schedule.step == Step.SEND)
     _refuse(schedule, outside, f"has no such peer: the ranks are 0 to {ranks - 1}")
 
 

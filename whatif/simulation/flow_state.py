@@ -158,7 +158,8 @@ Row = TypeVar("Row", Operation, Side, Queue, Bundle, Link, Entry)
 
 def rows(kind: type[Row], count: int, **columns: NDArray[Any]) -> MutableSequence[Row]:
     """An array of `count` rows of a kind; fields that are not given have their defaults."""
-    table = np.empty(count, dtype=[(field.name, _FORMATS[str(field.type)]) for field in fields(kind)])
+    formats = [(field.name, _FORMATS[str(field.type)]) for field in fields(kind)]
+    table = np.empty(count, dtype=np.dtype(formats, align=True))
     for field in fields(kind):
         table[field.name] = columns.get(field.name, field.default)
     return cast("MutableSequence[Row]", table)

@@ -109,25 +109,17 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
     """Everything that the kernel works on but the channels: lists for few operations, else arrays."""
     operations, ranks = len(schedule.step), schedule.rank_count
     processors = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
-    lane = np.repeat(np.arange(ranks, dtype=np.int32) * np.int32(processors), np.diff(schedule.rank_start))
-    if schedule.processor is not None:
-        lane += schedule.processor
+    columns = _given(schedule, places, costs, tick) | _operations(schedule, processors)
     nodes = int(places.node.max(initial=0)) + 1 if costs.node_gap > 0 else 0
-    columns: dict[str, NDArray[Any]] = {
-        **_given(schedule, places, costs, tick),
-        "lane": lane,
+    columns |= {
+        "wild": _ranks_with_wildcards(schedule, columns["lane"] // np.int32(processors)),
         "rank": np.repeat(np.arange(ranks, dtype=np.int32), processors),
-        "wild": _ranks_with_wildcards(schedule, lane // np.int32(processors)),
-        "root": np.full(3 * ranks * processors, replay_state.NONE, dtype=np.int32),
         "adapter_before": np.full(operations if nodes else 0, replay_state.UNRELEASED, dtype=np.int32),
         "counts": np.array([0, 0, 0, replay_state.NONE], dtype=np.int64),
     }
     for names, dtype, length, value in (
-        (("start", "end"), np.int64, operations, -1),
-        (("ready",), np.int64, operations, 0),
-        (("cause", "match", "turn", "child", "link", "after", "channel"), np.int32, operations, replay_state.NONE),
-        (("released_by",), np.int32, operations, replay_state.UNRELEASED),
         (("why", "kind"), np.uint8, operations, 0),
+        (("root",), np.int32, 3 * ranks * processors, replay_state.NONE),
         (("free", "when"), np.int64, ranks * processors, 0),
         (("user", "order", "heap", "place"), np.int32, ranks * processors, replay_state.NONE),
         (("choice",), np.uint8, ranks * processors, 0),
@@ -138,7 +130,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
         (("adapter_user",), np.int32, nodes, replay_state.NONE),
         (("posted", "waiting"), np.int32, 0, replay_state.NONE),
     ):
-        columns.update({name: np.full(length, value, dtype=dtype) for name in names})
+        columns |= {name: np.full(length, value, dtype=dtype) for name in names}
     return State(
         **cast("dict[str, Any]", {name: _column(values, operations) for name, values in columns.items()}),
         ticks=1 / tick,
@@ -151,7 +143,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
 
 
 def _given(schedule: Schedule, places: Places, costs: Costs, tick: float) -> dict[str, NDArray[Any]]:
-    """The columns of the schedule and of the machine, with `need` to be counted down."""
+    """The columns of the schedule and of the machine."""
     return {
         "step": np.require(schedule.step, np.uint8, _PLAIN),
         "peer": np.require(schedule.peer, np.int32, _PLAIN),
@@ -159,7 +151,6 @@ def _given(schedule: Schedule, places: Places, costs: Costs, tick: float) -> dic
         "tag": np.require(schedule.tag, np.int32, _PLAIN),
         "next_start": np.require(schedule.next_start, np.int64, _PLAIN),
         "next": np.require(schedule.next, np.int32, _PLAIN),
-        "need": np.array(schedule.need_count, dtype=np.int32),
         "node": np.require(places.node, np.int32, _PLAIN),
         "socket": np.require(places.socket, np.int32, _PLAIN),
         "short_limit": np.require(costs.short_limit, np.float64, _PLAIN),
@@ -168,6 +159,24 @@ def _given(schedule: Schedule, places: Places, costs: Costs, tick: float) -> dic
     }
 
 
+def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
+    """The columns of the operations that change, in two blocks: the system gives large ones large pages."""
+    count = len(schedule.step)
+    columns: dict[str, NDArray[Any]] = dict(zip(_TIMES, np.full((len(_TIMES), count), -1), strict=True))
+    columns["ready"][:] = 0
+    numbers = np.full((len(_NUMBERS), count), replay_state.NONE, dtype=np.int32)
+    columns |= dict(zip(_NUMBERS, numbers, strict=True))
+    columns["released_by"][:] = replay_state.UNRELEASED
+    columns["need"][:] = schedule.need_count
+    first = np.arange(schedule.rank_count, dtype=np.int32) * np.int32(processors)
+    columns["lane"][:] = np.repeat(first, np.diff(schedule.rank_start))
+    if schedule.processor is not None:
+        columns["lane"] += schedule.processor
+    return columns
+
+
+_TIMES: Final = ("start", "end", "ready")
+_NUMBERS: Final = ("need", "lane", "cause", "match", "released_by", "turn", "child", "link", "after", "channel")
 # Arrays of one memory order only, so that the kernel is compiled once.
 _PLAIN: Final[tuple[Literal["C", "W", "A"], ...]] = ("C", "W", "A")
 
@@ -193,15 +202,17 @@ def _with_channels(state: State, channels: Callable[[State, Any], int]) -> State
 
 
 def _result(state: State, tick: float) -> Replay:
-    """Columns of the run as arrays in s, with the causes that were not recorded at once."""
-    match, cause = np.asarray(state.match, dtype=np.int32), np.asarray(state.cause, dtype=np.int32)
-    why, released_by = np.asarray(state.why, dtype=np.uint8), np.asarray(state.released_by, dtype=np.int32)
+    """Columns of the run as arrays of their own, with the causes that were not recorded at once."""
+    match, cause, released_by = (np.array(column, np.int32) for column in (state.match, state.cause, state.released_by))
+    why = np.array(state.why, dtype=np.uint8)
     taken = np.flatnonzero(cause < replay_state.NONE)
     cause[taken] = match[-1 - cause[taken]]
     released = (why == replay_state.AT_ONCE) & (released_by != replay_state.UNRELEASED)
     np.copyto(cause, released_by, where=released)
-    why[released] = np.where(cause[released] < 0, replay_state.AFTER_START, replay_state.AFTER_END)
-    np.subtract(-1, cause, out=cause, where=released & (cause < 0))
+    np.copyto(why, replay_state.AFTER_END, where=released)
+    by_start = released & (cause < 0)
+    np.copyto(why, replay_state.AFTER_START, where=by_start)
+    np.subtract(-1, cause, out=cause, where=by_start)
     return Replay(
         start=_seconds(state.start, tick),
         end=_seconds(state.end, tick),
@@ -209,16 +220,14 @@ def _result(state: State, tick: float) -> Replay:
         why=why,
         match=match,
         released_by=released_by,
-        kind=np.asarray(state.kind, dtype=np.uint8),
-        adapter_before=np.asarray(state.adapter_before, dtype=np.int32),
+        kind=np.array(state.kind, dtype=np.uint8),
+        adapter_before=np.array(state.adapter_before, dtype=np.int32),
     )
 
 
 def _seconds(ticks: Any, tick: float) -> FloatArray:
-    """Times in s, in the memory of the ticks; NaN for what has not happened."""
-    count = np.asarray(ticks, dtype=np.int64)
-    times = count.view(np.float64)
+    """Times in s; NaN for what has not happened."""
     # Division by a whole number rounds once: 1500 ns are the float 1.5e-6.
-    np.divide(count, round(1 / tick), out=times)
+    times = np.asarray(ticks, dtype=np.int64) / round(1 / tick)
     times[times < 0] = np.nan
     return times

@@ -17,7 +17,7 @@ from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.fields import Part
 from whatif.schema.load import load_document, load_platform
-from whatif.schema.platform import Platform
+from whatif.schema.platform import GPU, Platform
 from whatif.table import Table
 from whatif.tui.fitted import Refused
 from whatif.tui.study import Study
@@ -269,17 +269,34 @@ def _machines(asked: Wanted, profile: Profile) -> tuple[_Machines, bool]:
     """
     from whatif.engine.copy_times import is_profiled_on  # noqa: PLC0415 - not to be loaded by the explorer itself
 
-    target = asked.target
+    source, target = _before_and_now(asked)
     named = _named(asked) if asked.latencies else None
-    devices = [machine.node.gpu.name if machine is not None and machine.node.gpu else "" for machine in (target, named)]
-    here, there = (bool(name) and is_profiled_on(profile, name) for name in devices)
-    source = _with_rates_of(_unedited(asked), target) if named is None else named
-    return _Machines(source, target), here and not there and not asked.edited
+    devices = [machine.node.gpu for machine in (asked.target, named) if machine is not None]
+    here, *there = (device is not None and is_profiled_on(profile, device.name) for device in devices)
+    return _Machines(source if named is None else named, target), here and not any(there) and not asked.edited
 
 
 def _named(asked: Wanted) -> Platform:
     beside = asked.unedited.document.folder
     return load_platform(asked.latencies, (*([] if beside is None else [beside]), *asked.unedited.folders))[0]
+
+
+def _before_and_now(asked: Wanted) -> tuple[Platform, Platform]:
+    """The present machine with its GPU at the rates of before any edit, at which a profile was taken; and as it is:
+    with a GPU of another name where those rates were edited, for that one was never profiled."""
+    from whatif.engine.copy_times import RATES  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    now, before = asked.target.node.gpu, _unedited(asked).node.gpu
+    if now is None or before is None:
+        return asked.target, asked.target
+    then = now.model_copy(update={name: getattr(before, name) for name in RATES})
+    if then == now:
+        return asked.target, asked.target
+    return _with_gpu(asked.target, then), _with_gpu(asked.target, now.model_copy(update={"name": "edited"}))
+
+
+def _with_gpu(platform: Platform, device: GPU) -> Platform:
+    return platform.model_copy(update={"node": platform.node.model_copy(update={"gpu": device})})
 
 
 def _unedited(asked: Wanted) -> Platform:
@@ -291,15 +308,6 @@ def _unedited(asked: Wanted) -> Platform:
         return load_document(question.document, platform=question.platform, folders=question.folders).scenario.platform
     except WhatifError:
         return asked.target
-
-
-def _with_rates_of(unedited: Platform, target: Platform) -> Platform:
-    """The present machine with the GPU that it had: a profile was taken before the edits, at the rates of then."""
-    before, now = unedited.node.gpu, target.node.gpu
-    if before is None or now is None:
-        return target
-    device = before.model_copy(update={"copy_latency": now.copy_latency})
-    return target.model_copy(update={"node": target.node.model_copy(update={"gpu": device})})
 
 
 @lru_cache(maxsize=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from whatif.engine.playing import (
     wire_playing,
 )
 from whatif.engine.term import Reference
+from whatif.errors import UsageError
 from whatif.models.charges import ProtocolCharges
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
 from whatif.models.patterns import BoxPattern, GridPattern, Pattern, message_kinds, sockets
@@ -125,7 +127,9 @@ def _grid(row: FloatArray, choices: Mapping[str, Any]) -> GridPattern | None:
 
 def _exchange(pattern: Pattern, sizes: FloatArray, machine: Machine) -> float:
     if isinstance(pattern, GridPattern) and machine.links is None:
-        return float(halo_times(pattern, sizes, machine.costs).max())
+        # Where the recurrences do not hold they say so, and messages are played one by one.
+        with suppress(UsageError):
+            return float(halo_times(pattern, sizes, machine.costs).max())
     node = pattern.nodes()
     places = Places(node, sockets(node, pattern.ranks_per_socket))
     kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
@@ -172,7 +176,8 @@ def _collective(algorithm: str, numbers: list[int], message_size: float, machine
     size = contributed(kind, message_size, numbers[0])
     places = block_places(*numbers)
     if machine.links is None:
-        return float(recurrence(numbers[0], size, places, machine.costs).max())
+        with suppress(UsageError):
+            return float(recurrence(numbers[0], size, places, machine.costs).max())
     schedule = lower(collective_trace(kind, numbers[0], size), {kind: algorithm})
     return machine.run_time(schedule, places)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import ClassVar, Final
 
-import numpy as np
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,19 +12,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.errors import UsageError
-from whatif.models.quantities import FloatArray
-from whatif.simulation.activity import GROUPS
-from whatif.table import Column, Table
+from whatif.tui.lanes import Lanes
 from whatif.tui.messages import ErrorTold, JobAsked
 from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.simulated import (
-    Lanes,
-    Path,
     Played,
     Refused,
     Summary,
-    Window,
     block_of,
     first_of,
     fitting,
@@ -35,17 +29,23 @@ from whatif.tui.simulated import (
 )
 from whatif.tui.study import Study
 from whatif.tui.widgets.columns import ColumnsView
-from whatif.tui.widgets.message_costs import DISTANCES, MODELS
 from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
-from whatif.tui.widgets.table import Cell, Rows, TableView
-from whatif.tui.words import brief, duration, percent
-from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.tui.widgets.run_words import (
+    group_rows,
+    headed,
+    path_facts,
+    path_rows,
+    rank_times,
+    sentences,
+    window_words,
+)
+from whatif.tui.widgets.table import TableView
+from whatif.tui.words import brief
 
 _ROOMY, _LOW, _FLAT = 24, 18, 12
 """The heights from which on there is room for both halves, for frames, for words."""
 _STEPS: Final = ("1", "2", "5", "10", "20", "50", "100")
 """How many iterations a key asks for, one after the other."""
-_DISTANCES: Final = tuple(DISTANCES.values())
 _WAITING: Final = "playing the messages one by one …"
 _ELSE: Final = "u takes the last change back; the other pages show what the model says."
 
@@ -166,7 +166,7 @@ class Ranks(Page):
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
         waiting = self._ready() is None
-        panel.border_subtitle = Content("playing …" if waiting else _window_words(lanes.window, summary.run_time))
+        panel.border_subtitle = Content("playing …" if waiting else window_words(lanes.window, summary.run_time))
         self.query_one(RankBars).show(lanes, first_of(study.view), self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         self.query_one("#spent").border_title = "what the run time is made of"
@@ -291,111 +291,6 @@ class Ranks(Page):
             self.post_message(ErrorTold("a trace is played once: it has no iterations to choose"))
         else:
             self.choose("iterations", lambda view: stepped(_STEPS, view.iterations))
-
-
-def headed(summary: Summary) -> str:
-    """What was played, how long it takes, and where."""
-    ranks, nodes = _many(len(summary.node), "rank"), _many(len(np.unique(summary.node)), "node")
-    return f"{summary.played} · {duration(summary.run_time)} on {summary.machine} · {ranks} on {nodes}"
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
-
-
-def _window_words(window: Window, run_time: float) -> str:
-    whole = window[1] - window[0] >= run_time
-    part = "all of the run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
-    return f"{part} · + - zoom, ← → move"
-
-
-def sentences(summary: Summary, rank: int | None) -> list[str]:
-    """The messages and their models, what the study says, and what a rank does."""
-    size, named = (
-        format_quantity(summary.message_size, BYTE),
-        [f"{phase} {_model(name)}" for phase, name in summary.models],
-    )
-    models = ", ".join(named) if len(named) > 1 else _model(summary.models[0][1])
-    lines = [f"{_many(summary.message_count, 'message')} with {size} in all; cost model: {models}."]
-    if rank is not None and rank < len(summary.node):
-        lines.insert(0, _rank_words(summary, rank))
-    return [*lines, *_study_words(summary), *summary.remarks]
-
-
-def _model(name: str) -> str:
-    return MODELS.get(name, name)
-
-
-def _rank_words(summary: Summary, rank: int) -> str:
-    spent = zip(GROUPS, summary.times[rank].tolist(), strict=True)
-    listed = ", ".join(f"{group} {duration(time)}" for group, time in spent if time > 0)
-    return f"Rank {rank} on node {summary.node[rank]} is done at {duration(summary.ends[rank])}: {listed or 'nothing'}."
-
-
-def _study_words(summary: Summary) -> list[str]:
-    """What the study says of the same run, where that is another computation."""
-    if summary.traced:
-        return []
-    told, ours = duration(summary.study_time), duration(summary.run_time)
-    if summary.modelled:
-        return [f"The study itself is modelled: its closed forms say {told}, the messages played one by one {ours}."]
-    return [f"The study plays every phase by itself, which adds up to {told}; played in a row they take {ours}."]
-
-
-def path_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """What the critical path is made of."""
-    path = summary.path
-    if path is None:
-        return (("critical path", "not known: messages that share links depend on all others"),)
-    times = {
-        "critical path: computing": path.compute_time,
-        "latency": float(path.latency_time.sum()),
-        "bytes": float(path.transfer_time.sum()),
-    }
-    return tuple((name, f"{duration(time)} ({percent(time / summary.run_time)})") for name, time in times.items())
-
-
-def path_rows(path: Path | None) -> Rows:
-    """What the critical path waits for at each distance, and how the run time answers to the costs there: as long as
-    no other path becomes the longest, linearly."""
-    titles = ("on the critical path", "latencies", "latency", "size", "bytes", "1 us later", "10 % slower")
-    rows = [] if path is None else [_path_row(path, place) for place in np.flatnonzero(path.wait_count).tolist()]
-    return Rows(titles, tuple(rows), frozenset((0,)))
-
-
-def _path_row(path: Path, place: int) -> tuple[Cell, ...]:
-    count, transfer = float(path.wait_count[place]), float(path.transfer_time[place])
-    numbers = (f"{count:,.0f}", duration(path.latency_time[place]), format_quantity(path.size[place], BYTE, 4))
-    answers = (f"+{duration(1e-6 * count)}", f"+{duration(0.1 * transfer)}")
-    return Cell(_DISTANCES[place], "text"), *(Cell(text) for text in (*numbers, duration(transfer), *answers))
-
-
-def group_rows(summary: Summary) -> Rows:
-    """A row for each kind of work: the mean over the ranks, the most, and which rank has it."""
-    titles = ("time of a rank", "mean", "share", "most", "of rank", "least")
-    # What is left by rounding alone is no time.
-    idle = np.maximum(summary.run_time * (1 - 1e-9) - summary.times.sum(axis=1), 0.0)
-    spent = {**dict(zip(GROUPS, summary.times.T, strict=True)), "idle": idle}
-    rows = (_group_row(group, times, summary.run_time) for group, times in spent.items() if times.any())
-    return Rows(titles, tuple(rows), frozenset((0,)))
-
-
-def _group_row(name: str, times: FloatArray, run_time: float) -> tuple[Cell, ...]:
-    mean, most = float(times.mean()), int(times.argmax())
-    rank = str(most) if times.min() < times[most] else "all"
-    numbers = (duration(mean), percent(mean / run_time), duration(times[most]), rank, duration(times.min()))
-    return Cell(name, "text"), *(Cell(text) for text in numbers)
-
-
-def rank_times(summary: Summary) -> Table:
-    """What each rank spends its time on, as `whatif simulate` prints it."""
-    columns = {
-        "rank": Column(np.arange(len(summary.node), dtype=np.float64), ONE),
-        "node": Column(summary.node.astype(np.float64), ONE),
-        "done at": Column(summary.ends, SECOND),
-        **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(GROUPS)},
-    }
-    return Table(columns)
 
 
 def moved(text: str, run_time: float, shift: float, factor: float) -> str:

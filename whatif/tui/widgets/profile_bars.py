@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from whatif.export.cells import Run
@@ -42,6 +42,11 @@ class SizeClass(NamedTuple):
     time: float
     shares: Mapping[str, tuple[float, float]]
 
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Number and time in words."""
+        return f"{format_quantity(self.copy_count, ONE)} copies", duration(self.time)
+
 
 def length(value: float, largest: float, width: int) -> str:
     """A bar to the eighth of a cell; what is too short for one is a thin mark."""
@@ -58,10 +63,17 @@ def legend(entries: Sequence[tuple[str, str, str]], width: int, *, colours: bool
 
 def class_words(classes: Table, row: int) -> str:
     """What a class of copies or fills is called: `host to device pinned`, `fill device`."""
-    operation, direction, memory = (
-        str(classes.columns[key].values[row]) for key in ("operation", "direction", "memory")
-    )
-    return f"{direction.replace('_', ' ') or operation} {memory}".strip()
+    words = {key: str(classes.columns[key].values[row]) for key in ("operation", "direction", "memory")}
+    return f"{words['direction'].replace('_', ' ') or words['operation']} {words['memory']}".strip()
+
+
+class _Layout(NamedTuple):
+    """The cells of the names of classes, of those of their times, and of the bars; the time of the longest bar."""
+
+    title: int
+    word: int
+    room: int
+    largest: float
 
 
 def time_lines(classes: Table, width: int, height: int) -> list[Line]:
@@ -73,21 +85,28 @@ def time_lines(classes: Table, width: int, height: int) -> list[Line]:
     ways = WAYS if len(rows) * len(WAYS) <= height else WAYS[:2]
     shown = rows[: max(1, height // len(ways))]
     gap = len(shown) * (len(ways) + 1) - 1 <= height
-    title = min(max((len(class_words(classes, row)) for row in shown), default=0), width // 3)
-    times = {(row, name): float(classes.columns[key].values[row]) for row in shown for name, key, _ in ways}
-    room = width - title - 2 - max((len(duration(time)) for time in times.values()), default=0)
-    word = _WORD if room > 3 * _WORD else 0
-    largest = max((time for time in times.values() if math.isfinite(time)), default=0.0)
+    names = [class_words(classes, row) for row in shown]
+    times = [[float(classes.columns[key].values[row]) for _, key, _ in ways] for row in shown]
+    layout = _layout(names, [time for some in times for time in some], width)
     lines: list[Line] = []
-    for row in shown:
-        for name, _, style in ways:
-            heading = class_words(classes, row) if name == ways[0][0] else ""
-            bar = length(times[row, name], largest, max(0, room - word - bool(word)))
-            words = Run(f"{name:<{word}} " if word else "", "label")
-            lines.append([Run(f"{padded(heading, title)} ", "title"), words, Run(bar, style),
-                          Run(f" {duration(times[row, name])}", "label")])  # fmt: skip
-        lines += [[]] * gap
+    for name, some in zip(names, times, strict=True):
+        lines += [*_class_lines(name, some, layout), *([[]] * gap)]
     return lines[:height]
+
+
+def _layout(names: Sequence[str], times: Sequence[float], width: int) -> _Layout:
+    title = min(max(map(len, names)), width // 3)
+    room = width - title - 2 - max(len(duration(time)) for time in times)
+    word = _WORD + 1 if room > 3 * _WORD else 0
+    return _Layout(title, word, max(0, room - word), max((time for time in times if math.isfinite(time)), default=0.0))
+
+
+def _class_lines(heading: str, times: Sequence[float], layout: _Layout) -> Iterator[Line]:
+    """The times of one class, with its name before the first one."""
+    for at, ((name, _, style), time) in enumerate(zip(WAYS, times, strict=False)):
+        title = Run(f"{padded('' if at else heading, layout.title)} ", "title")
+        bar = Run(length(time, layout.largest, layout.room), style)
+        yield [title, Run(f"{name:<{_WORD}} "[: layout.word], "label"), bar, Run(f" {duration(time)}", "label")]
 
 
 def size_classes(sizes: Table) -> tuple[SizeClass, ...]:
@@ -116,19 +135,17 @@ def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours
     if not classes:
         return [[Run(shorten(NO_COPIES, width), "label")]][:height]
     styles = {name: (series_style(at), chr(ord("A") + at)) for at, name in enumerate(classes[0].shares)}
-    below = legend([(name, *style) for name, style in styles.items()], width, colours=colours)[
-        : max(0, (height - 2) // 3)
-    ]
+    below = legend([(name, *style) for name, style in styles.items()], width, colours=colours)
+    below = below[: max(0, (height - 2) // 3)]
     listed = classes[1:] if len(classes) == 2 else classes
     gap = len(listed) * 3 <= height - len(below)
     shown = listed[: max(1, (height - len(below)) // (2 + gap))]
     title = min(max(len(text) for item in shown for text in (item.name, item.memory)), width // 3)
-    texts = [(f"{format_quantity(item.copy_count, ONE)} copies", duration(item.time)) for item in shown]
-    side = max(len(text) for pair in texts for text in pair) + 1
+    side = max(len(text) for item in shown for text in item.texts) + 1
     side = side if width >= title + side + 24 else 0
     lines: list[Line] = []
-    for item, pair in zip(shown, texts, strict=True):
-        for which, (name, text) in enumerate(zip((item.name, item.memory), pair, strict=True)):
+    for item in shown:
+        for which, (name, text) in enumerate(zip((item.name, item.memory), item.texts, strict=True)):
             parts = {decade: shares[which] for decade, shares in item.shares.items()}
             bar = _stacked(parts, styles, width - title - 1 - side, colours=colours)
             lines.append([Run(f"{padded(name, title)} ", "title"), *bar, Run(text.rjust(side)[:side], "label")])
@@ -154,8 +171,11 @@ def kernel_lines(kernels: Table, width: int, height: int) -> list[Line]:
     keys = ("kernel", "time", "time_fraction", "launch_count")
     rows = list(zip(*(kernels.columns[key].values.tolist() for key in keys), strict=True))
     shown = rows if len(rows) <= height else rows[: max(1, height - 1)]
-    texts = [f" {duration(time):>9} {percent(share):>6}" for _, time, share, _ in shown]
-    texts = [f"{text} {count:>7.0f}x" if width >= 60 else text for text, (*_, count) in zip(texts, shown, strict=True)]
+    texts = [f" {duration(time):>9}" for _, time, *_ in shown]
+    if width >= 36:
+        texts = [f"{text} {percent(share):>6}" for text, (_, _, share, _) in zip(texts, shown, strict=True)]
+    if width >= 60:
+        texts = [f"{text} {count:>7.0f}x" for text, (*_, count) in zip(texts, shown, strict=True)]
     title = min(max(len(short_name(name)) for name, *_ in shown), 2 * width // 5)
     room = max(0, width - title - 1 - max(map(len, texts)))
     lines = []

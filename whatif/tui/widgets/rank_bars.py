@@ -17,7 +17,7 @@ from whatif.export.axis_view import AxisView, Tick, axis_unit, ticks
 from whatif.export.cells import Cells, Numbers, Run
 from whatif.export.plot import AxisDescription
 from whatif.simulation.activity import GROUPS
-from whatif.tui.simulated import Lanes, Ranks32
+from whatif.tui.lanes import Lanes, Ranks32
 from whatif.tui.widgets.placement import Line, flowing
 from whatif.tui.widgets.plot import Picture
 from whatif.units import SECOND

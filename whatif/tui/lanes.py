@@ -1,0 +1,115 @@
+"""What ranks do in a window of time, and where the critical path runs, reduced to parts that can be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.models.quantities import FloatArray
+from whatif.simulation.activity import GROUPS
+
+PARTS: Final = 1024
+"""Parts of a window, each with what a rank does in most of it."""
+
+Window = tuple[float, float]
+Ranks32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Messages:
+    """Messages of a window in the order of their sends; `sent`: a send began, `received`: a receive ended, in s."""
+
+    sender: Ranks32
+    receiver: Ranks32
+    size: FloatArray
+    sent: FloatArray
+    received: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lanes:
+    """Some ranks in a window of time, reduced to `PARTS` parts of it."""
+
+    window: Window
+    first_rank: int
+    node: Ranks32
+    """[lane]"""
+    group: NDArray[np.uint8]
+    """[lane, part]: 1 + a place in `GROUPS`, 0 where most of the part is idle."""
+    critical: NDArray[np.int32]
+    """[part]: the rank, of all ranks, on which the critical path spends most of it; -1 where it is on none."""
+    messages: Messages
+    """Those of the rank that is asked for, or of all lanes; none of more than `MOST_MARKED`."""
+    message_count: int
+    """How many there are of them."""
+
+
+class _Edges(NamedTuple):
+    """Spans that reach into a window, in parts of it: where they begin and end, and in which part."""
+
+    inside: NDArray[np.intp]
+    start: FloatArray
+    end: FloatArray
+    first: NDArray[np.intp]
+    last: NDArray[np.intp]
+
+
+def _edges(start: FloatArray, end: FloatArray, window: Window) -> _Edges:
+    low, high = window
+    inside = np.flatnonzero((start < high) & (end > low))
+    scale = PARTS / (high - low) if high > low else 0.0
+    begin, stop = (np.clip((edge[inside] - low) * scale, 0.0, PARTS) for edge in (start, end))
+    first, last = (np.minimum(edge.astype(np.intp), PARTS - 1) for edge in (begin, stop))
+    return _Edges(inside, begin, stop, first, last)
+
+
+def main_groups(
+    lane: NDArray[np.int32],
+    group: NDArray[np.uint8],
+    start: FloatArray,
+    end: FloatArray,
+    window: Window,
+    lane_count: int,
+) -> NDArray[np.uint8]:
+    """What each lane does in most of each part of a window [lane, part]: 1 + the group of the spans that take most of
+    it, 0 where more of it is idle."""
+    at = _edges(start, end, window)
+    base = (lane[at.inside].astype(np.intp) * len(GROUPS) + group[at.inside]) * PARTS
+    size, further = lane_count * len(GROUPS) * PARTS, at.last > at.first
+    base_on, last = base[further], at.last[further]
+    taken = np.bincount(base + at.first, np.minimum(at.end, at.first + 1) - at.start, size)
+    taken += np.bincount(base_on + last, at.end[further] - last, size)
+    whole = np.bincount(base_on + at.first[further] + 1, minlength=size) - np.bincount(base_on + last, minlength=size)
+    share = taken.reshape(lane_count, len(GROUPS), PARTS) + whole.reshape(lane_count, len(GROUPS), PARTS).cumsum(axis=2)
+    idle = 1 - share.sum(axis=1, keepdims=True)
+    found: NDArray[np.uint8] = np.concatenate([idle, share], axis=1).argmax(axis=1).astype(np.uint8)
+    return found
+
+
+def path_owners(rank: Ranks32, start: FloatArray, end: FloatArray, window: Window) -> NDArray[np.int32]:
+    """The rank on which the spans of a path spend most of each part of a window [part]; -1 for none."""
+    at = _edges(start, end, window)
+    owners = np.full(PARTS, -1, dtype=np.int32)
+    between = np.maximum(at.last - at.first - 1, 0)
+    inner = np.arange(between.sum()) - np.repeat(between.cumsum() - between, between)
+    part = np.concatenate([at.first, at.last, np.repeat(at.first + 1, between) + inner])
+    own = rank[at.inside]
+    time = np.concatenate(
+        [
+            np.minimum(at.end, at.first + 1) - at.start,
+            np.where(at.last > at.first, at.end - at.last, 0.0),
+            np.ones(len(inner)),
+        ]
+    )
+    ranks = np.concatenate([own, own, np.repeat(own, between)])
+    count = int(ranks.max(initial=0)) + 1
+    keys, place = np.unique(part * count + ranks, return_inverse=True)
+    spent = np.bincount(place, time, len(keys))
+    order = np.argsort(spent, kind="stable")
+    order = order[spent[order] > 0]
+    # Of the ranks of one part the last one written stays: the one that spends most.
+    owners[keys[order] // count] = keys[order] % count
+    return owners
