@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from benchmarks.explorer import first_frame, typing
 from benchmarks.fitting import fitting
+from benchmarks.flows import sharing
 from benchmarks.importers import reading
 from benchmarks.measure import Row
 from benchmarks.model import edit_of_a_leaf, million_points, million_ranks
+from benchmarks.patterns import patterns
 from benchmarks.screen import key_to_picture, start
 
 MODEL = (million_points, edit_of_a_leaf, million_ranks)
 EXPLORER = (key_to_picture, typing, start, first_frame)
 MEASUREMENTS = (reading, fitting)
+SIMULATION = (patterns, sharing)
 
 
 def main() -> None:
     """Print the table."""
     print(f"{'what':58} {'this':>14} {'alternative':>14} {'ratio':>10}  alternative is")
-    for benchmark in (*MODEL, *EXPLORER, *MEASUREMENTS):
+    for benchmark in (*MODEL, *EXPLORER, *MEASUREMENTS, *SIMULATION):
         for row in benchmark():
             print(_line(row))
 

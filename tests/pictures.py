@@ -42,16 +42,19 @@ class Scene(NamedTuple):
 MEASURED = "show measured = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt"
 
 
-def page(name, lines=STORY):
-    return (*lines, *([MEASURED] if name == "fit" else []), f"show screen = {name}")
+def pages(names, lines=STORY):
+    """The commands that lead to each of some pages, from one to the next."""
+    shown = [(MEASURED, f"show screen = {name}") if name == "fit" else (f"show screen = {name}",) for name in names]
+    return {name: sum(shown[: number + 1], lines) for number, name in enumerate(names)}
 
 
-SIZES = {"200x50": (200, 50), "120x36": (120, 36), "80x24": (80, 24)}
+LINES = pages(SCREENS)
+SIZES = {"80x24": (80, 24), "120x36": (120, 36), "200x50": (200, 50)}
 THEMES = (
     "whatif-dark", "whatif-light", "whatif-colour-blind", "whatif-colour-blind-light", "nord", "ansi-dark",
 )  # fmt: skip
 SCENES = [
-    *(Scene(f"{name}-{size}", SIZES[size], lines=page(name)) for name in SCREENS for size in SIZES),
+    *(Scene(f"{name}-{size}", SIZES[size], lines=LINES[name]) for size in SIZES for name in SCREENS),
     Scene("explore-heat", lines=HEAT),
     Scene("explore-crosshair", keys=("tab", *["right"] * 9)),
     Scene("explore-table", lines=(*STORY, "show picture = table")),
@@ -69,9 +72,7 @@ FILM = [
         (STORY, MEMORY),
         ((*STORY, f"nudge {MEMORY} = +1 factor"), MEMORY),
         ((*STORY, f"also {NETWORK}", "show second = heat"), NETWORK),
-        (page("roofline"), MEMORY),
-        ((*page("roofline"), "show screen = compare"), MEMORY),
-        ((*page("roofline"), "show screen = compare", "show screen = why"), MEMORY),
+        *((lines, MEMORY) for lines in pages(("roofline", "compare", "why")).values()),
     )
 ]
 
@@ -80,10 +81,8 @@ def together(scenes):
     """The scenes in groups, each for one explorer: its commands go on from those of the scene before."""
     groups = [scenes[:1]]
     for before, scene in pairwise(scenes):
-        goes_on = scene.scenario == before.scenario and scene.lines[: len(before.lines)] == before.lines
-        # A small screen has no room for the tree, which then is not where the keys go.
-        small = {one.size == SIZES["80x24"] for one in (before, scene)}
-        if goes_on and not before.keys and len(small) == 1:
+        same = (scene.scenario, scene.size) == (before.scenario, before.size)
+        if same and not before.keys and scene.lines[: len(before.lines)] == before.lines:
             groups[-1].append(scene)
         else:
             groups.append([scene])
@@ -101,9 +100,9 @@ async def _drawn(scenes):
 
 async def _shown(driver, scene):
     app, pilot = driver.app, driver.pilot
-    await pilot.resize_terminal(*scene.size)
     app.theme = scene.theme
     await app.conductor.replay(scene.lines[len(app.conductor.history.lines) :], app.action_save)
+    await driver.calm()
     # From its top, as in an explorer that has just been opened.
     driver.tree.action_move(-1000)
     driver.tree.select(scene.leaf)

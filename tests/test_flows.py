@@ -211,13 +211,11 @@ def test_on_links_without_limits_two_messages_take_what_their_costs_say(costs, e
     assert_allclose(played.run_time, expected, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("eager_limit", [0.0, np.inf])
 @pytest.mark.parametrize("row", [ROWS[4], ROWS[5], ROWS[6]], ids=["halo, node a rank", "ring", "ring, node a rank"])
-def test_on_links_without_limits_a_replay_is_that_of_the_messages(row, eager_limit):
-    costs = replace(POSTAL, eager_limit=np.full(3, eager_limit))
+def test_on_links_without_limits_a_replay_is_that_of_the_messages(row):
     schedule, places = simulated(row), places_of(int(row["P"]), int(row["rpn"]))
-    flows = replay_flows(schedule, places, costs, star(48, np.inf, 0.0), compiled_loop=False)
-    messages = replay(schedule, places, costs)
+    flows = replay_flows(schedule, places, POSTAL, star(48, np.inf, 0.0))
+    messages = replay(schedule, places, POSTAL)
     assert_array_equal(flows.match, messages.match)
     assert_allclose(flows.start, messages.start, rtol=1e-9, atol=0)
     assert_allclose(flows.end, messages.end, rtol=1e-9, atol=0)

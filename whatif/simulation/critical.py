@@ -1,195 +1,203 @@
-"""The critical path of a replay: what the run time is made of, and how it answers to the costs of messages."""
+"""The critical path of a replay, and how the run time changes with what messages cost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
+from whatif.simulation import replay_state
 from whatif.simulation.checks import cost_table
 from whatif.simulation.replay import Replay
-from whatif.simulation.replay_state import (
-    AFTER_ARRIVAL,
-    AFTER_END,
-    AFTER_PROCESSOR,
-    AFTER_SIDE,
-    AFTER_START,
-    FLIGHT,
-    RECEIVE_GAP,
-    RECEIVE_OVERHEAD,
-    SEND_GAP,
-    SEND_OVERHEAD,
-    UNRELEASED,
-)
+from whatif.simulation.replay_state import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD
 from whatif.simulation.schedule import Costs, Schedule, Step
 
-_START, _END, _SIDE, _ARRIVAL, _ADAPTER, _READY = range(6)
-Place = tuple[int, int]
-"""An operation, and what of it: its start, its end, .."""
+COMPUTATION = 5
+EMPTY_FLIGHT = 6
+"""The flight of no bytes."""
+ADAPTER = 7
+"""The time of a message at the adapter of its node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CriticalPath:
-    """What the run time adds up to, exactly: computations, costs of messages, bytes through adapters.
+    """What the run time consists of: T = computations + Σ (messages · constant + bytes · time per byte).
 
-    `time` = `compute_time` + Σ `counts` · constant + Σ `sizes` · s/B + `adapter_size` · node_gap, over the five costs,
-    distances and protocols of `Costs`. As long as a change is too small to make another path the longest, the run
-    time answers to it with these slopes.
+    The messages are those on the path, by which of their five costs is on it. A small change of the costs changes the
+    run time by the same counts: `predict` is exact until another path becomes critical.
     """
 
-    operations: NDArray[np.int64]
-    """Operations on the path, first to last; of a message its send and its receive."""
-    time: float
+    operations: NDArray[np.int32]
+    """[step]: in order of time; a message is its send."""
+    parts: NDArray[np.uint8]
+    """[step]: which of the five costs, or `COMPUTATION`, `EMPTY_FLIGHT`, `ADAPTER`."""
     compute_time: float
-    counts: FloatArray
-    """[cost, distance, protocol]: how often the constant part of a cost is on the path, where it is not 0."""
-    sizes: FloatArray
-    """[cost, distance, protocol]: B that the path pays for, where they cost anything."""
-    adapter_size: float
-    latency_slopes: FloatArray
-    """[distance]: s of run time for each s of latency, which is L in LogGOPS, and α, of the message, elsewhere."""
+    message_count: NDArray[np.int64]
+    """[cost, distance, protocol]."""
+    byte_count: FloatArray
+    """[cost, distance, protocol]: B beyond `free_size`."""
+    adapter_byte_count: float
+    costs: Costs
 
     @property
-    def byte_slopes(self) -> FloatArray:
-        """s of run time for each s/B of a message [distance]: the bytes that the path waits for."""
-        return np.asarray(self.sizes.sum(axis=(0, 2)))
+    def latency_time(self) -> FloatArray:
+        """Time in the constants of the costs [distance, protocol] in s."""
+        return np.asarray((self.message_count * cost_table(self.costs)[..., 0]).sum(axis=0))
+
+    @property
+    def byte_time(self) -> FloatArray:
+        """Time in the bytes of the costs [distance, protocol] in s."""
+        return np.asarray((self.byte_count * cost_table(self.costs)[..., 1]).sum(axis=0))
+
+    @property
+    def latency_slope(self) -> FloatArray:
+        """dT / d latency [distance, protocol]: messages whose flight is on the path.
+
+        Where a send keeps its side for the whole flight (postal), also those whose send is.
+        """
+        table = cost_table(self.costs)
+        kept = (table[SEND_GAP] == table[FLIGHT]).all(axis=-1)
+        return np.asarray(self.message_count[FLIGHT] + kept * self.message_count[SEND_GAP], dtype=np.float64)
+
+    @property
+    def byte_slope(self) -> FloatArray:
+        """dT / d (time per byte) [distance, protocol] in B: bytes in costs that grow with the size."""
+        return np.asarray((self.byte_count * (cost_table(self.costs)[..., 1] > 0)).sum(axis=0))
+
+    @property
+    def time(self) -> float:
+        """The run time in s."""
+        return self.predict(self.costs)
+
+    def predict(self, costs: Costs) -> float:
+        """The run time in s at other costs, were this still the critical path; never more than the run time there."""
+        table = cost_table(costs)
+        messages = float((self.message_count * table[..., 0] + self.byte_count * table[..., 1]).sum())
+        return self.compute_time + messages + self.adapter_byte_count * costs.node_gap
 
 
-def critical_path(replay: Replay, schedule: Schedule, costs: Costs) -> CriticalPath:
-    """The chain of causes from the operation that ended last back to one that nothing held up."""
-    walk = _Walk(replay, schedule, costs)
-    place: Place | None = (int(replay.end.argmax()), _END) if len(replay.end) else None
-    while place is not None:
-        walk.visit(place[0])
-        place = walk.before(*place)
-    priced = cost_table(costs) != 0
-    counts, sizes = walk.counts * priced[..., 0], walk.sizes * priced[..., 1]
-    latency_slopes = counts[[FLIGHT] if costs.on_arrival else [SEND_GAP, FLIGHT]].sum(axis=(0, 2))
-    operations = np.array(walk.operations[::-1], dtype=np.int64)
+def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalPath:
+    """The chain of operations that determined the end of the operation that ended last.
+
+    Of several that end last it is that of the first. An empty schedule has an empty path.
+    """
+    steps = list(_Walk(schedule, replay, costs).steps())[::-1]
+    operations = np.array([step[0] for step in steps], dtype=np.int32)
+    parts = np.array([step[1] for step in steps], dtype=np.uint8)
+    signs = np.array([step[2] for step in steps], dtype=np.int64)
+    computing, adapters = parts == COMPUTATION, parts == ADAPTER
+    # An empty flight is a flight without its bytes.
+    cost_parts = np.where(parts == EMPTY_FLIGHT, FLIGHT, parts)
+    charged = ~(computing | adapters)
+    at = cost_parts[charged].astype(np.int64) * 9 + replay.kind[operations[charged]]
+    sizes = np.maximum(schedule.size[operations[charged]] - costs.free_size, 0.0)
+    sizes = np.where(parts[charged] == EMPTY_FLIGHT, 0.0, sizes)
+    message_count = np.bincount(at, weights=signs[charged], minlength=45)
+    byte_count = np.bincount(at, weights=signs[charged] * sizes, minlength=45)
     return CriticalPath(
-        operations, replay.time, walk.compute_time, counts, sizes, walk.adapter_size, np.asarray(latency_slopes)
+        operations=operations,
+        parts=parts,
+        compute_time=float(schedule.size[operations[computing]].sum()),
+        message_count=message_count.astype(np.int64).reshape(5, 3, 3),
+        byte_count=byte_count.reshape(5, 3, 3),
+        adapter_byte_count=float(schedule.size[operations[adapters]].sum()),
+        costs=costs,
     )
 
 
+Piece = tuple[int, int, int]
+"""An operation, what of it is on the path, and 1, or -1 for what is not."""
+
+
 class _Walk:
-    """Goes back along the causes and adds up what lies between them."""
+    """The way back from the end, piece by piece."""
 
-    def __init__(self, replay: Replay, schedule: Schedule, costs: Costs) -> None:
-        self.replay, self.schedule, self.costs = replay, schedule, costs
+    def __init__(self, schedule: Schedule, replay: Replay, costs: Costs) -> None:
+        self.schedule, self.replay, self.costs = schedule, replay, costs
         self.table = cost_table(costs).reshape(5, 9, 2)
-        self.operations: list[int] = []
-        self.compute_time = 0.0
-        self.counts = np.zeros((5, 3, 3))
-        self.sizes = np.zeros((5, 3, 3))
-        self.adapter_size = 0.0
 
-    def visit(self, op: int) -> None:
-        """Note an operation, once."""
-        if not self.operations or self.operations[-1] != op:
-            self.operations.append(op)
+    def steps(self) -> Iterator[Piece]:
+        """All pieces from the last to the first."""
+        if not len(self.replay.end):
+            return
+        op, pieces = self.before_end(int(self.replay.end.argmax()))
+        yield from pieces
+        while op >= 0:
+            op, pieces = self.before_start(op)
+            yield from pieces
 
-    def before(self, op: int, what: int) -> Place | None:
-        """What determined when that happened; None at the beginning of the run."""
-        if what == _START:
-            return self._before_start(op)
-        if what == _END:
-            return self._before_end(op)
-        if what == _SIDE:
-            return self._before_side(op)
-        if what == _ARRIVAL:
-            return self._pay_flight(op, FLIGHT)
-        return self._before_adapter(op) if what == _ADAPTER else self._released(op)
+    def before_start(self, op: int) -> tuple[int, list[Piece]]:
+        """The operation at whose start what determined this start began, -1 for none, and what lies between."""
+        cause, why = int(self.replay.cause[op]), self.replay.why[op]
+        if why == replay_state.AT_ONCE:
+            return -1, []
+        if why == replay_state.AFTER_START:
+            return cause, []
+        if why == replay_state.AFTER_END:
+            return self.before_end(cause)
+        if why == replay_state.AFTER_ARRIVAL:
+            return self.under_way(cause, FLIGHT)
+        return self.in_use(cause, why == replay_state.AFTER_SIDE)
 
-    def _before_start(self, op: int) -> Place | None:
-        why, cause = int(self.replay.why[op]), int(self.replay.cause[op])
-        if why == AFTER_PROCESSOR:
-            return self._before_free(cause)
-        followed = {AFTER_END: _END, AFTER_START: _START, AFTER_SIDE: _SIDE, AFTER_ARRIVAL: _ARRIVAL}
-        return (cause, followed[why]) if why in followed else None
-
-    def _before_free(self, op: int) -> Place:
-        """The processor is free again after an operation."""
+    def in_use(self, op: int, side: bool) -> tuple[int, list[Piece]]:
+        """An operation while it kept its processor or its side."""
         step = self.schedule.step[op]
         if step == Step.COMPUTE:
-            self.compute_time += float(self.schedule.size[op])
-        else:
-            self._pay(op, SEND_OVERHEAD if step == Step.SEND else RECEIVE_OVERHEAD)
-        return op, _START
+            return op, [(op, COMPUTATION, 1)]
+        if step == Step.RECEIVE:
+            return op, [(int(self.replay.match[op]), RECEIVE_GAP if side else RECEIVE_OVERHEAD, 1)]
+        return self.under_way(op, SEND_GAP) if side else (op, [(op, SEND_OVERHEAD, 1)])
 
-    def _before_end(self, op: int) -> Place | None:
-        step = self.schedule.step[op]
-        if step == Step.SEND:
-            return self._before_sent(op)
-        if step == Step.RECEIVE and self._cost(op, RECEIVE_OVERHEAD) < self._lasted(op) - _TICK:
-            return op, _READY
-        return (op, _START) if step == Step.JOIN else self._before_free(op)
-
-    def _before_sent(self, op: int) -> Place:
-        match = int(self.replay.match[op])
-        if self.costs.on_arrival and self.replay.kind[op] % 3 == 2:
-            taken = self.replay.start[match] >= self.replay.end[op] - _TICK
-            return match, _START if taken else _READY
-        if self.costs.on_arrival or self._cost(op, SEND_OVERHEAD) >= self._lasted(op) - _TICK:
-            return self._before_free(op)
-        return self._before_side(op)
-
-    def _before_side(self, op: int) -> Place:
-        """The side of a rank is free again after a message."""
-        if self.schedule.step[op] == Step.SEND:
-            return self._pay_flight(op, SEND_GAP)
-        self._pay(op, RECEIVE_GAP)
-        return op, _START
-
-    def _pay_flight(self, op: int, part: int) -> Place:
-        """A message that the adapter of its node held up pays the bytes there, others as they fly."""
+    def under_way(self, send: int, part: int) -> tuple[int, list[Piece]]:
+        """A message from its send to its arrival, or to when its side is free, with its wait at the adapter."""
         before = self.replay.adapter_before
-        if not len(before) or before[op] == UNRELEASED:
-            self._pay(op, part)
-            return op, _START
-        self._pay(op, part, sized=part != FLIGHT)
-        if part != FLIGHT:
-            # The side is kept as much longer as the message is late: by its flight without its bytes, not with them.
-            self._pay(op, FLIGHT, sized=False)
-            self._pay(op, FLIGHT, sign=-1.0)
-        return op, _ADAPTER
+        if not len(before) or before[send] < 0:
+            return send, [(send, part, 1)]
+        pieces = [(send, EMPTY_FLIGHT, 1), (send, ADAPTER, 1)]
+        if part == SEND_GAP:
+            pieces += [(send, SEND_GAP, 1), (send, FLIGHT, -1)]
+        while (earlier := _earlier(int(before[send]))) != send:
+            send = earlier
+            pieces.append((send, ADAPTER, 1))
+        return send, pieces
 
-    def _before_adapter(self, op: int) -> Place:
-        self.adapter_size += float(self.schedule.size[op])
-        before = int(self.replay.adapter_before[op])
-        return (op, _START) if before in (op, UNRELEASED) else (before, _ADAPTER)
+    def before_end(self, op: int) -> tuple[int, list[Piece]]:
+        """The operation at whose start what determined this end began, and what lies between."""
+        step, replay = self.schedule.step[op], self.replay
+        if step == Step.JOIN:
+            return op, []
+        if step == Step.SEND and not self.costs.on_arrival:
+            return self.in_use(op, self.side_lasts(op))
+        if step == Step.SEND and replay.kind[op] % 3 == replay_state.RENDEZVOUS:
+            receive = int(replay.match[op])
+            return self.before_posted(receive) if self.posted(receive) >= replay.end[op] else (receive, [])
+        if step == Step.RECEIVE and self.costs.on_arrival and self.posted(op) >= replay.end[op]:
+            return self.before_posted(op)
+        return self.in_use(op, False)
 
-    def _released(self, op: int) -> Place | None:
-        by = int(self.replay.released_by[op])
-        if by == UNRELEASED:
-            return None
-        return (by, _END) if by >= 0 else (-1 - by, _START)
+    def side_lasts(self, send: int) -> bool:
+        """Whether a send keeps its side longer than its processor."""
+        constant, slope = self.table[SEND_OVERHEAD, self.replay.kind[send]]
+        overhead = constant + slope * max(self.schedule.size[send] - self.costs.free_size, 0.0)
+        return bool(self.replay.end[send] - self.replay.start[send] > overhead * (1 + 1e-9) + 1e-12)
 
-    def _lasted(self, op: int) -> float:
-        return float(self.replay.end[op] - self.replay.start[op])
+    def posted(self, receive: int) -> float:
+        """When a receive was posted."""
+        by = int(self.replay.released_by[receive])
+        if by == replay_state.UNRELEASED:
+            return 0.0
+        return float(self.replay.end[by] if by >= 0 else self.replay.start[-1 - by])
 
-    def _cost(self, op: int, part: int) -> float:
-        constant, slope = self.table[part, self._kind(op)]
-        return float(constant + slope * self._size(op))
-
-    def _kind(self, op: int) -> int:
-        """Distance and protocol, which the send of a message knows."""
-        return int(self.replay.kind[self._send(op)])
-
-    def _send(self, op: int) -> int:
-        return op if self.schedule.step[op] == Step.SEND else int(self.replay.match[op])
-
-    def _size(self, op: int) -> float:
-        return max(float(self.schedule.size[self._send(op)]) - self.costs.free_size, 0.0)
-
-    def _pay(self, op: int, part: int, *, sized: bool = True, sign: float = 1.0) -> None:
-        at = (part, *divmod(self._kind(op), 3))
-        self.counts[at] += sign
-        if sized:
-            self.sizes[at] += sign * self._size(op)
+    def before_posted(self, receive: int) -> tuple[int, list[Piece]]:
+        """What determined when a receive was posted."""
+        by = int(self.replay.released_by[receive])
+        if by == replay_state.UNRELEASED:
+            return -1, []
+        return self.before_end(by) if by >= 0 else (-1 - by, [])
 
 
-_TICK: Final = 1e-14
-"""s; times are multiples of a tick of 1e-15 s or, in runs of more than an hour, of coarser ones."""
+def _earlier(before: int) -> int:
+    return before if before >= 0 else -1 - before

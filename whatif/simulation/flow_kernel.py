@@ -23,7 +23,11 @@ RENDEZVOUS: Final = 2
 
 def run(s: State) -> None:
     """Fill `start`, `end` and `match`; operations that never start keep a NaN end."""
-    heap = [(0.0, READY, op) for op in range(len(s.operations)) if s.operations[op].need == 0]
+    heap = [(0.0, READY, 0)]
+    heap.pop()
+    for op in range(len(s.operations)):
+        if s.operations[op].need == 0:
+            push(heap, 0.0, READY, op)
     while len(heap) > 0:
         now = heap[0][0]
         while len(heap) > 0 and (heap[0][0] <= now or (heap[0][1] == END and heap[0][0] <= now * SAME_INSTANT)):

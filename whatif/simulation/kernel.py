@@ -10,7 +10,7 @@ A message is known by the number of its send.
 
 from __future__ import annotations
 
-from whatif.simulation.replay_queues import append, pair, possible, queue_up, rest, settle, take
+from whatif.simulation.replay_queues import append, fill_queues, pair, possible, queue_up, rest, settle, take
 from whatif.simulation.replay_state import (
     AFTER_ARRIVAL,
     AFTER_PROCESSOR,
@@ -34,7 +34,6 @@ from whatif.simulation.replay_state import (
     SEND_OVERHEAD,
     STACK,
     STARTED,
-    UNRELEASED,
     Integers,
     State,
 )
@@ -240,15 +239,14 @@ def delay(s: State, op: int, time: int) -> int:
     begin = max(time, s.adapter_free[node])
     end = begin + int(s.size[op] * s.node_gap + 0.5)
     late = end + int(s.cost[(FLIGHT * 9 + s.kind[op]) * 2] + 0.5) - time - cost(s, FLIGHT, op)
-    s.adapter_before[op] = UNRELEASED
-    if late > 0:
-        s.adapter_before[op] = s.adapter_user[node] if begin > time else op
+    before = s.adapter_user[node] if begin > time else op
+    s.adapter_before[op] = before if late > 0 else -1 - before
     s.adapter_free[node], s.adapter_user[node] = end, op
     return max(late, 0)
 
 
-def arrive(s: State, lane: int, op: int, time: int) -> int:
-    """Take a message, or match it first; no dependents to tell."""
+def arrive(s: State, lane: int, op: int, time: int) -> None:
+    """Take a message, or match it first."""
     receive = s.match[op]
     if s.on_arrival:
         arrive_unmatched(s, lane, op, time)
@@ -266,7 +264,6 @@ def arrive(s: State, lane: int, op: int, time: int) -> int:
             proceed(s, op, receive)
         else:
             append(s, s.waiting, op)
-    return 0
 
 
 def arrive_unmatched(s: State, lane: int, op: int, time: int) -> None:
@@ -337,31 +334,39 @@ def classify(columns: State) -> None:
             s.kind[op] = distance * 3 + protocol
 
 
-def begin(columns: State) -> None:
-    """Release what depends on nothing."""
-    s = in_memory(columns)
-    for op in range(s.operations):
-        if s.need[op] == 0:
-            release(s, op)
-    tell_dependents(s, NONE, 0)
-
-
 def advance(columns: State, event_count: int) -> None:
-    """Run a number of events, or to the end, which is where no lane is left in the heap."""
+    """Run a number of events, or to the end, which is where no lane is left in the heap.
+
+    The first time, a run of no events, release what depends on nothing.
+    """
     s = in_memory(columns)
-    while event_count > 0 and s.counts[LANES] > 0:
+    if event_count == 0:
+        for op in range(s.operations):
+            if s.need[op] == 0:
+                release(s, op)
+    lane, op, dependents = NONE, NONE, 0
+    while True:
+        tell_dependents(s, op, dependents)
+        fill_queues(s)
+        if lane >= 0:
+            settle(s, lane)
+        if event_count == 0 or s.counts[LANES] == 0:
+            return
         event_count -= 1
         lane = s.heap[0]
         queue = s.choice[lane]
         op = s.root[3 * lane + queue]
-        time = possible(s, lane, queue, op)
+        time, dependents = possible(s, lane, queue, op), 0
         if time == s.when[lane]:
             s.root[3 * lane + queue] = rest(s, op)
-            if queue == COMPUTE:
-                dependents = compute(s, lane, op, time)
-            elif queue == SEND:
-                dependents = send(s, lane, op, time)
-            else:
-                dependents = arrive(s, lane, op, time)
-            tell_dependents(s, op, dependents)
-        settle(s, lane)
+            dependents = start(s, lane, queue, op, time)
+
+
+def start(s: State, lane: int, queue: int, op: int, time: int) -> int:
+    """Start the first of a queue; which of its dependents to tell."""
+    if queue == COMPUTE:
+        return compute(s, lane, op, time)
+    if queue == SEND:
+        return send(s, lane, op, time)
+    arrive(s, lane, op, time)
+    return 0

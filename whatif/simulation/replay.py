@@ -13,7 +13,7 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation import kernel, replay_queues, replay_state
 from whatif.simulation.activity import activity
 from whatif.simulation.checks import check_completion, check_schedule, cost_table, serial_time
-from whatif.simulation.compiled import compiled
+from whatif.simulation.compiled import compiled, fields_of, table_of
 from whatif.simulation.replay_state import State
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.trace import ANY
@@ -47,8 +47,8 @@ class Replay:
     kind: NDArray[np.uint8]
     """[op]: distance · 3 + protocol of a send."""
     adapter_before: NDArray[np.int32]
-    """[op]: the message that a message waited for at its node's adapter, itself for none, `UNRELEASED` where the
-    adapter did not hold it up; empty where nodes have no limit."""
+    """[op]: the message before at the adapter of its node, itself for none; -1 - that where the adapter did not make
+    the message any later; `UNRELEASED` for what does not pass one; empty where nodes have no limit."""
 
     @property
     def time(self) -> float:
@@ -67,11 +67,10 @@ def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress 
     check_schedule(schedule, places, costs)
     tick = _tick(schedule, costs)
     state = _state(schedule, places, costs, tick)
-    functions = _ENTRIES if isinstance(state.step, list) else _compiled()
-    prepare, channels, begin, advance = functions
-    prepare(state)
+    classify, channels, advance = _functions(state)
+    classify(state)
     state = _with_channels(state, channels)
-    begin(state)
+    advance(state, 0)
     while state.counts[replay_state.LANES] > 0:
         advance(state, EVENTS_AT_A_TIME)
         if progress is not None:
@@ -81,11 +80,18 @@ def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress 
     return played
 
 
-_ENTRIES: Final = (kernel.classify, kernel.channels, kernel.begin, kernel.advance)
+def _functions(state: State) -> tuple[Callable[..., Any], ...]:
+    """The kernel's functions of a state: as they stand for lists, compiled for arrays."""
+    entries = (kernel.classify, kernel.channels, kernel.advance)
+    if isinstance(state.step, list):
+        return entries
+    names = tuple(entry.__name__ for entry in entries)
+    jitted = compiled((replay_queues, kernel), names, fields_of(state))
+    return tuple(_with_table(function) for function in jitted)
 
 
-def _compiled() -> tuple[Callable[..., Any], ...]:
-    return compiled((replay_queues, kernel), tuple(entry.__name__ for entry in _ENTRIES))
+def _with_table(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda state, *others: function(table_of(state), *others)
 
 
 def summary(replay: Replay, schedule: Schedule, sequential: bool = True) -> FloatArray:
@@ -115,7 +121,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
         "wild": _ranks_with_wildcards(schedule, columns["lane"] // np.int32(processors)),
         "rank": np.repeat(np.arange(ranks, dtype=np.int32), processors),
         "adapter_before": np.full(operations if nodes else 0, replay_state.UNRELEASED, dtype=np.int32),
-        "counts": np.array([0, 0, 0, replay_state.NONE], dtype=np.int64),
+        "counts": np.array([0, 0, 0] + 3 * [replay_state.NONE], dtype=np.int64),
     }
     for names, dtype, length, value in (
         (("why", "kind"), np.uint8, operations, 0),

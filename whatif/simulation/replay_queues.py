@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from whatif.simulation.replay_state import ANY, COMPUTE, LANES, NONE, RELEASED, SEND, Integers, State
+from whatif.simulation.replay_state import (
+    ANY,
+    COMPUTE,
+    FIRST_READY,
+    LANES,
+    LAST_READY,
+    NONE,
+    RELEASED,
+    SEND,
+    Integers,
+    State,
+)
 
 # ---- Queues of a lane: pairing heaps by (ready, turn), linked through `child` and `link`.
 
@@ -107,20 +118,35 @@ def settle(s: State, lane: int) -> None:
 
 
 def queue_up(s: State, lane: int, queue: int, op: int) -> None:
-    """Queue what is ready for a lane, and move the lane ahead if this is what it starts next."""
-    s.turn[op] = s.counts[RELEASED]
-    s.counts[RELEASED] += 1
-    s.child[op] = NONE
-    s.root[3 * lane + queue] = meld(s, s.root[3 * lane + queue], op)
-    time = possible(s, lane, queue, op)
-    at = s.place[lane]
-    if at >= 0 and s.when[lane] <= time:
-        return
-    s.when[lane], s.order[lane], s.choice[lane] = time, s.turn[op], queue
-    if at < 0:
-        at = s.counts[LANES]
-        s.counts[LANES] += 1
-    rise(s, at, lane)
+    """Note, in order, that an operation is ready for a queue of a lane."""
+    s.child[op] = 3 * lane + queue
+    s.link[op] = NONE
+    if s.counts[FIRST_READY] < 0:
+        s.counts[FIRST_READY] = op
+    else:
+        s.link[s.counts[LAST_READY]] = op
+    s.counts[LAST_READY] = op
+
+
+def fill_queues(s: State) -> None:
+    """Put everything that is ready into its queue; a lane moves ahead if this is what it starts next."""
+    while s.counts[FIRST_READY] >= 0:
+        op = s.counts[FIRST_READY]
+        s.counts[FIRST_READY] = s.link[op]
+        to = s.child[op]
+        s.child[op] = NONE
+        s.turn[op] = s.counts[RELEASED]
+        s.counts[RELEASED] += 1
+        s.root[to] = meld(s, s.root[to], op)
+        lane, queue = to // 3, to % 3
+        time = possible(s, lane, queue, op)
+        at = s.place[lane]
+        if at < 0 or time < s.when[lane]:
+            s.when[lane], s.order[lane], s.choice[lane] = time, s.turn[op], queue
+            if at < 0:
+                at = s.counts[LANES]
+                s.counts[LANES] += 1
+            rise(s, at, lane)
 
 
 # ---- Matching: lists of receives and of messages by channel, linked through `after`.

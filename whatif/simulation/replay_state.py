@@ -44,6 +44,8 @@ LANES: Final = 0
 RELEASED: Final = 1
 FINISHED: Final = 2
 STACK: Final = 3
+FIRST_READY: Final = 4
+LAST_READY: Final = 5
 
 Integers = MutableSequence[int]
 Reals = MutableSequence[float]
@@ -93,7 +95,7 @@ class State(NamedTuple):
     """[op]: distance · 3 + protocol of a send."""
     channel: Integers
     adapter_before: Integers
-    """[op]: the message that held up this one at the adapter of its node, -1 for none; empty without adapters."""
+    """[op]: the message before at the adapter of its node, or itself; -1 - that where it made this one no later."""
 
     root: Integers
     """[lane, queue], flat"""

@@ -16,6 +16,7 @@ from whatif.engine.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.fields import Part
+from whatif.schema.leaves import provenance
 from whatif.schema.load import load_document, load_platform
 from whatif.schema.platform import GPU, Platform
 from whatif.table import Table
@@ -47,7 +48,7 @@ class Wanted(NamedTuple):
     """The machine whose latencies count; empty for the present one's own."""
     target: Platform
     edited: bool
-    """Whether the nodes of the present machine are not what its file says."""
+    """Whether the devices and links of the present machine are not what its file says."""
     unedited: Question
     """The scenario on its present platform, without edits."""
     window: Window | None = None
@@ -124,7 +125,8 @@ class Profiled:
 def wanted(study: Study, window: Window | None = None) -> Wanted:
     """What a study asks for."""
     question, view = study.session.question, study.view
-    edited = any(path.startswith(_NODE) for path in question.sets)
+    # How many there are of something makes no copy faster.
+    edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in question.sets)
     unedited = Question(question.document, question.platform, {}, question.folders)
     return Wanted(view.profile, view.profile_from, _present_platform(study.session), edited, unedited, window)
 
@@ -177,12 +179,14 @@ def readable(path: str) -> str:
 
 
 def has_latencies(name: str, folders: Sequence[Path]) -> bool:
-    """Whether a platform of this name states a latency of copies."""
+    """Whether a platform of this name states latencies of copies that are more than assumed."""
     try:
-        link = load_platform(name, folders)[0].node.host_link
+        platform, layers = load_platform(name, folders)
     except WhatifError:
         return False
-    return link is not None and any(value is not None for key, value in link if key.endswith("_latency"))
+    link = platform.node.host_link
+    stated = (key for key, value in link or () if key.endswith("_latency") and value is not None)
+    return any(provenance(("node", "host_link", key), layers)[1] != "assumed" for key in stated)
 
 
 class _File(NamedTuple):

@@ -61,6 +61,7 @@ class Profile(Page):
         border-subtitle-color: $text-muted;
     }
     Profile #profiled { height: 1fr; }
+    Profile #profiled:focus-within { border: round $primary; }
     Profile #profile-words { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
     Profile.-tabular #profiled, Profile.-pictured ColumnsView { display: none; }
     Profile.-tabular ColumnsView { height: 1fr; max-height: 100%; }
@@ -91,16 +92,15 @@ class Profile(Page):
             yield SizesOfCopies(id="sizes")
             yield StreamBars(id="streams")
             yield KernelsByTime(id="kernels")
-        yield ColumnsView()
+        yield ColumnsView(id="profile-table")
         yield Static(id="profile-words", markup=False)
 
     def enter(self) -> None:
-        """The table wants the keys, where it is in sight."""
-        table = self.query_one(ColumnsView)
-        if table.display:
-            table.focus()
-        else:
-            self.screen.set_focus(None)
+        """The table, or the picture in its place, wants the keys."""
+        for widget in (self.query_one(ColumnsView), *self.query(Picture)):
+            if all(node.display for node in widget.ancestors_with_self):
+                widget.focus()
+                return
 
     def on_resize(self, event: events.Resize) -> None:
         """Where there are few lines, the frames give way, then all but the numbers."""
@@ -151,6 +151,9 @@ class Profile(Page):
         """One side of the profile: its picture, its table, or for the projection both."""
         projected, side, tabular = found.projected, view.profile_side, view.picture == "table"
         both = side == "projection" and projected is not None and not tabular
+        focused = self.screen.focused
+        if focused is None or self in focused.ancestors:
+            self.call_after_refresh(self.enter)
         panel, table = self.query_one("#profiled"), self.query_one(ColumnsView)
         for picture in panel.query(Picture):
             picture.display = picture.id == side
@@ -166,7 +169,7 @@ class Profile(Page):
         panel.border_subtitle = Content(self._told(found, side))
         table.border_title = "copies and fills" if both else Content(title)
         rows, kept = table_of(found, side)
-        table.fill(rows, kept, "" if both else self._told(found, side) if tabular else "")
+        table.fill(rows, kept, self._told(found, side) if tabular and side == "projection" else "")
 
     def _told(self, found: Profiled, side: str) -> str:
         """What the border says of a side."""

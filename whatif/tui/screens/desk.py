@@ -131,7 +131,7 @@ class Desk(Screen[None]):
     async def _turn(self, name: str) -> None:
         """Go to a page, made when it is first wanted."""
         switcher = self.query_one(ContentSwitcher)
-        if not switcher.query(f"#{name}"):
+        if not switcher.query_children(f"#{name}"):
             module, kind = _LATER[name]
             page: Page = getattr(import_module(module), kind)()
             await switcher.add_content(page)

@@ -194,7 +194,7 @@ def short_name(kernel: str) -> str:
     return _NAMESPACE.sub("", kernel.removeprefix("void "))
 
 
-class _TablePicture(Picture):
+class _TablePicture(Picture, can_focus=True):
     """Draws a table, if there is one."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002

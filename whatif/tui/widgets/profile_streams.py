@@ -152,7 +152,7 @@ def _in_cells(busy: NDArray[np.float32], width: int) -> NDArray[np.float64]:
     return np.asarray(np.diff(at, axis=1) * (width / parts))
 
 
-class StreamBars(Picture):
+class StreamBars(Picture, can_focus=True):
     """Shows when each stream does what, measured and projected."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002

@@ -16,6 +16,7 @@ from whatif.tui.widgets.table import Cell, Rows
 from whatif.tui.words import duration, percent
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
+_CHOOSE: Final = "y chooses a rank, x one on the critical path: where its messages leave and arrive is marked."
 _DISTANCES: Final = tuple(DISTANCES.values())
 
 
@@ -44,9 +45,9 @@ def sentences(summary: Summary, rank: int | None) -> list[str]:
     )
     models = ", ".join(named) if len(named) > 1 else _model(summary.models[0][1])
     lines = [f"{_many(summary.message_count, 'message')} with {size} in all; cost model: {models}."]
-    if rank is not None and rank < len(summary.node):
-        lines.insert(0, _rank_words(summary, rank))
-    return [*lines, *_study_words(summary), *summary.remarks]
+    # One line, whether a rank is chosen or not: a picture that moves under the hand is hard to read.
+    chosen = _rank_words(summary, rank) if rank is not None and rank < len(summary.node) else _CHOOSE
+    return [chosen, *lines, *_study_words(summary), *summary.remarks]
 
 
 def _model(name: str) -> str:
