@@ -142,7 +142,7 @@ class Machine(NamedTuple):
         """Computation on the critical path and the rest, in s; over shared links, of the rank that is done last."""
         if self.links is None:
             played = replay(schedule, places, self.costs)
-            computed = critical_path(played, schedule, self.costs).compute_time
+            computed = critical_path(schedule, played, self.costs).compute_time
             return np.array([computed, played.time - computed])
         flows = self.shared(schedule, places)
         spent = activity(schedule, flows.start, flows.end, flows.match)

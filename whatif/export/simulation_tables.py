@@ -55,9 +55,10 @@ def path_table(simulation: Simulation) -> Table:
     for number, cost in enumerate(_COSTS):
         for distance, protocol in places:
             at = (number, distance, protocol)
-            time = float(np.dot([path.counts[at], path.sizes[at]], table[at]))
-            if path.counts[at] or path.sizes[at]:
-                rows.append((cost, DISTANCES[distance], PROTOCOLS[protocol], path.counts[at], path.sizes[at], time))
+            count, size = float(path.message_count[at]), float(path.byte_count[at])
+            time = float(np.dot([count, size], table[at]))
+            if time:
+                rows.append((cost, DISTANCES[distance], PROTOCOLS[protocol], count, size, time))
     kinds = {"part": None, "distance": None, "protocol": None, "count": ONE, "size": BYTE, "time": SECOND}
     return table_of(kinds, rows)
 
@@ -69,13 +70,15 @@ def slope_table(simulation: Simulation) -> Table:
     """
     path = _path(simulation)
     kinds = {"distance": None, "latency_slope": ONE, "path_size": BYTE}
-    return table_of(kinds, list(zip(DISTANCES, path.latency_slopes, path.byte_slopes, strict=True)))
+    return table_of(
+        kinds, list(zip(DISTANCES, path.latency_slope.sum(axis=1), path.byte_slope.sum(axis=1), strict=True))
+    )
 
 
 def _path(simulation: Simulation) -> CriticalPath:
     if simulation.replay is None:
         raise UsageError("no critical path where messages share links: every message depends on all others")
-    return critical_path(simulation.replay, simulation.schedule, simulation.machine.costs)
+    return critical_path(simulation.schedule, simulation.replay, simulation.machine.costs)
 
 
 def trace_table(trace: Trace) -> Table:

@@ -73,7 +73,7 @@ class CriticalPath:
         return self.predict(self.costs)
 
     def predict(self, costs: Costs) -> float:
-        """The run time in s at other costs, were this still the critical path; never more than the run time there."""
+        """The run time in s at other costs, were this still the critical path."""
         table = cost_table(costs)
         messages = float((self.message_count * table[..., 0] + self.byte_count * table[..., 1]).sum())
         return self.compute_time + messages + self.adapter_byte_count * costs.node_gap
@@ -102,7 +102,7 @@ def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalP
         parts=parts,
         compute_time=float(schedule.size[operations[computing]].sum()),
         message_count=message_count.astype(np.int64).reshape(5, 3, 3),
-        byte_count=byte_count.reshape(5, 3, 3),
+        byte_count=np.asarray(byte_count, dtype=np.float64).reshape(5, 3, 3),
         adapter_byte_count=float(schedule.size[operations[adapters]].sum()),
         costs=costs,
     )
@@ -135,7 +135,7 @@ class _Walk:
         if why == replay_state.AT_ONCE:
             return -1, []
         if why == replay_state.AFTER_START:
-            return cause, []
+            return self.before_posted(cause) if self.schedule.step[cause] == Step.RECEIVE else (cause, [])
         if why == replay_state.AFTER_END:
             return self.before_end(cause)
         if why == replay_state.AFTER_ARRIVAL:
@@ -184,16 +184,23 @@ class _Walk:
         overhead = constant + slope * max(self.schedule.size[send] - self.costs.free_size, 0.0)
         return bool(self.replay.end[send] - self.replay.start[send] > overhead * (1 + 1e-9) + 1e-12)
 
+    def poster(self, receive: int) -> int:
+        """What released a receive, or the receives before it that it only had to follow."""
+        by = int(self.replay.released_by[receive])
+        while by < 0 and by != replay_state.UNRELEASED and self.schedule.step[-1 - by] == Step.RECEIVE:
+            by = int(self.replay.released_by[-1 - by])
+        return by
+
     def posted(self, receive: int) -> float:
         """When a receive was posted."""
-        by = int(self.replay.released_by[receive])
+        by = self.poster(receive)
         if by == replay_state.UNRELEASED:
             return 0.0
         return float(self.replay.end[by] if by >= 0 else self.replay.start[-1 - by])
 
     def before_posted(self, receive: int) -> tuple[int, list[Piece]]:
         """What determined when a receive was posted."""
-        by = int(self.replay.released_by[receive])
+        by = self.poster(receive)
         if by == replay_state.UNRELEASED:
             return -1, []
         return self.before_end(by) if by >= 0 else (-1 - by, [])

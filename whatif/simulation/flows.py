@@ -11,12 +11,9 @@ its message has arrived. A receive takes its message when it is posted, also whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
+from collections.abc import MutableSequence
 from dataclasses import dataclass
-from functools import cache
-from types import FunctionType
 from typing import Any, Final, cast
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +23,7 @@ from whatif.simulation import flow_kernel, link_kernel
 from whatif.simulation.checks import check_completion, check_schedule, cost_table
 from whatif.simulation.flow_kernel import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
 from whatif.simulation.flow_state import NONE, Bundle, Entry, Link, Operation, Queue, Side, State, column, listed, rows
+from whatif.simulation.jit import jitted
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.sharing import Routes
 from whatif.simulation.topology import Topology
@@ -64,7 +62,7 @@ def replay_flows(
     check_schedule(schedule, places, costs)
     state = _state(schedule, places, costs, topology)
     if compiled_loop or (compiled_loop is None and len(schedule.step) >= COMPILED_FROM):
-        run = _compiled()
+        run = jitted((link_kernel, flow_kernel), (flow_kernel.run.__name__,))[0]
     else:
         state, run = listed(state), flow_kernel.run
     run(state)
@@ -72,36 +70,6 @@ def replay_flows(
     # It asks for `end` and `match` only.
     check_completion(schedule, cast("Any", played))
     return played
-
-
-@cache
-def _compiled() -> Callable[[State], None]:
-    """The event loop, compiled or loaded from numba's cache, whose functions see each other compiled."""
-    names: dict[str, Any] = {**vars(link_kernel), **vars(flow_kernel)}
-    owners = {link_kernel.__name__, flow_kernel.__name__}
-    functions = {n: f for n, f in names.items() if isinstance(f, FunctionType) and f.__module__ in owners}
-    # Numba looks only at the file of `run` to see if its code on disk is that of today: the name says the rest.
-    codes = [functions[name].__code__ for name in sorted(functions)]
-    stamp = crc32(repr([(code.co_code, code.co_consts, code.co_names) for code in codes]).encode())
-    for name, function in functions.items():
-        copy = FunctionType(function.__code__, names, name)
-        copy.__qualname__ = f"{name}_{stamp:08x}"
-        names[name] = _jitted(copy, function is flow_kernel.run)
-    run: Callable[[State], None] = names[flow_kernel.run.__name__]
-    return run
-
-
-def _jitted(function: FunctionType, entry: bool) -> Callable[..., Any]:
-    """A function compiled on its first call; only the entry is kept on disk, and gets a way in from Python."""
-    from numba import njit
-
-    # Only the entry is called from Python; ways in for the others would take most of the time.
-    options: dict[str, Any] = {} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    try:
-        jitted: Callable[..., Any] = njit(cache=entry, **options)(function)
-    except RuntimeError:  # There is no folder for the cache.
-        jitted = njit(function)
-    return jitted
 
 
 def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> State:

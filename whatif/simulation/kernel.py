@@ -16,6 +16,7 @@ from whatif.simulation.replay_state import (
     AFTER_PROCESSOR,
     AFTER_SIDE,
     ANY,
+    ARRIVING,
     AT_ONCE,
     COMPUTE,
     ENDED,
@@ -25,6 +26,7 @@ from whatif.simulation.replay_state import (
     LANES,
     MESSAGE,
     NONE,
+    QUEUES,
     RECEIVE,
     RECEIVE_GAP,
     RECEIVE_OVERHEAD,
@@ -51,7 +53,7 @@ def cost(s: State, part: int, send: int) -> int:
 
 
 def finish(s: State, op: int) -> None:
-    """Put an operation on the stack of those that have ended and whose dependents are to be told."""
+    """Put an operation that has started or ended on the stack of those whose dependents are to be told."""
     s.link[op] = s.counts[STACK]
     s.counts[STACK] = op
 
@@ -69,7 +71,9 @@ def tell_dependents(s: State, op: int, dependents: int) -> None:
             if op < 0:
                 return
             s.counts[STACK] = s.link[op]
-            dependents = ENDED if s.step[op] == SEND else STARTED | ENDED
+            dependents = STARTED | ENDED if s.end[op] >= 0 else STARTED
+        dependents &= ~s.told[op]
+        s.told[op] |= dependents
         if dependents & ENDED:
             s.counts[FINISHED] += 1
         for at in range(s.next_start[op], s.next_start[op + 1]):
@@ -81,7 +85,8 @@ def meet(s: State, op: int, dependent: int, dependents: int) -> None:
     """One dependency of a dependent is met, if it is among those told."""
     by, time, which = op, s.end[op], ENDED
     if dependent < 0:
-        dependent, by, time, which = -1 - dependent, -1 - op, s.start[op], STARTED
+        dependent, by, which = -1 - dependent, -1 - op, STARTED
+        time = s.ready[op] if s.step[op] == RECEIVE else s.start[op]
     if not dependents & which:
         return
     if time >= s.ready[dependent]:
@@ -129,16 +134,20 @@ def offer(s: State, send: int) -> None:
 
 def allow(s: State, send: int, receive: int) -> None:
     """Queue a send that has waited for its receive."""
-    if s.ready[receive] > s.ready[send]:
-        s.ready[send], s.released_by[send] = s.ready[receive], s.released_by[receive]
+    if s.ready[receive] >= s.ready[send]:
+        s.ready[send], s.released_by[send], s.why[send] = s.ready[receive], s.released_by[receive], AT_ONCE
     queue_up(s, s.lane[send], SEND, send)
 
 
 def announce(s: State, send: int) -> None:
     """Bring a message to a rank with wildcards, which matches in order of arrival; none overtakes an earlier one."""
     rank = s.rank[s.lane[send]]
-    s.ready[send] = s.last_arrival[rank] = max(s.ready[send], s.last_arrival[rank])
-    queue_up(s, s.peer[send] * s.processors, MESSAGE, send)
+    s.after[send] = send
+    if s.last_arrival[rank] > s.ready[send]:
+        s.ready[send], s.after[send] = s.last_arrival[rank], s.last_message[rank]
+    elif s.start[send] >= 0:
+        s.last_arrival[rank], s.last_message[rank] = s.ready[send], send
+    queue_up(s, s.peer[send] * s.processors, ARRIVING, send)
 
 
 def post(s: State, receive: int) -> None:
@@ -146,28 +155,32 @@ def post(s: State, receive: int) -> None:
     send = take(s, s.waiting, receive)
     if send < 0:
         append(s, s.posted, receive)
-        return
-    pair(s, send, receive)
-    if s.on_arrival:
-        receive_taken(s, send, receive, s.child[send], s.turn[send])
     else:
-        proceed(s, send, receive)
+        pair(s, send, receive)
+        if s.on_arrival:
+            receive_taken(s, send, receive, s.child[send], s.turn[send])
+        else:
+            proceed(s, send, receive, send)
+    if s.by_start or s.end[receive] >= 0:
+        finish(s, receive)
 
 
-def proceed(s: State, send: int, receive: int) -> None:
+def proceed(s: State, send: int, receive: int, by: int) -> None:
     """Go on with a message that has been matched: take it if it is under way, start it if it waited."""
     if s.start[send] >= 0:
-        deliver(s, send, receive)
+        deliver(s, send, receive, by)
     elif s.kind[send] % 3 == RENDEZVOUS:
+        if by != send:
+            because(s, send, by, AFTER_ARRIVAL)
         allow(s, send, receive)
 
 
-def deliver(s: State, send: int, receive: int) -> None:
-    """Queue a message whose receive is known."""
+def deliver(s: State, send: int, receive: int, by: int) -> None:
+    """Queue a message whose receive is known, and which arrived with a message by the same rank, mostly itself."""
     if s.ready[receive] >= s.ready[send]:
         s.ready[send] = s.ready[receive]
     else:
-        because(s, receive, send, AFTER_ARRIVAL)
+        because(s, receive, by, AFTER_ARRIVAL)
     queue_up(s, s.lane[receive], MESSAGE, send)
 
 
@@ -176,7 +189,6 @@ def receive_taken(s: State, send: int, receive: int, by: int, why: int) -> None:
     because(s, receive, by, why)
     s.start[receive] = s.ready[send]
     s.end[receive] = max(s.ready[send] + cost(s, RECEIVE_OVERHEAD, send), s.ready[receive])
-    finish(s, receive)
     if s.kind[send] % 3 == RENDEZVOUS:
         s.end[send] = max(s.ready[send], s.ready[receive])
         finish(s, send)
@@ -225,7 +237,7 @@ def send(s: State, lane: int, op: int, time: int) -> int:
         return STARTED if s.kind[op] % 3 == RENDEZVOUS else STARTED | ENDED
     s.end[op] = max(free, side_free)
     if s.match[op] >= 0:
-        deliver(s, op, s.match[op])
+        deliver(s, op, s.match[op], op)
     elif s.wild[s.peer[op]]:
         announce(s, op)
     return STARTED | ENDED
@@ -245,38 +257,39 @@ def delay(s: State, op: int, time: int) -> int:
     return max(late, 0)
 
 
-def arrive(s: State, lane: int, op: int, time: int) -> None:
-    """Take a message, or match it first."""
-    receive = s.match[op]
-    if s.on_arrival:
-        arrive_unmatched(s, lane, op, time)
-    elif receive >= 0:
-        by, why = blocker(s, lane, MESSAGE, op, time)
-        if why != AT_ONCE:
-            because(s, receive, by, why)
-        s.start[receive], s.end[receive] = time, time + cost(s, RECEIVE_OVERHEAD, op)
-        occupy(s, lane, 1, receive, s.end[receive], time + cost(s, RECEIVE_GAP, op))
-        finish(s, receive)
+def match_arrived(s: State, send: int) -> None:
+    """Match a message that has come to a rank with wildcards."""
+    by, receive = s.after[send], take(s, s.posted, send)
+    if receive >= 0:
+        pair(s, send, receive)
+        proceed(s, send, receive, by)
     else:
-        receive = take(s, s.posted, op)
-        if receive >= 0:
-            pair(s, op, receive)
-            proceed(s, op, receive)
-        else:
-            append(s, s.waiting, op)
+        append(s, s.waiting, send)
 
 
-def arrive_unmatched(s: State, lane: int, op: int, time: int) -> None:
+def take_matched(s: State, lane: int, op: int, time: int) -> None:
+    """Take a message whose receive is known."""
+    receive = s.match[op]
+    by, why = blocker(s, lane, MESSAGE, op, time)
+    if why != AT_ONCE:
+        because(s, receive, by, why)
+    s.start[receive], s.end[receive] = time, time + cost(s, RECEIVE_OVERHEAD, op)
+    occupy(s, lane, 1, receive, s.end[receive], time + cost(s, RECEIVE_GAP, op))
+    finish(s, receive)
+
+
+def take_arrived(s: State, lane: int, op: int, time: int) -> None:
     """Take a message on its arrival, whether its receive is posted or not."""
     by, why = blocker(s, lane, MESSAGE, op, time)
     if why == AT_ONCE:
         by, why = op, AFTER_ARRIVAL
     s.ready[op] = time
-    occupy(s, lane, 1, -1 - op, time + cost(s, RECEIVE_OVERHEAD, op), time + cost(s, RECEIVE_GAP, op))
+    occupy(s, lane, 1, -2 - op, time + cost(s, RECEIVE_OVERHEAD, op), time + cost(s, RECEIVE_GAP, op))
     receive = take(s, s.posted, op)
     if receive >= 0:
         pair(s, op, receive)
         receive_taken(s, op, receive, by, why)
+        finish(s, receive)
     else:
         s.child[op], s.turn[op] = by, why
         append(s, s.waiting, op)
@@ -355,10 +368,10 @@ def advance(columns: State, event_count: int) -> None:
         event_count -= 1
         lane = s.heap[0]
         queue = s.choice[lane]
-        op = s.root[3 * lane + queue]
+        op = s.root[QUEUES * lane + queue]
         time, dependents = possible(s, lane, queue, op), 0
         if time == s.when[lane]:
-            s.root[3 * lane + queue] = rest(s, op)
+            s.root[QUEUES * lane + queue] = rest(s, op)
             dependents = start(s, lane, queue, op, time)
 
 
@@ -368,5 +381,10 @@ def start(s: State, lane: int, queue: int, op: int, time: int) -> int:
         return compute(s, lane, op, time)
     if queue == SEND:
         return send(s, lane, op, time)
-    arrive(s, lane, op, time)
+    if queue == ARRIVING:
+        match_arrived(s, op)
+    elif s.on_arrival:
+        take_arrived(s, lane, op, time)
+    else:
+        take_matched(s, lane, op, time)
     return 0

@@ -124,13 +124,14 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
         "counts": np.array([0, 0, 0] + 3 * [replay_state.NONE], dtype=np.int64),
     }
     for names, dtype, length, value in (
-        (("why", "kind"), np.uint8, operations, 0),
-        (("root",), np.int32, 3 * ranks * processors, replay_state.NONE),
+        (("why", "kind", "told"), np.uint8, operations, 0),
+        (("root",), np.int32, replay_state.QUEUES * ranks * processors, replay_state.NONE),
         (("free", "when"), np.int64, ranks * processors, 0),
         (("user", "order", "heap", "place"), np.int32, ranks * processors, replay_state.NONE),
         (("choice",), np.uint8, ranks * processors, 0),
         (("side_free",), np.int64, 2 * ranks, 0),
         (("side_user",), np.int32, 2 * ranks, replay_state.NONE),
+        (("last_message",), np.int32, ranks, replay_state.NONE),
         (("last_arrival",), np.int64, ranks, 0),
         (("adapter_free",), np.int64, nodes, 0),
         (("adapter_user",), np.int32, nodes, replay_state.NONE),
@@ -145,6 +146,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
         operations=operations,
         processors=processors,
         on_arrival=int(costs.on_arrival),
+        by_start=int(schedule.next.min(initial=0) < 0),
     )
 
 
@@ -212,7 +214,7 @@ def _result(state: State, tick: float) -> Replay:
     match, cause, released_by = (np.array(column, np.int32) for column in (state.match, state.cause, state.released_by))
     why = np.array(state.why, dtype=np.uint8)
     taken = np.flatnonzero(cause < replay_state.NONE)
-    cause[taken] = match[-1 - cause[taken]]
+    cause[taken] = match[-2 - cause[taken]]
     released = (why == replay_state.AT_ONCE) & (released_by != replay_state.UNRELEASED)
     np.copyto(cause, released_by, where=released)
     np.copyto(why, replay_state.AFTER_END, where=released)

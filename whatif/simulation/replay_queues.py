@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from whatif.simulation.replay_state import (
     ANY,
+    ARRIVING,
     COMPUTE,
     FIRST_READY,
     LANES,
     LAST_READY,
     NONE,
+    QUEUES,
     RELEASED,
     SEND,
     Integers,
@@ -91,7 +93,9 @@ def sink(s: State, at: int, lane: int) -> None:
 
 
 def possible(s: State, lane: int, queue: int, op: int) -> int:
-    """When an operation, or the receipt of a message, could start."""
+    """When an operation, or the receipt of a message, could start; messages are matched at once."""
+    if queue == ARRIVING:
+        return s.ready[op]
     time = max(s.ready[op], s.free[lane])
     if queue != COMPUTE:
         time = max(time, s.side_free[s.rank[lane] * 2 + queue - 1])
@@ -101,8 +105,8 @@ def possible(s: State, lane: int, queue: int, op: int) -> int:
 def settle(s: State, lane: int) -> None:
     """Choose what the first lane of the heap starts next, and put the lane in its place."""
     best, best_time, best_turn = NONE, 0, 0
-    for queue in range(3):
-        op = s.root[3 * lane + queue]
+    for queue in range(QUEUES):
+        op = s.root[QUEUES * lane + queue]
         if op >= 0:
             time = possible(s, lane, queue, op)
             if best < 0 or time < best_time or (time == best_time and s.turn[op] < best_turn):
@@ -119,7 +123,7 @@ def settle(s: State, lane: int) -> None:
 
 def queue_up(s: State, lane: int, queue: int, op: int) -> None:
     """Note, in order, that an operation is ready for a queue of a lane."""
-    s.child[op] = 3 * lane + queue
+    s.child[op] = QUEUES * lane + queue
     s.link[op] = NONE
     if s.counts[FIRST_READY] < 0:
         s.counts[FIRST_READY] = op
@@ -138,7 +142,7 @@ def fill_queues(s: State) -> None:
         s.turn[op] = s.counts[RELEASED]
         s.counts[RELEASED] += 1
         s.root[to] = meld(s, s.root[to], op)
-        lane, queue = to // 3, to % 3
+        lane, queue = to // QUEUES, to % QUEUES
         time = possible(s, lane, queue, op)
         at = s.place[lane]
         if at < 0 or time < s.when[lane]:

@@ -10,8 +10,10 @@ SEND: Final = 1
 RECEIVE: Final = 2
 JOIN: Final = 3
 
+# Queues of a lane beside those for `COMPUTE` and `SEND`: messages to take, and messages to match first.
 MESSAGE: Final = 2
-"""The queue of a lane beside `COMPUTE` and `SEND`."""
+ARRIVING: Final = 3
+QUEUES: Final = 4
 
 NONE: Final = -1
 ANY: Final = -1
@@ -76,7 +78,7 @@ class State(NamedTuple):
     start: Integers
     end: Integers
     cause: Integers
-    """[op]: what determined its start where its release did not; -1 - m for the receive of message m."""
+    """[op]: what determined its start where its release did not; -2 - m for the receive of message m."""
     why: Integers
     match: Integers
     released_by: Integers
@@ -90,9 +92,11 @@ class State(NamedTuple):
     link: Integers
     """[op]: the next one in a queue, or on the stack of those whose dependents are to be told."""
     after: Integers
-    """[op]: the next one in the list of a channel."""
+    """[op]: the next one in the list of a channel; of a message to match, the one that it could not overtake."""
     kind: Integers
     """[op]: distance · 3 + protocol of a send."""
+    told: Integers
+    """[op]: which of its dependents have been told: `STARTED`, `ENDED`."""
     channel: Integers
     adapter_before: Integers
     """[op]: the message before at the adapter of its node, or itself; -1 - that where it made this one no later."""
@@ -114,7 +118,8 @@ class State(NamedTuple):
     order: Integers
     choice: Integers
     last_arrival: Integers
-    """[rank]: when its last message to a rank with wildcards arrives; later ones do not overtake it."""
+    """[rank]: when the last of its messages to ranks with wildcards arrives; later ones do not overtake it."""
+    last_message: Integers
     adapter_free: Integers
     """[node]"""
     adapter_user: Integers
@@ -131,3 +136,5 @@ class State(NamedTuple):
     operations: int
     processors: int
     on_arrival: int
+    by_start: int
+    """1 where anything depends on the start of an operation."""

@@ -48,7 +48,8 @@ class Schedule:
     next_start: NDArray[np.int64]
     """[op + 1]: where the operations that depend on this one stand in `next`."""
     next: NDArray[np.int32]
-    """Operations, numbered over all ranks; those that need the start and not the end of it are negative: -1 - op."""
+    """Operations, numbered over all ranks; those that need the start and not the end of it are negative: -1 - op. In
+    this a receive has started when it is posted."""
     need_count: NDArray[np.int32]
     """[op]: dependencies that must be met before it is ready."""
     origin: NDArray[np.int32]
