@@ -272,20 +272,19 @@ def _remarks(program: Program, traced: str) -> list[str]:
 
 def _path(simulation: Simulation) -> tuple[Path | None, _Spans]:
     """What the critical path is made of, and its spans."""
-    from whatif.simulation.checks import cost_table  # noqa: PLC0415 - not to be loaded by the explorer itself
-    from whatif.simulation.critical import critical_path  # noqa: PLC0415
+    from whatif.simulation.critical import critical_path  # noqa: PLC0415 - not to be loaded by the explorer itself
 
     schedule, replay, costs = simulation.schedule, simulation.replay, simulation.machine.costs
     if replay is None:
         return None, (np.empty(0, dtype=np.int32), np.empty(0), np.empty(0))
-    found = critical_path(replay, schedule, costs)
-    table, adapter_size = cost_table(costs).reshape(5, 3, 3, 2), np.array([0.0, 0.0, found.adapter_size])
+    found = critical_path(schedule, replay, costs)
+    adapter_size = np.array([0.0, 0.0, found.adapter_byte_count])
     path = Path(
         found.compute_time,
-        found.latency_slopes,
-        (found.counts * table[..., 0]).sum(axis=(0, 2)),
-        found.byte_slopes + adapter_size,
-        (found.sizes * table[..., 1]).sum(axis=(0, 2)) + adapter_size * costs.node_gap,
+        found.latency_slope.sum(axis=1),
+        found.latency_time.sum(axis=1),
+        found.byte_slope.sum(axis=1) + adapter_size,
+        found.byte_time.sum(axis=1) + adapter_size * costs.node_gap,
     )
     rank = np.searchsorted(schedule.rank_start, found.operations, side="right").astype(np.int32) - 1
     return path, (rank, replay.start[found.operations], replay.end[found.operations])
