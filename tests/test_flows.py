@@ -2,62 +2,38 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
-from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from whatif.engine.validation import rows_of
+from whatif.engine.validation_links import (
+    HEADER,
+    Call,
+    iteration,
+    linear,
+    machine_of_row,
+    peers_of,
+    played,
+    schedule_of,
+    schedule_of_row,
+)
 from whatif.errors import ImpossiblePointError, UsageError
-from whatif.simulation.flows import FlowReplay, replay_flows
-from whatif.simulation.lower import lower
+from whatif.simulation.flows import replay_flows
 from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs, Places, Schedule
 from whatif.simulation.sharing import Routes, max_min, routes_from_lists
 from whatif.simulation.topology import Topology, dragonfly, fat_tree, star, torus
-from whatif.simulation.trace import ANY, Kind, Program, Trace
+from whatif.simulation.trace import ANY, Kind
 
-DATA = Path(__file__).parent / "data" / "flows"
-with (DATA / "flows.csv").open() as file:
-    ROWS = list(csv.DictReader(file))
-CLUSTER = ElementTree.parse(DATA / "ideal.xml").getroot().find("zone/cluster")  # noqa: S314
-HEADER = 16.0
-"""B that SMPI puts before every message."""
-DETACHED = 65536
-"""B up to which SMPI does not let a send wait for its end; the flow starts when the receive is posted all the same."""
-Call = tuple[Kind, int, float, int, list[int]]
-"""Kind, peer, size, tag, and how many calls back the calls are that it waits for."""
-
-
-def program(calls: list[Call]) -> Program:
-    return Program(
-        kind=np.array([call[0] for call in calls], dtype=np.uint8),
-        peer=np.array([call[1] for call in calls], dtype=np.int32),
-        size=np.array([call[2] for call in calls], dtype=np.float64),
-        tag=np.array([call[3] for call in calls], dtype=np.int32),
-        wait_start=np.cumsum([0] + [len(call[4]) for call in calls]),
-        waits=np.array([back for call in calls for back in call[4]], dtype=np.int32),
-    )
-
-
-def schedule_of(ranks: list[list[Call]]) -> Schedule:
-    return lower(Trace(tuple(map(program, ranks)), np.arange(len(ranks), dtype=np.int32)))
+ROWS = rows_of("simgrid_flows.csv")
 
 
 def places_of(rank_count: int, ranks_per_node: int) -> Places:
     node = np.arange(rank_count, dtype=np.int32) // ranks_per_node
     return Places(node, node)
-
-
-def linear(constant: float, per_byte: float, inter_node: tuple[float, float] | None = None) -> np.ndarray:
-    """The same cost for all protocols, between nodes another one."""
-    table = np.empty((3, 3, 2))
-    table[:] = constant, per_byte
-    table[2] = inter_node or (constant, per_byte)
-    return table
 
 
 def costs_of(flight: np.ndarray, gap: np.ndarray | None = None, **others: object) -> Costs:
@@ -67,77 +43,15 @@ def costs_of(flight: np.ndarray, gap: np.ndarray | None = None, **others: object
     return Costs(**{**fields, "receive_overhead": none, "receive_gap": none, **limits, **others})
 
 
-def released(rank: int, rank_count: int) -> list[Call]:
-    """What SMPI's barrier ends with: a message from rank 0 to all others."""
-    if rank:
-        return [(Kind.RECEIVE, 0, HEADER, 1, [])]
-    return [(Kind.ISEND, peer, HEADER, 1, []) for peer in range(1, rank_count)]
-
-
-def iteration(row: dict[str, str], rank: int) -> list[Call]:
-    """Irecv from all, Isend to all, Waitall; of pairs each does one of both. A message has its way as its tag."""
-    size, detached = float(row["bytes"]) + HEADER, float(row["bytes"]) <= DETACHED
-    sources, destinations = peers_of(row, rank)
-    calls: list[Call] = [(Kind.IRECEIVE, peer, size, 2 + way, []) for way, peer in sources]
-    calls += [(Kind.ISEND, peer, size, 2 + way, []) for way, peer in destinations]
-    waited = range(1 + len(destinations) if detached else 1, len(calls) + 1)
-    return [*calls, (Kind.WAIT, 0, 0.0, 0, list(waited))]
-
-
-def peers_of(row: dict[str, str], rank: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """From whom a rank receives and to whom it sends, each with the way that the message goes."""
-    first, second, rank_count = int(row["A"]), int(row["B"]), int(row["P"])
-    if row["pattern"] == "pairs":
-        sources = [(0, rank - second)] if second <= rank < second + first else []
-        return sources, [(0, rank + second)] if rank < first else []
-    if row["pattern"] == "ring":
-        return [(0, (rank - 1) % rank_count)], [(0, (rank + 1) % rank_count)]
-    x, y = rank % first, rank // first
-    right, left = (x + 1) % first + y * first, (x - 1) % first + y * first
-    above, below = x + (y + 1) % second * first, x + (y - 1) % second * first
-    sources = [(1, right), (0, left), (3, above), (2, below)]
-    return sources, [(0, right), (1, left), (2, above), (3, below)]
-
-
-def simulated(row: dict[str, str]) -> Schedule:
-    rank_count = int(row["P"])
-    # The ranks of a node compute on its one core, in turns: each is done when all of them are.
-    compute = float(row["comp"]) * int(row["rpn"])
-    before: list[Call] = [(Kind.COMPUTE, 0, compute, 0, [])] if compute else []
-    return schedule_of(
-        [released(rank, rank_count) + (before + iteration(row, rank)) * int(row["iters"]) for rank in range(rank_count)]
-    )
-
-
-def as_seen_by_the_ranks(schedule: Schedule, played: FlowReplay) -> float:
-    """The longest time of a rank since it left the barrier, which rank 0 leaves before all others."""
-    left = played.end[schedule.rank_start[:-1]]
-    left[0] = 0.0
-    return float((played.end[schedule.rank_start[1:] - 1] - left).max())
-
-
-def simgrid(row: dict[str, str]) -> tuple[Places, Costs, Topology]:
-    assert CLUSTER is not None
-    bandwidths = {key: float(CLUSTER.get(key, "").removesuffix("GBps")) * 1e9 for key in ("bw", "loopback_bw")}
-    latency = float(CLUSTER.get("lat", "").removesuffix("us")) * 1e-6
-    flight = linear(0.0, 1 / bandwidths["loopback_bw"], (0.0, 0.0))
-    places = places_of(int(row["P"]), int(row["rpn"]))
-    # The barrier's messages go at once: their receives have been posted before.
-    costs = costs_of(flight, eager_limit=np.full(3, HEADER))
-    return places, costs, star(int(places.node.max()) + 1, bandwidths["bw"], latency)
-
-
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(list(row.values())[1:9]))
 def test_every_row_of_simgrid_is_reproduced(row):
-    schedule = simulated(row)
-    played = replay_flows(schedule, *simgrid(row), compiled_loop=False)
-    assert_allclose(as_seen_by_the_ranks(schedule, played), float(row["sim_total_s"]), rtol=1e-9, atol=0)
+    assert_allclose(played(row), float(row["sim_total_s"]), rtol=1e-9, atol=0)
 
 
 def test_a_node_takes_its_latency_and_the_bytes_that_leave_it_over_its_bandwidth():
     # The law of the data's README: K of the placement, times the size over the bandwidth; once the barrier is over.
     row = next(row for row in ROWS if row["pattern"] == "halo2d" and row["bytes"] == "131072" and row["rpn"] == "4")
-    places, costs, topology = simgrid(row)
+    places, costs, topology = machine_of_row(row)
     ranks = range(int(row["P"]))
     schedule = schedule_of([iteration(row, rank) for rank in ranks])
     node = places.node
@@ -213,7 +127,7 @@ def test_on_links_without_limits_two_messages_take_what_their_costs_say(costs, e
 
 @pytest.mark.parametrize("row", [ROWS[4], ROWS[5], ROWS[6]], ids=["halo, node a rank", "ring", "ring, node a rank"])
 def test_on_links_without_limits_a_replay_is_that_of_the_messages(row):
-    schedule, places = simulated(row), places_of(int(row["P"]), int(row["rpn"]))
+    schedule, places = schedule_of_row(row), places_of(int(row["P"]), int(row["rpn"]))
     flows = replay_flows(schedule, places, POSTAL, star(48, np.inf, 0.0))
     messages = replay(schedule, places, POSTAL)
     assert_array_equal(flows.match, messages.match)
@@ -285,7 +199,7 @@ def test_random_messages_end_when_the_rates_of_all_are_found_anew_at_every_event
 
 def test_the_compiled_loop_does_the_same_to_the_last_bit():
     row = next(row for row in ROWS if row["pattern"] == "halo2d")
-    schedule, places = simulated(row), places_of(48, 4)
+    schedule, places = schedule_of_row(row), places_of(48, 4)
     costs = replace(LOGGOPS, eager_limit=np.array([0.0, 0.0, 20.0]), node_gap=1e-9)
     network = torus((4, 3), 2e9, 1e-7)
     plain, fast = (replay_flows(schedule, places, costs, network, compiled_loop=loop) for loop in (False, True))

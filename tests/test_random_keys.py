@@ -149,7 +149,7 @@ def values(state):
 
 TestRandomKeys = Person.TestCase
 TestRandomKeys.settings = settings(
-    max_examples=4,
+    max_examples=6,
     # One step in four presses keys, as many as there are time for; the others cost as much and find less.
     stateful_step_count=20,
     deadline=None,

@@ -6,6 +6,7 @@ gets one table instead: the address of every column, and every scalar, in the or
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -17,13 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Functions = tuple[Callable[..., Any], ...]
-Fields = tuple[tuple[str, str, bool], ...]
-"""Name and type of each field, and whether it is a column."""
+Fields = tuple[tuple[str, str, int], ...]
+"""Name and type of each field, and how far apart the values of a column are, in values; 0 for a scalar."""
 
 
 def fields_of(state: Any) -> Fields:
     """The fields of a named tuple of one-dimensional arrays and of scalars."""
-    return tuple((name, np.asarray(v).dtype.str, isinstance(v, np.ndarray)) for name, v in state._asdict().items())
+    return tuple((name, np.asarray(v).dtype.str, _stride(v)) for name, v in state._asdict().items())
+
+
+def _stride(value: Any) -> int:
+    return value.strides[0] // value.itemsize if isinstance(value, np.ndarray) else 0
 
 
 def table_of(state: NamedTuple) -> NDArray[np.int64]:
@@ -72,24 +77,26 @@ def _jitted(function: FunctionType, keep: bool) -> Callable[..., Any]:
 
 def _in_memory(fields: Fields, stamp: str) -> Callable[..., Any]:
     """The function that turns a table into a value with fields, for numba."""
-    types, extending, arrays, numpy_support = (
-        import_module(f"numba.{name}") for name in ("core.types", "extending", "np.arrayobj", "np.numpy_support")
-    )
-    templates = import_module("numba.core.typing.templates")
+    numba, arrays = import_module("numba.core"), import_module("numba.np.arrayobj")
+    extending, types = import_module("numba.extending"), numba.types
+    from_dtype = import_module("numba.np.numpy_support").from_dtype
     word = import_module("llvmlite.ir").IntType(64)
-    places = {name: place for place, (name, _, _) in enumerate(fields)}
-    scalars = {name: numpy_support.from_dtype(np.dtype(dtype)) for name, dtype, _ in fields}
-    kinds = {name: types.CPointer(scalars[name]) if column else scalars[name] for name, _, column in fields}
+    column = _column_type(types, extending, numba.typing.templates)
+    kinds = {
+        name: column(from_dtype(np.dtype(dtype)), stride) if stride else from_dtype(np.dtype(dtype))
+        for name, dtype, stride in fields
+    }
 
     def resolve(_: Any, __: Any, name: str) -> Any:
         return kinds.get(name)
 
     # The address of a table, and what it says about its attributes.
     opaque = type("State", (types.Opaque,), {})
-    attributes = type("Attributes", (templates.AttributeTemplate,), {"key": opaque, "generic_resolve": resolve})
+    attributes = type("Attributes", (numba.typing.templates.AttributeTemplate,), {"key": opaque})
+    attributes.generic_resolve = resolve  # type: ignore[attr-defined]
 
     def load(context: Any, builder: Any, _: Any, table: Any, name: str) -> Any:
-        at = builder.gep(builder.bitcast(table, word.as_pointer()), [word(places[name])])
+        at = builder.gep(builder.bitcast(table, word.as_pointer()), [word(list(kinds).index(name))])
         entry = builder.load(at)
         # The table never changes: without this it would be read again after everything written to a column.
         entry.set_metadata("invariant.load", builder.module.add_metadata([]))
@@ -108,3 +115,38 @@ def _in_memory(fields: Fields, stamp: str) -> Callable[..., Any]:
     extending.lower_getattr_generic(opaque)(load)
     made: Callable[..., Any] = extending.intrinsic(in_memory)
     return made
+
+
+@cache
+def _column_type(types: Any, extending: Any, templates: Any) -> Any:
+    """Numba's type for values of one kind, a fixed number of values apart, whose references nobody counts."""
+
+    def begin(self: Any, dtype: Any, stride: int) -> None:
+        self.dtype, self.stride = dtype, stride
+        types.Type.__init__(self, f"Column_{dtype}_{stride}")
+
+    column = type("Column", (types.Type,), {"__init__": begin})
+
+    def read(_: Any, args: Any, __: Any) -> Any:
+        return args[0].dtype(args[0], types.intp) if isinstance(args[0], column) else None
+
+    def write(_: Any, args: Any, __: Any) -> Any:
+        return types.none(args[0], types.intp, args[0].dtype) if isinstance(args[0], column) else None
+
+    def address(context: Any, builder: Any, kind: Any, start: Any, at: Any) -> Any:
+        first = builder.bitcast(start, context.get_value_type(kind.dtype).as_pointer())
+        return builder.gep(first, [builder.mul(at, at.type(kind.stride))])
+
+    def load(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(address(context, builder, signature.args[0], *values))
+
+    def store(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.store(values[2], address(context, builder, signature.args[0], *values[:2]))
+        return context.get_dummy_value()
+
+    extending.register_model(column)(extending.models.OpaqueModel)
+    for key, resolve in ((operator.getitem, read), (operator.setitem, write)):
+        templates.infer_global(key)(type("Access", (templates.AbstractTemplate,), {"key": key, "generic": resolve}))
+    extending.lower_builtin(operator.getitem, column, types.Integer)(load)
+    extending.lower_builtin(operator.setitem, column, types.Integer, types.Any)(store)
+    return column

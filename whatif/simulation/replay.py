@@ -168,12 +168,12 @@ def _given(schedule: Schedule, places: Places, costs: Costs, tick: float) -> dic
 
 
 def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
-    """The columns of the operations that change, in two blocks: the system gives large ones large pages."""
+    """The columns of the operations that change, those of one operation side by side: they are used together."""
     count = len(schedule.step)
-    columns: dict[str, NDArray[Any]] = dict(zip(_TIMES, np.full((len(_TIMES), count), -1), strict=True))
+    times = np.full((count, len(_TIMES)), -1)
+    numbers = np.full((count, len(_NUMBERS)), replay_state.NONE, dtype=np.int32)
+    columns: dict[str, NDArray[Any]] = dict(zip(_TIMES + _NUMBERS, [*times.T, *numbers.T], strict=True))
     columns["ready"][:] = 0
-    numbers = np.full((len(_NUMBERS), count), replay_state.NONE, dtype=np.int32)
-    columns |= dict(zip(_NUMBERS, numbers, strict=True))
     columns["released_by"][:] = replay_state.UNRELEASED
     columns["need"][:] = schedule.need_count
     first = np.arange(schedule.rank_count, dtype=np.int32) * np.int32(processors)
