@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from whatif.engine.characterise import table_of
 from whatif.importers.profile import DEVICE_COLUMNS, OPERATION_COLUMNS, Profile
+from whatif.table import Table
 
 SWEEP = Path(__file__).parent / "data" / "ahead" / "memcpy_sweep.csv"
 DIRECTIONS = {"HtoD": "host_to_device", "DtoH": "device_to_host", "DtoD": "device_to_device"}
@@ -22,9 +22,8 @@ def profile(rows: Sequence[dict[str, Any]], devices: Sequence[dict[str, Any]] = 
     cells = [tuple(({**empty, **plain, **row}[name]) for name in OPERATION_COLUMNS) for row in rows]
     nothing = {name: "" if dimension is None else float("nan") for name, dimension in DEVICE_COLUMNS.items()}
     told = [tuple({**nothing, **device}[name] for name in DEVICE_COLUMNS) for device in devices]
-    operations = table_of(OPERATION_COLUMNS, cells)
-    operations.notes.update(notes)
-    return Profile(operations, table_of(DEVICE_COLUMNS, told))
+    operations = Table.of_rows(OPERATION_COLUMNS, cells, notes)
+    return Profile(operations, Table.of_rows(DEVICE_COLUMNS, told))
 
 
 def copy(direction: str, memory: str, size: float, time: float, start: float = 0.0, **more: Any) -> dict[str, Any]:

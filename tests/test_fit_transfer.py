@@ -12,9 +12,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
+from whatif.engine.copy_times import link_bandwidth
 from whatif.engine.result import Question, run_whole
 from whatif.errors import InvalidFileError, UsageError
-from whatif.fitting.transfer import TransferFit, fit_transfer, link_bandwidth, weighted_error
+from whatif.fitting.transfer import TransferFit, fit_transfer, weighted_error
 from whatif.importers.nvprof import read_copy_summary
 from whatif.schema.platform import NVLink, PCIe, Staging
 from whatif.schema.toml import parse_document

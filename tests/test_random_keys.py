@@ -22,7 +22,7 @@ STEPS = ["left", "right", "h", "l", "[", "]", "<", ">", "minus", "plus", "shift+
 WORDS = ["enter", "escape", "slash", "S", "A", "i", "f1", "question_mark", "e", "1", "5", ".", "B", "comma"]
 LOOKS = ["s", "a", "y", "Y", "o", "O", "m", "x", "v", "p", "t", "b", "d", "n", *"12345678"]
 FILES = ["u", "U", "ctrl+r", "w", "c", "C", "R", "W", "J", "P", "D", "M", "r", "ctrl+p"]
-KEYS = st.lists(st.sampled_from(MOVES + 2 * STEPS + WORDS + LOOKS + FILES), min_size=8, max_size=20)
+KEYS = st.lists(st.sampled_from(MOVES + 2 * STEPS + WORDS + LOOKS + FILES), min_size=8, max_size=24)
 
 
 SCENARIOS = ["jacobi2d", "minimd", "minife_devices"]
@@ -149,7 +149,7 @@ def values(state):
 
 TestRandomKeys = Person.TestCase
 TestRandomKeys.settings = settings(
-    max_examples=6,
+    max_examples=4,
     # One step in four presses keys, as many as there are time for; the others cost as much and find less.
     stateful_step_count=20,
     deadline=None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,21 @@ class Table:
 
     columns: Mapping[str, Column]
     notes: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_rows(
+        cls,
+        columns: Mapping[str, Dimension | None],
+        rows: Sequence[Sequence[Any]],
+        notes: Mapping[str, str] | None = None,
+    ) -> Table:
+        """A table of rows with a cell for each column: float64, or objects, such as texts, without a dimension."""
+        cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(columns)
+        filled = {
+            name: Column(np.array(values, dtype=object if dimension is None else np.float64), dimension)
+            for (name, dimension), values in zip(columns.items(), cells, strict=True)
+        }
+        return cls(filled, dict(notes or {}))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).values) if self.columns else 0

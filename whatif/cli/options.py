@@ -40,13 +40,19 @@ def scenario_options(command: Command) -> Command:
     return click.argument("scenario")(question_options(command))
 
 
+def named_platform(platform: str, folders: tuple[Path, ...]) -> tuple[str, tuple[Path, ...]]:
+    """A platform by name, and the folders to look for it: a person names a file, a scenario names a machine."""
+    if not platform.endswith(".toml") or not Path(platform).is_file():
+        return platform, folders
+    return Path(platform).stem, (Path(platform).parent, *folders)
+
+
 def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Question:
     """The question that the options ask."""
     from whatif.engine.result import Question
 
-    if platform is not None and platform.endswith(".toml") and Path(platform).is_file():
-        # A person names a file; a scenario names a machine, wherever its file lies.
-        folders, platform = (Path(platform).parent, *folders), Path(platform).stem
+    if platform is not None:
+        platform, folders = named_platform(platform, folders)
     return Question.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
 
 

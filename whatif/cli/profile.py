@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import platforms_option
+from whatif.cli.options import named_platform, platforms_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -79,6 +79,7 @@ def _scenario(profile: Profile, platform: str | None, name: str, folders: tuple[
 
     if platform is None:
         raise UsageError("a scenario needs its machine: name the platform by --platform NAME")
+    platform, folders = named_platform(platform, folders)
     return scenario_toml(profile, platform, name, load_platform(platform, folders)[0])
 
 

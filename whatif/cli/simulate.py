@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whatif.engine.result import Question
     from whatif.engine.simulate import Simulation
 
-MODELS: Final = ("postal", "max_rate", "injection", "k_model", "loggp")
+MODELS: Final = ("k_model", "max_rate", "injection", "postal", "loggp")
 
 
 @click.command("simulate", short_help="Play a trace, or a scenario, message by message.")
@@ -58,7 +58,7 @@ def command(
 
     if timeline is not None and timeline.suffix not in TIMELINE_WRITERS:
         raise UsageError(f"{timeline}: a time line ends in {' or '.join(TIMELINE_WRITERS)}")
-    question = _question(source, platform, folders, sets, model, ranks)
+    question = _question(source, platform, folders, sets, model, ranks, iterations)
     program = question.program
     simulation = simulate(program, evaluate(program), iterations)
     _narrate(question, simulation)
@@ -75,6 +75,7 @@ def _question(
     sets: tuple[str, ...],
     model: str | None,
     ranks: int | None,
+    iterations: int,
 ) -> Question:
     """The question that a trace or a scenario asks, its communication simulated."""
     from whatif.cli.sources import open_source
@@ -84,6 +85,8 @@ def _question(
     question = opened.question
     if opened.kind == "profile":
         raise UsageError(f"{source}: a GPU profile holds no messages; see `whatif project` and `whatif open`")
+    if opened.kind == "trace" and iterations > 1:
+        raise UsageError("--iterations is for scenarios: a trace is played as it was recorded")
     if opened.kind == "trace" or "application.communication" in question.sets:
         return question
     if model is not None:
@@ -95,7 +98,8 @@ def _narrate(question: Question, simulation: Simulation) -> None:
     from whatif.units import SECOND, format_quantity
 
     places = simulation.places
-    nodes = f"{int(places.node.max()) + 1} nodes"
+    count = int(places.node.max()) + 1
+    nodes = f"{count} node{'s' * (count != 1)}"
     time = format_quantity(simulation.activity.run_time, SECOND)
     machine = question.program.loaded.scenario.platform.name
     click.echo(

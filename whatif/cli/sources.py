@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from whatif.cli.options import open_question, parse_sets
+from whatif.cli.options import named_platform, open_question, parse_sets
+from whatif.errors import InvalidFileError, Problem
 
 if TYPE_CHECKING:
     from whatif.engine.result import Question
@@ -29,21 +31,49 @@ def open_source(
 ) -> Source:
     """The question that a scenario asks, or a trace or profile as a scenario that is not written yet."""
     path = Path(source)
-    if path.suffix == ".toml" or not path.exists():
-        return Source(open_question(source, platform, folders, sets), "scenario")
+    kind = _kind(path)
+    if kind == "scenario":
+        return Source(open_question(source, platform, folders, sets), kind)
     from whatif.engine.result import Question
+    from whatif.export.trace_scenario import trace_scenario
 
-    kind, document = _document(path, platform or DEFAULT_PLATFORM, folders, model)
+    machine, folders = named_platform(platform or DEFAULT_PLATFORM, folders)
+    if kind == "profile":
+        document = _profile_scenario(path, machine, folders)
+    else:
+        document = trace_scenario(path, machine, model or "", folders)
     return Source(Question(document, None, parse_sets(sets), folders), kind, path)
 
 
-def _document(path: Path, platform: str, folders: tuple[Path, ...], model: str | None) -> tuple[Kind, Document]:
-    from whatif.export.trace_scenario import trace_scenario
+def _kind(path: Path) -> Kind:
+    """What a path is; a shipped scenario goes before what else has its name. Raise `InvalidFileError` for neither."""
+    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is no path at all
+        return "scenario"
     from whatif.importers.profiles import is_profile
+    from whatif.importers.trace import is_trace
+    from whatif.schema.shipped import shipped_names
 
-    if not path.is_dir() and is_profile(path):
-        return "profile", _profile_scenario(path, platform, folders)
-    return "trace", trace_scenario(path, platform, model or "", folders)
+    if is_trace(path):
+        return "trace"
+    if path.is_file() and is_profile(path):
+        return "profile"
+    if str(path) in shipped_names("scenarios"):
+        return "scenario"
+    raise _neither(path)
+
+
+def _neither(path: Path) -> InvalidFileError:
+    """Why a path is no trace, and why no profile."""
+    from whatif.importers.profiles import read_profile
+    from whatif.importers.trace import read_trace
+
+    problems: list[Problem] = []
+    for read in (read_trace, read_profile) if path.is_file() else (read_trace,):
+        try:
+            read(path)
+        except InvalidFileError as error:
+            problems.extend(error.problems)
+    return InvalidFileError(problems)
 
 
 def _profile_scenario(path: Path, platform: str, folders: tuple[Path, ...]) -> Document:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from whatif.importers.profile import COPY, FILL, INSIDE, KERNEL, Profile
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
-from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, Dimension
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND
 
 SIZE_EDGES: Final = (0.0, *(10.0**power for power in range(1, 10)))
 """Lower ends in B of the decades that copies are sorted into."""
@@ -53,7 +53,7 @@ def totals(operations: Table) -> Table:
         "kernel_time": SECOND, "transfer_time": SECOND, "transfer_fraction": ONE, "transfer_count": ONE,
         "kernel_count": ONE, "fill_time": SECOND, "fill_count": ONE,
     }  # fmt: skip
-    return table_of(kinds, [row])
+    return Table.of_rows(kinds, [row])
 
 
 def class_table(operations: Table) -> Table:
@@ -69,7 +69,7 @@ def class_table(operations: Table) -> Table:
         "operation": None, "direction": None, "memory": None, "count": ONE, "total_size": BYTE, "time": SECOND,
         "time_fraction": ONE, "bandwidth": BYTE_PER_SECOND, "asynchronous_count": ONE,
     }  # fmt: skip
-    return table_of(kinds, rows)
+    return Table.of_rows(kinds, rows)
 
 
 def size_distribution(operations: Table) -> Table:
@@ -88,7 +88,7 @@ def size_distribution(operations: Table) -> Table:
         "direction": None, "memory": None, "message_size": None, "count": ONE, "count_fraction": ONE, "time": SECOND,
         "time_fraction": ONE,
     }  # fmt: skip
-    return table_of(kinds, rows)
+    return Table.of_rows(kinds, rows)
 
 
 def size_labels(size: FloatArray) -> NDArray[Any]:
@@ -129,7 +129,7 @@ def symbol_copies(operations: Table) -> Table:
         "operation": None, "direction": None, "is_device_to_device": ONE, "count": ONE, "count_fraction": ONE,
         "time": SECOND, "time_fraction": ONE,
     }  # fmt: skip
-    return table_of(kinds, rows)
+    return Table.of_rows(kinds, rows)
 
 
 def stream_table(operations: Table) -> Table:
@@ -142,7 +142,7 @@ def stream_table(operations: Table) -> Table:
     counted = {
         f"{name}_{what}": unit for name in (KERNEL, COPY, FILL) for what, unit in (("count", ONE), ("time", SECOND))
     }
-    return table_of({"device": ONE, "stream": ONE, **counted}, rows)
+    return Table.of_rows({"device": ONE, "stream": ONE, **counted}, rows)
 
 
 def kernel_table(operations: Table, most: int = 20) -> Table:
@@ -154,7 +154,7 @@ def kernel_table(operations: Table, most: int = 20) -> Table:
     whole = float(time.sum())
     rows = [(name, len(chosen), spent, _share(spent, whole), spent / len(chosen)) for name, chosen, spent in longest]
     kinds = {"kernel": None, "launch_count": ONE, "time": SECOND, "time_fraction": ONE, "mean_time": SECOND}
-    return table_of(kinds, rows)
+    return Table.of_rows(kinds, rows)
 
 
 def groups(table: Table, names: Sequence[str]) -> Iterable[tuple[tuple[Any, ...], NDArray[np.intp]]]:
@@ -163,17 +163,6 @@ def groups(table: Table, names: Sequence[str]) -> Iterable[tuple[tuple[Any, ...]
     for row, words in enumerate(zip(*(_values(table, name).tolist() for name in names), strict=True)):
         found.setdefault(words, []).append(row)
     return [(words, np.array(rows, dtype=np.intp)) for words, rows in found.items()]
-
-
-def table_of(kinds: Mapping[str, Dimension | None], rows: Sequence[tuple[Any, ...]]) -> Table:
-    """A table of rows; texts where a column has no dimension."""
-    cells = zip(*rows, strict=True) if rows else ([] for _ in kinds)
-    return Table(
-        {
-            name: Column(np.array(list(values), dtype=object if dimension is None else float), dimension)
-            for (name, dimension), values in zip(kinds.items(), cells, strict=True)
-        }
-    )
 
 
 def _chosen(table: Table, rows: NDArray[Any]) -> Table:

@@ -26,7 +26,7 @@ from whatif.models.transfer import (
     staged_read_time,
     staged_write_time,
 )
-from whatif.schema.platform import NVLink, PCIe, Platform
+from whatif.schema.platform import NVLink, PCIe, Platform, Staging
 from whatif.table import Table
 
 APPROACHES: Final = ("projected", "peak", "envelope")
@@ -118,21 +118,26 @@ def _link(platform: Platform, kind: CopyClass) -> tuple[Link, str]:
 def link_effective_bandwidth(link: Link, way: str, message_size: FloatArray) -> FloatArray:
     """Bandwidth of a link for the payload of copies of these sizes; `way` is what the device does, `read`, `write`."""
     function, keys = LINK_SIZES[link.kind, way]
-    inputs = {name: _number(getattr(link, leaf), leaf) for name, leaf in keys.items()}
+    inputs = {name: link_number(link, leaf) for name, leaf in keys.items()}
     return effective_bandwidth(message_size, function(message_size=message_size, **inputs), link_bandwidth(link))
 
 
 def link_bandwidth(link: Link) -> FloatArray:
     """Bytes a second of a link in one direction, by its data sheet."""
     function, keys = LINK_BANDWIDTHS[link.kind]
-    return np.asarray(function(**{leaf: _number(getattr(link, leaf), leaf) for leaf in keys}), dtype=float)
+    return np.asarray(function(**{leaf: link_number(link, leaf) for leaf in keys}), dtype=float)
 
 
-def _number(value: object, path: str, platform: str = "the platform") -> FloatArray:
+def link_number(part: Link | Staging, leaf: str) -> FloatArray:
+    """The number that a link or its staging states; raise `UsageError` where it states none, or an expression."""
+    return _number(getattr(part, leaf), leaf, "the link")
+
+
+def _number(value: object, path: str, owner: str) -> FloatArray:
     if value is None:
-        raise UsageError(f"{platform} does not state `{path}`, which these operations need")
+        raise UsageError(f"{owner} does not state `{path}`, which these operations need")
     if not isinstance(value, float):
-        raise UsageError(f"`{path}` of {platform} is an expression; a projection needs its number")
+        raise UsageError(f"`{path}` of {owner} is an expression; here its number is needed")
     return np.asarray(value)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +18,16 @@ from whatif.units import Quantity
 
 Values = dict[str, FloatArray]
 Texts = NDArray[np.object_]
+REFUSED: Final[ContextVar[list[Texts]]] = ContextVar("REFUSED")
+"""Where a term that is being evaluated says why points have no number: texts [point], empty where they have one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """The value of every leaf and term; arrays have the grid's axes first, with size 1 where nothing varies.
 
-    `seconds` is how long each term took at most, here or in the evaluations that this one makes use of.
+    `seconds` is how long each term took at most, here or in the evaluations that this one makes use of; `refusals` are
+    the texts of terms that have no number at some points.
     """
 
     program: Program
@@ -30,6 +35,7 @@ class Evaluation:
     possible: FloatArray | None
     swept: frozenset[str] = frozenset()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    refusals: Mapping[str, Texts] = field(default_factory=dict)
 
     def column(self, name: str) -> FloatArray:
         """A result column, NaN where the point cannot exist."""
@@ -52,12 +58,15 @@ class Evaluation:
             if np.any(failed):
                 said = np.where(failed, np.array(constraint.reason, dtype=object), "")
                 result = said if result is None else np.where(result == "", said, result)
+        for said in self.refusals.values():
+            result = said if result is None else np.where(result == "", said, result)
         return result
 
     def reasons(self) -> tuple[str, ...]:
         """What makes points impossible, each reason once."""
         failed = (c for c in self.program.constraints if not np.all(self.values[c.term] > 0))
-        return tuple(dict.fromkeys(constraint.reason for constraint in failed))
+        refused = (text for texts in self.refusals.values() for text in texts.ravel().tolist() if text)
+        return tuple(dict.fromkeys([*(constraint.reason for constraint in failed), *refused]))
 
 
 def leaf_values(program: Program) -> Values:
@@ -80,6 +89,7 @@ def evaluate(
     values = leaf_values(program) | dict(swept or {})
     changed = {name for name, array in values.items() if previous is None or _differs(array, previous.values.get(name))}
     seconds = dict(previous.seconds) if previous is not None else {}
+    refusals: dict[str, Texts] = {}
     # Points that cannot exist may divide by zero; they are masked, not warned about.
     with np.errstate(all="ignore"):
         for name, term in program.terms.items():
@@ -87,16 +97,29 @@ def evaluate(
                 continue
             if previous is not None and name not in previous.swept and changed.isdisjoint(term.references()):
                 values[name] = previous.values[name]
+                refusals |= {key: texts for key, texts in previous.refusals.items() if key == name}
             else:
                 began = time.perf_counter()
-                values[name] = _call(program, term, values)
+                values[name], said = _called(program, term, values)
+                if said is not None:
+                    refusals[name] = said
                 seconds[name] = max(time.perf_counter() - began, seconds.get(name, 0.0))
                 changed.add(name)
-        return Evaluation(program, values, _possible(program, values), frozenset(swept or ()), seconds)
+        return Evaluation(program, values, _possible(program, values), frozenset(swept or ()), seconds, refusals)
 
 
 def _differs(array: FloatArray, before: FloatArray | None) -> bool:
     return before is None or (array is not before and not np.array_equal(array, before))
+
+
+def _called(program: Program, term: Term, values: Values) -> tuple[FloatArray, Texts | None]:
+    """The value of a term, and why it has none at some points, if it says so."""
+    told: list[Texts] = []
+    token = REFUSED.set(told)
+    try:
+        return _call(program, term, values), told[0] if told else None
+    finally:
+        REFUSED.reset(token)
 
 
 def _call(program: Program, term: Term, values: Values) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from whatif import units
 from whatif.engine.context import Context
+from whatif.engine.evaluate import REFUSED
 from whatif.engine.phases.charges import wire_charges
 from whatif.engine.phases.message import parameters_at
 from whatif.engine.phases.node_links import LinkBandwidths, by_link
@@ -20,6 +21,7 @@ from whatif.models.charges import LONG
 from whatif.models.patterns import sockets
 from whatif.models.quantities import Core, FloatArray
 from whatif.models.workload import along_dimensions
+from whatif.schema.application import HaloPhase
 from whatif.simulation.activity import activity
 from whatif.simulation.critical import critical_path
 from whatif.simulation.flows import FlowReplay, replay_flows
@@ -32,8 +34,18 @@ LinkCounts = Annotated[FloatArray, units.ONE, Core("dimension")]
 NO_LINKS: LinkBandwidths = np.empty(0)
 NO_LATENCY: FloatArray = np.zeros(())
 NO_COUNTS: LinkCounts = np.empty(0)
-MACHINE_CORES: Final = (3, 1, 1, 0, 1)
-"""The axes that belong to one point, of charges, limits, link bandwidths, link latency and link counts."""
+UNLIMITED: FloatArray = np.full((), np.inf)
+MACHINE_CORES: Final = (3, 1, 1, 0, 1, 0)
+"""The axes that belong to one point: of charges, limits, link bandwidths, latency and counts, injection bandwidth."""
+MACHINE_INPUTS: Final[Mapping[str, tuple[tuple[int, ...], FloatArray]]] = {
+    "charges": ((9, 5, 2), UNLIMITED),
+    "limits": ((6,), UNLIMITED),
+    "link_bandwidths": ((-1,), NO_LINKS),
+    "link_latency": ((), NO_LATENCY),
+    "link_counts": ((-1,), NO_COUNTS),
+    "injection_bandwidth": ((), UNLIMITED),
+}
+"""Those inputs of a playing term: the shape at one point, and what stands for one that is not fed."""
 SOURCE: Final = "each message played; Choi et al. 2020, section 3.2 (NACoM)"
 _TOPOLOGY: Final = "platform.network.topology"
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -55,11 +67,21 @@ def wire_playing(context: Context, phase: str, model: str, process_counts: Mappi
     inputs = wire_charges(context, phase, model, process_counts)
     _, table, _ = parameters_at(context, phase, model, "inter_node")
     options: dict[str, Any] = {"on_arrival": table == "loggp", "topology": ""}
+    if table == "injection":
+        inputs["injection_bandwidth"] = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
+    grid = context.scenario.application.grid
+    if grid is not None and grid.mapping != "block" and phase not in _halos(context):
+        context.wiring.problem("application.grid.mapping", f"`{phase}` can only be played with `block` mapping")
     if context.scenario.application.communication == "shared_links":
         inputs |= _links(context)
         topology = context.scenario.platform.network.topology
         options["topology"] = topology.kind if topology is not None else ""
     return Played(inputs, options)
+
+
+def _halos(context: Context) -> list[str]:
+    phases = context.scenario.application.phases
+    return [name for name, phase in phases.items() if isinstance(phase, HaloPhase)]
 
 
 def _links(context: Context) -> dict[str, Reference]:
@@ -151,11 +173,13 @@ class Machine(NamedTuple):
 
 
 def machine_of(
-    stated: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray], topology: str, on_arrival: bool
+    stated: tuple[FloatArray, ...],
+    topology: str,
+    on_arrival: bool,
 ) -> Machine:
-    """The machine at one point; `stated` are the last five arguments of a playing term."""
-    charges, limits, bandwidths, latency, counts = stated
-    costs = costs_of(charges, limits, on_arrival)
+    """The machine at one point; `stated` are the last six arguments of a playing term."""
+    charges, limits, bandwidths, latency, counts, injection = stated
+    costs = replace(costs_of(charges, limits, on_arrival), node_gap=1 / float(injection))
     if not topology:
         return Machine(costs)
     links = (tuple(bandwidths.tolist()), float(latency), tuple(int(count) for count in counts))
@@ -166,13 +190,16 @@ def each_point(
     function: Callable[..., Any], cores: tuple[int, ...], *arrays: FloatArray, shape: tuple[int, ...] = ()
 ) -> FloatArray:
     """A function of points, with results of a `shape`, over arrays whose last axes, as many as `cores` says, belong to
-    one point. Points that cannot be played, as numbers of ranks that are NaN, are NaN."""
+    one point. Points that cannot be played are NaN, and say why."""
     leads = [array.shape[: array.ndim - core] for array, core in zip(arrays, cores, strict=True)]
     lead = np.broadcast_shapes(*leads)
     spread = [np.broadcast_to(a, (*lead, *a.shape[a.ndim - c :])) for a, c in zip(arrays, cores, strict=True)]
-    result = np.full((*lead, *shape), np.nan)
+    result, said = np.full((*lead, *shape), np.nan), np.full(lead, "", dtype=object)
     for at in np.ndindex(lead):
-        # A deadlock, or a trace that cannot be told for so many ranks: `whatif simulate` says which.
-        with suppress(WhatifError):
+        try:
             result[at] = function(*(array[at] for array in spread))
+        except WhatifError as error:
+            said[at] = str(error)
+    if (said != "").any():
+        REFUSED.get([]).append(said)
     return result

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.importers.profile import COPY, KERNEL
 from whatif.models.quantities import FloatArray
-from whatif.table import Column, Table
+from whatif.table import Table
 from whatif.units import SECOND
 
 Rows = NDArray[np.intp]
@@ -98,10 +98,8 @@ def overlapped_times(kind: NDArray[Any], start_time: FloatArray, time: FloatArra
 def overlap_table(kind: NDArray[Any], start_time: FloatArray, time: FloatArray) -> Table:
     """`overlapped_times` as a table: `first`, `second`, `time`."""
     shared = overlapped_times(kind, start_time, time)
-    first, second = (np.array([pair[place] for pair in shared], dtype=object) for place in (0, 1))
-    return Table(
-        {"first": Column(first), "second": Column(second), "time": Column(np.array([*shared.values()]), SECOND)}
-    )
+    rows = [(*pair, length) for pair, length in shared.items()]
+    return Table.of_rows({"first": None, "second": None, "time": SECOND}, rows)
 
 
 def is_kernel(kind: NDArray[Any]) -> NDArray[np.bool_]:

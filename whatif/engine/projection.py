@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.engine.characterise import groups, size_labels, table_of
+from whatif.engine.characterise import groups, size_labels
 from whatif.engine.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on
 from whatif.engine.profile_timeline import ProfileTimeline, overlap_table, profile_timeline, total_time
 from whatif.errors import UsageError
@@ -110,7 +110,7 @@ class Projection:
             "transfer_time": SECOND,
             "overlapped_time": SECOND,
         }
-        return table_of(kinds, rows)
+        return Table.of_rows(kinds, rows)
 
     def times(self, kernel_factor: float) -> FloatArray:
         """Durations in s for a replay: projected copies and fills, kernels times a factor; what is not known stays."""
@@ -133,7 +133,7 @@ class Projection:
             **dict.fromkeys(names), "count": ONE, "total_size": BYTE, **dict.fromkeys(_TIMES, SECOND),
             **{f"{approach}_error": ONE for approach in APPROACHES}, "error_mean": ONE, "error_deviation": ONE,
         }  # fmt: skip
-        return table_of(kinds, rows)
+        return Table.of_rows(kinds, rows)
 
 
 def project(profile: Profile, source: Platform, target: Platform, actual: Profile | None = None) -> Projection:

@@ -14,18 +14,18 @@ from whatif.engine.evaluate import Evaluation
 from whatif.engine.phases.simulated import ALGORITHMS, contributed
 from whatif.engine.phases.trace import TraceFile
 from whatif.engine.placement_picture import halo_pattern
-from whatif.engine.playing import Machine, block_places, machine_of
-from whatif.engine.term import Program
-from whatif.engine.timeline import possible_result
-from whatif.errors import UsageError
-from whatif.models.patterns import GridPattern, sockets
+from whatif.engine.playing import MACHINE_INPUTS, Machine, block_places, machine_of
+from whatif.engine.term import Program, Term
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.models.patterns import GridPattern, message_kinds, sockets
 from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
 from whatif.simulation.activity import Activity, activity
+from whatif.simulation.exchange import exchange_trace
 from whatif.simulation.generate import collective_trace, halo_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.replay import Replay, replay
 from whatif.simulation.schedule import Places, Schedule
-from whatif.simulation.trace import Kind, Loop, Trace
+from whatif.simulation.trace import COLLECTIVES, Kind, Loop, Trace
 from whatif.simulation.trace import Program as RankProgram
 
 MOST_SIMULATED: Final = 20_000_000
@@ -45,30 +45,68 @@ class Simulation:
     """The phase whose model charges the messages."""
     replay: Replay | None
     """None where messages share links."""
+    remarks: tuple[str, ...] = ()
+    """What of the scenario is not played."""
 
 
 def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1) -> Simulation:
     """Play a scenario at one point: its trace, or so many iterations of its phases, one after another on every rank.
 
-    The scenario's communication must not be `modelled`. Raise `UsageError` where nothing sends messages, and
-    `ImpossiblePointError` where the point cannot exist or the messages of a trace do not find each other.
+    Raise `UsageError` where nothing sends messages, or the scenario has closed forms for them, and
+    `ImpossiblePointError` where the point cannot exist or messages do not find each other.
     """
-    possible_result(evaluation)
-    phases = program.loaded.scenario.application.phases
-    sending = [name for name, phase in phases.items() if isinstance(phase, HaloPhase | CollectivePhase | TracePhase)]
-    traced = [name for name in sending if isinstance(phases[name], TracePhase)]
-    if not sending:
-        raise UsageError("no phase of this scenario sends messages: there is nothing to play")
+    if reasons := evaluation.reasons():
+        raise ImpossiblePointError(f"impossible: {reasons[0]}")
+    phases = sending_phases(program)
+    traced = next((name for name, phase in phases.items() if isinstance(phase, TracePhase)), "")
     if traced:
-        schedule, sequential = _traced(program, evaluation, traced[0])
+        schedule, sequential = _traced(program, evaluation, traced)
     else:
+        _check_alike(program, evaluation, list(phases))
         schedule, sequential = _generated(program, evaluation, iteration_count), True
-    phase = (traced or sending)[0]
-    places, machine = _places(program, evaluation, schedule.rank_count), _machine(program, evaluation, phase)
+    term = playing_term(program, traced or next(iter(phases)))
+    places, machine = _places(program, evaluation, schedule.rank_count, term), _machine(evaluation, term)
     played = replay(schedule, places, machine.costs) if machine.links is None else None
     times = played or machine.shared(schedule, places)
     spans = activity(schedule, times.start, times.end, times.match, sequential)
-    return Simulation(schedule, places, machine, spans, phase, played)
+    return Simulation(schedule, places, machine, spans, traced or next(iter(phases)), played, _remarks(program, traced))
+
+
+def sending_phases(program: Program) -> dict[str, HaloPhase | CollectivePhase | TracePhase]:
+    """The phases whose messages can be played; raise `UsageError` for none, or where they have closed forms."""
+    application = program.loaded.scenario.application
+    kinds = (HaloPhase, CollectivePhase, TracePhase)
+    sending = {name: phase for name, phase in application.phases.items() if isinstance(phase, kinds)}
+    if not sending:
+        raise UsageError("no phase of this scenario sends messages: there is nothing to play")
+    if application.communication == "modelled" and not any(isinstance(p, TracePhase) for p in sending.values()):
+        raise UsageError('application.communication is `modelled`: set it to "simulated" to play messages')
+    return sending
+
+
+def playing_term(program: Program, phase: str) -> Term:
+    """The term that plays the messages of a phase."""
+    return next(term for term in program.terms.values() if term.inputs.get("charges") == f"{phase}.charges")
+
+
+def _check_alike(program: Program, evaluation: Evaluation, phases: Sequence[str]) -> None:
+    """One replay has one price for a message."""
+    first, *others = phases
+    for other in others:
+        for what in ("charges", "limits"):
+            if not np.array_equal(evaluation.values[f"{first}.{what}"], evaluation.values[f"{other}.{what}"]):
+                message = f"{first} and {other} charge messages differently, by their model or its k"
+                raise UsageError(f"{message}: they cannot be played in one run; `whatif run` plays each by itself")
+
+
+def _remarks(program: Program, traced: str) -> tuple[str, ...]:
+    """What of a scenario is not played."""
+    application = program.loaded.scenario.application
+    told = {
+        f"Only {traced} is played: a trace is a run of its own.": bool(traced) and len(application.phases) > 1,
+        "Overlaps are not played: the phases follow one another.": bool(application.overlaps) and not traced,
+    }
+    return tuple(text for text, is_true in told.items() if is_true)
 
 
 def trace_file(program: Program, phase: str) -> TraceFile:
@@ -89,28 +127,23 @@ def _number(evaluation: Evaluation, name: str) -> float:
     return float(np.ravel(evaluation.values[name])[0])
 
 
-def _machine(program: Program, evaluation: Evaluation, phase: str) -> Machine:
-    """The machine that the phase's own term is played on."""
-    term = next(term for term in program.terms.values() if term.inputs.get("charges") == f"{phase}.charges")
-    defaults = {"link_bandwidths": np.empty(0), "link_latency": np.zeros(()), "link_counts": np.empty(0)}
-    names = ("charges", "limits", *defaults)
-    stated = {name: evaluation.values[str(term.inputs[name])] for name in names if name in term.inputs}
-    charges, limits, *links = ((defaults | stated)[name] for name in names)
-    arrays = (charges.reshape(9, 5, 2), limits.ravel(), *(np.atleast_1d(array) for array in links))
-    return machine_of(
-        (*arrays[:3], arrays[3].ravel()[0], arrays[4]), term.options["topology"], term.options["on_arrival"]
-    )
+def _machine(evaluation: Evaluation, term: Term) -> Machine:
+    """The machine that a term is played on."""
+    stated = [
+        np.asarray(evaluation.values[str(term.inputs[name])]).reshape(shape) if name in term.inputs else default
+        for name, (shape, default) in MACHINE_INPUTS.items()
+    ]
+    return machine_of(tuple(stated), term.options["topology"], term.options["on_arrival"])
 
 
-def _places(program: Program, evaluation: Evaluation, rank_count: int) -> Places:
+def _places(program: Program, evaluation: Evaluation, rank_count: int, term: Term) -> Places:
     """Where the ranks run: as the grid says, else one node after the other."""
-    grid = program.loaded.scenario.application.grid
     halo = next(_halos(program), None)
-    if grid is not None and halo is not None:
+    if halo is not None and playing_term(program, halo) is term:
         pattern = halo_pattern(program, evaluation, halo)
         node = pattern.nodes()
         return Places(node, sockets(node, pattern.ranks_per_socket))
-    ranks = [round(_number(evaluation, f"placement.ranks_per_{place}")) for place in ("node", "socket")]
+    ranks = [round(_number(evaluation, str(term.inputs[f"ranks_per_{place}"]))) for place in ("node", "socket")]
     return block_places(rank_count, *ranks)
 
 
@@ -121,37 +154,54 @@ def _halos(program: Program) -> Iterator[str]:
 
 def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -> Schedule:
     """The phases as patterns, what computes, copies or waits as work of the time that the model gives it."""
-    rank_count = round(_number(evaluation, "application.rank_count"))
     algorithms: dict[Kind, str] = {}
-    parts: list[Trace] = []
+    parts: list[tuple[Trace, int]] = []
     for part in program.phases:
         phase = program.loaded.scenario.application.phases.get(part.phase)
         if isinstance(phase, HaloPhase):
-            parts += [_halo(program, evaluation, part.phase)] * _count(evaluation, f"{part.phase}.exchange_count")
+            parts.append((_halo(program, evaluation, part.phase), _count(evaluation, f"{part.phase}.exchange_count")))
         elif isinstance(phase, CollectivePhase):
             kind = ALGORITHMS[phase.algorithm][0]
             if algorithms.setdefault(kind, phase.algorithm) != phase.algorithm:
                 raise UsageError(f"two algorithms of one collective: {algorithms[kind]} and {phase.algorithm}")
-            size = contributed(kind, _number(evaluation, f"application.phases.{part.phase}.message_size"), rank_count)
-            collective = collective_trace(kind, rank_count, size)
-            parts += [collective] * _count(evaluation, f"{part.phase}.operation_count")
+            collective = _collective(evaluation, part.phase, kind)
+            parts.append((collective, _count(evaluation, f"{part.phase}.operation_count")))
         else:
-            parts.append(_work(_number(evaluation, part.term), rank_count))
-    trace = repeated(joined(parts), iteration_count)
-    if sum(len(trace.programs[number]) for number in trace.program_of.tolist()) * iteration_count > MOST_SIMULATED:
+            parts.append((_work(_number(evaluation, part.term), _rank_count(evaluation)), 1))
+    if sum(_operations(trace) * count for trace, count in parts) * iteration_count > MOST_SIMULATED:
         raise UsageError(f"more than {MOST_SIMULATED:,} operations: play fewer ranks or iterations")
-    return lower(trace, algorithms)
+    return lower(repeated(joined([trace for trace, count in parts for _ in range(count)]), iteration_count), algorithms)
+
+
+def _rank_count(evaluation: Evaluation) -> int:
+    return round(_number(evaluation, "application.rank_count"))
+
+
+def _operations(trace: Trace) -> int:
+    """Operations of all ranks, a collective being at least a message each way for every halving of the ranks."""
+    weights = [
+        len(program) + 2 * trace.rank_count.bit_length() * int(np.isin(program.kind, list(COLLECTIVES)).sum())
+        for program in trace.programs
+    ]
+    return int(np.array(weights)[trace.program_of].sum())
 
 
 def _count(evaluation: Evaluation, leaf: str) -> int:
     return round(_number(evaluation, f"application.phases.{leaf}"))
 
 
+def _collective(evaluation: Evaluation, phase: str, kind: Kind) -> Trace:
+    rank_count = _rank_count(evaluation)
+    size = contributed(kind, _number(evaluation, f"application.phases.{phase}.message_size"), rank_count)
+    return collective_trace(kind, rank_count, size)
+
+
 def _halo(program: Program, evaluation: Evaluation, phase: str) -> Trace:
-    pattern = halo_pattern(program, evaluation, phase)
-    if not isinstance(pattern, GridPattern):
-        raise UsageError(f"{phase}: the boxes of a bisection cannot be played with other phases; the phase alone can")
-    return halo_trace(pattern, evaluation.values[f"{phase}.message_size"])
+    pattern, sizes = halo_pattern(program, evaluation, phase), np.ravel(evaluation.values[f"{phase}.message_size"])
+    if isinstance(pattern, GridPattern):
+        return halo_trace(pattern, sizes)
+    kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
+    return exchange_trace(pattern, np.broadcast_to(sizes, kind_count))
 
 
 def _work(time: float, rank_count: int) -> Trace:

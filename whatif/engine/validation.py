@@ -5,16 +5,22 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
+from whatif.engine.copy_times import APPROACHES
 from whatif.engine.evaluate import evaluate
 from whatif.engine.messages import counts
+from whatif.engine.projection import project
 from whatif.engine.result import Question
+from whatif.engine.validation_links import played
 from whatif.errors import UsageError
+from whatif.importers.profile import DEVICE_COLUMNS, OPERATION_COLUMNS, Profile
 from whatif.models.patterns import GridPattern
 from whatif.models.quantities import FloatArray
+from whatif.schema.load import load_platform
 from whatif.schema.shipped import shipped_folder
 from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace
 from whatif.simulation.lower import lower
@@ -148,8 +154,8 @@ def _counted() -> Iterator[tuple[Any, ...]]:
             yield application, machine, rank_count, *printed, found.inter_node_count, found.total_count
 
 
-# Process counts of the paper's runs at which its table is reached, and the largest of MiniFE.
-_RANKS: Final = {"Jacobi2D": (768,), "MiniFE": (256, 1024), "MiniMD": (256, 1024)}
+# Process counts of the paper's runs: from one on the counts of most stay.
+_RANKS: Final = {"Jacobi2D": (768, 1536), "MiniFE": (256, 512, 1024), "MiniMD": (256, 1024)}
 
 
 def _phases(question: Question) -> Mapping[str, Any]:
@@ -165,8 +171,69 @@ def _table(title: str, rows: Sequence[tuple[Any, ...]], columns: Mapping[str, Di
     )
 
 
+def links() -> Table:
+    """Times of SimGrid for messages that share the links of one switch, and ours."""
+    columns = {"pattern": None, "rank_count": ONE, "message_size": BYTE, "iteration_count": ONE}
+    times = {"reference_time": SECOND, "replayed_time": SECOND}
+    keys = ("pattern", "P", "bytes", "iters", "sim_total_s")
+    rows = [
+        (words[0], *map(float, words[1:]), played(row))
+        for row in rows_of("simgrid_flows.csv")
+        for words in [[row[key] for key in keys]]
+    ]
+    return _table("messages that share links, beside SimGrid 3.32", rows, columns | times)
+
+
+def transfers() -> Table:
+    """Weighted mean errors of projected copies on the released sweeps, with the latencies of the other machine."""
+    columns = {
+        "source": None,
+        "target": None,
+        "direction": None,
+        "memory": None,
+        "projected_error": ONE,
+        "peak_error": ONE,
+        "envelope_error": ONE,
+    }
+    machines = {name: load_platform(name)[0] for name in ("titan", "summit")}
+    rows = []
+    for source, target in (("titan", "summit"), ("summit", "titan")):
+        for direction, memory in product(("HtoD", "DtoH"), ("pinned", "pageable")):
+            profile = sweep_profile(rows_of("ahead_memcpy_sweep.csv"), target, direction, memory)
+            found = project(profile, machines[source], machines[target], profile)
+            errors = (found.error(approach).total for approach in APPROACHES)
+            rows.append((source, target, direction, memory, *errors))
+    return _table("copies of AHEAD's sweeps, projected from the other machine", rows, columns)
+
+
+def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: str, memory: str) -> Profile:
+    """The copies of a machine in the released sweep, each once with its mean time, one after the other."""
+    wanted = (machine, direction.lower(), memory)
+    chosen = [r for r in rows if (r["machine"].lower(), r["direction"].lower(), r["host_memory"]) == wanted]
+    time = np.array([float(row["mean_time_ns"]) for row in chosen]) * _NANOSECOND
+    start = np.concatenate([[0.0], np.cumsum(time)[:-1]])
+    way = {"HtoD": "host_to_device", "DtoH": "device_to_host"}[direction]
+    said: dict[str, Any] = {"operation": "copy", "direction": way, "memory": memory, "start_time": start, "time": time}
+    said["message_size"] = [float(row["message_size_B"]) for row in chosen]
+    columns = {
+        name: Column(
+            np.broadcast_to(
+                np.array(said.get(name, "" if unit is None else 0.0), dtype=None if unit else object), len(time)
+            ),
+            unit,
+        )
+        for name, unit in OPERATION_COLUMNS.items()
+    }
+    nothing = {
+        name: Column(np.empty(0, dtype=float if unit else object), unit) for name, unit in DEVICE_COLUMNS.items()
+    }
+    return Profile(Table(columns), Table(nothing))
+
+
 TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "schedules": schedules,
+    "links": links,
     "counts": k_counts,
+    "transfers": transfers,
 }
 """What is compared, by topic."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from whatif.engine.characterise import groups
 from whatif.engine.copy_times import device_rates
 from whatif.engine.profile_timeline import overlapped_times, total_time
+from whatif.errors import UsageError
 from whatif.export.toml import toml_value
 from whatif.importers.profile import COPY, FILL, KERNEL, Profile
 from whatif.schema.platform import Platform
@@ -46,8 +47,10 @@ def scenario_toml(profile: Profile, platform: str, name: str, machine: Platform 
     device memory where the bandwidth of the profiled device is known: one side of the roofline, to be changed where
     they are bound by arithmetic. What no operation fills is the phase `host_time`. `machine` is the platform itself,
     where it is known: on the device that was profiled the kernels then take what was measured. Operations of one phase
-    that ran at the same time are counted one after the other.
+    that ran at the same time are counted one after the other. Raise `UsageError` for a machine without GPUs.
     """
+    if machine is not None and machine.node.gpu is None:
+        raise UsageError(f"{machine.name} has no GPU: a profile's copies and kernels need one; name another platform")
     operations = profile.operations
     phases = [*_transfers(operations), *_timed(operations, device_rates(profile, machine)["dram_bandwidth"])]
     overlaps = _overlaps(operations, phases)

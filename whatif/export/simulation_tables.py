@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.engine.characterise import table_of
 from whatif.engine.phases.message import DISTANCES, PROTOCOLS
 from whatif.engine.simulate import Simulation
 from whatif.errors import UsageError
@@ -60,7 +59,7 @@ def path_table(simulation: Simulation) -> Table:
             if time:
                 rows.append((cost, DISTANCES[distance], PROTOCOLS[protocol], count, size, time))
     kinds = {"part": None, "distance": None, "protocol": None, "count": ONE, "size": BYTE, "time": SECOND}
-    return table_of(kinds, rows)
+    return Table.of_rows(kinds, rows)
 
 
 def slope_table(simulation: Simulation) -> Table:
@@ -70,7 +69,7 @@ def slope_table(simulation: Simulation) -> Table:
     """
     path = _path(simulation)
     kinds = {"distance": None, "latency_slope": ONE, "path_size": BYTE}
-    return table_of(
+    return Table.of_rows(
         kinds, list(zip(DISTANCES, path.latency_slope.sum(axis=1), path.byte_slope.sum(axis=1), strict=True))
     )
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from whatif.export.atomic import atomic_file
 from whatif.simulation.activity import GROUPS, Activity
 from whatif.simulation.trace import Kind
@@ -127,17 +129,41 @@ def _paje_containers(nodes: Sequence[int]) -> Iterator[str]:
 
 def _paje_events(activity: Activity) -> Iterator[str]:
     """Everything that happens, in the order of time, ends before starts of the same instant."""
-    events: list[tuple[float, int, str]] = []
-    for rank, group, start, end in zip(activity.rank, activity.group, activity.start, activity.end, strict=True):
-        events.append((start, 1, _paje("PajeSetState", f"{start:.9f}", "S", f"r{rank}", GROUPS[group])))
-        events.append((end, 0, _paje("PajeSetState", f"{end:.9f}", "S", f"r{rank}", "idle")))
-    for key, (sender, receiver, size, sent, received) in enumerate(_messages(activity)):
-        value = f'"{size:g} B"'
-        events.append((sent, 1, _paje("PajeStartLink", f"{sent:.9f}", "L", "m", value, f"r{sender}", key)))
-        events.append((received, 2, _paje("PajeEndLink", f"{received:.9f}", "L", "m", value, f"r{receiver}", key)))
-    events.sort(key=lambda event: event[:2])
-    yield from (line for _, _, line in events)
+    happened = (activity.start, activity.end, activity.sent, activity.received)
+    counts = [len(times) for times in happened]
+    what = np.repeat(np.arange(len(happened), dtype=np.uint8), counts)
+    first = np.cumsum([0, *counts[:-1]])
+    # Only numbers are sorted: the lines of a long run would not fit into memory.
+    for event in np.lexsort((_ORDER_IN_INSTANT[what], np.concatenate(happened))):
+        yield _PAJE_LINES[what[event]](activity, int(event - first[what[event]]))
 
+
+def _state_begins(activity: Activity, at: int) -> str:
+    return _state(activity, at, activity.start[at], GROUPS[activity.group[at]])
+
+
+def _state_ends(activity: Activity, at: int) -> str:
+    return _state(activity, at, activity.end[at], "idle")
+
+
+def _link_begins(activity: Activity, at: int) -> str:
+    return _link("PajeStartLink", activity, at, activity.sent[at], activity.sender[at])
+
+
+def _link_ends(activity: Activity, at: int) -> str:
+    return _link("PajeEndLink", activity, at, activity.received[at], activity.receiver[at])
+
+
+def _state(activity: Activity, at: int, time: float, value: str) -> str:
+    return _paje("PajeSetState", f"{time:.9f}", "S", f"r{activity.rank[at]}", value)
+
+
+def _link(event: str, activity: Activity, at: int, time: float, rank: int) -> str:
+    return _paje(event, f"{time:.9f}", "L", "m", f'"{activity.message_size[at]:.15g} B"', f"r{rank}", at)
+
+
+_PAJE_LINES: Final = (_state_begins, _state_ends, _link_begins, _link_ends)
+_ORDER_IN_INSTANT: Final = np.array([1, 0, 1, 2], dtype=np.uint8)
 
 TIMELINE_WRITERS: Final[dict[str, Callable[[Activity, Sequence[int], Path], None]]] = {
     ".json": write_perfetto,

@@ -16,6 +16,8 @@ from whatif.schema.toml import Document, parse_document, shown_path
 
 # The best that a platform has parameters for; the K-model has those of max-rate.
 _MODELS: Final = {"max_rate": "k_model", "injection": "injection", "postal": "postal", "loggp": "loggp"}
+# Few points, for each of them is a replay.
+_SWEEP: Final = {"computation": {"application.phases.trace.computation_factor": "0.5, 1, 2"}}
 
 
 def trace_scenario(path: Path, platform: str, model: str = "", folders: Sequence[Path] = ()) -> Document:
@@ -28,7 +30,7 @@ def trace_scenario(path: Path, platform: str, model: str = "", folders: Sequence
     phase = {"kind": "trace", "file": path.name, "model": model or _best(machine.network.inter_node)}
     application: dict[str, Any] = {"name": path.stem, "rank_count": TraceFile.at(path).trace.rank_count}
     application |= _ranks_per_node(machine) | {"iteration_count": 1, "phases": {"trace": phase}}
-    tables = {"platform": {"extends": platform}, "application": application}
+    tables = {"platform": {"extends": platform}, "application": application, "sweep": _SWEEP}
     text = f"# What does {path.name} take on {machine.name}?\n{toml_text(tables)}"
     return parse_document(text, shown_path(free_name(path)), path.parent)
 
@@ -44,9 +46,10 @@ def _best(distance: Distance) -> str:
 
 
 def _ranks_per_node(machine: Platform) -> dict[str, int]:
-    """A rank for each core, on a machine without GPUs."""
-    if machine.node.gpu is not None:
+    """A rank for each core, on a machine without GPUs; one where the number of cores is not a number."""
+    node = machine.node
+    if node.gpu is not None:
         return {}
-    cores = machine.node.cpu.core_count if machine.node.cpu is not None else 1.0
-    counts = [value for value in (cores, machine.node.socket_count) if isinstance(value, float)]
-    return {"ranks_per_node": round(counts[0] * counts[-1])}
+    cores, sockets = None if node.cpu is None else node.cpu.core_count, node.socket_count
+    both = isinstance(cores, float) and isinstance(sockets, float)
+    return {"ranks_per_node": round(cores * sockets) if both else 1}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from whatif.engine.phases.transfer import LINK_BANDWIDTHS, LINK_SIZES
+from whatif.engine.copy_times import link_bandwidth, link_effective_bandwidth, link_number
 from whatif.errors import UsageError
 from whatif.fitting.copies import Copies, copy_sets, doubts
 from whatif.fitting.fit import Fit
@@ -17,7 +17,6 @@ from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.models.postal import postal
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import (
-    effective_bandwidth,
     pageable_time,
     pinned_time,
     staged_read_time,
@@ -25,8 +24,8 @@ from whatif.models.transfer import (
     staging_bandwidth,
 )
 from whatif.schema.platform import NVLink, PCIe, Staging
-from whatif.table import Column, Table
-from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, Dimension, format_quantity
+from whatif.table import Table
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND, format_quantity
 
 Curve = Callable[[FloatArray], FloatArray]
 
@@ -109,29 +108,9 @@ def fit_transfer(
     )
 
 
-def link_bandwidth(link: PCIe | NVLink) -> FloatArray:
-    """Bytes a second of a link in one direction, by its data sheet."""
-    function, keys = LINK_BANDWIDTHS[link.kind]
-    return np.asarray(function(**{key: _number(link, key) for key in keys}))
-
-
-def link_effective_bandwidth(link: PCIe | NVLink, way: str, message_size: FloatArray) -> FloatArray:
-    """Bandwidth of a link for the payload of copies of the given sizes; `way` is `read` or `write`."""
-    function, keys = LINK_SIZES[link.kind, way]
-    transferred = function(message_size=message_size, **{name: _number(link, leaf) for name, leaf in keys.items()})
-    return effective_bandwidth(message_size, transferred, link_bandwidth(link))
-
-
 def weighted_error(fitted: FloatArray, measured: FloatArray) -> float:
     """Sum of the absolute errors over the sum of the measured times (Abdelhafez et al., Sec. VI-C)."""
     return float(np.abs(fitted - measured).sum() / measured.sum())
-
-
-def _number(part: PCIe | NVLink | Staging, leaf: str) -> FloatArray:
-    value = getattr(part, leaf)
-    if not isinstance(value, float):
-        raise UsageError(f"`{leaf}` of the link is an expression; a fit needs its number")
-    return np.asarray(value)
 
 
 def _fit(copies: Copies, link: PCIe | NVLink, memory_bandwidth: float | None) -> _Found:
@@ -205,7 +184,7 @@ def _staged_path(copies: Copies, link: PCIe | NVLink) -> tuple[_StagedPath, tupl
     """The staged path of a link, and the bandwidths the sizes tell: those beyond the buffers, and in the cache."""
     leaves = ("chunk_size", "cache_size")
     stated = link.staging or Staging.model_construct(**{leaf: Staging.model_fields[leaf].default for leaf in leaves})
-    path = _StagedPath(link, copies.way, *(_number(stated, leaf) for leaf in leaves))
+    path = _StagedPath(link, copies.way, *(link_number(stated, leaf) for leaf in leaves))
     size = copies.message_size
     large = size > path.window
     link_rate = link_effective_bandwidth(link, copies.way, size)[-1]
@@ -288,7 +267,7 @@ def _points(sets: Sequence[Copies]) -> Table:
         for copies in sets
         for size, time in zip(copies.message_size, copies.time, strict=True)
     ]
-    return _table({"direction": None, "memory": None, "message_size": BYTE, "time": SECOND}, rows)
+    return Table.of_rows({"direction": None, "memory": None, "message_size": BYTE, "time": SECOND}, rows)
 
 
 def _comparison(found: Sequence[_Found]) -> Table:
@@ -300,14 +279,4 @@ def _comparison(found: Sequence[_Found]) -> Table:
             largest = float(np.abs(fitted / time - 1.0).max())
             rows.append((each.copies.direction, each.copies.memory, name, weighted_error(fitted, time), largest))
     kinds = {"direction": None, "memory": None, "model": None, "weighted_error": ONE, "largest_error": ONE}
-    return _table(kinds, rows)
-
-
-def _table(kinds: Mapping[str, Dimension | None], rows: Sequence[tuple[Any, ...]]) -> Table:
-    columns = zip(kinds.items(), zip(*rows, strict=True), strict=True)
-    return Table(
-        {
-            name: Column(np.array(cells, dtype=object if kind is None else float), kind)
-            for (name, kind), cells in columns
-        }
-    )
+    return Table.of_rows(kinds, rows)

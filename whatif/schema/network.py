@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from whatif.schema.fields import Bytes, BytesPerSecond, BytesPerSecondOrZero, Count, Part, Seconds
+from whatif.schema.fields import (
+    Bytes,
+    BytesPerSecond,
+    BytesPerSecondOrZero,
+    Count,
+    Domain,
+    Part,
+    QuantityField,
+    Seconds,
+    Value,
+)
+from whatif.units import ONE
 
 
 class PostalParameters(Part):
@@ -121,7 +132,7 @@ class FatTree(Links):
 
     kind: Literal["fat_tree"]
     """A fat tree."""
-    level_count: Count
+    level_count: Annotated[Value, QuantityField(ONE, Domain(minimum=1, maximum=8, whole=True))]
     """Levels of switches."""
     down_count: Count
     """Nodes of a switch of the lowest level, and switches below one of the others."""

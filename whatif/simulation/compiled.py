@@ -28,7 +28,9 @@ def fields_of(state: Any) -> Fields:
 
 
 def _stride(value: Any) -> int:
-    return value.strides[0] // value.itemsize if isinstance(value, np.ndarray) else 0
+    if not isinstance(value, np.ndarray):
+        return 0
+    return 1 if value.flags.c_contiguous else value.strides[0] // value.itemsize
 
 
 def table_of(state: NamedTuple) -> NDArray[np.int64]:
@@ -125,7 +127,7 @@ def _column_type(types: Any, extending: Any, templates: Any) -> Any:
         self.dtype, self.stride = dtype, stride
         types.Type.__init__(self, f"Column_{dtype}_{stride}")
 
-    column = type("Column", (types.Type,), {"__init__": begin})
+    column: Any = type("Column", (types.Type,), {"__init__": begin})
 
     def read(_: Any, args: Any, __: Any) -> Any:
         return args[0].dtype(args[0], types.intp) if isinstance(args[0], column) else None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from whatif.models.patterns import Pattern
 from whatif.models.quantities import FloatArray
 from whatif.simulation.schedule import Schedule, Step
-from whatif.simulation.trace import Kind
+from whatif.simulation.trace import Kind, Program, Trace
 
 
 def exchange_schedule(pattern: Pattern, message_sizes: FloatArray) -> Schedule:
@@ -36,6 +36,37 @@ def exchange_schedule(pattern: Pattern, message_sizes: FloatArray) -> Schedule:
         need_count=np.where(is_message, 0, np.bincount(rank)[rank] - 1).astype(np.int32),
         origin=(np.arange(len(rank)) - (last - np.bincount(rank) + 1)[rank]).astype(np.int32),
         origin_kind=np.array([Kind.COMPUTE, Kind.ISEND, Kind.IRECEIVE, Kind.WAIT], dtype=np.uint8)[step],
+    )
+
+
+def exchange_trace(pattern: Pattern, message_sizes: FloatArray) -> Trace:
+    """The same as programs of the ranks, one each, with relative peers."""
+    sender, receiver, kind, tag = _messages(pattern)
+    count, ranks = len(sender), pattern.rank_count
+    rank = np.concatenate([receiver, sender, np.arange(ranks)])
+    calls = np.repeat([Kind.IRECEIVE, Kind.ISEND, Kind.WAIT], [count, count, ranks]).astype(np.uint8)
+    order = np.lexsort((np.arange(len(rank)), rank))
+    nothing = np.zeros(ranks)
+    away = np.concatenate([sender - receiver, receiver - sender, nothing])
+    ends = np.cumsum(np.bincount(rank, minlength=ranks))[:-1]
+    kinds, peers = np.split(calls[order], ends), np.split(away[order], ends)
+    sizes = np.split(np.concatenate([message_sizes[kind], message_sizes[kind], nothing])[order], ends)
+    tags = np.split(np.concatenate([tag, tag, nothing])[order], ends)
+    programs = (_program(*columns) for columns in zip(kinds, peers, sizes, tags, strict=True))
+    return Trace(tuple(programs), np.arange(ranks, dtype=np.int32))
+
+
+def _program(kind: NDArray[np.uint8], peer: FloatArray, size: FloatArray, tag: FloatArray) -> Program:
+    """Calls of which the last waits for all others."""
+    waited = len(kind) - 1
+    return Program(
+        kind=kind,
+        peer=peer.astype(np.int32),
+        size=size,
+        tag=tag.astype(np.int32),
+        wait_start=np.append(np.zeros(waited + 1, dtype=np.int64), waited),
+        waits=np.arange(1, waited + 1, dtype=np.int32),
+        relative=True,
     )
 
 

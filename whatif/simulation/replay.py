@@ -124,7 +124,6 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
         "counts": np.array([0, 0, 0] + 3 * [replay_state.NONE], dtype=np.int64),
     }
     for names, dtype, length, value in (
-        (("why", "kind", "told"), np.uint8, operations, 0),
         (("root",), np.int32, replay_state.QUEUES * ranks * processors, replay_state.NONE),
         (("free", "when"), np.int64, ranks * processors, 0),
         (("user", "order", "heap", "place"), np.int32, ranks * processors, replay_state.NONE),
@@ -172,7 +171,9 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
     count = len(schedule.step)
     times = np.full((count, len(_TIMES)), -1)
     numbers = np.full((count, len(_NUMBERS)), replay_state.NONE, dtype=np.int32)
-    columns: dict[str, NDArray[Any]] = dict(zip(_TIMES + _NUMBERS, [*times.T, *numbers.T], strict=True))
+    marks = np.zeros((count, len(_MARKS)), dtype=np.uint8)
+    names = _TIMES + _NUMBERS + _MARKS
+    columns: dict[str, NDArray[Any]] = dict(zip(names, [*times.T, *numbers.T, *marks.T], strict=True))
     columns["ready"][:] = 0
     columns["released_by"][:] = replay_state.UNRELEASED
     columns["need"][:] = schedule.need_count
@@ -185,6 +186,7 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
 
 _TIMES: Final = ("start", "end", "ready")
 _NUMBERS: Final = ("need", "lane", "cause", "match", "released_by", "turn", "child", "link", "after", "channel")
+_MARKS: Final = ("why", "kind", "told")
 # Arrays of one memory order only, so that the kernel is compiled once.
 _PLAIN: Final[tuple[Literal["C", "W", "A"], ...]] = ("C", "W", "A")
 

@@ -97,6 +97,8 @@ def played(asked: Asked, view: View, rank: int | None, known: bool) -> Played | 
     """The part of the run that a view asks for; `rank` is the one whose messages are wanted, `known` says that the
     summary is."""
     try:
+        # What is written wrongly is told before anything is played.
+        parse_window(view.window)
         kept = _kept(_Run.of(asked, view))
         window = window_of(view.window, kept.summary.run_time)
         last = max(0, len(kept.summary.node) - BLOCK)

@@ -10,7 +10,7 @@ from whatif.engine.phases.message import DISTANCES, PROTOCOLS, parameters_at, pr
 from whatif.engine.term import Reference
 from whatif.models.charges import LONG, by_protocol_charges, loggops_charges, serial_charges
 from whatif.models.workload import by_kind
-from whatif.units import BYTE, BYTE_PER_SECOND, Quantity
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, Quantity
 
 _SIZES = {"empty_time": Quantity(0.0, BYTE), "long_time": Quantity(LONG, BYTE)}
 
@@ -24,6 +24,9 @@ def wire_charges(
     limits: dict[str, Reference] = {}
     for distance in DISTANCES:
         used, table, note = parameters_at(context, phase, model, distance)
+        # What the ranks of a node share is played: messages queue at its adapter.
+        alone = table == "injection" and distance == "inter_node"
+        sharing = Quantity(1.0, ONE) if alone else process_counts[distance]
         for protocol in PROTOCOLS:
             name = f"{phase}.{distance}.{protocol}"
             base = f"platform.network.{used}.{table}.{protocol}"
@@ -31,9 +34,7 @@ def wire_charges(
                 term = _loggops(context, name, base, note)
             else:
                 times: dict[str, Reference] = {
-                    key: protocol_time(
-                        context, f"{name}_{key}", used, table, protocol, size, process_counts[distance], note
-                    )
+                    key: protocol_time(context, f"{name}_{key}", used, table, protocol, size, sharing, note)
                     for key, size in _SIZES.items()
                 }
                 term = context.wiring.add(f"{name}_charges", serial_charges, times, note=note)

@@ -16,6 +16,7 @@ from whatif.engine.playing import (
     NO_LATENCY,
     NO_LINKS,
     SOURCE,
+    UNLIMITED,
     Limits,
     LinkCounts,
     Machine,
@@ -29,7 +30,7 @@ from whatif.errors import UsageError
 from whatif.models.charges import ProtocolCharges
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
 from whatif.models.patterns import BoxPattern, GridPattern, Pattern, message_kinds, sockets
-from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
+from whatif.models.quantities import Bytes, BytesPerSecond, Count, FloatArray, Seconds, model
 from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
 from whatif.simulation.exchange import exchange_schedule
@@ -62,6 +63,7 @@ def simulated_halo_time(
     link_bandwidths: LinkBandwidths = NO_LINKS,
     link_latency: Seconds = NO_LATENCY,
     link_counts: LinkCounts = NO_COUNTS,
+    injection_bandwidth: BytesPerSecond = UNLIMITED,
     *,
     topology: str = "",
     on_arrival: bool = False,
@@ -80,9 +82,8 @@ def simulated_halo_time(
         return np.nan if pattern is None else _exchange(pattern, sizes, machine_of(machine, topology, on_arrival))
 
     arrays = (dims, ranks_per_node, ranks_per_socket, message_size)
-    return each_point(
-        play, (1, 0, 0, 1, *MACHINE_CORES), *arrays, charges, limits, link_bandwidths, link_latency, link_counts
-    )
+    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
+    return each_point(play, (1, 0, 0, 1, *MACHINE_CORES), *arrays, *machine)
 
 
 @model("T = when the last rank has sent and received all", SOURCE)
@@ -97,6 +98,7 @@ def simulated_box_time(
     link_bandwidths: LinkBandwidths = NO_LINKS,
     link_latency: Seconds = NO_LATENCY,
     link_counts: LinkCounts = NO_COUNTS,
+    injection_bandwidth: BytesPerSecond = UNLIMITED,
     *,
     topology: str = "",
     on_arrival: bool = False,
@@ -113,7 +115,7 @@ def simulated_box_time(
         return _exchange(pattern, sizes, machine_of(machine, topology, on_arrival))
 
     arrays = (rank_count, cells, ranks_per_node, ranks_per_socket, message_size)
-    machine = (charges, limits, link_bandwidths, link_latency, link_counts)
+    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
     return each_point(play, (0, 1, 0, 0, 1, *MACHINE_CORES), *arrays, *machine)
 
 
@@ -148,6 +150,7 @@ def simulated_collective_time(
     link_bandwidths: LinkBandwidths = NO_LINKS,
     link_latency: Seconds = NO_LATENCY,
     link_counts: LinkCounts = NO_COUNTS,
+    injection_bandwidth: BytesPerSecond = UNLIMITED,
     *,
     algorithm: str,
     topology: str = "",
@@ -159,16 +162,15 @@ def simulated_collective_time(
     """
 
     def play(*point: Any) -> float:
-        *numbers, size, charged, limited, bandwidths, latency, counts = point
+        (*numbers, size), stated = point[:4], point[4:]
         if not is_count(np.array(numbers), most=MOST_RANKS).all():
             return np.nan
-        machine = machine_of((charged, limited, bandwidths, latency, counts), topology, on_arrival)
+        machine = machine_of(stated, topology, on_arrival)
         return _collective(algorithm, [int(number) for number in numbers], float(size), machine)
 
     arrays = (rank_count, ranks_per_node, ranks_per_socket, message_size)
-    return each_point(
-        play, (0, 0, 0, 0, *MACHINE_CORES), *arrays, charges, limits, link_bandwidths, link_latency, link_counts
-    )
+    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
+    return each_point(play, (0, 0, 0, 0, *MACHINE_CORES), *arrays, *machine)
 
 
 def _collective(algorithm: str, numbers: list[int], message_size: float, machine: Machine) -> float:

@@ -19,6 +19,7 @@ from whatif.engine.playing import (
     NO_LATENCY,
     NO_LINKS,
     SOURCE,
+    UNLIMITED,
     Limits,
     LinkCounts,
     block_places,
@@ -31,7 +32,7 @@ from whatif.importers.trace import read_trace, sent_counts
 from whatif.models.charges import ProtocolCharges
 from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.k_model import effective_process_count, k_factor
-from whatif.models.quantities import Core, Count, FloatArray, Seconds, model
+from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, Seconds, model
 from whatif.schema.application import TracePhase
 from whatif.simulation.extrapolate import extrapolate
 from whatif.simulation.lower import lower
@@ -102,6 +103,7 @@ def trace_times(
     link_bandwidths: LinkBandwidths = NO_LINKS,
     link_latency: Seconds = NO_LATENCY,
     link_counts: LinkCounts = NO_COUNTS,
+    injection_bandwidth: BytesPerSecond = UNLIMITED,
     *,
     file: TraceFile,
     topology: str = "",
@@ -114,15 +116,15 @@ def trace_times(
     """
 
     def play(*point: Any) -> FloatArray:
-        *numbers, factor, charged, limited, bandwidths, latency, counts = point
+        (*numbers, factor), stated = point[:4], point[4:]
         if not is_count(np.array(numbers), most=MOST_RANKS).all():
             return np.full(2, np.nan)
         ranks, *per = (int(number) for number in numbers)
-        machine = machine_of((charged, limited, bandwidths, latency, counts), topology, on_arrival)
+        machine = machine_of(stated, topology, on_arrival)
         return machine.times(file.schedule(ranks, float(factor)), block_places(ranks, *per))
 
     arrays = (rank_count, ranks_per_node, ranks_per_socket, computation_factor)
-    machine = (charges, limits, link_bandwidths, link_latency, link_counts)
+    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
     return each_point(play, (0, 0, 0, 0, *MACHINE_CORES), *arrays, *machine, shape=(2,))
 
 
