@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 from collections import Counter
@@ -21,8 +22,12 @@ from whatif.importers.goal import parse_goal, read_goal
 from whatif.importers.otf2_archive import read_otf2
 from whatif.importers.otf2_events import contribution
 from whatif.importers.simgrid_actions import parse_actions, read_actions
-from whatif.importers.trace import is_trace, read_trace, sent_counts
+from whatif.importers.sqlite import head_of
+from whatif.importers.text import chunks
+from whatif.importers.trace import is_trace, read_trace, trace_files
 from whatif.models.patterns import GridPattern, message_counts
+from whatif.simulation.counting import node_message_counts
+from whatif.simulation.lower import lower
 from whatif.simulation.trace import ANY, Kind
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -78,13 +83,15 @@ def test_calls_bytes_and_computation_of_jacobi2d_are_those_that_stand_in_its_fil
 
 @needs_jacobi
 def test_the_k_of_jacobi2d_counted_from_its_messages_is_that_of_its_4_x_3_grid():
-    trace = read_trace(JACOBI / "n12-0003.txt")
-    counted, known = sent_counts(trace, 6, 3), message_counts(GridPattern((4, 3), 6, 3))
+    schedule, node = lower(read_trace(JACOBI / "n12-0003.txt")), np.arange(12, dtype=np.int32) // 6
+    known = message_counts(GridPattern((4, 3), 6, 3))
     dims = re.search(r"dims.out\[2\]=\[(\d+), (\d+)\]", (JACOBI / "n12-0000.txt").read_text())
     assert dims.groups() == ("4", "3")
     assert (known.inter_node_count, known.total_count) == (3, 17)
-    assert (counted.inter_node_count, counted.total_count) == (300, 1700)
-    assert counted.rank_counts.sum(axis=(1, 2)).max() == 400
+    assert node_message_counts(schedule, node, collectives=False) == (300, 1700)
+    barriers = (JACOBI / "n12-0000.txt").read_text().count("MPI_Barrier entering")
+    # A barrier of 12 ranks is 4 rounds, to ranks 1, 2, 4 and 8 further: 1, 2, 4 and 4 of a node of 6 leave it.
+    assert node_message_counts(schedule, node) == (300 + 11 * barriers, 1700 + 24 * barriers)
 
 
 def ring(folder, **changes):
@@ -251,6 +258,33 @@ def test_datatypes_that_a_program_makes_have_the_size_of_their_parts(tmp_path):
     ]
     program = dumpi_trace(tmp_path, [calls]).programs[0]
     assert [row[2] for row in messages(program)] == [40, 240, 13, 77]
+
+
+def test_a_number_that_is_given_again_means_the_datatype_or_communicator_that_has_it_now(tmp_path):
+    swapped = {"color": 0, "newcomm": 5, "oldcomm": 2}
+
+    def rank(number):
+        return [
+            ("Type_contiguous", {"count": 10, "oldtype": 9, "newtype": 28}),
+            ("Comm_dup", {"oldcomm": 2, "newcomm": 5}),
+            ("Send", to(1, datatype=28, comm=5)),
+            ("Type_free", {"datatype": 28}),
+            ("Type_contiguous", {"count": 3, "oldtype": 9, "newtype": 28}),
+            ("Send", to(1, datatype=28, comm=5)),
+            ("Comm_free", {"comm": 5}),
+            ("Comm_split", {**swapped, "key": -number}),
+            ("Send", to(1, datatype=28, comm=5)),
+            ("Type_free", {"datatype": 28}),
+        ]
+
+    program = dumpi_trace(tmp_path, [rank(0), rank(1)]).programs[0]
+    assert [row[1:3] for row in messages(program)] == [(1, 40), (1, 12), (0, 12)]
+
+
+def test_a_datatype_that_was_freed_has_no_size(tmp_path):
+    made = ("Type_contiguous", {"count": 10, "oldtype": 9, "newtype": 28})
+    calls = [made, ("Send", to(0, datatype=28)), ("Type_free", {"datatype": 28}), ("Send", to(0, datatype=28))]
+    assert "the size of the datatype 28 is not known" in refused(dumpi_trace, tmp_path, [calls])
 
 
 def test_collectives_have_the_size_that_one_rank_contributes(tmp_path):
@@ -704,6 +738,31 @@ def test_what_is_no_trace_is_told_what_it_is(tmp_path, data, said):
     message = refused(read_trace, file)
     assert said in message
     assert "what can be read is DUMPI" in message
+
+
+def test_the_files_of_a_trace_are_all_that_it_rests_on(tmp_path):
+    ring(tmp_path)
+    ranks = sorted(tmp_path.iterdir())
+    for name, text in {"ring.meta": "numprocs=4\n", "index": "a\nb\nnone\n", "a": "0 init\n", "b": "1 init\n"}.items():
+        (tmp_path / name).write_text(text)
+    archive = tmp_path / "archive"
+    (archive / "traces").mkdir(parents=True)
+    files = [archive / name for name in ("traces/0.def", "traces/0.evt", "traces.def", "traces.otf2")]
+    for file in files:
+        file.write_bytes(b"\x03BOTF2")
+    assert trace_files(tmp_path / "ring-0002.txt") == ranks
+    assert trace_files(tmp_path / "ring.meta") == sorted([*ranks, tmp_path / "ring.meta"])
+    assert trace_files(tmp_path / "index") == [tmp_path / name for name in ("a", "b", "index")]
+    assert trace_files(tmp_path / "a") == [tmp_path / "a"]
+    assert trace_files(archive / "traces.otf2") == files
+    assert trace_files(archive) == files
+
+
+@pytest.mark.parametrize("read", [lambda path: list(chunks(path)), head_of])
+def test_a_device_and_a_pipe_are_refused_and_not_waited_for(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in refused(read, Path(os.devnull))
+    assert "not a regular file" in refused(read, tmp_path / "pipe")
 
 
 def test_what_is_not_there_is_no_trace(tmp_path):

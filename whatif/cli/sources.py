@@ -46,7 +46,7 @@ def open_source(
 
 
 def _kind(path: Path) -> Kind:
-    """What a path is; a shipped scenario goes before what else has its name. Raise `InvalidFileError` for neither."""
+    """What a source is: a file or folder that is neither trace nor profile hides no shipped scenario of its name."""
     if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is no path at all
         return "scenario"
     from whatif.importers.profiles import is_profile

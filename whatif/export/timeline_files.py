@@ -54,6 +54,10 @@ _PAJE_EVENTS: Final = (
     ),
 )
 _EVENT_NUMBER: Final = {name: number for number, (name, _) in enumerate(_PAJE_EVENTS)}
+_HAPPENINGS: Final = ("PajeSetState", "PajeSetState", "PajeStartLink", "PajeEndLink")
+"""A span begins, a span ends, a message begins, a message ends."""
+_ORDER_IN_INSTANT: Final = np.array([1, 0, 1, 2], dtype=np.uint8)
+_BLOCK: Final = 65_536
 _COLOURS: Final = ("0.30 0.69 0.31", "0.13 0.59 0.95", "0.00 0.74 0.83", "1.00 0.60 0.00", "0.61 0.15 0.69")
 
 
@@ -129,41 +133,27 @@ def _paje_containers(nodes: Sequence[int]) -> Iterator[str]:
 
 def _paje_events(activity: Activity) -> Iterator[str]:
     """Everything that happens, in the order of time, ends before starts of the same instant."""
-    happened = (activity.start, activity.end, activity.sent, activity.received)
-    counts = [len(times) for times in happened]
-    what = np.repeat(np.arange(len(happened), dtype=np.uint8), counts)
+    times = np.concatenate([activity.start, activity.end, activity.sent, activity.received])
+    ranks = np.concatenate([activity.rank, activity.rank, activity.sender, activity.receiver])
+    counts = [len(activity.start)] * 2 + [len(activity.sent)] * 2
+    what = np.repeat(np.arange(len(_HAPPENINGS), dtype=np.uint8), counts)
     first = np.cumsum([0, *counts[:-1]])
     # Only numbers are sorted: the lines of a long run would not fit into memory.
-    for event in np.lexsort((_ORDER_IN_INSTANT[what], np.concatenate(happened))):
-        yield _PAJE_LINES[what[event]](activity, int(event - first[what[event]]))
+    order = np.lexsort((_ORDER_IN_INSTANT[what], times))
+    for begin in range(0, len(order), _BLOCK):
+        block = order[begin : begin + _BLOCK]
+        columns = (what[block], block - first[what[block]], times[block], ranks[block])
+        for event in zip(*(column.tolist() for column in columns), strict=True):
+            yield _paje_event(activity, *event)
 
 
-def _state_begins(activity: Activity, at: int) -> str:
-    return _state(activity, at, activity.start[at], GROUPS[activity.group[at]])
+def _paje_event(activity: Activity, what: int, at: int, time: float, rank: int) -> str:
+    """The line of a span or message, `at` in its columns, that begins or ends."""
+    name, moment = _HAPPENINGS[what], f"{time:.9f}"
+    if name == "PajeSetState":
+        return _paje(name, moment, "S", f"r{rank}", "idle" if what else GROUPS[activity.group[at]])
+    return _paje(name, moment, "L", "m", f'"{activity.message_size[at]:.15g} B"', f"r{rank}", at)
 
-
-def _state_ends(activity: Activity, at: int) -> str:
-    return _state(activity, at, activity.end[at], "idle")
-
-
-def _link_begins(activity: Activity, at: int) -> str:
-    return _link("PajeStartLink", activity, at, activity.sent[at], activity.sender[at])
-
-
-def _link_ends(activity: Activity, at: int) -> str:
-    return _link("PajeEndLink", activity, at, activity.received[at], activity.receiver[at])
-
-
-def _state(activity: Activity, at: int, time: float, value: str) -> str:
-    return _paje("PajeSetState", f"{time:.9f}", "S", f"r{activity.rank[at]}", value)
-
-
-def _link(event: str, activity: Activity, at: int, time: float, rank: int) -> str:
-    return _paje(event, f"{time:.9f}", "L", "m", f'"{activity.message_size[at]:.15g} B"', f"r{rank}", at)
-
-
-_PAJE_LINES: Final = (_state_begins, _state_ends, _link_begins, _link_ends)
-_ORDER_IN_INSTANT: Final = np.array([1, 0, 1, 2], dtype=np.uint8)
 
 TIMELINE_WRITERS: Final[dict[str, Callable[[Activity, Sequence[int], Path], None]]] = {
     ".json": write_perfetto,

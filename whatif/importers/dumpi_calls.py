@@ -102,7 +102,9 @@ class RankCalls:
     def _unknown(self, name: str, entered: int, text: str, returned: int, line: int) -> None:
         arguments = Arguments(self.file, line, name, text)
         if name.startswith("MPI_Type_") and arguments.has("newtype"):
-            self._datatypes[arguments.number("newtype")] = self._made_size(arguments)
+            self._set_size(arguments.number("newtype"), self._made_size(arguments))
+        elif name == "MPI_Type_free":
+            self._set_size(arguments.number("datatype"), None)
         elif name in ("MPI_Type_size", "MPI_Comm_rank", "MPI_Comm_size"):
             self._learn(arguments)
         if is_local(name):
@@ -114,11 +116,21 @@ class RankCalls:
 
     def _learn(self, arguments: Arguments) -> None:
         if arguments.call == "MPI_Type_size":
-            self._datatypes[arguments.number("datatype")] = arguments.number("size")
+            self._set_size(arguments.number("datatype"), arguments.number("size"))
         elif arguments.number("comm") == _WORLD and arguments.call == "MPI_Comm_rank":
             self.rank = arguments.number("rank")
         elif arguments.number("comm") == _WORLD:
             self.rank_count = arguments.number("size")
+
+    def _set_size(self, datatype: int, size: int | None) -> None:
+        """Take the size of a datatype, None for one that was freed."""
+        if self._datatypes.get(datatype) == size:
+            return
+        self._known.clear()  # numbers are given again, to datatypes of other sizes
+        if size is None:
+            del self._datatypes[datatype]
+        else:
+            self._datatypes[datatype] = size
 
     def _made_size(self, arguments: Arguments) -> int:
         """The size in B of a datatype that is made of others; gaps between its parts are not sent."""
@@ -281,6 +293,7 @@ class RankCalls:
         call = arguments.call.removeprefix("MPI_")
         parent = self._communicator(arguments, "oldcomm")
         handle = arguments.number("newcomm")
+        self._known.clear()  # handles are given again
         if parent == ALONE:
             self._communicators[handle] = ALONE
             return
@@ -299,6 +312,7 @@ class RankCalls:
 
     def _free(self, arguments: Arguments) -> None:
         self._communicators.pop(arguments.number("comm"), None)
+        self._known.clear()
 
 
 _HANDLERS: Final[dict[str, Callable[[RankCalls, Arguments], None]]] = {

@@ -41,7 +41,7 @@ from whatif.importers.profile import (
     plain_memory,
     touches_symbol,
 )
-from whatif.importers.sqlite import Database, is_sqlite, newest_known, open_database, refused
+from whatif.importers.sqlite import MOST_OPERATIONS, Database, is_sqlite, newest_known, open_database, refused
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
@@ -118,7 +118,10 @@ def read_copies(path: Path) -> Table:
     """
     with open_database(path, _EXPECTED) as database:
         _refuse_other(database)
-        return _copies(database.name, _recorded(database), _notes(database))
+        parts = [_copy_part(database, table, MOST_COPIES) for table in _COPIES]
+        if not any(len(part.start) for part in parts):
+            raise refused(database, "the profile holds no memory copies")
+        return _copies(database.name, parts, _notes(database))
 
 
 def is_nvprof(database: Database) -> bool:
@@ -151,8 +154,8 @@ def _kernel_part(database: Database, table: str, names: Mapping[int, str]) -> Pa
     return _part(KERNEL, found, name=named(names, found["name"]))
 
 
-def _copy_part(database: Database, table: str) -> Part:
-    found = database.integers(table, {**_COPY_FIELDS, "flags": 0}, what="memory copies")
+def _copy_part(database: Database, table: str, most: int = MOST_OPERATIONS) -> Part:
+    found = database.integers(table, {**_COPY_FIELDS, "flags": 0}, most, "memory copies")
     direction = looked_up(_DIRECTIONS, found["copyKind"])
     source, target = (looked_up(MEMORY_KINDS, found[end], "unknown") for end in ("srcKind", "dstKind"))
     memory, is_symbol = copy_memories(direction, source, target)
@@ -230,14 +233,6 @@ def _refuse_other(database: Database) -> None:
         raise refused(database, f"an SQLite database, but no nvprof profile: it has no table `{_COPIES[0]}`")
 
 
-def _recorded(database: Database) -> dict[str, NDArray[np.int64]]:
-    """The copies of a database by field, in ns and bytes."""
-    parts = [database.integers(table, _COPY_FIELDS, MOST_COPIES, "memory copies") for table in _COPIES]
-    if not any(len(part["bytes"]) for part in parts):
-        raise refused(database, "the profile holds no memory copies")
-    return {field: np.concatenate([part[field] for part in parts]) for field in _COPY_FIELDS}
-
-
 def _notes(database: Database) -> dict[str, str]:
     versions = database.integers("Version", {"version": 0}, most=1000)["version"].tolist()
     newest_known(database, str(max(versions, default=0)), (NEWEST_VERSION,))
@@ -245,10 +240,10 @@ def _notes(database: Database) -> dict[str, str]:
     return {key: value for key, value in {**notes, "warnings": "\n".join(database.warnings)}.items() if value}
 
 
-def _copies(name: str, recorded: Mapping[str, NDArray[np.int64]], notes: dict[str, str]) -> Table:
-    kind, source, target, size, start, end, stream, device = recorded.values()
-    direction = looked_up(_DIRECTIONS, kind)
-    memory, _ = copy_memories(direction, *(looked_up(MEMORY_KINDS, kinds, "unknown") for kinds in (source, target)))
+def _copies(name: str, parts: Sequence[Part], notes: dict[str, str]) -> Table:
+    names = ("direction", "memory", "message_size", "start", "end", "stream", "device")
+    found = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    direction, memory, size, start, end, stream, device = found
     good = (direction != "") & (end > start) & (start >= 0) & (size >= 0)
     if not good.any():
         raise refuse(name, "none of the memory copies has a direction, a size and a duration")

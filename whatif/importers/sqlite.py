@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import InvalidFileError
-from whatif.importers.text import refuse
+from whatif.importers.text import refuse, refuse_special
 from whatif.schema.toml import shown_path
 
 MOST_OPERATIONS: Final = 10_000_000
@@ -164,6 +164,7 @@ def _decoded(text: bytes) -> str:
 def head_of(path: Path) -> bytes:
     """The first bytes of a file; raise `InvalidFileError` where it cannot be read."""
     try:
+        refuse_special(path)
         with path.open("rb") as file:
             return file.read(_HEADER_SIZE)
     except OSError as error:

@@ -22,6 +22,12 @@ def refuse(file: str, message: str, line: int = 0, key: str = "") -> InvalidFile
     return InvalidFileError([Problem(file, line, 1 if line else 0, key, message)])
 
 
+def refuse_special(path: Path) -> None:
+    """Raise `InvalidFileError` for a pipe, a socket or a device, which may never end or be read only once."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise refuse(shown_path(path), "not a regular file")
+
+
 def read_text(path: Path, limit: int = MOST_TEXT) -> str:
     """A whole file as text; raise `InvalidFileError` for one that is no text or larger than the limit."""
     parts, size = [], 0
@@ -38,6 +44,7 @@ def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
     """A file in pieces that end with a line; line ends are `\\n`, which only a last line that was cut off lacks."""
     name = shown_path(path)
     try:
+        refuse_special(path)
         with path.open("rb") as file:
             rest = b""
             first = True

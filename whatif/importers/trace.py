@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from glob import escape
 from pathlib import Path
 from typing import Final, Literal
-
-import numpy as np
 
 from whatif.errors import InvalidFileError
 from whatif.importers.dumpi import BINARY_START, is_dumpi, read_dumpi
@@ -15,15 +14,13 @@ from whatif.importers.goal import is_goal, read_goal
 from whatif.importers.goal_binary import MAGIC
 from whatif.importers.otf2_archive import START, anchor_of, read_otf2
 from whatif.importers.simgrid_actions import index_files, is_actions, read_actions
-from whatif.importers.text import refuse
-from whatif.models.patterns import Batch, MessageCounts, count_messages, sockets
+from whatif.importers.text import chunks, refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.trace import Kind, Trace
+from whatif.simulation.trace import Trace
 
 Format = Literal["dumpi", "dumpi binary", "goal", "otf2", "simgrid", ""]
 
 _HEAD: Final = 2**16
-_SENDS: Final = (Kind.SEND, Kind.ISEND)
 _KNOWN: Final = (
     "what can be read is DUMPI (text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2 archives"
 )
@@ -86,6 +83,29 @@ def trace_format(path: Path) -> Format:
     return _file_format(path, head) or ("simgrid" if _is_index(path, head) else "")
 
 
+def trace_files(path: Path) -> list[Path]:
+    """The files that the trace of a file or folder rests on, and perhaps others beside them, in a fixed order.
+
+    Of a folder all that are in it and in the folders within. Raise `OSError` where the path cannot be opened.
+    """
+    found = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else [path, *_files_beside(path)]
+    return sorted({file for file in found if file == path or file.is_file()})
+
+
+def _files_beside(path: Path) -> Iterator[Path]:
+    """The other files of the trace of which a path is one: ranks, definitions, what an index file lists."""
+    match trace_format(path):
+        case "dumpi":
+            is_meta = path.suffix == ".meta"
+            start, end = (f"{path.stem}-", ".txt") if is_meta else (path.stem.rstrip("0123456789"), path.suffix)
+            yield from path.parent.glob(f"{escape(start)}*{escape(end)}")
+        case "otf2":
+            yield path.with_suffix(".def")
+            yield from path.with_suffix("").glob("*")
+        case "simgrid" if not _file_format(path, _read(path)):
+            yield from index_files(path, "".join(chunks(path)))
+
+
 def _only_file(path: Path, wanted: Format) -> Path:
     """A file, or the only one of a format in a folder."""
     files = (
@@ -140,25 +160,3 @@ def _what_it_is(path: Path) -> str:
         "a binary file of another kind": b"\0" in head,
     }
     return next((said for said, is_one in others.items() if is_one), "text of another kind")
-
-
-def sent_counts(trace: Trace, ranks_per_node: int, ranks_per_socket: int | None = None) -> MessageCounts:
-    """How many messages the ranks and nodes of a trace send, ranks filling the nodes in order; collectives aside.
-
-    Kinds as in `whatif.models.patterns.count_messages`, all messages being of one. The K-model's K is
-    `inter_node_count` / `total_count` of the node that sends most.
-    """
-    node = np.arange(trace.rank_count, dtype=np.int32) // np.int32(ranks_per_node)
-    socket = sockets(node, ranks_per_socket or ranks_per_node)
-    return count_messages(_messages(trace), node, socket, 1)
-
-
-def _messages(trace: Trace) -> Iterator[Batch]:
-    for rank, number in enumerate(trace.program_of.tolist()):
-        program = trace.programs[number]
-        repeated = np.ones(len(program), dtype=np.int64)
-        for loop in program.loops:
-            repeated[loop.first : loop.last] = loop.count
-        is_sent = np.isin(program.kind, _SENDS)
-        receiver = np.repeat(program.peer[is_sent] + (rank if program.relative else 0), repeated[is_sent])
-        yield 0, np.full(len(receiver), rank, dtype=np.int32), receiver

@@ -20,7 +20,8 @@ from whatif.simulation.trace import ANY
 
 SMALL: Final = 20_000
 """Operations up to which a schedule is replayed as it stands: compiling takes longer, even from its cache."""
-FINEST_TICK: Final = 1e-15
+MOST_TICKS: Final = 10**15
+"""In a second."""
 LONGEST: Final = 4e18
 """Ticks of a run: a sum beyond would not fit 64 bits."""
 EVENTS_AT_A_TIME: Final = 2_000_000
@@ -59,14 +60,14 @@ class Replay:
 def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress | None = None) -> Replay:
     """Times of all operations of a schedule on a machine, as `Schedule` and `Costs` say.
 
-    Times are multiples of 1e-6 ns (of more for runs beyond an hour, never of more than 4e-18 of the run), so that
+    Times are multiples of 1e-6 ns (of more for runs beyond an hour), so that
     events that coincide in exact arithmetic do so here. `progress` is called with the finished share now and then.
     Raise `UsageError` for a schedule that is not consistent, `ImpossiblePointError` for sizes that are not finite, a
     deadlock, messages left over, and messages larger than their receives.
     """
     check_schedule(schedule, places, costs)
-    tick = _tick(schedule, costs)
-    state = _state(schedule, places, costs, tick)
+    ticks = _ticks(schedule, costs)
+    state = _state(schedule, places, costs, ticks)
     classify, channels, advance = _functions(state)
     classify(state)
     state = _with_channels(state, channels)
@@ -75,7 +76,7 @@ def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress 
         advance(state, EVENTS_AT_A_TIME)
         if progress is not None:
             progress(state.counts[replay_state.FINISHED] / len(schedule.step))
-    played = _result(state, tick)
+    played = _result(state, ticks)
     check_completion(schedule, played)
     return played
 
@@ -102,20 +103,19 @@ def summary(replay: Replay, schedule: Schedule, sequential: bool = True) -> Floa
     return activity(schedule, replay.start, replay.end, replay.match, sequential).rank_times()
 
 
-def _tick(schedule: Schedule, costs: Costs) -> float:
-    """The finest tick, a power of ten, of which 64 bits hold all operations one after another."""
-    total = serial_time(schedule, costs)
-    tick = FINEST_TICK
-    while total / tick > LONGEST:
-        tick *= 10
-    return tick
+def _ticks(schedule: Schedule, costs: Costs) -> int:
+    """Ticks in a second, a power of ten: as many as let 64 bits hold all operations one after another."""
+    total, ticks = serial_time(schedule, costs), MOST_TICKS
+    while total * ticks > LONGEST:
+        ticks //= 10
+    return ticks
 
 
-def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> State:
+def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> State:
     """Everything that the kernel works on but the channels: lists for few operations, else arrays."""
     operations, ranks = len(schedule.step), schedule.rank_count
     processors = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
-    columns = _given(schedule, places, costs, tick) | _operations(schedule, processors)
+    columns = _given(schedule, places, costs, ticks) | _operations(schedule, processors)
     nodes = int(places.node.max(initial=0)) + 1 if costs.node_gap > 0 else 0
     columns |= {
         "wild": _ranks_with_wildcards(schedule, columns["lane"] // np.int32(processors)),
@@ -139,9 +139,9 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
         columns |= {name: np.full(length, value, dtype=dtype) for name in names}
     return State(
         **cast("dict[str, Any]", {name: _column(values, operations) for name, values in columns.items()}),
-        ticks=1 / tick,
+        ticks=float(ticks),
         free_size=float(costs.free_size),
-        node_gap=costs.node_gap / tick,
+        node_gap=costs.node_gap * ticks,
         operations=operations,
         processors=processors,
         on_arrival=int(costs.on_arrival),
@@ -149,7 +149,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, tick: float) -> Sta
     )
 
 
-def _given(schedule: Schedule, places: Places, costs: Costs, tick: float) -> dict[str, NDArray[Any]]:
+def _given(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> dict[str, NDArray[Any]]:
     """The columns of the schedule and of the machine."""
     return {
         "step": np.require(schedule.step, np.uint8, _PLAIN),
@@ -162,7 +162,7 @@ def _given(schedule: Schedule, places: Places, costs: Costs, tick: float) -> dic
         "socket": np.require(places.socket, np.int32, _PLAIN),
         "short_limit": np.require(costs.short_limit, np.float64, _PLAIN),
         "eager_limit": np.require(costs.eager_limit, np.float64, _PLAIN),
-        "cost": cost_table(costs).ravel() / tick,
+        "cost": cost_table(costs).ravel() * ticks,
     }
 
 
@@ -211,7 +211,7 @@ def _with_channels(state: State, channels: Callable[[State, Any], int]) -> State
     return state._replace(posted=posted, waiting=waiting)
 
 
-def _result(state: State, tick: float) -> Replay:
+def _result(state: State, ticks: int) -> Replay:
     """Columns of the run as arrays of their own, with the causes that were not recorded at once."""
     match, cause, released_by = (np.array(column, np.int32) for column in (state.match, state.cause, state.released_by))
     why = np.array(state.why, dtype=np.uint8)
@@ -224,8 +224,8 @@ def _result(state: State, tick: float) -> Replay:
     np.copyto(why, replay_state.AFTER_START, where=by_start)
     np.subtract(-1, cause, out=cause, where=by_start)
     return Replay(
-        start=_seconds(state.start, tick),
-        end=_seconds(state.end, tick),
+        start=_seconds(state.start, ticks),
+        end=_seconds(state.end, ticks),
         cause=cause,
         why=why,
         match=match,
@@ -235,9 +235,9 @@ def _result(state: State, tick: float) -> Replay:
     )
 
 
-def _seconds(ticks: Any, tick: float) -> FloatArray:
+def _seconds(times: Any, ticks: int) -> FloatArray:
     """Times in s; NaN for what has not happened."""
     # Division by a whole number rounds once: 1500 ns are the float 1.5e-6.
-    times = np.asarray(ticks, dtype=np.int64) / round(1 / tick)
-    times[times < 0] = np.nan
-    return times
+    seconds = np.asarray(times, dtype=np.int64) / ticks
+    seconds[seconds < 0] = np.nan
+    return seconds

@@ -237,7 +237,7 @@ def _summary(run: _Run, simulation: Simulation, program: Program, path: Path | N
         path=path,
         study_time=_study_time(study, traced, run.iterations),
         modelled=_is_modelled(run.asked.program),
-        remarks=tuple(_remarks(program, traced)),
+        remarks=simulation.remarks,
     )
 
 
@@ -260,16 +260,6 @@ def _study_time(study: Evaluation, traced: str, iterations: int) -> float:
         terms = [phase.term for phase in study.program.phases if phase.term.startswith(f"{traced}.")]
         return float(sum(np.ravel(study.values[term])[0] for term in terms))
     return iterations * float(np.ravel(study.column("iteration_time"))[0])
-
-
-def _remarks(program: Program, traced: str) -> list[str]:
-    application = program.loaded.scenario.application
-    remarks = []
-    if traced and len(application.phases) > 1:
-        remarks.append(f"Only {traced} is played: a trace is a run of its own.")
-    if application.overlaps and not traced:
-        remarks.append("Overlaps are not played: the phases follow one another.")
-    return remarks
 
 
 def _path(simulation: Simulation) -> tuple[Path | None, _Spans]:

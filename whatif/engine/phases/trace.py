@@ -28,12 +28,13 @@ from whatif.engine.playing import (
     wire_playing,
 )
 from whatif.engine.term import PhaseTerm, Reference
-from whatif.importers.trace import read_trace, sent_counts
+from whatif.importers.trace import read_trace, trace_files
 from whatif.models.charges import ProtocolCharges
 from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, Seconds, model
 from whatif.schema.application import TracePhase
+from whatif.simulation.counting import node_message_counts
 from whatif.simulation.extrapolate import extrapolate
 from whatif.simulation.lower import lower
 from whatif.simulation.schedule import Schedule, Step
@@ -47,16 +48,14 @@ class TraceFile:
     """A trace on disk as it is now; what was read of it is kept for as long as it does not change."""
 
     path: Path
-    changed: int
-    size: int
+    stamps: tuple[tuple[int, int], ...]
+    """When each of its files was changed, in ns, and its size in B."""
 
     @classmethod
     def at(cls, path: Path) -> TraceFile:
         """The file or folder at a path; raise `OSError` where there is none."""
-        found = path.stat()
-        inside = [item.stat() for item in path.iterdir()] if path.is_dir() else []
-        changed = max(item.st_mtime_ns for item in (found, *inside))
-        return cls(path.resolve(), changed, sum(item.st_size for item in inside) or found.st_size)
+        found = [file.stat() for file in (path, *trace_files(path))]
+        return cls(path.resolve(), tuple((file.st_mtime_ns, file.st_size) for file in found))
 
     @property
     def trace(self) -> Trace:
@@ -87,7 +86,7 @@ def _for_ranks(file: TraceFile, rank_count: int) -> Trace:
     return trace if rank_count == trace.rank_count else extrapolate(trace, rank_count)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _schedule(file: TraceFile, rank_count: int) -> Schedule:
     return lower(file.for_ranks(rank_count))
 
@@ -142,19 +141,21 @@ def communication_part(times: Parts) -> Seconds:
 
 @model("k = K_inter / K_total · k'", "Choi et al. 2020, Eq. 4")
 def traced_k(rank_count: Count, ranks_per_node: Count, process_count: Count, *, file: TraceFile) -> Count:
-    """k of the K-model, from the messages that the nodes of a trace send; collectives are not counted.
+    """k of the K-model, from the messages that the nodes of a trace send, consecutive ranks filling a node.
 
-    `process_count` is k', the ranks of a node. Elementwise over any broadcastable shapes. NaN where the trace cannot
-    be told for `rank_count` ranks, and where no messages are sent.
+    Point-to-point messages are counted, as the paper counts those of halos (Table 5); those of collectives where there
+    are no others. `process_count` is k', the ranks of a node. Elementwise over any broadcastable shapes. NaN where the
+    trace cannot be told for `rank_count` ranks; 0 where nothing is sent.
     """
 
     def count(*point: Any) -> float:
         if not is_count(np.array(point), most=MOST_RANKS).all():
             return float("nan")
         ranks, per_node, sharing = (int(number) for number in point)
-        counts = sent_counts(file.for_ranks(ranks), per_node)
-        total = counts.total_count
-        return float(k_factor(np.array(counts.inter_node_count), np.array(total), np.array(sharing))) if total else 1.0
+        schedule, node = file.schedule(ranks), block_places(ranks, per_node, per_node).node
+        counts = node_message_counts(schedule, node, collectives=False)
+        inter_node_count, total_count = counts if counts[1] else node_message_counts(schedule, node)
+        return float(k_factor(*(np.array(number) for number in (inter_node_count, total_count, sharing))))
 
     return each_point(count, (0, 0, 0), rank_count, ranks_per_node, process_count)
 
