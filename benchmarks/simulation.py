@@ -32,7 +32,7 @@ def replaying() -> Iterator[Row]:
     module.SMALL = limit
     rates = (f"{1e-6 / seconds:.2f} M op/s" for seconds in (compiled_time, plain_time))
     yield Row("replay, an operation", *rates, plain_time / compiled_time, "the same kernel, not compiled")
-    seconds = median_seconds(_replay_of(linear_alltoall(1024)), 3)
+    seconds = median_seconds(_replay_of(linear_alltoall(1024)), 3, time.process_time)
     yield Row(
         "linear all-to-all, 1024 ranks, 2.1 M operations",
         f"{seconds:.2f} s",
@@ -45,13 +45,13 @@ def replaying() -> Iterator[Row]:
 
 def _events(what: str, schedule: Schedule) -> Row:
     events = len(schedule.step) + np.count_nonzero(schedule.step == Step.SEND)
-    rate = events / median_seconds(_replay_of(schedule), 5)
+    rate = events / median_seconds(_replay_of(schedule), 5, time.process_time)
     peer = "LogGOPSim's printed 0.6 to 1.25 M event/s"
     return Row(what, f"{rate / 1e6:.1f} M ev/s", f"{PEER / 1e6:.2f} M ev/s", rate / PEER, peer)
 
 
 def _seconds_an_operation(schedule: Schedule) -> float:
-    return median_seconds(_replay_of(schedule), 3) / len(schedule.step)
+    return median_seconds(_replay_of(schedule), 3, time.process_time) / len(schedule.step)
 
 
 def _replay_of(schedule: Schedule) -> Callable[[], object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -17,7 +18,7 @@ from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.leaves import leaf_table
 from whatif.schema.load import load_platform
 from whatif.schema.shipped import shipped_folder, shipped_names
-from whatif.schema.toml import parse_document, read_document
+from whatif.schema.toml import parse_document
 
 TEXTS = {
     kind: {name: (shipped_folder(kind) / f"{name}.toml").read_text(encoding="utf-8") for name in shipped_names(kind)}
@@ -221,11 +222,16 @@ def test_damaged_platforms_work_or_say_what_is_wrong(folder, case):
     checked(compute, file)
 
 
+@cache
+def opened(name):
+    return Question.open(name)
+
+
 @FUZZ
 @given(st.sampled_from(sorted(TEXTS["scenarios"])), st.data())
 def test_values_set_from_outside_work_or_say_what_is_wrong(name, data):
-    document = read_document(shipped_folder("scenarios") / f"{name}.toml")
-    leaves = sorted(Question(document).program.leaves)
+    document = opened(name).document
+    leaves = sorted(opened(name).program.leaves)
     paths = st.one_of(
         st.sampled_from(leaves),
         st.sampled_from(leaves).map(lambda path: path.rpartition(".")[0]),
@@ -257,7 +263,7 @@ SPECS = st.one_of(
 def test_sweeps_work_or_say_what_is_wrong(name, data):
     from whatif.engine.sweep import parse_option
 
-    question = Question.open(name)
+    question = opened(name)
     paths = st.sampled_from(["platform", *sorted(question.program.leaves), "nothing"])
     option = f"{data.draw(paths)}={data.draw(SPECS)}"
     note(option)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = ("numpy", "pydantic", "textual", "scipy", "pandas", "plotext", "pyarrow", "rich", "tomli")
 
 
-def imported(code):
-    """The heavy packages that a fresh Python has imported after running some code."""
+def imported(*codes):
+    """The heavy packages that a fresh Python has imported after running one code after the other: a set for each."""
     ending = f"\nimport sys; print('|', *[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
-    guarded = f"try:\n    exec({code!r})\nexcept SystemExit as end:\n    assert not end.code, end.code"
-    done = subprocess.run([sys.executable, "-c", guarded + ending], capture_output=True, text=True, check=False)
+    guarded = [f"try:\n    exec({code!r})\nexcept SystemExit as end:\n    assert not end.code, end.code" for code in codes]
+    script = "\n".join(code + ending for code in guarded)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return set(done.stderr.rpartition("|")[2].split())
+    return [set(line[1:].split()) for line in done.stderr.splitlines() if line.startswith("|")]
 
 
 def command(*arguments):
@@ -24,18 +23,18 @@ def command(*arguments):
 
 
 def test_help_imports_no_library_but_click():
-    assert imported(command("--help")) == set()
-    assert imported(command("--version")) == set()
+    assert imported(command("--help"), command("--version")) == [set(), set()]
 
 
-@pytest.mark.parametrize("verb", ["run", "explain", "check", "list", "schema", "resolve", "open", "serve"])
-def test_help_of_a_verb_imports_neither_numpy_nor_textual(verb):
-    assert not imported(command(verb, "--help")) & {"numpy", "pydantic", "textual", "scipy", "pandas", "plotext"}
+def test_help_of_a_verb_imports_neither_numpy_nor_textual():
+    verbs = ["run", "explain", "check", "list", "schema", "resolve", "open", "serve"]
+    found = imported(*(command(verb, "--help") for verb in verbs))
+    for verb, modules in zip(verbs, found, strict=True):
+        assert not modules & {"numpy", "pydantic", "textual", "scipy", "pandas", "plotext"}, verb
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_commands_import_no_terminal_and_no_plotting():
+    commands = [
         ("run", "jacobi2d"),
         ("run", "jacobi2d", "--point", "--format", "json"),
         ("run", "jacobi2d", "--sweep", "platform=summit, lassen", "--format", "csv"),
@@ -43,34 +42,33 @@ def test_help_of_a_verb_imports_neither_numpy_nor_textual(verb):
         ("check", "jacobi2d", "summit"),
         ("list", "leaves"),
         ("resolve", "jacobi2d"),
-    ],
-)
-def test_commands_import_no_terminal_and_no_plotting(arguments):
-    found = imported(command(*arguments))
-    assert {"numpy", "pydantic"} <= found, "the probe must see what is imported"
-    assert not found & {"textual", "scipy", "pandas", "plotext", "pyarrow", "rich"}
+    ]
+    found = imported(*(command(*arguments) for arguments in commands))
+    for arguments, modules in zip(commands, found, strict=True):
+        assert {"numpy", "pydantic"} <= modules, "the probe must see what is imported"
+        assert not modules & {"textual", "scipy", "pandas", "plotext", "pyarrow", "rich"}, arguments
 
 
 def test_a_plot_imports_no_terminal():
-    found = imported(command("run", "jacobi2d", "--sweep", "platform.node.gpu_count=1, 2, 4", "--plot"))
+    (found,) = imported(command("run", "jacobi2d", "--sweep", "platform.node.gpu_count=1, 2, 4", "--plot"))
     assert not found & {"textual", "scipy", "pandas", "plotext", "rich"}
 
 
 def test_schema_imports_no_terminal():
-    assert not imported(command("schema", "scenario")) & {"textual", "scipy", "pandas", "plotext"}
+    (found,) = imported(command("schema", "scenario"))
+    assert not found & {"textual", "scipy", "pandas", "plotext"}
 
 
-@pytest.mark.parametrize("module", ["whatif.engine.session", "whatif.engine.result", "whatif.export.write"])
-def test_engine_imports_no_terminal(module):
-    found = imported(f"import {module}")
-    assert "numpy" in found
-    assert not found & {"textual", "scipy", "pandas", "plotext", "rich", "pyarrow"}
+def test_engine_imports_no_terminal():
+    modules = ("whatif.engine.result", "whatif.engine.session", "whatif.export.write")
+    for module, found in zip(modules, imported(*(f"import {module}" for module in modules)), strict=True):
+        assert "numpy" in found
+        assert not found & {"textual", "scipy", "pandas", "plotext", "rich", "pyarrow"}, module
 
 
 def test_models_import_numpy_only():
-    found = imported("import whatif.models.placement, whatif.models.roofline, whatif.models.collectives")
-    assert found == {"numpy"}
+    assert imported("import whatif.models.placement, whatif.models.roofline, whatif.models.collectives") == [{"numpy"}]
 
 
 def test_units_import_the_standard_library_only():
-    assert imported("import whatif.units, whatif.errors") == set()
+    assert imported("import whatif.units, whatif.errors") == [set()]

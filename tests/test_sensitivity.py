@@ -12,6 +12,7 @@ from whatif.axes import Grid
 from whatif.engine.result import NO_NUMBER, Question, run_whole
 from whatif.engine.sensitivity import elasticities
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError
+from whatif.schema.leaves import Leaf
 from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
 from whatif.units import BYTE, FLOP, ONE, SECOND
@@ -31,13 +32,12 @@ def made_up(body: str):
     return {item.path: item for item in elasticities(Question(parse_document(HEAD + body, "t.toml")).program)}
 
 
-def alone(name: str, path: str, value: float, result: str) -> float:
+def alone(name: str, leaf: Leaf, value: float, result: str) -> float:
     """The result at one point, from the text of the file again; NaN where the point is refused or impossible."""
-    leaf = Question.open(name).program.leaves[path]
     number = str(int(value)) if value % 1 == 0 else repr(value)
     text = number if leaf.dimension == ONE else f"{number} {leaf.dimension}"
     try:
-        answer = run_whole(Question.open(name, sets={path: text}), Grid())
+        answer = run_whole(Question.open(name, sets={leaf.path: text}), Grid())
     except WhatifError:
         return math.nan
     numbers = {**answer.columns, **{f"terms.{phase}": time for phase, time in answer.terms.items()}}
@@ -67,12 +67,13 @@ WHOLE_THROUGH_AN_EXPRESSION = {"parameters.cells"}
 def test_every_elasticity_is_that_of_the_points_evaluated_one_by_one(name, result):
     program = Question.open(name).program
     items = elasticities(program, result)
-    base = alone(name, "application.iteration_count", program.leaves["application.iteration_count"].value, result)
+    count = program.leaves["application.iteration_count"]
+    base = alone(name, count, count.value, result)
     for item in items:
         leaf = program.leaves[item.path]
         whole = leaf.field.domain.whole or item.path in WHOLE_THROUGH_AN_EXPRESSION
         factors = (2.0, 0.5) if whole else (1.01, 0.99)
-        up, down = (alone(name, item.path, leaf.value * factor, result) for factor in factors)
+        up, down = (alone(name, leaf, leaf.value * factor, result) for factor in factors)
         assert item.change == NAMES[whole, math.isfinite(up), math.isfinite(down)], item
         high, above = (up, factors[0]) if math.isfinite(up) else (base, 1.0)
         low, below = (down, factors[1]) if math.isfinite(down) else (base, 1.0)

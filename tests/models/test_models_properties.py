@@ -24,6 +24,9 @@ from whatif.models.quantities import Core
 
 Function = Callable[..., Any]
 
+# Half of what is usual: there are more than a hundred functions and arguments.
+FEW = settings(deadline=None, max_examples=50)
+
 POSITIVE = st.floats(1.0, 1e12)
 BY_UNIT: dict[units.Dimension, st.SearchStrategy[float]] = {
     units.ONE: st.integers(1, 10**6).map(float),
@@ -115,7 +118,7 @@ def test_the_search_finds_the_models() -> None:
 
 
 @pytest.mark.parametrize("function", ELEMENTWISE, ids=lambda f: f.__name__)
-@settings(deadline=None)
+@FEW
 @given(data=st.data())
 def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.DataObject) -> None:
     drawn = data.draw(arguments(function, SHAPES))
@@ -132,7 +135,7 @@ def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.Da
 @pytest.mark.parametrize(
     ("function", "name"), MONOTONE, ids=[f"{function.__name__}-{name}" for function, name in MONOTONE]
 )
-@settings(deadline=None)
+@FEW
 @given(data=st.data())
 def test_time_grows_with_costs_and_falls_with_speeds(function: Function, name: str, data: st.DataObject) -> None:
     drawn = data.draw(arguments(function, st.just(())))

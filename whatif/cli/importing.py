@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from whatif.cli.options import platforms_option
+from whatif.cli.options import named_platform, platforms_option
 from whatif.cli.profile import command as profile
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
@@ -110,6 +110,7 @@ def trace(file: Path, output: Path | None, platform: str, folders: tuple[Path, .
     if output is None and file_format != "toml":
         _show(trace_table(read_trace(file)), file_format)
         return
+    platform, folders = named_platform(platform, folders)
     text = trace_scenario(file, platform, folders=folders).text
     if output is None:
         click.echo(text, nl=False)

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from whatif.cli.options import question_options
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
+from whatif.schema.application import TraceModel
 
 if TYPE_CHECKING:
     from whatif.engine.result import Question
     from whatif.engine.simulate import Simulation
 
-MODELS: Final = ("k_model", "max_rate", "injection", "postal", "loggp")
-
 
 @click.command("simulate", short_help="Play a trace, or a scenario, message by message.")
 @click.argument("source", metavar="TRACE|SCENARIO")
 @question_options
-@click.option("--model", type=click.Choice(MODELS), help="What a message of a trace costs; the best there is.")
+@click.option(
+    "--model", type=click.Choice(get_args(TraceModel)), help="What a message of a trace costs; the best there is."
+)
 @click.option("--ranks", type=click.IntRange(1), help="Play for so many ranks; a trace must be regular for that.")
 @click.option("--iterations", type=click.IntRange(1), default=1, show_default=True, help="Iterations of a scenario.")
 @click.option("--show", type=click.Choice(["ranks", "messages", "path", "slopes"]), default="ranks", show_default=True)

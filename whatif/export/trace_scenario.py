@@ -51,5 +51,6 @@ def _ranks_per_node(machine: Platform) -> dict[str, int]:
     if node.gpu is not None:
         return {}
     cores, sockets = None if node.cpu is None else node.cpu.core_count, node.socket_count
-    both = isinstance(cores, float) and isinstance(sockets, float)
-    return {"ranks_per_node": round(cores * sockets) if both else 1}
+    if isinstance(cores, float) and isinstance(sockets, float):
+        return {"ranks_per_node": round(cores * sockets)}
+    return {"ranks_per_node": 1}
