@@ -11,7 +11,9 @@ HEAVY = ("numpy", "pydantic", "textual", "scipy", "pandas", "plotext", "pyarrow"
 def imported(*codes):
     """The heavy packages that a fresh Python has imported after running one code after the other: a set for each."""
     ending = f"\nimport sys; print('|', *[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
-    guarded = [f"try:\n    exec({code!r})\nexcept SystemExit as end:\n    assert not end.code, end.code" for code in codes]
+    guarded = [
+        f"try:\n    exec({code!r})\nexcept SystemExit as end:\n    assert not end.code, end.code" for code in codes
+    ]
     script = "\n".join(code + ending for code in guarded)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -306,7 +306,11 @@ def list_of_parts():
 def row(name):
     machine, node = MACHINES[name], MACHINES[name].node
     device, count = (node.gpu, node.gpu_count) if node.gpu else (node.cpu, node.socket_count)
-    bandwidth, size = (node.gpu.dram_bandwidth, node.gpu.memory_size) if node.gpu else tuple(dict(node.host).values())
+    bandwidth, size = (
+        (node.gpu.dram_bandwidth, node.gpu.memory_size)
+        if node.gpu
+        else (node.host.memory_bandwidth, node.host.memory_size)
+    )
     grades = Counter(leaf.grade for leaf in shipped_values(name).values())
     rate = machine.network.inter_node.injection.rendezvous.injection_bandwidth
     cells = (
