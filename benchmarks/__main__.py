@@ -10,11 +10,12 @@ from benchmarks.measure import Row
 from benchmarks.model import edit_of_a_leaf, million_points, million_ranks
 from benchmarks.patterns import patterns
 from benchmarks.screen import key_to_picture, start
+from benchmarks.simulation import replaying
 
 MODEL = (million_points, edit_of_a_leaf, million_ranks)
 EXPLORER = (key_to_picture, typing, start, first_frame)
 MEASUREMENTS = (reading, fitting)
-SIMULATION = (patterns, sharing)
+SIMULATION = (replaying, patterns, sharing)
 
 
 def main() -> None:

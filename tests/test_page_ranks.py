@@ -291,7 +291,7 @@ def test_the_keys_move_through_the_run(chain):
         await driver.press("home", "x")
         assert "Rank 0 on node 0" in driver.screen_text()
         await driver.press("x")
-        assert "Rank 1 on node 0 is done at 4.0006 ms: compute 1 ms." in driver.screen_text()
+        assert "Rank 1 on node 0 is done at 4.0006 ms: compute 1 ms, wait 3.0006 ms." in driver.screen_text()
         await driver.press("y")
         assert "Rank 2 on node 0" in driver.screen_text()
         await driver.press("v")

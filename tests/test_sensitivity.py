@@ -150,7 +150,8 @@ def test_the_elasticity_in_the_iterations_is_that_of_the_whole_run():
 
 def test_a_parameter_behind_a_whole_number_is_doubled_and_halved():
     item = found("minimd")["parameters.cells"]
-    low, high = (alone("minimd", "parameters.cells", cells, "iteration_time") for cells in (32.0, 128.0))
+    leaf = Question.open("minimd").program.leaves["parameters.cells"]
+    low, high = (alone("minimd", leaf, cells, "iteration_time") for cells in (32.0, 128.0))
     assert item.change == "x2 and /2"
     assert_allclose(item.elasticity, math.log2(high / low) / 2, rtol=1e-12, atol=0)
 
@@ -162,10 +163,9 @@ def test_a_step_where_the_point_cannot_exist_is_not_taken():
     assert items["platform.node_count"].elasticity == 0
     assert items["platform.node.gpu_count"].change == "x2"
     assert items["application.rank_count"].change == "/2"
-    expected = math.log2(
-        alone("jacobi2d", "application.rank_count", 1536.0, "iteration_time")
-        / alone("jacobi2d", "application.rank_count", 768.0, "iteration_time")
-    )
+    leaf = Question.open("jacobi2d").program.leaves["application.rank_count"]
+    whole, half = (alone("jacobi2d", leaf, count, "iteration_time") for count in (1536.0, 768.0))
+    expected = math.log2(whole / half)
     assert_allclose(items["application.rank_count"].elasticity, expected, rtol=1e-12, atol=0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, get_args
 
 import click
@@ -51,8 +52,7 @@ def command(
     Prints what each rank spends on computing, sending, receiving and waiting; the messages between nodes; the critical
     path; or how the run time answers to latency and bandwidth.
     """
-    from whatif.engine.evaluate import evaluate
-    from whatif.engine.simulate import simulate
+    from whatif.engine.simulate import simulate, without_playing
     from whatif.export.simulation_tables import TABLES
     from whatif.export.tables import TABLE_WRITERS
     from whatif.export.timeline_files import TIMELINE_WRITERS
@@ -61,7 +61,12 @@ def command(
         raise UsageError(f"{timeline}: a time line ends in {' or '.join(TIMELINE_WRITERS)}")
     question = _question(source, platform, folders, sets, model, ranks, iterations)
     program = question.program
-    simulation = simulate(program, evaluate(program), iterations)
+    patience = Timer(3.0, lambda: click.echo("playing; the event loop is compiled once on a machine", err=True))
+    patience.start()
+    try:
+        simulation = simulate(program, without_playing(program), iterations)
+    finally:
+        patience.cancel()
     _narrate(question, simulation)
     TABLE_WRITERS[file_format](TABLES[show](simulation), sys.stdout)
     if timeline is not None:
@@ -88,10 +93,11 @@ def _question(
         raise UsageError(f"{source}: a GPU profile holds no messages; see `whatif project` and `whatif open`")
     if opened.kind == "trace" and iterations > 1:
         raise UsageError("--iterations is for scenarios: a trace is played as it was recorded")
-    if opened.kind == "trace" or "application.communication" in question.sets:
-        return question
-    if model is not None:
+    if opened.kind != "trace" and model is not None:
         raise UsageError("--model is for traces; the phases of a scenario name theirs")
+    modelled = question.program.loaded.scenario.application.communication == "modelled"
+    if opened.kind == "trace" or not modelled or "application.communication" in question.sets:
+        return question
     return question.changed({"application.communication": "simulated", **question.sets}, question.platform)
 
 

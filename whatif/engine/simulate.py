@@ -8,9 +8,8 @@ from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whatif.engine.evaluate import Evaluation
+from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.phases.simulated import ALGORITHMS, contributed
 from whatif.engine.phases.trace import TraceFile
 from whatif.engine.placement_picture import halo_pattern
@@ -30,7 +29,8 @@ from whatif.simulation.trace import Program as RankProgram
 
 MOST_SIMULATED: Final = 20_000_000
 """Operations that are played at most."""
-Numbers = NDArray[np.int32]
+_COLLECTIVES: Final = list(COLLECTIVES)
+_TREES: Final = [Kind.BROADCAST, Kind.REDUCE]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +72,14 @@ def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1)
     return Simulation(schedule, places, machine, spans, traced or next(iter(phases)), played, _remarks(program, traced))
 
 
+def without_playing(program: Program) -> Evaluation:
+    """An evaluation in which no messages are played: what a simulation is made of."""
+    shapes = {
+        term.name: (2,) if "part" in term.core else () for term in program.terms.values() if "charges" in term.inputs
+    }
+    return evaluate(program, {name: np.zeros(shape) for name, shape in shapes.items()})
+
+
 def sending_phases(program: Program) -> dict[str, HaloPhase | CollectivePhase | TracePhase]:
     """The phases whose messages can be played; raise `UsageError` for none, or where they have closed forms."""
     application = program.loaded.scenario.application
@@ -102,7 +110,10 @@ def _check_alike(program: Program, evaluation: Evaluation, phases: Sequence[str]
 def _remarks(program: Program, traced: str) -> tuple[str, ...]:
     """What of a scenario is not played."""
     application = program.loaded.scenario.application
+    warnings = trace_file(program, traced).trace.notes.get("warnings", "").splitlines() if traced else []
     told = {
+        **dict.fromkeys(warnings, True),
+        f"Computations are as traced: application.phases.{traced}.computation_factor scales them.": bool(traced),
         f"Only {traced} is played: a trace is a run of its own.": bool(traced) and len(application.phases) > 1,
         "Overlaps are not played: the phases follow one another.": bool(application.overlaps) and not traced,
     }
@@ -178,9 +189,11 @@ def _rank_count(evaluation: Evaluation) -> int:
 
 
 def _operations(trace: Trace) -> int:
-    """Operations of all ranks, a collective being at least a message each way for every halving of the ranks."""
+    """Operations of all ranks, a collective being a message each way for every halving of them; of a tree, one."""
+    rounds = 2 * trace.rank_count.bit_length()
     weights = [
-        len(program) + 2 * trace.rank_count.bit_length() * int(np.isin(program.kind, list(COLLECTIVES)).sum())
+        len(program)
+        + int(np.where(np.isin(program.kind, _TREES), 2, rounds)[np.isin(program.kind, _COLLECTIVES)].sum())
         for program in trace.programs
     ]
     return int(np.array(weights)[trace.program_of].sum())

@@ -62,21 +62,25 @@ def activity(
     """The spans and messages of a replay that gave each operation `start`, `end` and the other side of its message.
 
     In a sequential program the time from the end of one blocking call to the end of the next belongs to the latter, as
-    the profile of a rank has it; the operations of a graph have their own times.
+    the profile of a rank has it; the operations of a graph have their own times, and what lies between is a wait.
     """
     rank_of = np.repeat(np.arange(schedule.rank_count, dtype=np.int32), np.diff(schedule.rank_start))
     if sequential:
         calls, starts, ends = _calls(schedule, rank_of, end)
     else:
         calls, starts, ends = np.arange(len(end)), start, end
-    lasting = ends > starts
-    at = calls[lasting]
-    kind = schedule.origin_kind[at]
+    rank, kind = rank_of[calls], schedule.origin_kind[calls]
+    if not sequential:
+        waiting, since, until = _gaps(rank, starts, ends)
+        rank, starts, ends = np.append(rank, waiting), np.append(starts, since), np.append(ends, until)
+        kind = np.append(kind, np.full(len(waiting), Kind.WAIT, dtype=np.uint8))
+    lasting = np.flatnonzero(ends > starts)
+    lasting = lasting[np.lexsort((starts[lasting], rank[lasting]))]
     sends = np.flatnonzero((schedule.step == Step.SEND) & (match >= 0))
     return Activity(
-        rank=rank_of[at],
-        group=_GROUPS_BY_KIND[kind],
-        kind=kind,
+        rank=rank[lasting],
+        group=_GROUPS_BY_KIND[kind[lasting]],
+        kind=kind[lasting],
         start=starts[lasting],
         end=ends[lasting],
         sender=rank_of[sends],
@@ -86,6 +90,21 @@ def activity(
         received=end[match[sends]],
         rank_count=schedule.rank_count,
     )
+
+
+def _gaps(
+    rank: NDArray[np.int32], start: FloatArray, end: FloatArray
+) -> tuple[NDArray[np.int32], FloatArray, FloatArray]:
+    """The times at which no operation of a rank is under way, until its next one starts."""
+    order = np.lexsort((start, rank))
+    rank, start = rank[order], start[order]
+    # Ranks follow one another on one axis, so that the latest end so far is that of the own rank.
+    apart = rank * (float(end.max(initial=0.0)) + 1.0)
+    latest = np.maximum.accumulate(np.concatenate([[0.0], (end[order] + apart)[:-1]])) - apart
+    before = np.maximum(latest, 0.0)
+    # A sum that was taken apart again is not quite what it was.
+    idle = start - before > 1e-12 * (1.0 + apart)
+    return rank[idle], before[idle], start[idle]
 
 
 def _calls(

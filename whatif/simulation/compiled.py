@@ -30,7 +30,7 @@ def fields_of(state: Any) -> Fields:
 def _stride(value: Any) -> int:
     if not isinstance(value, np.ndarray):
         return 0
-    return 1 if value.flags.c_contiguous else value.strides[0] // value.itemsize
+    return value.strides[0] // value.itemsize if value.size else 1
 
 
 def table_of(state: NamedTuple) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from whatif.simulation.replay_state import State
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.trace import ANY
 
-SMALL: Final = 20_000
+SMALL: Final = 50_000
 """Operations up to which a schedule is replayed as it stands: compiling takes longer, even from its cache."""
 MOST_TICKS: Final = 10**15
 """In a second."""
@@ -123,20 +123,21 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> Stat
         "adapter_before": np.full(operations if nodes else 0, replay_state.UNRELEASED, dtype=np.int32),
         "counts": np.array([0, 0, 0] + 3 * [replay_state.NONE], dtype=np.int64),
     }
+    lanes = ranks * processors
     for names, dtype, length, value in (
-        (("root",), np.int32, replay_state.QUEUES * ranks * processors, replay_state.NONE),
-        (("free", "when"), np.int64, ranks * processors, 0),
-        (("user", "order", "heap", "place"), np.int32, ranks * processors, replay_state.NONE),
-        (("choice",), np.uint8, ranks * processors, 0),
+        (("root",), np.int32, replay_state.QUEUES * lanes, replay_state.NONE),
+        (("free", "when"), np.int64, lanes, 0),
+        (("user", "order", "place", "choice"), np.int32, lanes, replay_state.NONE),
+        (("heap",), np.int32, lanes, replay_state.NONE),
         (("side_free",), np.int64, 2 * ranks, 0),
         (("side_user",), np.int32, 2 * ranks, replay_state.NONE),
-        (("last_message",), np.int32, ranks, replay_state.NONE),
         (("last_arrival",), np.int64, ranks, 0),
+        (("last_message",), np.int32, ranks, replay_state.NONE),
         (("adapter_free",), np.int64, nodes, 0),
         (("adapter_user",), np.int32, nodes, replay_state.NONE),
         (("posted", "waiting"), np.int32, 0, replay_state.NONE),
     ):
-        columns |= {name: np.full(length, value, dtype=dtype) for name in names}
+        columns |= _block(names, length, dtype, value)
     return State(
         **cast("dict[str, Any]", {name: _column(values, operations) for name, values in columns.items()}),
         ticks=float(ticks),
@@ -167,13 +168,12 @@ def _given(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> dict
 
 
 def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
-    """The columns of the operations that change, those of one operation side by side: they are used together."""
+    """The columns of the operations that change."""
     count = len(schedule.step)
-    times = np.full((count, len(_TIMES)), -1)
-    numbers = np.full((count, len(_NUMBERS)), replay_state.NONE, dtype=np.int32)
-    marks = np.zeros((count, len(_MARKS)), dtype=np.uint8)
-    names = _TIMES + _NUMBERS + _MARKS
-    columns: dict[str, NDArray[Any]] = dict(zip(names, [*times.T, *numbers.T, *marks.T], strict=True))
+    numbers = ("need", "lane", "cause", "match", "released_by", "turn", "child", "link", "after", "channel")
+    columns = _block(("start", "end", "ready"), count, np.int64, -1)
+    columns |= _block(numbers, count, np.int32, replay_state.NONE)
+    columns |= _block(("why", "kind", "told"), count, np.uint8, 0)
     columns["ready"][:] = 0
     columns["released_by"][:] = replay_state.UNRELEASED
     columns["need"][:] = schedule.need_count
@@ -184,9 +184,12 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
     return columns
 
 
-_TIMES: Final = ("start", "end", "ready")
-_NUMBERS: Final = ("need", "lane", "cause", "match", "released_by", "turn", "child", "link", "after", "channel")
-_MARKS: Final = ("why", "kind", "told")
+def _block(names: tuple[str, ...], length: int, dtype: type, value: int) -> dict[str, NDArray[Any]]:
+    """Columns whose values for one operation or lane lie side by side: they are used together."""
+    block: NDArray[Any] = np.full((length, len(names)), value, dtype=dtype)
+    return dict(zip(names, block.T, strict=True))
+
+
 # Arrays of one memory order only, so that the kernel is compiled once.
 _PLAIN: Final[tuple[Literal["C", "W", "A"], ...]] = ("C", "W", "A")
 
