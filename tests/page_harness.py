@@ -20,6 +20,10 @@ from whatif.tui.themes import series_variables
 SIZES = ((10, 3), (12, 5), (20, 6), (30, 9), (44, 14), (58, 26), (74, 20), (70, 28), (110, 12), (140, 42), (300, 80))
 
 
+# From the smallest to larger ones, and from the largest to smaller ones: a page begins at either end.
+GROWING, SHRINKING = SIZES[:6], SIZES[:5:-1]
+
+
 MACHINES = ("bridges", "lassen", "summit")
 
 
@@ -97,6 +101,14 @@ class OnePage:
         """What a key of the page asks for: the desk, which hands it on, is not there."""
         getattr(self.page, f"action_{action}")(*arguments)
         await self.settle()
+
+    async def resize(self, size: tuple[int, int]) -> None:
+        await self.pilot.resize_terminal(*size)
+        await self.settle()
+
+    def fills(self, size: tuple[int, int]) -> bool:
+        """Whether something is shown, and to the edges of a screen of some size."""
+        return {len(line) for line in self.lines} == {size[0]} and len(self.lines) == size[1] and bool(self.text)
 
     async def change(self, *changes: Change, work: bool = True) -> None:
         study = self.app.study

@@ -234,27 +234,30 @@ def test_the_palette_lists_what_the_keys_do():
     drive(check)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50), (60, 30), (45, 20), (20, 5), (5, 2), (1, 1)])
-def test_every_size_shows_the_answer(size):
+@pytest.mark.parametrize("sizes", [((1, 1), (5, 2), (20, 5), (45, 20)), ((200, 50), (120, 36), (80, 24), (60, 30))])
+def test_every_size_shows_the_answer(sizes):
     async def check(driver):
-        await driver.press("right")
-        text = driver.screen_text()
-        if size >= (20, 5):
-            assert duration(predicted(f"{GPUS}=7")["iteration_time"]) in text
-        await driver.pilot.resize_terminal(120, 36)
-        await driver.pilot.resize_terminal(*size)
-        await driver.press("enter", "escape", "/", "x", "escape")
+        for count, size in enumerate(sizes, 7):
+            await driver.pilot.resize_terminal(*size)
+            driver.tree.select(GPUS)
+            await driver.press("right")
+            text = driver.screen_text()
+            if size >= (20, 5):
+                assert duration(predicted(f"{GPUS}={count}")["iteration_time"]) in text
+            await driver.pilot.resize_terminal(120, 36)
+            await driver.pilot.resize_terminal(*size)
+            await driver.press("enter", "escape", "/", "x", "escape")
 
-    drive(check, size)
+    drive(check, sizes[0])
 
 
-@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "nord"])
-def test_every_theme_shows_the_answer(theme):
+def test_every_theme_shows_the_answer():
     async def check(driver):
-        driver.app.theme = theme
-        await driver.press("right")
-        assert "iteration" in driver.screen_text()
-        assert driver.desk.query(Breakdown).first().size.height > 0
+        for theme in ("textual-light", "ansi-dark", "ansi-light", "nord"):
+            driver.app.theme = theme
+            await driver.press("right")
+            assert "iteration" in driver.screen_text()
+            assert driver.desk.query(Breakdown).first().size.height > 0
 
     drive(check)
 

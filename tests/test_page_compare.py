@@ -405,23 +405,25 @@ def test_machines_are_asked_again_only_for_another_question():
     watch(check, Compare(), opened())
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["jacobi2d", "minimd"])
-def test_at_every_size_columns_are_whole(size, name):
+@pytest.mark.parametrize(("name", "sizes"), [("jacobi2d", SIZES), ("minimd", SIZES[::-1])])
+def test_at_every_size_columns_are_whole(name, sizes):
     async def check(desk, pilot):
-        head = next(line for line in desk.lines() if "mach" in line and "machines" not in line)
-        assert "…" not in head or size[0] < 20
-        if size[0] >= 44:
-            assert "base" in desk.text()
-        await pilot.press("right", "right", "left", "down")
-        for key in ("table", "mark", "against", "reverse"):
-            getattr(desk.page, f"action_{key}")()
+        for size in sizes:
+            await pilot.resize_terminal(*size)
             await pilot.pause()
-        await pilot.resize_terminal(*size[::-1])
-        await pilot.resize_terminal(*size)
-        assert len(desk.lines()) == size[1]
+            head = next(line for line in desk.lines() if "mach" in line and "machines" not in line)
+            assert "…" not in head or size[0] < 20
+            assert "base" in desk.text() or size[0] < 44
+        for size in sizes:
+            await pilot.press("right", "right", "left", "down")
+            for key in ("table", "mark", "against", "reverse"):
+                getattr(desk.page, f"action_{key}")()
+                await pilot.pause()
+            await pilot.resize_terminal(*size[::-1])
+            await pilot.resize_terminal(*size)
+            assert len(desk.lines()) == size[1]
 
-    watch(check, Compare(), opened(name), size)
+    watch(check, Compare(), opened(name), sizes[0])
 
 
 def test_left_and_right_bring_the_other_columns():

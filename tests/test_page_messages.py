@@ -102,6 +102,10 @@ class Driver:
         for _ in range(4):
             await self.pilot.pause()
 
+    async def resize(self, size) -> None:
+        await self.pilot.resize_terminal(*size)
+        await self.settle()
+
     def sees(self, widget) -> bool:
         return widget.size.area > 0 and all(node.display for node in widget.ancestors_with_self)
 
@@ -581,15 +585,16 @@ def test_an_application_without_messages_has_the_curves_of_the_platform():
     drive(check, question(WAIT))
 
 
-@pytest.mark.parametrize("size", SIZES[2:])
-def test_a_point_that_cannot_exist_says_why(size):
+def test_a_point_that_cannot_exist_says_why():
     async def check(driver):
         expected = "This point cannot exist: the ranks need more nodes than the platform has (platform.node_count)."
-        assert expected in driver.words()
-        assert "postal" in driver.text()
-        assert "K-model" not in driver.text()
+        for size in SIZES[2:]:
+            await driver.resize(size)
+            assert expected in driver.words()
+            assert "postal" in driver.text()
+            assert "K-model" not in driver.text()
 
-    drive(check, size=size, sets={"platform.node_count": "10"})
+    drive(check, sets={"platform.node_count": "10"})
 
 
 def test_after_an_impossible_point_the_page_is_as_before():
@@ -635,35 +640,38 @@ def fills_the_screen(driver, width, height):
 @pytest.mark.parametrize("name", shipped_names("scenarios"))
 def test_every_shipped_scenario_is_shown_at_every_size(name):
     async def check(driver):
-        for size in SIZES:
-            await driver.pilot.resize_terminal(*size)
-            await driver.settle()
+        # Grids in three dimensions and in two; of the others it is enough that they fit.
+        for size in SIZES if name in ("jacobi2d", "minimd") else SIZES[1::3]:
+            await driver.resize(size)
             fills_the_screen(driver, *size)
             assert ("takes" in driver.text()) == (size[0] >= 44)
 
     drive(check, name, size=(120, 36))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_key_works_at_every_size(size):
+@pytest.mark.parametrize("sizes", [SIZES[:4], SIZES[:3:-1]])
+def test_every_key_works_at_every_size(sizes):
     async def check(driver):
-        for action in (("table",), ("half",), ("plane", 1), ("table",), ("half",), ("phase", 1)):
-            await driver.press(*action)
-            fills_the_screen(driver, *size)
+        for size in sizes:
+            await driver.resize(size)
+            for action in (("table",), ("half",), ("plane", 1), ("table",), ("half",), ("phase", 1)):
+                await driver.press(*action)
+                fills_the_screen(driver, *size)
 
-    drive(check, "minimd", size=size)
+    drive(check, "minimd", size=sizes[0])
 
 
-@pytest.mark.parametrize("size", [(44, 14), (70, 28), (74, 20), (140, 42), (300, 80)])
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
-def test_the_legend_names_every_curve_that_is_drawn(name, size):
+def test_the_legend_names_every_curve_that_is_drawn(name):
     async def check(driver):
-        legend = driver.words()
-        for line in driver.plot.description.lines:
-            assert line.label in legend or (size[0] == 44 and line.label == "sent")
-        assert driver.plot.size.height >= 9
+        for size in ((44, 14), (70, 28), (74, 20), (140, 42), (300, 80)):
+            await driver.resize(size)
+            legend = driver.words()
+            for line in driver.plot.description.lines:
+                assert line.label in legend or (size[0] == 44 and line.label == "sent"), size
+            assert driver.plot.size.height >= 9, size
 
-    drive(check, name, size=size)
+    drive(check, name)
 
 
 def test_the_picture_says_as_much_as_its_legend_has_room_for():
