@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from whatif.engine.validation import rows_of
 from whatif.errors import UsageError
 from whatif.models import collectives
 from whatif.models.patterns import GridPattern, message_counts, message_kinds
@@ -23,7 +22,6 @@ from whatif.simulation.replay import replay
 from whatif.simulation.schedule import Costs
 from whatif.simulation.trace import Kind, Trace
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "traces" / "loggops"
 LOGGOPS = {"latency": 2500, "overhead": 1500, "gap": 1000, "byte_gap": 6, "byte_overhead": 0, "threshold": 65535}
 
 
@@ -53,16 +51,9 @@ def placed(rank_count, ranks_per_node=4, ranks_per_socket=2):
     return posted.grid_places(pattern)
 
 
-def reference(file):
-    path = DATA / file
-    if not path.exists():
-        pytest.skip(f"{path} is not here: LogGOPSim's times have no licence to be copied")
-    with path.open() as lines:
-        return list(csv.DictReader(lines))
-
-
 def parameters(row):
-    return {name: int(row[column]) for name, column in zip(LOGGOPS, "LogGOS", strict=True)}
+    columns = ("L_ns", "o_ns", "g_ns", "G_ns_per_B", "O_ns_per_B", "S_B")
+    return {name: int(row[column]) for name, column in zip(LOGGOPS, columns, strict=True)}
 
 
 def played(pattern, *arguments, **options):
@@ -85,30 +76,30 @@ REFERENCE_PATTERNS = {
 
 
 def test_patterns_take_what_loggopsim_says_to_the_nanosecond():
-    rows = reference("patterns.csv")
+    rows = rows_of("loggopsim_patterns.csv")
     for row in rows:
-        rank_count = int(row["ranks"])
-        times = REFERENCE_PATTERNS[row["ptrn"]](
-            rank_count, float(row["bytes"]), placed(rank_count), loggops_costs(**parameters(row))
+        rank_count = int(row["rank_count"])
+        times = REFERENCE_PATTERNS[row["pattern"]](
+            rank_count, float(row["message_size_B"]), placed(rank_count), loggops_costs(**parameters(row))
         )
-        assert nanoseconds(times) == int(row["time_max_ns"]), row
-        if row["host0_ns"]:
-            assert int(np.round(times[0] * 1e9, 3)) == int(row["host0_ns"]), row
-    assert {row["ptrn"] for row in rows} == set(REFERENCE_PATTERNS)
+        assert nanoseconds(times) == int(row["time_ns"]), row
+    assert {row["pattern"] for row in rows} == set(REFERENCE_PATTERNS)
 
 
 def test_halos_take_what_loggopsim_says_to_the_nanosecond_or_are_refused():
     refused = 0
-    for row in reference("halo.csv"):
-        pattern = GridPattern((int(row["px"]), int(row["py"])), 4, 2, periodic=row["periodic"] == "1", order="fortran")
-        work, count = int(row["calc_ns"]) * 1e-9, int(row["iters"])
+    for row in rows_of("loggopsim_halo.csv"):
+        pattern = GridPattern((int(row["x"]), int(row["y"])), 4, 2, periodic=row["periodic"] == "1", order="fortran")
+        work, count = int(row["compute_ns"]) * 1e-9, int(row["iteration_count"])
         costs = loggops_costs(**parameters(row))
-        times = played(halo_times, pattern, float(row["bytes"]), costs, iteration_count=count, compute_time=work)
+        times = played(
+            halo_times, pattern, float(row["message_size_B"]), costs, iteration_count=count, compute_time=work
+        )
         if isinstance(times, str):
             refused += 1
             assert not pattern.periodic
             continue
-        assert nanoseconds(times) == int(row["time_max_ns"]), row
+        assert nanoseconds(times) == int(row["time_ns"]), row
     assert refused == 4
 
 
