@@ -39,12 +39,15 @@ class Scene(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-MEASURED = "show measured = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt"
+BEFORE = {
+    "fit": ("show measured = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt",),
+    "profile": ("show profile = tests/data/profiles/ahead/lammps_summit.nvvp",),
+}
 
 
 def pages(names, lines=STORY):
     """The commands that lead to each of some pages, from one to the next."""
-    shown = [(MEASURED, f"show screen = {name}") if name == "fit" else (f"show screen = {name}",) for name in names]
+    shown = [(*BEFORE.get(name, ()), f"show screen = {name}") for name in names]
     return {name: sum(shown[: number + 1], lines) for number, name in enumerate(names)}
 
 
