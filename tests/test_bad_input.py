@@ -111,7 +111,7 @@ WRONG_LINES = [
     ('model = "postal"', 'model = "loggp"',
      f"{HALO}.model", "`loggp` has no parameters; Summit has postal, max_rate"),
     ('kind = "halo"', 'kind = "hallo"', HALO, "did you mean `halo`"),
-    ('kind = "halo"', "", HALO, "missing key `kind`; one of kernel, halo"),
+    ('kind = "halo"', "", HALO, "missing key `kind`; one of kernel, measured_kernel, halo"),
     ('kind = "overhead"', "kind = 3", "application.phases.pause", "is not one of"),
     ('scaling = "weak"', "scaling = true", f"{GRID}.scaling", "is not one of weak, strong"),
     ('scaling = "weak"', 'scaling = "weak"\nperiodic = 1', f"{GRID}.periodic", "must be true or false"),

@@ -250,7 +250,7 @@ def test_a_deadlock_is_told_with_its_ranks(chain):
     Path(chain).write_text(TRACE.replace("rank_count = 4", "rank_count = 2"))
 
     async def check(page):
-        assert "There is no time line: impossible: deadlock: 2 of 2 ranks wait forever" in page.text
+        assert "There is no time line: deadlock: 2 of 2 ranks wait forever" in page.text
         assert "rank 1, operation 0 (receive): receive of 8 B from rank 0" in page.text
         assert "u takes the last change back" in page.text
 

@@ -191,11 +191,13 @@ class _Kept:
 
 @lru_cache(maxsize=2)
 def _kept(run: _Run) -> _Kept:
-    from whatif.engine.simulate import simulate  # noqa: PLC0415 - not to be loaded by the explorer itself
+    from whatif.engine.simulate import (  # noqa: PLC0415 - not to be loaded by the explorer itself
+        simulate,
+        without_playing,
+    )
 
     program = played_program(run.asked)
-    evaluation = evaluate(program)
-    simulation = simulate(program, evaluation, run.iterations)
+    simulation = simulate(program, without_playing(program), run.iterations)
     path, spans = _path(simulation)
     return _Kept(simulation.activity, spans, _summary(run, simulation, program, path))
 
