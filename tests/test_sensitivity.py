@@ -69,7 +69,9 @@ def test_every_elasticity_is_that_of_the_points_evaluated_one_by_one(name, resul
     items = elasticities(program, result)
     count = program.leaves["application.iteration_count"]
     base = alone(name, count, count.value, result)
-    for item in items:
+    # They are in order: of those that move nothing, which are most of a phase's, some will do.
+    moving = sum(item.elasticity != 0 for item in items)
+    for item in (*items[:moving], *items[moving::5]):
         leaf = program.leaves[item.path]
         whole = leaf.field.domain.whole or item.path in WHOLE_THROUGH_AN_EXPRESSION
         factors = (2.0, 0.5) if whole else (1.01, 0.99)

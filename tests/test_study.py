@@ -1,8 +1,6 @@
 """Studies, commands and histories, without a terminal: what is asked, undone, written down and read again."""
 
 import asyncio
-import os
-import signal
 import time
 from functools import cache
 
@@ -11,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from tests.jobs import Slow, dying, refusing, sleepy
 from whatif.engine.result import Question
 from whatif.engine.session import Session, Step
 from whatif.errors import UsageError, WhatifError
@@ -246,19 +245,6 @@ def test_another_process_computes_the_same(study):
     assert_array_equal(totals(refused.study), totals(study))
 
 
-def sleepy(seconds):
-    time.sleep(seconds)
-    return seconds
-
-
-def dying():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def refusing():
-    raise UsageError("not today")
-
-
 def test_a_helping_process_answers_refuses_dies_and_is_killed():
     async def main():
         beside = Beside()
@@ -277,14 +263,6 @@ def test_a_helping_process_answers_refuses_dies_and_is_killed():
             beside.stop()
 
     asyncio.run(main())
-
-
-class Slow(Edit):
-    """An edit that takes its time."""
-
-    def apply(self, study):
-        time.sleep(0.6)
-        return super().apply(study)
 
 
 def test_a_superseded_result_is_never_shown(study):
