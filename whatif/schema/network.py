@@ -13,11 +13,15 @@ from whatif.schema.fields import (
     Count,
     Domain,
     Part,
+    PositiveFactor,
+    PositiveFraction,
     QuantityField,
     Seconds,
     Value,
 )
 from whatif.units import ONE
+
+Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
 class PostalParameters(Part):
@@ -98,6 +102,36 @@ class LogGP(Part):
     rendezvous: LogGPParameters
 
 
+class Mode(Part):
+    """One way that messages of a size may go (N'): a mixture of some slow and many fast ones."""
+
+    weight: PositiveFraction
+    """Share of the messages."""
+    factor: PositiveFactor
+    """Their time, relative to the line of the piece."""
+
+
+class Piece(Part):
+    """Messages of a range of sizes (M'): a line in the size, and what the two processes are busy with themselves."""
+
+    smallest_size: Bytes
+    """Where the range begins; it ends where the next one begins."""
+    latency: Seconds
+    """Time of an empty message."""
+    bandwidth: BytesPerSecond
+    """Bytes a second."""
+    send_overhead: Seconds = 0.0
+    """Time that the sender of a message that does not wait is busy, before it leaves."""
+    send_bandwidth: BytesPerSecond | None = None
+    """Bytes a second that it handles meanwhile."""
+    receive_overhead: Seconds = 0.0
+    """Time that the receiver of such a message is busy, after it has arrived."""
+    receive_bandwidth: BytesPerSecond | None = None
+    """Bytes a second that it handles meanwhile."""
+    modes: dict[Key, Mode] = {}
+    """Modes of the time; none: every message takes the same."""
+
+
 class Distance(Part):
     """Messages between two processes at one distance: protocol limits and the parameters of each model."""
 
@@ -109,6 +143,8 @@ class Distance(Part):
     max_rate: MaxRate | None = None
     injection: Injection | None = None
     loggp: LogGP | None = None
+    pieces: dict[Key, Piece] = {}
+    """Pieces of a calibration with as many ranges of sizes as it found; only HPL is charged with them."""
 
 
 class Links(Part):

@@ -23,6 +23,7 @@ from whatif.schema.fields import (
     Value,
     quantity_field,
 )
+from whatif.schema.kernels import Kernels
 from whatif.schema.network import Network
 from whatif.units import ONE, Quantity
 
@@ -247,6 +248,8 @@ class Platform(Part):
     """Nodes of the machine."""
     node: Node
     network: Network
+    kernels: Kernels | None = None
+    """What the kernels of HPL cost, where they were calibrated."""
     sources: dict[str, Source] = {}
     """Source and grade of the values, by path; `*` stands for one key and a path covers all below it."""
     fits: dict[str, Fitted] = {}

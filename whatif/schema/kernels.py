@@ -1,0 +1,109 @@
+"""What the kernels of a linear-algebra library cost on one process of a machine, as calibrations measure them.
+
+A time is linear in the products of a kernel's sizes (Cornebize et al. 2019, section 6.1: M-0 has only `constant`, M-1
+one product, M-2 all of them), and so is its temporal deviation (N-1: only a constant; N-2: the products too).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from whatif.schema.fields import Count, Part, PositiveFactor, Seconds
+
+Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+
+
+class MatrixTerms(Part):
+    """constant + mnk M N K + mn M N + mk M K + nk N K."""
+
+    constant: Seconds = 0.0
+    """Time of a call that does nothing."""
+    mnk: Seconds = 0.0
+    """Time of each of the M N K multiplications and additions."""
+    mn: Seconds = 0.0
+    """Time of each of the M N elements of the result."""
+    mk: Seconds = 0.0
+    """Time of each of the M K elements of the first factor."""
+    nk: Seconds = 0.0
+    """Time of each of the N K elements of the second factor."""
+
+
+class Offloaded(MatrixTerms):
+    """The other side of a breakpoint (M'): what a call costs whose sizes are all at least these."""
+
+    smallest_m: Count = 1.0
+    """Least M."""
+    smallest_n: Count = 1.0
+    """Least N."""
+    smallest_k: Count = 1.0
+    """Least K."""
+
+
+class MatrixKernel(MatrixTerms):
+    """A product of matrices, M x K times K x N."""
+
+    deviation: MatrixTerms = MatrixTerms()
+    """Standard deviation of one call about its mean: half-normal, so that a call is seldom much faster."""
+    offloaded: Offloaded | None = None
+    """What large calls cost instead, where an accelerator takes them."""
+
+
+class SizeTerms(Part):
+    """constant + size S."""
+
+    constant: Seconds = 0.0
+    """Time of a call that does nothing."""
+    size: Seconds = 0.0
+    """Time of each element of the kernel's size S."""
+
+
+class SizeKernel(SizeTerms):
+    """A kernel with one size: M N of a copy or a matrix-vector product, N of a vector, M M N of a triangular solve."""
+
+    deviation: SizeTerms = SizeTerms()
+    """Standard deviation of one call about its mean, half-normal."""
+
+
+FREE = SizeKernel()
+
+
+class Kernels(Part):
+    """What the kernels of HPL cost on one process while all processes of the node are busy.
+
+    The names are those of BLAS and of HPL's own functions; a kernel that is not stated is free.
+    """
+
+    dgemm: MatrixKernel
+    """C - A B."""
+    dtrsm: SizeKernel
+    """Triangular solve of a matrix, S = M M N from the left, M N N from the right."""
+    dtrsv: SizeKernel = FREE
+    """Triangular solve of a vector, S = N."""
+    dgemv: SizeKernel = FREE
+    """Matrix times vector, S = M N."""
+    dger: SizeKernel = FREE
+    """Rank-1 update, S = M N."""
+    daxpy: SizeKernel = FREE
+    """Sum of vectors, S = N."""
+    dscal: SizeKernel = FREE
+    """Scaling of a vector, S = N."""
+    idamax: SizeKernel = FREE
+    """Search of the pivot, S = N."""
+    dlaswp00n: SizeKernel = FREE
+    """Row swaps of one process, S = M N."""
+    dlaswp01t: SizeKernel = FREE
+    """Rows gathered on the pivot block's process, S = M N."""
+    dlaswp02n: SizeKernel = FREE
+    """Rows gathered on the others, S = M N."""
+    dlaswp03t: SizeKernel = FREE
+    """Rows received, on the pivot block's half, S = M N."""
+    dlaswp04t: SizeKernel = FREE
+    """Rows received, on the other half, S = M N."""
+    dlacpy: SizeKernel = FREE
+    """Copy of a matrix, S = M N."""
+    dlatcpy: SizeKernel = FREE
+    """Transposed copy of a matrix, S = M N."""
+    processors: dict[Key, PositiveFactor] = {}
+    """Time of dgemm on each processor (socket), node after node, relative to the model above (M_H); none: all alike."""
