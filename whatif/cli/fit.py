@@ -198,3 +198,7 @@ def transfer(files: tuple[Path, ...], target: Target, machine: str | None) -> No
     column_rows(fit.comparison, sys.stderr)
     change = change_of(fit.fits, target.source_of(files, table))
     target.finish(fit.fits, change, lambda: fit.points, {})
+
+
+# It puts its subcommand into the group above, with the options above.
+import whatif.cli.fit_kernel  # noqa: E402, F401

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from whatif import units
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""High Performance Linpack, step by step: the arrival times of every message on every process (Cornebize et al. 2019)."""
+"""High Performance Linpack, step by step: when every message reaches every process (Cornebize et al. 2019)."""

@@ -1,0 +1,323 @@
+"""Messages in as many ranges of sizes as a calibration has (M'), and the modes of their time (N').
+
+A ping-pong tells what a message costs there and back; a `send` or `isend`, and a `recv` of a message that has arrived,
+tell what the two processes are busy with themselves. Where the sender does not wait for the receiver,
+one way = send_overhead + n / send_bandwidth + latency + n / bandwidth + receive_overhead + n / receive_bandwidth;
+where it waits, its call lasts as long as the message, and latency + n / bandwidth is all. Breakpoints are common to
+all calls (`whatif.fitting.segments`). Source: Cornebize et al. 2019, section 6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.fitting.checks import FEWEST_SIZES, POOR, refuse_impossible
+from whatif.fitting.fit import Fit
+from whatif.fitting.linear import bounded_line, covariance, moments
+from whatif.fitting.mixture import Mixture, mixture
+from whatif.fitting.regression import non_negative
+from whatif.fitting.segments import Segments, segmented
+from whatif.models.quantities import FloatArray
+from whatif.table import Column, Table
+from whatif.units import BYTE, BYTE_PER_SECOND, ONE, SECOND
+
+MOST_PIECES: Final = 10
+FEWEST_OF_PIECE: Final = 6
+"""Different sizes of a piece."""
+MODE_NOISES: Final = ("N-0", "N'")
+_PING_PONG: Final = ("pingpong", "ping_pong", "ping-pong")
+_SENDS: Final = ("send", "isend")
+_WAITING: Final = 0.5
+"""Share of a message's time from which a send is said to wait for it."""
+_BOTH_WAYS: Final = 1.5
+"""Times the longest receives: ping-pongs that take longer were timed there and back."""
+_ROUNDING: Final = 1e-9
+_LEAST_SLOPE: Final = 1e-3
+"""Share of the time of a byte that the way between the two processes has at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class PiecesFit:
+    """The pieces of one distance."""
+
+    path: str
+    """`network.inter_node.pieces`."""
+    fits: tuple[Fit, ...]
+    """One for each piece, `PATH.piece1`, and one for each mode of it, `PATH.piece1.modes.mode1`."""
+    comparison: Table
+    """`piece_count`, `breaks`, `criterion` (BIC), and `error` of all calls, in units of the scatter of each call."""
+    points: Table
+    """The ping-pongs: `message_size`, `time` one way, `fitted_time`, `residual`."""
+    told: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Calls:
+    """Times of one call by size; of a ping-pong one way."""
+
+    size: FloatArray
+    time: FloatArray
+    scatter: float
+    """Relative, about its own best lines."""
+
+    @property
+    def weights(self) -> FloatArray:
+        return (self.scatter * self.time) ** -2.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """Overhead or latency, and time of a byte, of some messages."""
+
+    values: FloatArray
+    covariance: FloatArray
+
+    def __call__(self, size: FloatArray) -> FloatArray:
+        line: FloatArray = self.values[0] + self.values[1] * size
+        return line
+
+
+_NOTHING: Final = _Line(np.zeros(2), np.full((2, 2), np.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    start: float
+    size: FloatArray
+    time: FloatArray
+    way: _Line
+    send: _Line
+    receive: _Line
+    share: float
+    """What is counted of the receiver's call, which alone may take longer than ping-pongs leave for it."""
+    bound: bool
+    """Whether the time of a byte between the processes is only the least there may be."""
+    modes: Mixture
+
+    @property
+    def fitted(self) -> FloatArray:
+        return self.send(self.size) + self.way(self.size) + self.receive(self.size)
+
+
+def fit_pieces(table: Table, distance: str = "inter_node", noise: str | None = None) -> PiecesFit:
+    """Fit pieces to the times of single calls: `test` (`pingpong`, `send`, `isend`, `recv`), `message_size`, `time`.
+
+    The number of pieces is that of least criterion, up to `MOST_PIECES`; lines are fitted to relative residuals, with
+    neither latency nor time of a byte below zero. `noise` N' or None: the modes of each piece's relative residuals are
+    1 to 4 normals by the criterion, of which one alone is not told; N-0: none. The standard errors of latency and
+    bandwidth take the overheads as exact. Raise `UsageError` where there is no ping-pong, too few sizes, and for times
+    that cannot be, or go down with the size.
+    """
+    if noise not in (None, *MODE_NOISES):
+        raise UsageError(f"unknown noise of messages `{noise}`; there are {', '.join(MODE_NOISES)}")
+    calls, told = _calls(table)
+    tried = _segmented(calls)
+    best = min(tried, key=lambda item: item.criterion)
+    starts = [0.0, *map(_start, best.breaks.tolist(), best.next_values.tolist())]
+    pieces = [
+        _piece(calls, start, end, most_modes=1 if noise == "N-0" else 4)
+        for start, end in zip(starts, [*starts[1:], np.inf], strict=True)
+    ]
+    path = f"network.{distance}.pieces"
+    return PiecesFit(
+        path,
+        tuple(fit for at, piece in enumerate(pieces, 1) for fit in _fits(f"{path}.piece{at}", piece)),
+        _comparison(tried, sum(len(item.size) for item in calls.values())),
+        _points(pieces),
+        (*told, *_waits(pieces)),
+        tuple(_doubts(pieces)),
+    )
+
+
+def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
+    """`way`, `send` and `receive` as far as they were measured; ping-pongs timed there and back are halved."""
+    columns = {name: column.values for name, column in table.columns.items()}
+    tests = np.array([str(test).lower().removeprefix("mpi_") for test in columns["test"]])
+    ways = np.isin(tests, _PING_PONG)
+    if not ways.any():
+        raise UsageError(f"no rows `pingpong` among the tests {', '.join(sorted(set(tests)))}: latencies are theirs")
+    sent = next((name for name in _SENDS if (tests == name).any()), "send")
+    masks = {"way": ways, "send": tests == sent, "receive": tests == "recv"}
+    calls = {
+        name: _of(columns["message_size"][mask], columns["time"][mask], name)
+        for name, mask in masks.items()
+        if mask.any()
+    }
+    ratio = _ratio(calls["way"], calls["receive"]) if "receive" in calls else 2.0
+    told = [f"ping-pongs take {ratio:.2g} times as long as the longest receives: timed "]
+    told[0] += "there and back, so half of it counts" if ratio > _BOTH_WAYS else "one way"
+    if "receive" not in calls:
+        told = ["no rows `recv`: ping-pongs are taken as timed there and back, so half of it counts"]
+    if ratio > _BOTH_WAYS:
+        calls["way"] = _Calls(calls["way"].size, calls["way"].time / 2, calls["way"].scatter)
+    unused = sorted(set(tests[~np.logical_or.reduce(list(masks.values()))]))
+    return calls, [*told, *([f"not used: {', '.join(unused)}"] if unused else [])]
+
+
+def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:
+    refuse_impossible(name, size, time)
+    different = len(np.unique(size))
+    if different < FEWEST_SIZES:
+        raise UsageError(f"{name}: {different} message sizes; at least {FEWEST_SIZES} are needed")
+    ranks = np.argsort(np.argsort(time, kind="stable")), np.argsort(np.argsort(size, kind="stable"))
+    if name == "way" and np.corrcoef(*ranks)[0, 1] < 0:
+        raise UsageError("the times of ping-pongs go down with message size: are the columns mixed up?")
+    fewest = min(FEWEST_OF_PIECE, different)
+    own = segmented(size, time, weights=time**-2.0, most_segments=MOST_PIECES, fewest=fewest, bounded=True)
+    best = min(own, key=lambda item: item.criterion)
+    return _Calls(size, time, max(float(np.sqrt(best.rest / len(size))), 1e-6))
+
+
+def _ratio(way: _Calls, receive: _Calls) -> float:
+    """Ping-pong over receive, of the longest quarter of the sizes."""
+    longest = np.quantile(receive.size, 0.75)
+    rates = [np.median(item.time[item.size >= longest] / item.size[item.size >= longest]) for item in (way, receive)]
+    return float(rates[0] / rates[1])
+
+
+def _segmented(calls: dict[str, _Calls]) -> tuple[Segments, ...]:
+    size, time, weights = (
+        np.concatenate([getattr(item, name) for item in calls.values()]) for name in ("size", "time", "weights")
+    )
+    owner = np.repeat(np.arange(len(calls)), [len(item.size) for item in calls.values()])
+    fewest = min(FEWEST_OF_PIECE, len(np.unique(size)))
+    return segmented(size, time, weights=weights, groups=owner, most_segments=MOST_PIECES, fewest=fewest, bounded=True)
+
+
+def _start(last: float, first: float) -> float:
+    """Where a piece begins between two sizes: at a power of two, as protocols change there, else in the middle."""
+    power = 2.0 ** np.ceil(np.log2(max(last, 1.0)))
+    return float(power) if last < power <= first else round((last + first) / 2)
+
+
+def _piece(calls: dict[str, _Calls], start: float, end: float, most_modes: int) -> _Piece:
+    inside = {name: (item.size >= start) & (item.size < end) for name, item in calls.items()}
+    size, time = (getattr(calls["way"], name)[inside["way"]] for name in ("size", "time"))
+    whole = _line(size, time, time)
+    lines = {
+        name: _line(item.size[inside[name]], item.time[inside[name]], item.time[inside[name]])
+        for name, item in calls.items()
+        if name != "way" and inside[name].any()
+    }
+    send, receive = (lines.get(name, _NOTHING) for name in ("send", "receive"))
+    if float(np.median(send(size) / whole(size))) >= _WAITING or "send" not in lines:
+        send = receive = _NOTHING
+    share = _share(size, time, time - send(size), receive)
+    receive = _Line(receive.values * share, receive.covariance * share**2)
+    way = _line(size, time - send(size) - receive(size), time)
+    least = _LEAST_SLOPE * float(whole.values[1] or time.max() / max(size.max(), 1.0))
+    bound = bool(way.values[1] < least)
+    if bound:
+        way = _Line(np.array([way.values[0], least]), way.covariance)
+    fitted = send(size) + way(size) + receive(size)
+    return _Piece(start, size, time, way, send, receive, share, bound, mixture(time / fitted - 1, most_modes))
+
+
+def _share(size: FloatArray, time: FloatArray, left: FloatArray, receive: _Line) -> float:
+    """How much of a receive fits into what a send leaves of the way: all of it where that leaves a latency."""
+    if receive is _NOTHING or _line(size, left - receive(size), time).values[0] > 0:
+        return 1.0
+    share = non_negative(np.stack((receive(size), size), axis=1), left, time)[0]
+    return min(float(share), 1.0)
+
+
+def _line(size: FloatArray, time: FloatArray, scale: FloatArray) -> _Line:
+    """A line with relative weights, nothing of it below zero."""
+    weights = scale**-2.0
+    intercept, slope, _ = bounded_line(moments(size, time, weights).sum(axis=0))
+    values = np.array([float(intercept), float(slope)])
+    # What rounding leaves of a latency, or of a time of a byte, is none.
+    values[values < _ROUNDING * scale.min() / np.array([1.0, max(float(size.max()), 1.0)])] = 0.0
+    jacobian = np.stack((np.ones_like(size), size), axis=1)
+    free = (values > 0) & np.array([True, float(np.ptp(size)) > 0])
+    return _Line(values, covariance(jacobian, weights, time - jacobian @ values, free))
+
+
+def _fits(path: str, piece: _Piece) -> Iterator[Fit]:
+    parts = {"": piece.way, "send_": piece.send, "receive_": piece.receive}
+    dimensions, values, spreads = {"smallest_size": BYTE}, [piece.start], [np.full((1, 1), np.nan)]
+    for lead, line in parts.items():
+        known = [True, bool(line.values[1] > 0)]
+        names = (f"{lead}overhead" if lead else "latency", f"{lead}bandwidth")
+        rate = 1.0 / line.values[1] if known[1] else np.inf
+        # The bandwidth is the reciprocal of the time of a byte, and so is its standard error, relative to it.
+        scale = np.array([1.0, -(rate**2) if known[1] else 1.0])
+        spread = line.covariance * np.outer(scale, scale)
+        kept = np.flatnonzero(known)
+        dimensions |= {names[at]: (SECOND, BYTE_PER_SECOND)[at] for at in kept}
+        values += [(line.values[0], rate)[at] for at in kept]
+        spreads.append(spread[np.ix_(kept, kept)])
+    error = float(np.sqrt(np.mean((piece.fitted / piece.time - 1) ** 2)))
+    ranges = {"message_size": (float(piece.size.min()), float(piece.size.max()))}
+    bounds = ("bandwidth",) if piece.bound else ()
+    whole = _blocks(spreads)
+    yield Fit(path, dimensions, np.array(values), whole, ranges, len(piece.size), error, undetermined=bounds)
+    if len(piece.modes) > 1:
+        yield from _modes(f"{path}.modes", piece, ranges, error)
+
+
+def _modes(path: str, piece: _Piece, ranges: dict[str, tuple[float, float]], error: float) -> Iterator[Fit]:
+    found, count = piece.modes, len(piece.size)
+    for at, (weight, mean, deviation) in enumerate(zip(found.weights, found.means, found.deviations, strict=True), 1):
+        variances = [weight * (1 - weight) / count, deviation**2 / (weight * count)]
+        values = np.array([weight, 1 + mean])
+        yield Fit(f"{path}.mode{at}", {"weight": ONE, "factor": ONE}, values, np.diag(variances), ranges, count, error)
+
+
+def _blocks(parts: list[FloatArray]) -> FloatArray:
+    """Matrices along the diagonal of one: what was fitted apart is not correlated."""
+    ends = np.cumsum([0, *(len(part) for part in parts)])
+    whole = np.zeros((ends[-1], ends[-1]))
+    for part, start, end in zip(parts, ends[:-1], ends[1:], strict=True):
+        whole[start:end, start:end] = part
+    return whole
+
+
+def _comparison(tried: tuple[Segments, ...], count: int) -> Table:
+    rows = [
+        (len(item), ", ".join(f"{at:g}" for at in item.breaks), item.criterion, float(np.sqrt(item.rest / count)))
+        for item in tried
+    ]
+    kinds = {"piece_count": ONE, "breaks": None, "criterion": ONE, "error": ONE}
+    return Table.of_rows(kinds, rows)
+
+
+def _points(pieces: list[_Piece]) -> Table:
+    size, time, fitted = (
+        np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("size", "time", "fitted")
+    )
+    numbers: NDArray[np.float64] = np.repeat(np.arange(1.0, len(pieces) + 1), [len(piece.size) for piece in pieces])
+    return Table(
+        {
+            "piece": Column(numbers, ONE),
+            "message_size": Column(size, BYTE),
+            "time": Column(time, SECOND),
+            "fitted_time": Column(fitted, SECOND),
+            "residual": Column(fitted / time - 1, ONE),
+        }
+    )
+
+
+def _waits(pieces: list[_Piece]) -> Iterator[str]:
+    waiting = [piece.start for piece in pieces if piece.send is _NOTHING]
+    if waiting and waiting[0] > 0:
+        yield f"from {waiting[0]:g} B the sender waits for the receiver: its call is part of the message's time"
+
+
+def _doubts(pieces: list[_Piece]) -> Iterator[str]:
+    for at, piece in enumerate(pieces, 1):
+        error = float(np.sqrt(np.mean((piece.fitted / piece.time - 1) ** 2)))
+        if error > POOR:
+            yield f"piece{at}: the ping-pongs scatter by {error:.0%}"
+        if piece.share < 1 - POOR:
+            said = f"{piece.share:.0%} of it is counted"
+            yield f"piece{at}: a receive alone takes longer than ping-pongs leave for it; {said}"
+        if piece.bound:
+            yield f"piece{at}: the calls alone take as long for a byte as the whole way; its bandwidth is a bound"

@@ -1,0 +1,193 @@
+"""Calibrations of kernels and messages as CSV or TSV: which of the three kinds a file is, its columns tell.
+
+`samples`: one call a row, its `time` and the sizes `m`, `n`, `k`, or the one `size` S of the kernel. `coefficients`: a
+model somebody else has fitted a row, for one processor at one time, `constant` and `mnk` and perhaps `mn`, `mk`, `nk`
+and the same names with `deviation_` before. `messages`: `test`, `message_size` and `time` of one call of MPI. All
+may have `node`, `cpu`, `run` (a repetition of the calibration), `kernel` and `machine`. Other headings that are known,
+such as `duration` or `intercept`, are in `HEADINGS`. Times without a unit in the heading are seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from whatif.errors import UsageError, did_you_mean
+from whatif.importers.mapping import SYMBOLS, WORDS, Sheet, position_of
+from whatif.importers.numbers import MOST_ROWS, is_number
+from whatif.importers.text import CUT_OFF, MOST_TEXT, chunks, pieces, refuse
+from whatif.schema.toml import shown_path
+from whatif.table import Column, Table
+from whatif.units import BYTE, ONE, SECOND, Dimension, UnitError, parse_unit
+
+TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
+"""Coefficients of a matrix kernel."""
+HEADINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "time": ("time", "duration"),
+    "m": ("m",),
+    "n": ("n",),
+    "k": ("k",),
+    "size": ("size",),
+    "message_size": ("message_size", "msg_size"),
+    **{term: (term, "intercept") if term == "constant" else (term,) for term in TERMS},
+    **{
+        f"deviation_{term}": (f"deviation_{term}", f"{'intercept' if term == 'constant' else term}_residual")
+        for term in TERMS
+    },
+    "test": ("test", "experiment"),
+    "node": ("node", "host", "hostname"),
+    "cpu": ("cpu", "processor", "socket"),
+    "run": ("run", "start_time", "jobid"),
+    "kernel": ("kernel", "function"),
+    "machine": ("machine", "cluster"),
+}
+"""By column: the headings it is found under where no mapping says another one."""
+TEXTS: Final = ("test", "node", "cpu", "run", "kernel", "machine")
+_SIZES: Final = ("m", "n", "k", "size", "message_size")
+_UNIT: Final = re.compile(r".*[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Row:
+    line: int
+    cells: list[str]
+
+
+def read_calibration(
+    path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None
+) -> Table:
+    """The rows of a file, with the note `kind`: `samples`, `coefficients` or `messages`.
+
+    `mapping` names the headings of columns that have others than `HEADINGS`, `where` keeps the rows in which columns
+    of the file have given values. Raise `UsageError` for a mapping that does not fit and `InvalidFileError` for a file
+    of none of the kinds, for cells that are no numbers, for times that are not above zero, and for sizes below one.
+    """
+    return _table("".join(chunks(path)), shown_path(path), mapping or {}, where or {})
+
+
+def parse_calibration(text: str, file: str = "<text>", where: Mapping[str, str] | None = None) -> Table:
+    """Like `read_calibration`, of a text."""
+    return _table("".join(pieces(text)), file, {}, where or {})
+
+
+def _table(text: str, file: str, mapping: Mapping[str, str], where: Mapping[str, str]) -> Table:
+    if len(text) > MOST_TEXT:
+        raise refuse(file, f"larger than {MOST_TEXT // 2**20} MiB: keep a part of the rows")
+    sheet, rows, warnings = _rows(text, file)
+    positions = _positions(sheet, mapping)
+    kind = _kind(positions, sheet, file)
+    chosen = _where(sheet, rows, where)
+    if not chosen:
+        raise refuse(file, "no rows" + "".join(f" with {name}={value}" for name, value in where.items()))
+    columns = {name: _column(name, at, sheet, chosen, file) for name, at in positions.items()}
+    _refuse_several_machines(columns, file)
+    notes = {"file": file, "kind": kind, "warnings": "\n".join(warnings)}
+    return Table(columns, {name: note for name, note in notes.items() if note})
+
+
+def _rows(text: str, file: str) -> tuple[Sheet, list[_Row], list[str]]:
+    """The headings, the rows that have as many cells, and what is to be told of a last one that was cut off."""
+    lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"]
+    if not lines:
+        raise refuse(file, "no calibration in this file: it is empty")
+    start, heading = lines[0]
+    separator = max("\t,;", key=heading.count)
+    names = tuple(cell.strip() for cell in next(csv.reader([heading], delimiter=separator)))
+    if len(lines) > MOST_ROWS:
+        raise refuse(file, f"more than {MOST_ROWS:,} rows: split the file, or keep a part of the rows")
+    warnings = []
+    if lines[1:] and not text.endswith("\n"):
+        warnings.append(f"{file}:{lines.pop()[0]}: {CUT_OFF}")
+    cells = csv.reader((line for _, line in lines[1:]), delimiter=separator)
+    rows = [_Row(at, row) for (at, _), row in zip(lines[1:], cells, strict=False)]
+    wrong = next((row for row in rows if len(row.cells) != len(names)), None)
+    if wrong is not None:
+        raise refuse(file, f"{len(wrong.cells)} cells where the heading has {len(names)}", wrong.line)
+    return Sheet(separator, names, start), rows, warnings
+
+
+def _positions(sheet: Sheet, mapping: Mapping[str, str]) -> dict[str, int]:
+    """Where each column stands that the file has."""
+    for name, heading in mapping.items():
+        if name not in HEADINGS:
+            raise UsageError(f"`{name}` is no column of a calibration{did_you_mean(name, HEADINGS)}")
+        if position_of(sheet, heading) < 0:
+            raise UsageError(f"there is no column `{heading}`{did_you_mean(heading, sheet.names)}")
+    found = {}
+    for name, headings in HEADINGS.items():
+        places = (position_of(sheet, heading) for heading in ((mapping[name],) if name in mapping else headings))
+        if (at := next((place for place in places if place >= 0), -1)) >= 0:
+            found[name] = at
+    return found
+
+
+def _kind(positions: Mapping[str, int], sheet: Sheet, file: str) -> str:
+    if {"message_size", "time", "test"} <= positions.keys():
+        return "messages"
+    if "time" in positions and {"m", "n", "k", "size"} & positions.keys():
+        return "samples"
+    if {"constant", "mnk"} <= positions.keys():
+        return "coefficients"
+    wanted = "`time` with `m`, `n`, `k` or `size`; `constant` and `mnk`; or `test`, `message_size` and `time`"
+    listed = ", ".join(f"`{name[:40]}`" for name in sheet.names[:12])
+    raise refuse(file, f"no calibration: the columns are {listed}; needed are {wanted} (`--columns` names them)", 1)
+
+
+def _where(sheet: Sheet, rows: list[_Row], where: Mapping[str, str]) -> list[_Row]:
+    for name, value in where.items():
+        at = position_of(sheet, name)
+        if at < 0:
+            raise UsageError(f"there is no column `{name}`{did_you_mean(name, sheet.names)}")
+        rows = [row for row in rows if row.cells[at].strip() == value]
+    return rows
+
+
+def _column(name: str, at: int, sheet: Sheet, rows: list[_Row], file: str) -> Column:
+    if name in TEXTS:
+        return Column(np.array([row.cells[at].strip() for row in rows], dtype=object))
+    dimension = BYTE if name == "message_size" else ONE if name in _SIZES else SECOND
+    scale = _scale(sheet.names[at], dimension, file)
+    return Column(np.array(list(_numbers(name, at, sheet.names[at], rows, file))) * scale, dimension)
+
+
+def _numbers(name: str, at: int, heading: str, rows: list[_Row], file: str) -> Iterator[float]:
+    least = 0.0 if name == "message_size" else 1.0
+    for row in rows:
+        cell = row.cells[at].strip()
+        if not is_number(cell) or not np.isfinite(value := float(cell)):
+            raise refuse(file, f"`{cell[:40]}` is not a number", row.line, heading)
+        if name in _SIZES and not value >= least:
+            raise refuse(file, f"a size of {cell[:40]}; it must be at least {least:g}", row.line, heading)
+        if name == "time" and not value > 0:
+            raise refuse(file, f"a time of {cell[:40]}; it must be above zero", row.line, heading)
+        if name not in (*_SIZES, "time") and value < 0:
+            raise refuse(file, f"a coefficient of {cell[:40]}; it must not be below zero", row.line, heading)
+        yield value
+
+
+def _scale(heading: str, dimension: Dimension, file: str) -> float:
+    unit = _UNIT.fullmatch(heading)
+    if unit is None:
+        return 1.0
+    try:
+        found, size = parse_unit(SYMBOLS.get(unit[1]) or WORDS.get(unit[1].lower(), unit[1]))
+    except UnitError as error:
+        raise refuse(file, str(error), 1, heading) from None
+    if found != dimension:
+        raise refuse(file, f"must be in {dimension}", 1, heading)
+    return size
+
+
+def _refuse_several_machines(columns: Mapping[str, Column], file: str) -> None:
+    if "machine" not in columns:
+        return
+    machines = sorted(set(columns["machine"].values.tolist()))
+    if len(machines) > 1:
+        listed = ", ".join(f"`{name}`" for name in machines[:8])
+        raise refuse(file, f"rows of {len(machines)} machines ({listed}); `--where` of that column chooses one")
