@@ -206,9 +206,11 @@ def _factors(found: Processors, values: Mapping[str, float], *, synthetic: bool)
 
 def _refuse_others(path: Path, platform: Platform, change: PlatformChange) -> None:
     """Refuse to write processors or pieces beside others that the platform has, and that are not these."""
-    tables: dict[str, Mapping[str, object]] = (
-        {} if platform.kernels is None else {_PROCESSORS: platform.kernels.processors}
-    )
+    tables: dict[str, Mapping[str, object]] = {}
+    if platform.kernels is not None:
+        tables[_PROCESSORS] = platform.kernels.processors
+        if platform.kernels.dgemm.offloaded is not None:
+            tables["kernels.dgemm"] = {"offloaded": None}
     for distance in ("intra_socket", "inter_socket", "inter_node"):
         if (stated := getattr(platform.network, distance)) is not None:
             tables[f"network.{distance}.pieces"] = stated.pieces
@@ -217,6 +219,4 @@ def _refuse_others(path: Path, platform: Platform, change: PlatformChange) -> No
         others = [key for key in stated if key not in new]
         if new and others:
             said = f"{others[0]} and {len(others) - 1} more" if len(others) > 1 else others[0]
-            raise UsageError(
-                f"{path}: [{table}] has {said} already, which would stay beside the new ones: take them out"
-            )
+            raise UsageError(f"{path}: [{table}] has {said}, which would stay beside the new ones: take them out")

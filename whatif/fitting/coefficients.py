@@ -35,6 +35,9 @@ def fit_coefficients(
         raise UsageError(f"coefficients of `{kernel}`: only those of dgemm are read; give single calls instead")
     if chosen not in (f"M_H-{known}", f"M-{known}"):
         raise UsageError(f"these coefficients are of M-{known}; {chosen} needs single calls")
+    said = noise or ("N-2" if f"{_DEVIATION}mnk" in columns else "N-0")
+    if said != "N-0" and (said != "N-2" or f"{_DEVIATION}mnk" not in columns):
+        raise UsageError(f"these coefficients do not tell {said}; `deviation_mnk` is N-2, or give single calls")
     if not (columns["mnk"] > 0).all():
         raise UsageError("a coefficient `mnk` of zero: a product of matrices takes time")
     empty = np.full(len(table), "", dtype=object)
@@ -42,7 +45,6 @@ def fit_coefficients(
     if len(found) < 2:
         chosen = f"M-{known}"
     per_processor = chosen.startswith("M_H")
-    said = noise or ("N-2" if f"{_DEVIATION}mnk" in columns else "N-0")
     points = _points(columns, found, per_processor)
     return KernelFit(
         "dgemm",

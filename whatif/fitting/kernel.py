@@ -38,7 +38,9 @@ _PRODUCTS: Final[Mapping[str, tuple[str, ...]]] = {
 _SIDES: Final = {"mmn": "M M N (from the left)", "mnn": "M N N (from the right)"}
 _MOST_BREAKS: Final = 24
 """Places for a breakpoint of each size that are tried."""
-_MOST_SEARCHED: Final = 4000
+_SHARES: Final = (1.0, 1.0, 0.1, 0.01)
+"""Rounds of that search, each among so much of the calls around the place found before."""
+_MOST_SEARCHED: Final = 2000
 """Calls that the search for breakpoints looks at."""
 _FEWEST_OF_SIDE: Final = 25
 """Calls on either side of a breakpoint: five for each term."""
@@ -240,21 +242,27 @@ def _inside(samples: _Samples, thresholds: Mapping[str, float]) -> NDArray[np.bo
 def _thresholds(samples: _Samples) -> dict[str, float]:
     """Least M, N and K of the calls of another kind (M'), of least criterion; empty where there are too few calls.
 
-    Every size is tried at quantiles while the others stay, in turn, beginning with one limit for all three.
+    Every size is tried at several places while the others stay, in turn, beginning with one limit for all three.
     """
     step = -(-len(samples.time) // _MOST_SEARCHED)
     some = _where(samples, slice(None, None, step))
-    places = {letter: np.unique(np.quantile(some.sizes[letter], _QUANTILES, method="nearest")) for letter in "mnk"}
-    smallest = np.minimum.reduce([some.sizes[letter] for letter in "mnk"])
-    starts = [dict.fromkeys("mnk", float(at)) for at in np.unique(np.quantile(smallest, _QUANTILES, method="nearest"))]
+    ranked = {letter: np.sort(some.sizes[letter]) for letter in "mnk"}
+    smallest = np.sort(np.minimum.reduce([some.sizes[letter] for letter in "mnk"]))
+    starts = [dict.fromkeys("mnk", at) for at in _places(smallest, 0.0, 1.0)]
     best = min(starts, key=lambda limits: _broken(some, limits))
-    for letter in "mnk" * 2:
-        tried = [best, *({**best, letter: float(at)} for at in (1.0, *places[letter]))]
-        best = min(tried, key=lambda limits: _broken(some, limits))
+    for share in _SHARES:
+        for letter in "mnk":
+            tried = [best, {**best, letter: 1.0}]
+            tried += [{**best, letter: at} for at in _places(ranked[letter], best[letter], share)]
+            best = min(tried, key=lambda limits: _broken(some, limits))
     return best if np.isfinite(_broken(some, best)) else {}
 
 
-_QUANTILES: Final = np.linspace(0, 1, _MOST_BREAKS + 2)[1:-1]
+def _places(ranked: FloatArray, middle: float, share: float) -> list[float]:
+    """Sizes to try for a breakpoint, evenly among those that are at most a share of all places from the middle."""
+    place, reach = int(np.searchsorted(ranked, middle)), int(np.ceil(share * len(ranked)))
+    low, high = max(place - reach, 0), min(place + reach, len(ranked) - 1)
+    return np.unique(ranked[np.linspace(low, high, _MOST_BREAKS).round().astype(int)]).tolist()
 
 
 def _where(samples: _Samples, chosen: slice) -> _Samples:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.checks import FEWEST_SIZES, POOR, refuse_impossible
+from whatif.fitting.checks import POOR, refuse_impossible
 from whatif.fitting.fit import Fit
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.fitting.mixture import Mixture, mixture
@@ -33,6 +33,7 @@ FEWEST_OF_PIECE: Final = 6
 MODE_NOISES: Final = ("N-0", "N'")
 _PING_PONG: Final = ("pingpong", "ping_pong", "ping-pong")
 _SENDS: Final = ("send", "isend")
+_WORDS: Final = {"way": "pingpong", "send": "send", "receive": "recv"}
 _WAITING: Final = 0.5
 """Share of a message's time from which a send is said to wait for it."""
 _BOTH_WAYS: Final = 1.5
@@ -162,15 +163,14 @@ def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
 
 
 def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:
-    refuse_impossible(name, size, time)
+    refuse_impossible(_WORDS[name], size, time)
     different = len(np.unique(size))
-    if different < FEWEST_SIZES:
-        raise UsageError(f"{name}: {different} message sizes; at least {FEWEST_SIZES} are needed")
+    if different < FEWEST_OF_PIECE:
+        raise UsageError(f"{_WORDS[name]}: {different} message sizes; at least {FEWEST_OF_PIECE} are needed")
     ranks = np.argsort(np.argsort(time, kind="stable")), np.argsort(np.argsort(size, kind="stable"))
     if name == "way" and np.corrcoef(*ranks)[0, 1] < 0:
         raise UsageError("the times of ping-pongs go down with message size: are the columns mixed up?")
-    fewest = min(FEWEST_OF_PIECE, different)
-    own = segmented(size, time, weights=time**-2.0, most_segments=MOST_PIECES, fewest=fewest, bounded=True)
+    own = segmented(size, time, weights=time**-2.0, most_segments=MOST_PIECES, fewest=FEWEST_OF_PIECE, bounded=True)
     best = min(own, key=lambda item: item.criterion)
     return _Calls(size, time, max(float(np.sqrt(best.rest / len(size))), 1e-6))
 

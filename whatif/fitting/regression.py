@@ -23,7 +23,7 @@ _FLOOR: Final = 1e-6
 _MEAN_DEVIATION: Final = 0.80065
 """Mean absolute deviation of a half-normal distribution in standard deviations; that of a normal is 0.79788."""
 _ROUNDS: Final = 60
-_SETTLED: Final = 1e-9
+_SETTLED: Final = 1e-7
 _SINGULAR: Final = 1e-10
 
 
@@ -88,7 +88,10 @@ class Regression:
 
     @property
     def deviation_covariance(self) -> FloatArray:
-        """Of the coefficients of the standard deviation, as those of a line through the absolute residuals."""
+        """Of the coefficients of the standard deviation, from the regression of the absolute residuals.
+
+        The mean counts as known: in trials with known truth these standard errors were 10 to 50 % too small.
+        """
         around = np.abs(self.time - self.mean.fitted) / _MEAN_DEVIATION - self.scale
         return _robust_covariance(self.deviation_terms, self.mean.fitted, around, self.deviations > 0)
 
@@ -128,7 +131,9 @@ def non_negative(terms: FloatArray, values: FloatArray, scale: FloatArray) -> Fl
     weighted = terms / scale[:, None]
     norms = np.linalg.norm(weighted, axis=0)
     norms[norms == 0] = 1.0
-    solution: FloatArray = nnls(weighted / norms, values / scale)[0]
+    # The triangle of a decomposition has the same least squares as the many points, in as many rows as columns.
+    triangle = np.linalg.qr(np.column_stack((weighted / norms, values / scale)), mode="r")
+    solution: FloatArray = nnls(triangle[:, :-1], triangle[:, -1])[0]
     return solution / norms
 
 
@@ -164,17 +169,20 @@ def _scatter(terms: FloatArray, time: FloatArray, mean: Mean, noise: Noise) -> t
 
 
 def _robust_covariance(terms: FloatArray, scale: FloatArray, residuals: FloatArray, free: FloatArray) -> FloatArray:
-    """Covariance that holds whatever the true scatter is (H. White, Econometrica 48, 1980), n / (n - p) as large."""
+    """Covariance that holds whatever the true scatter is; a residual counts as if its point had been left out.
+
+    HC3 of J. G. MacKinnon and H. White, J. Econometrics 29, 1985: residuals over 1 - leverage.
+    """
     kept = np.flatnonzero(free)
     result = np.full((len(free), len(free)), np.nan)
-    freedom = len(residuals) - len(kept)
-    if freedom <= 0 or not len(kept):
+    if len(residuals) <= len(kept) or not len(kept):
         return result
     weighted = terms[:, kept] / scale[:, None]
     norms = np.linalg.norm(weighted, axis=0)
     directions, triangle = np.linalg.qr(weighted / norms)
     if np.abs(np.diag(triangle)).min() <= _SINGULAR:
         return result
-    pulls = np.linalg.solve(triangle, (directions * (residuals / scale)[:, None]).T)
-    result[np.ix_(kept, kept)] = pulls @ pulls.T / np.outer(norms, norms) * len(residuals) / freedom
+    left_out = np.maximum(1.0 - (directions**2).sum(axis=1), _SINGULAR)
+    pulls = np.linalg.solve(triangle, (directions * (residuals / scale / left_out)[:, None]).T)
+    result[np.ix_(kept, kept)] = pulls @ pulls.T / np.outer(norms, norms)
     return result

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,9 +19,10 @@ from typing import Final
 import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
+from whatif.importers.lines import FloatArray
 from whatif.importers.mapping import SYMBOLS, WORDS, Sheet, position_of
 from whatif.importers.numbers import MOST_ROWS, is_number
-from whatif.importers.text import CUT_OFF, MOST_TEXT, chunks, pieces, refuse
+from whatif.importers.text import CUT_OFF, MOST_TEXT, chunks, refuse
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension, UnitError, parse_unit
@@ -68,17 +69,21 @@ def read_calibration(
     of the file have given values. Raise `UsageError` for a mapping that does not fit and `InvalidFileError` for a file
     of none of the kinds, for cells that are no numbers, for times that are not above zero, and for sizes below one.
     """
-    return _table("".join(chunks(path)), shown_path(path), mapping or {}, where or {})
+    parts, size = [], 0
+    for part in chunks(path):
+        parts.append(part)
+        size += len(part)
+        if size > MOST_TEXT:
+            raise refuse(shown_path(path), f"larger than {MOST_TEXT // 2**20} MiB: keep a part of the rows")
+    return _table("".join(parts), shown_path(path), mapping or {}, where or {})
 
 
 def parse_calibration(text: str, file: str = "<text>", where: Mapping[str, str] | None = None) -> Table:
     """Like `read_calibration`, of a text."""
-    return _table("".join(pieces(text)), file, {}, where or {})
+    return _table(text.replace("\r\n", "\n"), file, {}, where or {})
 
 
 def _table(text: str, file: str, mapping: Mapping[str, str], where: Mapping[str, str]) -> Table:
-    if len(text) > MOST_TEXT:
-        raise refuse(file, f"larger than {MOST_TEXT // 2**20} MiB: keep a part of the rows")
     sheet, rows, warnings = _rows(text, file)
     positions = _positions(sheet, mapping)
     kind = _kind(positions, sheet, file)
@@ -152,23 +157,22 @@ def _column(name: str, at: int, sheet: Sheet, rows: list[_Row], file: str) -> Co
     if name in TEXTS:
         return Column(np.array([row.cells[at].strip() for row in rows], dtype=object))
     dimension = BYTE if name == "message_size" else ONE if name in _SIZES else SECOND
-    scale = _scale(sheet.names[at], dimension, file)
-    return Column(np.array(list(_numbers(name, at, sheet.names[at], rows, file))) * scale, dimension)
+    return Column(_numbers(name, at, sheet.names[at], rows, file) * _scale(sheet.names[at], dimension, file), dimension)
 
 
-def _numbers(name: str, at: int, heading: str, rows: list[_Row], file: str) -> Iterator[float]:
-    least = 0.0 if name == "message_size" else 1.0
-    for row in rows:
-        cell = row.cells[at].strip()
-        if not is_number(cell) or not np.isfinite(value := float(cell)):
-            raise refuse(file, f"`{cell[:40]}` is not a number", row.line, heading)
-        if name in _SIZES and not value >= least:
-            raise refuse(file, f"a size of {cell[:40]}; it must be at least {least:g}", row.line, heading)
-        if name == "time" and not value > 0:
-            raise refuse(file, f"a time of {cell[:40]}; it must be above zero", row.line, heading)
-        if name not in (*_SIZES, "time") and value < 0:
-            raise refuse(file, f"a coefficient of {cell[:40]}; it must not be below zero", row.line, heading)
-        yield value
+def _numbers(name: str, at: int, heading: str, rows: list[_Row], file: str) -> FloatArray:
+    try:
+        values = np.array([row.cells[at] for row in rows], dtype=float)
+    except ValueError:
+        wrong = next((row for row in rows if not is_number(row.cells[at].strip())), rows[0])
+        raise refuse(file, f"`{wrong.cells[at].strip()[:40]}` is not a number", wrong.line, heading) from None
+    least = 1.0 if name in ("m", "n", "k", "size") else 0.0
+    bad = ~(np.isfinite(values) & ((values > 0) if name == "time" else (values >= least)))
+    if bad.any():
+        row = rows[int(np.argmax(bad))]
+        wanted = "above zero" if name == "time" else f"at least {least:g}"
+        raise refuse(file, f"`{row.cells[at].strip()[:40]}` must be a number {wanted}", row.line, heading)
+    return values
 
 
 def _scale(heading: str, dimension: Dimension, file: str) -> float:

@@ -10,9 +10,12 @@ from zlib import crc32
 
 
 @cache
-def jitted(modules: tuple[ModuleType, ...], entries: tuple[str, ...]) -> tuple[Callable[..., Any], ...]:
+def jitted(
+    modules: tuple[ModuleType, ...], entries: tuple[str, ...], inline: bool = False
+) -> tuple[Callable[..., Any], ...]:
     """Some functions of modules that call one another, compiled when first called.
 
+    `inline` makes one function of each entry: calls with many arrays cost more than what most functions do.
     Their machine code lies in numba's cache: beside the module, in the user's cache folder where that is read-only,
     or nowhere if neither can be written to.
     """
@@ -24,7 +27,7 @@ def jitted(modules: tuple[ModuleType, ...], entries: tuple[str, ...]) -> tuple[C
     for name, function in functions.items():
         copy = FunctionType(function.__code__, names, name)
         copy.__qualname__ = f"{name}_{stamp:08x}"
-        names[name] = _jitted(copy, name in entries)
+        names[name] = _jitted(copy, name in entries, inline)
     return tuple(names[entry] for entry in entries)
 
 
@@ -34,11 +37,13 @@ def _said(code: CodeType) -> tuple[Any, ...]:
     return code.co_code, constants, code.co_names
 
 
-def _jitted(function: FunctionType, entry: bool) -> Callable[..., Any]:
+def _jitted(function: FunctionType, entry: bool, inline: bool) -> Callable[..., Any]:
     from numba import njit
 
     # Only entries are called from Python; ways in for the others would take most of the compiler's time.
     options: dict[str, Any] = {} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if inline and not entry:
+        options["forceinline"] = True
     try:
         made: Callable[..., Any] = njit(cache=entry, error_model="numpy", **options)(function)
     except RuntimeError:  # There is no folder for the cache.

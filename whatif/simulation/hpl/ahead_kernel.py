@@ -1,405 +1,408 @@
-"""Look-ahead, compiled: the update with an old panel while the newest one is broadcast along rings.
+"""Look-ahead along rings, compiled: the update with an old panel while the newest one is broadcast.
 
-A process asks now and then whether its panel is there: before and after it gathers rows, after every exchange of the row
-swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep it until the next
-process asks. So rows wait for columns and columns for rows. Every process runs as far as what it knows allows:
-whether a panel had been sent when it was asked for is known once it was sent, or once its sender's clock is later. Where all
-wait, the earliest question is answered with no: whatever is still to happen happens later. The order in which
-processes run changes nothing.
+A process asks now and then whether its panel is there: before and after it gathers rows, after every exchange of the
+row swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep it until the
+next process asks. So rows wait for columns and columns for rows. Every process runs as far as what is known allows:
+whether a panel had been sent when it was asked for is known once it was sent, or once its sender's clock is later. Where
+all wait, the earliest question is answered with no, for whatever is still to happen happens later. In which order
+the processes run changes nothing.
 """
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import exchange, piece_of, wire_time
-from whatif.simulation.hpl.layout import Charges, Messages, Run
-from whatif.simulation.hpl.step_kernel import (
-    SWAP,
-    UPDATE,
-    State,
-    broadcast,
+from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, piece_of, wire_time
+from whatif.simulation.hpl.layout import (
+    BEGUN,
+    CLOCK,
+    DONE_EXCHANGES,
+    FACTOR,
+    FIRST,
+    GAP,
+    HAS_PANEL,
+    LEFT,
+    MET,
+    NODE,
+    PARTED,
+    PHASE,
+    POSTED,
+    QUEUED,
+    SECOND,
+    SENT,
+    STATUS,
+    SWAPPED,
+    TOLD,
+    UPDATED,
+    Run,
     columns_behind,
-    factor,
     panel_bytes,
-    solve_and_multiply,
+    rows_below,
     spreads,
-    took,
-    update_column,
     width_of,
 )
-from whatif.simulation.hpl.swap_kernel import gather_rows, rows_taken, swap_bytes
+from whatif.simulation.hpl.step_kernel import (
+    Messages,
+    State,
+    broadcast,
+    factor,
+    latest,
+    share_adapters,
+    took,
+    update_column,
+    update_time,
+)
+from whatif.simulation.hpl.swap_kernel import gather_time, swap_rows
 
-TOP, GATHERED, EXCHANGED, COLUMNS = 0, 1, 2, 3
+TOP, MEETING_ROWS, COLUMNS = 0, 1, 2
+"""Where a process is: before the swap, in it, behind it."""
 READY, ASKING, MEETING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4, 5
-NO, YES, UNKNOWN = 0, 1, 2
+"""What a process waits for: nothing, to know if its panel was sent, its partner in an exchange, its panel to be taken, its
+panel with nothing else to do, nothing any more."""
+TARGETS, SOURCE, ROOT, OLD = 3, 3, 0, 1
+BELOW, MESSAGE, OWN = 0, 1, 2
 
 
-class Work(NamedTuple):
-    """Where every process is in one step, [process row, process column] unless said otherwise."""
+class Step(NamedTuple):
+    """What the processes of one step share."""
 
-    phase: IntArray
-    status: IntArray
-    has_panel: IntArray
-    forced: IntArray
-    sent: IntArray
-    """Targets that a process has sent the panel to."""
-    posted: FloatArray
-    """When the panel was sent to a process; infinite as long as it was not."""
-    begun: FloatArray
-    remaining: IntArray
-    """Columns that are still to be updated."""
-    at: IntArray
-    """Exchanges of the swap that are done."""
-    starts: IntArray
-    """[algorithm, distance + 1]: where the exchanges of a process row begin in `mine`."""
-    mine: IntArray
-    """[algorithm, place]"""
+    times: FloatArray
+    marks: IntArray
+    seen: FloatArray
+    swaps: FloatArray
+    """[algorithm, exchange, column] of the old panel."""
+    lists: IntArray
+    """[algorithm, place]: where the exchanges of each process row begin, P + 1 places, then their numbers."""
+    rows: FloatArray
+    """[quantity, process row]: rows below the old panel, size of the new one's message, pivots of the old one."""
+    targets: IntArray
+    """[distance, 4]: whom each sends the panel to, and whom it gets it from."""
     stack: IntArray
-    """[place]: processes that can run; its last element is their number."""
-    queued: IntArray
+    """[place]: processes that can run; the last element is their number."""
+    kernels: FloatArray
+    pieces: FloatArray
+    panel: int
+    old: int
+    run: Run
+    noisy: bool
 
 
-def make_work(run: Run, capacity: int) -> Work:
-    """Empty arrays for a run with so many exchanges a swap."""
-    shape = (run.p, run.q)
-    return Work(
-        np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64),
-        np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64),
-        np.zeros(shape, np.int64), np.zeros((2, run.p + 1), np.int64), np.zeros((2, 2 * capacity), np.int64),
-        np.zeros(run.p * run.q + 1, np.int64), np.zeros(shape, np.int64),
+def push(me: int, marks: IntArray, stack: IntArray) -> None:
+    """Let a process run."""
+    if marks[QUEUED, me] == 0:
+        marks[QUEUED, me] = 1
+        size = stack[len(stack) - 1]
+        stack[size] = me
+        stack[len(stack) - 1] = size + 1
+
+
+def index_exchanges(swaps: FloatArray, used: IntArray, slot: int, count: int, lists: IntArray) -> None:
+    """Which exchanges of the swap each process row takes part in."""
+    for algorithm in range(2):
+        for place in range(count + 1):
+            lists[algorithm, place] = 0
+        for at in range(used[slot, algorithm]):
+            lists[algorithm, int(swaps[slot, algorithm, at, FIRST]) + 1] += 1
+            lists[algorithm, int(swaps[slot, algorithm, at, SECOND]) + 1] += 1
+        lists[algorithm, 0] = count + 1
+        for place in range(count):
+            lists[algorithm, place + 1] += lists[algorithm, place]
+        filled = np.zeros(count, np.int64)
+        for at in range(used[slot, algorithm]):
+            for side in range(2):
+                place = int(swaps[slot, algorithm, at, FIRST + side])
+                lists[algorithm, lists[algorithm, place] + filled[place]] = at
+                filled[place] += 1
+
+
+def begin(step: Step) -> None:
+    """Put every process before its swap, with its columns still to be updated."""
+    times, marks, run = step.times, step.marks, step.run
+    for place in range(run.q - 1, -1, -1):
+        q = (step.panel + place) % run.q
+        columns = columns_behind(step.panel, q, run)
+        for p in range(run.p):
+            me = p * run.q + q
+            for row in (PHASE, STATUS, TOLD, SENT, DONE_EXCHANGES):
+                marks[row, me] = 0
+            marks[HAS_PANEL, me] = 1 if place == 0 else 0
+            marks[LEFT, me] = columns
+            times[POSTED, me], times[BEGUN, me] = inf, times[CLOCK, me]
+            times[MET, me], times[PARTED, me] = times[CLOCK, me], times[CLOCK, me]
+            push(me, marks, step.stack)
+
+
+def update_ahead(step: Step, random: Any) -> None:
+    """Apply the old panel to the columns behind the new one, while that is broadcast."""
+    begin(step)
+    run, stack, marks = step.run, step.stack, step.marks
+    for p in range(run.p):
+        send_on(p * run.q + step.panel % run.q, p, step)
+    waiting = True
+    while waiting:
+        while stack[len(stack) - 1] > 0:
+            stack[len(stack) - 1] -= 1
+            me = stack[stack[len(stack) - 1]]
+            marks[QUEUED, me] = 0
+            if marks[STATUS, me] == READY:
+                advance(me, step, random)
+                wake_targets(me, step)
+        waiting = answer_earliest(step)
+
+
+def wake_targets(me: int, step: Step) -> None:
+    """Let those run who asked whether this process had sent them the panel before its clock."""
+    run, marks = step.run, step.marks
+    p, place = me // run.q, (me - step.panel) % run.q
+    for number in range(TARGETS):
+        target = step.targets[place, number]
+        if target >= 0:
+            other = p * run.q + (step.panel + target) % run.q
+            if marks[STATUS, other] == ASKING and step.times[CLOCK, me] > step.times[CLOCK, other]:
+                marks[STATUS, other] = READY
+                push(other, marks, step.stack)
+
+
+def answer_earliest(step: Step) -> bool:
+    """Tell the process that asked first that its panel has not been sent; whether there was one."""
+    found, earliest = -1, inf
+    for me in range(step.times.shape[1]):
+        if step.marks[STATUS, me] == ASKING and step.times[CLOCK, me] < earliest:
+            found, earliest = me, step.times[CLOCK, me]
+    if found >= 0:
+        step.marks[TOLD, found] = 1
+        step.marks[STATUS, found] = READY
+        push(found, step.marks, step.stack)
+    return found >= 0
+
+
+def advance(me: int, step: Step, random: Any) -> None:
+    """Run a process until it has to wait for another one, or is done."""
+    marks = step.marks
+    while marks[STATUS, me] == READY:
+        if marks[HAS_PANEL, me] == 0:
+            ask(me, step, random)
+            if marks[STATUS, me] != READY:
+                return
+        phase = marks[PHASE, me]
+        if phase == MEETING_ROWS:
+            meet(me, step, random)
+        elif phase == TOP:
+            gather(me, step, random)
+        else:
+            finish(me, step, random)
+
+
+def ask(me: int, step: Step, random: Any) -> None:
+    """Take the panel if it has been sent; with nothing but columns left, update them until it has."""
+    times, marks, posted = step.times, step.marks, step.times[POSTED, me]
+    if marks[PHASE, me] == COLUMNS:
+        if posted == inf:
+            marks[STATUS, me] = AWAITING
+            return
+        update_until_sent(me, step, random)
+        take(me, step)
+    elif posted < inf:
+        if posted <= times[CLOCK, me]:
+            take(me, step)
+    else:
+        p, place = me // step.run.q, (me - step.panel) % step.run.q
+        source = p * step.run.q + (step.panel + step.targets[place, SOURCE]) % step.run.q
+        if marks[TOLD, me] or times[CLOCK, source] > times[CLOCK, me]:
+            marks[TOLD, me] = 0
+        else:
+            marks[STATUS, me] = ASKING
+
+
+def take(me: int, step: Step) -> None:
+    """Receive the panel, let its sender go on, and pass it on."""
+    run, times, marks, pieces = step.run, step.times, step.marks, step.pieces
+    p, place = me // run.q, (me - step.panel) % run.q
+    source = p * run.q + (step.panel + step.targets[place, SOURCE]) % run.q
+    far = 1 if marks[NODE, source] != marks[NODE, me] else 0
+    size = step.rows[MESSAGE, p]
+    piece = piece_of(pieces, far, size)
+    wire = wire_time(pieces, far, size, max(times[GAP, me], times[GAP, source]))
+    if pieces[far, piece, 7] == RENDEZVOUS:
+        end = times[CLOCK, me] + wire
+        times[CLOCK, source] = end
+        marks[SENT, source] += 1
+        marks[STATUS, source] = READY
+        send_on(source, p, step)
+        push(source, marks, step.stack)
+    else:
+        left = times[POSTED, me] + pieces[far, piece, 3] + size * pieces[far, piece, 4]
+        start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[CLOCK, me])
+        end = max(times[CLOCK, me], start + wire) + pieces[far, piece, 5] + size * pieces[far, piece, 6]
+    took(step.panel, me, end, times, step.seen)
+    marks[HAS_PANEL, me] = 1
+    send_on(me, p, step)
+
+
+def send_on(me: int, p: int, step: Step) -> None:
+    """Send the panel to the targets that are left, until one of them has to take it first."""
+    run, times, marks, pieces = step.run, step.times, step.marks, step.pieces
+    place, size = (me - step.panel) % run.q, step.rows[MESSAGE, p]
+    while marks[SENT, me] < TARGETS and step.targets[place, marks[SENT, me]] >= 0:
+        other = p * run.q + (step.panel + step.targets[place, marks[SENT, me]]) % run.q
+        times[POSTED, other] = times[CLOCK, me]
+        if marks[STATUS, other] == ASKING or marks[STATUS, other] == AWAITING:
+            marks[STATUS, other] = READY
+            push(other, marks, step.stack)
+        far = 1 if marks[NODE, other] != marks[NODE, me] else 0
+        piece = piece_of(pieces, far, size)
+        if pieces[far, piece, 7] == RENDEZVOUS:
+            marks[STATUS, me] = SENDING
+            return
+        times[CLOCK, me] += pieces[far, piece, 3] + size * pieces[far, piece, 4]
+        marks[SENT, me] += 1
+
+
+def columns_time(me: int, columns: int, step: Step, random: Any) -> float:
+    """Time of a process to update so many columns."""
+    run = step.run
+    p = me // run.q
+    return update_time(
+        int(step.rows[BELOW, p]), columns, width_of(step.old, run), step.times[FACTOR, me], run.p == 1,
+        p == step.old % run.p, step.kernels, step.noisy, random,
     )  # fmt: skip
 
 
-def push(p: int, q: int, work: Work) -> None:
-    """Let a process run."""
-    if work.queued[p, q] == 0:
-        work.queued[p, q] = 1
-        work.stack[work.stack[-1]] = p * work.queued.shape[1] + q
-        work.stack[-1] += 1
-
-
-def index_exchanges(old: int, state: State, run: Run, work: Work) -> None:
-    """Which exchanges of the swap each process row takes part in."""
-    slot = old % len(state.counts)
-    for algorithm in range(2):
-        used, ends = state.used[slot, algorithm], state.partners[slot, algorithm]
-        counts = np.zeros(run.p + 1, np.int64)
-        for at in range(used):
-            counts[ends[at, 0] + 1] += 1
-            counts[ends[at, 1] + 1] += 1
-        work.starts[algorithm] = np.cumsum(counts)
-        place = work.starts[algorithm].copy()
-        for at in range(used):
-            for side in range(2):
-                work.mine[algorithm, place[ends[at, side]]] = at
-                place[ends[at, side]] += 1
-
-
-def update_ahead(
-    panel: int, old: int, state: State, run: Run, charges: Charges, messages: Messages, work: Work, noisy: bool,
-    random: Any,
-) -> None:  # fmt: skip
-    """Apply panel `old` to the columns behind `panel`, while `panel` is broadcast."""
-    if run.p > 1:
-        index_exchanges(old, state, run, work)
-    root = panel % run.q
-    work.phase[:], work.status[:], work.has_panel[:], work.forced[:], work.sent[:], work.at[:] = 0, 0, 0, 0, 0, 0
-    work.posted[:] = np.inf
-    work.begun[:] = state.clock
-    work.has_panel[:, root] = 1
-    for place in range(run.q - 1, -1, -1):
-        q = (root + place) % run.q
-        work.remaining[:, q] = columns_behind(panel, q, run)
-        for p in range(run.p):
-            push(p, q, work)
-    for p in range(run.p):
-        send_on(panel, p, root, state, run, charges, messages, work)
-    while True:
-        while work.stack[-1] > 0:
-            work.stack[-1] -= 1
-            p, q = divmod(work.stack[work.stack[-1]], run.q)
-            work.queued[p, q] = 0
-            if work.status[p, q] == READY:
-                advance(panel, old, p, q, state, run, charges, messages, work, noisy, random)
-                wake_targets(panel, p, q, state, run, messages, work)
-        if not answer_earliest(state, work):
-            return
-
-
-def wake_targets(panel: int, p: int, q: int, state: State, run: Run, messages: Messages, work: Work) -> None:
-    """Let those run who asked whether this process had sent them the panel before its clock."""
-    place = (q - panel) % run.q
-    for number in range(3):
-        target = messages.targets[place, number]
-        if target >= 0:
-            other = (panel + target) % run.q
-            if work.status[p, other] == ASKING and state.clock[p, q] > state.clock[p, other]:
-                work.status[p, other] = READY
-                push(p, other, work)
-
-
-def answer_earliest(state: State, work: Work) -> bool:
-    """Tell the process that asked first that its panel has not been sent; whether there was one."""
-    found, earliest = -1, np.inf
-    columns = work.status.shape[1]
-    for p in range(work.status.shape[0]):
-        for q in range(columns):
-            if work.status[p, q] == ASKING and state.clock[p, q] < earliest:
-                found, earliest = p * columns + q, state.clock[p, q]
-    if found < 0:
-        return False
-    p, q = divmod(found, columns)
-    work.forced[p, q] = 1
-    work.status[p, q] = READY
-    push(p, q, work)
-    return True
-
-
-def advance(
-    panel: int, old: int, p: int, q: int, state: State, run: Run, charges: Charges, messages: Messages, work: Work,
-    noisy: bool, random: Any,
-) -> None:  # fmt: skip
-    """Run a process until it has to wait for another one, or is done."""
-    while work.status[p, q] == READY:
-        if work.has_panel[p, q] == 0:
-            ask(panel, old, p, q, state, run, charges, messages, work, noisy, random)
-            if work.status[p, q] != READY:
-                return
-        phase = work.phase[p, q]
-        if phase == COLUMNS:
-            finish(panel, old, p, q, state, run, charges, work, noisy, random)
-        elif phase == TOP:
-            gather(old, p, q, state, run, charges, work, noisy, random)
-        else:
-            meet(old, p, q, state, run, charges, work, noisy, random)
-
-
-def ask(
-    panel: int, old: int, p: int, q: int, state: State, run: Run, charges: Charges, messages: Messages, work: Work,
-    noisy: bool, random: Any,
-) -> None:  # fmt: skip
-    """Take the panel if it has been sent; with nothing but columns left, update them until it has."""
-    if work.phase[p, q] == COLUMNS:
-        if work.posted[p, q] == np.inf:
-            work.status[p, q] = AWAITING
-            return
-        update_until_sent(old, p, q, state, run, charges, work, noisy, random)
-        take(panel, p, q, state, run, charges, messages, work)
-        return
-    answer = was_sent(panel, p, q, state, run, messages, work)
-    if answer == UNKNOWN:
-        work.status[p, q] = ASKING
-    elif answer == YES:
-        take(panel, p, q, state, run, charges, messages, work)
-
-
-def was_sent(panel: int, p: int, q: int, state: State, run: Run, messages: Messages, work: Work) -> int:
-    """Whether the panel had been sent to a process at its clock."""
-    if work.posted[p, q] < np.inf:
-        return YES if work.posted[p, q] <= state.clock[p, q] else NO
-    source = (panel + messages.sources[(q - panel) % run.q]) % run.q
-    if work.forced[p, q] or state.clock[p, source] > state.clock[p, q]:
-        work.forced[p, q] = 0
-        return NO
-    return UNKNOWN
-
-
-def take(
-    panel: int, p: int, q: int, state: State, run: Run, charges: Charges, messages: Messages, work: Work
-) -> None:
-    """Receive the panel, let its sender go on, and pass it on."""
-    source = (panel + messages.sources[(q - panel) % run.q]) % run.q
-    size = panel_bytes(panel, p, run)
-    far = 1 if charges.nodes[p, source] != charges.nodes[p, q] else 0
-    gap = max(charges.gaps[p, source], charges.gaps[p, q]) if far else 0.0
-    pieces, limits = charges.pieces[far], charges.limits[far]
-    piece = piece_of(pieces, size)
-    wire = wire_time(pieces, piece, size, gap)
-    if size >= limits[1]:
-        end = state.clock[p, q] + wire
-        state.clock[p, source] = end
-        work.sent[p, source] += 1
-        work.status[p, source] = READY
-        send_on(panel, p, source, state, run, charges, messages, work)
-        if work.status[p, source] == READY:
-            push(p, source, work)
-    else:
-        left = work.posted[p, q] + pieces[piece, 3] + size * pieces[piece, 4]
-        start = left if size < limits[0] else max(left, state.clock[p, q])
-        end = max(state.clock[p, q], start + wire) + pieces[piece, 5] + size * pieces[piece, 6]
-    took(panel, p, q, end, state)
-    work.has_panel[p, q] = 1
-    send_on(panel, p, q, state, run, charges, messages, work)
-
-
-def send_on(
-    panel: int, p: int, q: int, state: State, run: Run, charges: Charges, messages: Messages, work: Work
-) -> None:
-    """Send the panel to the targets that are left, until one of them has to take it first."""
-    place = (q - panel) % run.q
-    size = panel_bytes(panel, p, run)
-    while work.sent[p, q] < 3:
-        target = messages.targets[place, work.sent[p, q]]
-        if target < 0:
-            return
-        other = (panel + target) % run.q
-        work.posted[p, other] = state.clock[p, q]
-        if work.status[p, other] in (ASKING, AWAITING):
-            work.status[p, other] = READY
-            push(p, other, work)
-        far = 1 if charges.nodes[p, other] != charges.nodes[p, q] else 0
-        if size >= charges.limits[far, 1]:
-            work.status[p, q] = SENDING
-            return
-        piece = piece_of(charges.pieces[far], size)
-        state.clock[p, q] += charges.pieces[far, piece, 3] + size * charges.pieces[far, piece, 4]
-        work.sent[p, q] += 1
-
-
-def update_until_sent(
-    old: int, p: int, q: int, state: State, run: Run, charges: Charges, work: Work, noisy: bool, random: Any
-) -> None:
+def update_until_sent(me: int, step: Step, random: Any) -> None:
     """Update block after block of columns until the panel has been sent."""
-    if not noisy and work.remaining[p, q] > run.nb:
-        block = solve_and_multiply(old, p, q, run.nb, run, charges, noisy, random)
-        left = max(work.posted[p, q] - state.clock[p, q], 0.0)
-        whole = work.remaining[p, q] // run.nb
-        blocks = min(whole, int(ceil(left / block))) if left < whole * block else whole
-        state.clock[p, q] += blocks * block
-        work.remaining[p, q] -= blocks * run.nb
-    while work.remaining[p, q] > 0 and state.clock[p, q] < work.posted[p, q]:
-        columns = min(run.nb, work.remaining[p, q])
-        state.clock[p, q] += solve_and_multiply(old, p, q, columns, run, charges, noisy, random)
-        work.remaining[p, q] -= columns
-    state.clock[p, q] = max(state.clock[p, q], work.posted[p, q])
+    times, marks, nb = step.times, step.marks, step.run.nb
+    posted = times[POSTED, me]
+    whole = marks[LEFT, me] // nb
+    if not step.noisy and whole > 1 and posted > times[CLOCK, me]:
+        block = columns_time(me, nb, step, random)
+        left = posted - times[CLOCK, me]
+        blocks = int(ceil(left / block)) if left < whole * block else whole
+        times[CLOCK, me] += blocks * block
+        marks[LEFT, me] -= blocks * nb
+    while marks[LEFT, me] > 0 and times[CLOCK, me] < posted:
+        columns = min(nb, marks[LEFT, me])
+        times[CLOCK, me] += columns_time(me, columns, step, random)
+        marks[LEFT, me] -= columns
+    times[CLOCK, me] = max(times[CLOCK, me], posted)
 
 
-def gather(
-    old: int, p: int, q: int, state: State, run: Run, charges: Charges, work: Work, noisy: bool, random: Any
-) -> None:
+def gather(me: int, step: Step, random: Any) -> None:
     """Begin the swap: collect the rows that are to be sent."""
-    columns = work.remaining[p, q]
-    if columns <= 0 or run.p == 1:
-        work.phase[p, q] = COLUMNS
-        return
-    place = (p - old) % run.p
-    own = state.counts[old % len(state.counts), place]
-    spreading = spreads(columns, run)
-    state.clock[p, q] += gather_rows(
-        place, columns, width_of(old, run), own, spreading, charges.sizes, noisy, random
-    )
-    work.phase[p, q] = GATHERED
+    times, marks, run = step.times, step.marks, step.run
+    p, columns = me // run.q, marks[LEFT, me]
+    marks[PHASE, me] = COLUMNS
+    if columns > 0 and run.p > 1:
+        marks[PHASE, me] = MEETING_ROWS
+        times[CLOCK, me] += gather_time(
+            (p - step.old) % run.p, columns, width_of(step.old, run), step.rows[OWN, p], spreads(columns, run),
+            step.kernels, step.noisy, random,
+        )  # fmt: skip
+        times[MET, me] = times[CLOCK, me]
 
 
-def meet(
-    old: int, p: int, q: int, state: State, run: Run, charges: Charges, work: Work, noisy: bool, random: Any
-) -> None:
+def meet(me: int, step: Step, random: Any) -> None:
     """The next exchange of the swap, if the partner has come to it; behind the last one, the columns."""
-    place, columns = (p - old) % run.p, work.remaining[p, q]
-    algorithm = 1 if spreads(columns, run) else 0
-    mine = work.starts[algorithm, place] + work.at[p, q]
-    if mine == work.starts[algorithm, place + 1]:
-        work.phase[p, q] = COLUMNS
-        state.spent[SWAP, p, q] += state.clock[p, q] - work.begun[p, q]
+    times, marks, run = step.times, step.marks, step.run
+    p, q, columns = me // run.q, me % run.q, marks[LEFT, me]
+    algorithm, place = 1 if spreads(columns, run) else 0, (p - step.old) % run.p
+    mine = step.lists[algorithm, place] + marks[DONE_EXCHANGES, me]
+    if mine == step.lists[algorithm, place + 1]:
+        marks[PHASE, me] = COLUMNS
+        times[PARTED, me] = times[CLOCK, me]
+        times[SWAPPED, me] += times[CLOCK, me] - times[BEGUN, me]
         return
-    slot, at = old % len(state.counts), work.mine[algorithm, mine]
-    ends = state.partners[slot, algorithm, at]
-    side = 0 if ends[0] == place else 1
-    other = (old + ends[1 - side]) % run.p
-    theirs = work.starts[algorithm, ends[1 - side]] + work.at[other, q]
-    if work.status[other, q] != MEETING or work.mine[algorithm, theirs] != at:
-        work.status[p, q] = MEETING
+    at = step.lists[algorithm, mine]
+    first, second = int(step.swaps[algorithm, at, FIRST]), int(step.swaps[algorithm, at, SECOND])
+    partner = second if first == place else first
+    other = (step.old + partner) % run.p * run.q + q
+    theirs = step.lists[algorithm, partner] + marks[DONE_EXCHANGES, other]
+    if marks[STATUS, other] != MEETING or step.lists[algorithm, theirs] != at:
+        marks[STATUS, me] = MEETING
         return
-    swap_rows(p, other, q, columns, slot, algorithm, at, side, state, charges, noisy, random)
-    for one in (p, other):
-        work.at[one, q] += 1
-        work.phase[one, q] = EXCHANGED
-        work.status[one, q] = READY
-    push(other, q, work)
+    a, b = (me, other) if first == place else (other, me)
+    swap_rows(
+        a, b, at, columns, step.swaps[algorithm], times, marks, step.kernels, step.pieces, step.noisy, random
+    )
+    marks[DONE_EXCHANGES, me] += 1
+    marks[DONE_EXCHANGES, other] += 1
+    marks[STATUS, other] = READY
+    push(other, marks, step.stack)
 
 
-def swap_rows(
-    p: int, other: int, q: int, columns: int, slot: int, algorithm: int, at: int, side: int, state: State,
-    charges: Charges, noisy: bool, random: Any,
-) -> None:  # fmt: skip
-    """One exchange of the swap between two process rows, the first being `side` of it."""
-    rows, wide = state.rows[slot, algorithm, at], state.wide[slot, algorithm, at]
-    after = state.after[slot, algorithm, at]
-    far = 1 if charges.nodes[p, q] != charges.nodes[other, q] else 0
-    gap = max(charges.gaps[p, q], charges.gaps[other, q]) if far else 0.0
-    there, back = swap_bytes(rows[side], columns, wide[side]), swap_bytes(rows[1 - side], columns, wide[1 - side])
-    a, b = exchange(state.clock[p, q], state.clock[other, q], there, back, charges.pieces[far], charges.limits[far], gap)
-    a += rows_taken(after[side], rows[1 - side], rows[side], columns, charges.sizes, noisy, random)
-    b += rows_taken(after[1 - side], rows[side], rows[1 - side], columns, charges.sizes, noisy, random)
-    state.clock[p, q], state.clock[other, q] = a, b
-
-
-def finish(
-    panel: int, old: int, p: int, q: int, state: State, run: Run, charges: Charges, work: Work, noisy: bool, random: Any
-) -> None:
+def finish(me: int, step: Step, random: Any) -> None:
     """Update the columns that are left."""
-    if work.remaining[p, q] > 0:
-        state.clock[p, q] += solve_and_multiply(old, p, q, work.remaining[p, q], run, charges, noisy, random)
-    state.spent[UPDATE, p, q] += state.clock[p, q] - work.begun[p, q]
-    work.status[p, q] = DONE
-    if panel < len(state.marks):
-        state.marks[panel, p, q, 4] = state.clock[p, q]
+    times, marks = step.times, step.marks
+    if marks[LEFT, me] > 0:
+        times[CLOCK, me] += columns_time(me, marks[LEFT, me], step, random)
+    times[UPDATED, me] += times[CLOCK, me] - times[BEGUN, me]
+    marks[STATUS, me] = DONE
+    if step.panel < step.seen.shape[0]:
+        step.seen[step.panel, me, 4] = times[CLOCK, me]
 
 
 def step_ahead(
-    panel: int, state: State, run: Run, charges: Charges, messages: Messages, work: Work, lines: FloatArray, noisy: bool,
-    random: Any,
+    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
+    lists: IntArray, rows: FloatArray, stack: IntArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """One step of the main loop: factor a panel, then update with the oldest while the panel is broadcast."""
-    old, q = panel - run.depth, panel % run.q
+    old = panel - run.depth
     for earlier in range(old, panel):
-        update_column(earlier, q, width_of(panel, run), state, run, charges, noisy, random)
-    factor(panel, state, run, charges, messages, lines, noisy, random)
+        update_column(earlier, panel % run.q, width_of(panel, run), state, run, kernels, pieces, noisy, random)
+    factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
     if messages.chunk_count > 0:
-        broadcast(panel, state, run, charges, messages)
-        for column in range(run.q):
-            update_column(old, column, columns_behind(panel, column, run), state, run, charges, noisy, random)
+        broadcast(panel, state, run, messages, pieces)
+        for q in range(run.q):
+            update_column(old, q, columns_behind(panel, q, run), state, run, kernels, pieces, noisy, random)
     else:
-        update_ahead(panel, old, state, run, charges, messages, work, noisy, random)
-    state.ends[panel] = state.clock.max()
+        slot = old % state.counts.shape[0]
+        if run.p > 1:
+            index_exchanges(state.swaps, state.used, slot, run.p, lists)
+        for p in range(run.p):
+            rows[BELOW, p], rows[MESSAGE, p] = rows_below(old, p, run), panel_bytes(panel, p, run)
+            rows[OWN, p] = state.counts[slot, (p - old) % run.p]
+        update_ahead(
+            Step(
+                state.times, state.marks, state.seen, state.swaps[slot], lists, rows, messages.targets, stack, kernels,
+                pieces, panel, old, run, noisy,
+            ),
+            random,
+        )  # fmt: skip
 
 
 def fill_pipeline(
-    state: State, run: Run, charges: Charges, messages: Messages, lines: FloatArray, noisy: bool, random: Any
-) -> None:
+    state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray, noisy: bool,
+    random: Any,
+) -> None:  # fmt: skip
     """Factor and broadcast the first panels, each applied to those of them behind it."""
     for panel in range(run.depth):
-        factor(panel, state, run, charges, messages, lines, noisy, random)
-        broadcast(panel, state, run, charges, messages)
+        factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
+        broadcast(panel, state, run, messages, pieces)
         for q in range(run.q):
             columns = columns_behind(panel, q, run) - columns_behind(run.depth - 1, q, run)
-            update_column(panel, q, columns, state, run, charges, noisy, random)
-        state.ends[panel] = state.clock.max()
-
-
-def drain_pipeline(state: State, run: Run, charges: Charges, count: int, noisy: bool, random: Any) -> None:
-    """Apply the last panels to the right-hand side."""
-    q = run.n // run.nb % run.q
-    for panel in range(count - run.depth, count):
-        update_column(panel, q, 1, state, run, charges, noisy, random)
+            update_column(panel, q, columns, state, run, kernels, pieces, noisy, random)
+        state.ends[panel] = latest(state.times)
 
 
 def ahead_steps(
-    first: int, last: int, state: State, run: Run, charges: Charges, messages: Messages, lines: FloatArray,
-    last_lines: FloatArray, noisy: bool, random: Any,
+    first: int, last: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Steps [first, last) with look-ahead, the first and the last ones included where they lie in it."""
-    work = make_work(run, state.partners.shape[2])
+    """Steps [first, last) with look-ahead, filling the pipeline and draining it where they lie in it."""
+    lists = np.zeros((2, run.p + 1 + 2 * state.swaps.shape[2]), np.int64)
+    rows, stack = np.zeros((3, run.p)), np.zeros(run.p * run.q + 1, np.int64)
     count = len(state.ends)
     if first == 0:
-        fill_pipeline(state, run, charges, messages, lines, noisy, random)
+        fill_pipeline(state, run, messages, kernels, pieces, lines, noisy, random)
     for panel in range(max(first, run.depth), last):
-        whole = width_of(panel, run) == run.nb
-        step_ahead(panel, state, run, charges, messages, work, lines if whole else last_lines, noisy, random)
+        now = lines if width_of(panel, run) == run.nb else last_lines
+        step_ahead(panel, state, run, messages, kernels, pieces, now, lists, rows, stack, noisy, random)
+        if state.adapter > 0:
+            share_adapters(state)
+        state.ends[panel] = latest(state.times)
     if last == count:
-        drain_pipeline(state, run, charges, count, noisy, random)
+        for panel in range(count - run.depth, count):
+            update_column(panel, run.n // run.nb % run.q, 1, state, run, kernels, pieces, noisy, random)

@@ -1,62 +1,59 @@
 """The broadcast of a panel along one process row that waits for nothing else, compiled.
 
-`clock` is [distance] from the process that has the panel: when each is ready to take it. Messages of a ring follow
-one another at each process; the long broadcasts synchronise, as HPL's MPI_Ssend does.
+`row` is [3, distance] from the process that has the panel: when each is ready to take it, its node, and the time per
+byte that its adapter leaves it. Messages of a ring follow one another at each process; those of the long broadcasts
+are synchronous, as HPL's MPI_Ssend.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import deliver, piece_of, swap_synchronously, wire_time
+from whatif.simulation.hpl.costs import deliver, swap_at_once, wire_time
 
 
 def broadcast_row(
-    clock: FloatArray, nodes: IntArray, gaps: FloatArray, size: float, targets: IntArray, spread: IntArray,
-    roll: IntArray, chunk_count: int, pieces: FloatArray, limits: FloatArray,
+    row: FloatArray, size: float, targets: IntArray, spread: IntArray, roll: IntArray, chunk_count: int,
+    pieces: FloatArray,
 ) -> None:  # fmt: skip
-    """Advance the clocks of a process row over the broadcast of `size` bytes; `gaps` are those of each adapter."""
-    synchronous, nothing = chunk_count > 0, np.zeros(2)
-    for place in range(len(clock)):
+    """Advance the clocks of a process row over the broadcast of `size` bytes."""
+    for place in range(row.shape[1]):
         for number in range(3):
             target = targets[place, number]
-            if target >= 0:
-                far = 1 if nodes[place] != nodes[target] else 0
-                gap = max(gaps[place], gaps[target]) if far else 0.0
-                limit = nothing if synchronous else limits[far]
-                clock[place], clock[target] = deliver(clock[place], clock[target], size, pieces[far], limit, gap)
-    if synchronous:
-        broadcast_long(clock, nodes, gaps, size, spread, roll, chunk_count, pieces)
+            if target >= 0 and chunk_count > 0:
+                hand_over(row, place, target, size, pieces)
+            elif target >= 0:
+                far = 1 if row[1, place] != row[1, target] else 0
+                gap = max(row[2, place], row[2, target])
+                row[0, place], row[0, target] = deliver(row[0, place], row[0, target], size, pieces, far, gap)
+    if chunk_count > 1:
+        broadcast_long(row, size, spread, roll, chunk_count, pieces)
+
+
+def hand_over(row: FloatArray, a: int, b: int, size: float, pieces: FloatArray) -> None:
+    """One synchronous message."""
+    far = 1 if row[1, a] != row[1, b] else 0
+    end = max(row[0, a], row[0, b]) + wire_time(pieces, far, size, max(row[2, a], row[2, b]))
+    row[0, a], row[0, b] = end, end
 
 
 def broadcast_long(
-    clock: FloatArray, nodes: IntArray, gaps: FloatArray, size: float, spread: IntArray, roll: IntArray,
-    chunk_count: int, pieces: FloatArray,
-) -> None:  # fmt: skip
+    row: FloatArray, size: float, spread: IntArray, roll: IntArray, chunk_count: int, pieces: FloatArray
+) -> None:
     """Scatter chunks of the panel along a tree, then roll them round."""
-    words = size / 8.0
-    chunk = max(words // chunk_count, 1.0)
-    for message in spread:
-        a, b = message[0], message[1]
-        first = min(message[2] * chunk, words)
-        last = words if message[3] == chunk_count else min(message[3] * chunk, words)
-        far = 1 if nodes[a] != nodes[b] else 0
-        gap = max(gaps[a], gaps[b]) if far else 0.0
-        there = 8.0 * (last - first)
-        end = max(clock[a], clock[b]) + wire_time(pieces[far], piece_of(pieces[far], there), there, gap)
-        clock[a], clock[b] = end, end
-    for pair in roll:
-        a, b = pair[0], pair[1]
-        far = 1 if nodes[a] != nodes[b] else 0
-        gap = max(gaps[a], gaps[b]) if far else 0.0
-        there = chunk_size(pair[2], chunk, chunk_count, words)
-        back = chunk_size(pair[3], chunk, chunk_count, words)
-        clock[a], clock[b] = swap_synchronously(clock[a], clock[b], there, back, pieces[far], gap)
+    for at in range(spread.shape[0]):
+        there = chunk_bytes(spread[at, 2], spread[at, 3], size, chunk_count)
+        hand_over(row, spread[at, 0], spread[at, 1], there, pieces)
+    for at in range(roll.shape[0]):
+        a, b = roll[at, 0], roll[at, 1]
+        far = 1 if row[1, a] != row[1, b] else 0
+        there = chunk_bytes(roll[at, 2], roll[at, 2] + 1, size, chunk_count)
+        back = chunk_bytes(roll[at, 3], roll[at, 3] + 1, size, chunk_count)
+        end = swap_at_once(row[0, a], row[0, b], there, back, pieces, far, max(row[2, a], row[2, b]))
+        row[0, a], row[0, b] = end, end
 
 
-def chunk_size(number: int, chunk: float, chunk_count: int, words: float) -> float:
-    """Bytes of one chunk; the last one has the rest."""
-    first = min(number * chunk, words)
-    last = words if number == chunk_count - 1 else min((number + 1) * chunk, words)
-    return 8.0 * (last - first)
+def chunk_bytes(first: int, behind: int, size: float, chunk_count: int) -> float:
+    """Bytes of chunks [first, behind); the last one has the rest."""
+    chunk = max(size / 8.0 // chunk_count, 1.0) * 8.0
+    end = size if behind == chunk_count else min(behind * chunk, size)
+    return max(end - first * chunk, 0.0)

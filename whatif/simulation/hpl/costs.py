@@ -1,12 +1,13 @@
 """What kernels and messages of HPL cost: plain functions of numbers, compiled with the loops that call them.
 
-Matrix kernels are rows of five coefficients (1, M N K, M N, M K, N K), kernels with one size S rows of two (1, S), each
-followed by those of the standard deviation. A call lasts T + sd (|z| - sqrt(2/pi)) / sqrt(1 - 2/pi) with z normal:
+Kernels are rows of one table, `KERNELS` says which: dgemm has five, of coefficients of (1, M N K, M N, M K, N K): mean
+and standard deviation, the same where it is offloaded, and the least M, N, K for that; every other kernel one row,
+(1, S) of the mean and (1, S) of the deviation. A call lasts T + sd (|z| - sqrt(2/pi)) / sqrt(1 - 2/pi), z normal:
 half-normal noise that keeps the mean (Cornebize et al. 2019, section 6.1, N-2).
 
-Messages: [piece, column] of one distance, with the columns of `Column`, and two `limits`. A message below the first
-leaves at once, one below the second when its receive is posted, while its sender goes on; a larger one (rendezvous)
-when both sides are ready, and keeps both until it has arrived.
+Messages are charged by [local or remote, piece, `Column`]; a piece is a range of sizes with one protocol. AT_ONCE: the
+message leaves whether its receive is posted or not; WHEN_RECEIVED: it leaves when that is posted, while its sender
+goes on; RENDEZVOUS: it leaves when both sides are ready, and keeps both until it has arrived.
 """
 
 from __future__ import annotations
@@ -16,6 +17,18 @@ from math import pi, sqrt
 from typing import Any, Final
 
 from whatif.models.quantities import FloatArray
+
+KERNELS: Final = (
+    "dgemm", "", "", "", "", "dtrsm", "dtrsv", "dgemv", "dger", "daxpy", "dscal", "idamax", "dlaswp00n", "dlaswp01t",
+    "dlaswp02n", "dlaswp03t", "dlaswp04t", "dlacpy", "dlatcpy",
+)  # fmt: skip
+"""Rows of the table of kernels."""
+DTRSM, DTRSV, DGEMV, DAXPY, DLASWP00N, DLASWP01T, DLASWP02N, DLASWP03T, DLASWP04T, DLATCPY = (
+    5, 6, 7, 9, 12, 13, 14, 15, 16, 18,
+)  # fmt: skip
+AT_ONCE, WHEN_RECEIVED, RENDEZVOUS = 0, 1, 2
+SPREAD: Final = 1 / sqrt(1 - 2 / pi)
+SHIFT: Final = SPREAD * sqrt(2 / pi)
 
 
 class Column(IntEnum):
@@ -28,29 +41,7 @@ class Column(IntEnum):
     SEND_PER_BYTE = 4
     RECEIVE = 5
     RECEIVE_PER_BYTE = 6
-
-
-SPREAD: Final = 1 / sqrt(1 - 2 / pi)
-SHIFT: Final = SPREAD * sqrt(2 / pi)
-
-
-def matrix_time(
-    matrix: FloatArray, factor: float, rows: float, columns: float, depth: float, noisy: bool, random: Any
-) -> float:
-    """Time of dgemm(M = rows, N = columns, K = depth) on a processor that takes `factor` times as long as the model."""
-    mean, deviation = 0, 1
-    if rows >= matrix[4, 0] and columns >= matrix[4, 1] and depth >= matrix[4, 2]:
-        mean, deviation = 2, 3
-    area, volume = rows * columns, rows * columns * depth
-    time = _matrix(matrix, mean, volume, area, rows * depth, columns * depth)
-    if noisy:
-        time += _matrix(matrix, deviation, volume, area, rows * depth, columns * depth) * noise(random)
-    return max(time, 0.0) * factor
-
-
-def _matrix(matrix: FloatArray, row: int, mnk: float, mn: float, mk: float, nk: float) -> float:
-    terms: float = matrix[row, 1] * mnk + matrix[row, 2] * mn + matrix[row, 3] * mk + matrix[row, 4] * nk
-    return terms + float(matrix[row, 0])
+    PROTOCOL = 7
 
 
 def noise(random: Any) -> float:
@@ -58,73 +49,82 @@ def noise(random: Any) -> float:
     return abs(random.standard_normal()) * SPREAD - SHIFT
 
 
-def size_time(kernel: FloatArray, size: float, noisy: bool, random: Any) -> float:
-    """Time of a kernel with one size."""
-    time: float = kernel[0] + kernel[1] * size
+def matrix_time(
+    kernels: FloatArray, factor: float, rows: float, columns: float, depth: float, noisy: bool, random: Any
+) -> float:
+    """Time of dgemm(M = rows, N = columns, K = depth) on a processor that takes `factor` times as long as the model."""
+    mean = 0
+    if rows >= kernels[4, 0] and columns >= kernels[4, 1] and depth >= kernels[4, 2]:
+        mean = 2
+    time = terms(kernels, mean, rows, columns, depth)
     if noisy:
-        time += (kernel[2] + kernel[3] * size) * noise(random)
+        time += terms(kernels, mean + 1, rows, columns, depth) * noise(random)
+    return max(time, 0.0) * factor
+
+
+def terms(kernels: FloatArray, row: int, m: float, n: float, k: float) -> float:
+    """constant + mnk M N K + mn M N + mk M K + nk N K."""
+    mn = m * n
+    return (
+        kernels[row, 0] + kernels[row, 1] * mn * k + kernels[row, 2] * mn + (kernels[row, 3] * m + kernels[row, 4] * n) * k
+    )
+
+
+def size_time(kernels: FloatArray, row: int, size: float, noisy: bool, random: Any) -> float:
+    """Time of a kernel with one size."""
+    time = kernels[row, 0] + kernels[row, 1] * size
+    if noisy:
+        time += (kernels[row, 2] + kernels[row, 3] * size) * noise(random)
     return max(time, 0.0)
 
 
-def piece_of(pieces: FloatArray, size: float) -> int:
+def piece_of(pieces: FloatArray, far: int, size: float) -> int:
     """The piece that a size in bytes lies in."""
     piece = 0
-    while piece + 1 < len(pieces) and size >= pieces[piece + 1, 0]:
+    while piece + 1 < pieces.shape[1] and size >= pieces[far, piece + 1, 0]:
         piece += 1
     return piece
 
 
-def wire_time(pieces: FloatArray, piece: int, size: float, gap: float) -> float:
-    """Latency and transfer; `gap` is the least time per byte that the node's adapter leaves to this message."""
-    return float(pieces[piece, 1]) + size * max(float(pieces[piece, 2]), gap)
+def wire_time(pieces: FloatArray, far: int, size: float, gap: float) -> float:
+    """Latency and transfer; `gap` is the time per byte that the node's adapter leaves to a message between nodes."""
+    piece = piece_of(pieces, far, size)
+    per_byte = pieces[far, piece, 2]
+    if far and gap > per_byte:
+        per_byte = gap
+    return pieces[far, piece, 1] + size * per_byte
 
 
-def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, limits: FloatArray, gap: float) -> Any:
-    """One message; the clocks of both sides afterwards."""
-    piece = piece_of(pieces, size)
-    wire = wire_time(pieces, piece, size, gap)
-    if size >= limits[1]:
+def send_beside(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float) -> Any:
+    """A message whose receive is posted by then: when the sender is free, when it arrives, the receiver's work then."""
+    piece = piece_of(pieces, far, size)
+    wire = wire_time(pieces, far, size, gap)
+    if pieces[far, piece, 7] == RENDEZVOUS:
         end = max(sender, receiver) + wire
-        return end, end
-    sender += pieces[piece, 3] + size * pieces[piece, 4]
-    start = sender if size < limits[0] else max(sender, receiver)
-    return sender, max(receiver, start + wire) + pieces[piece, 5] + size * pieces[piece, 6]
+        return end, end, 0.0
+    sent = sender + pieces[far, piece, 3] + size * pieces[far, piece, 4]
+    start = sent if pieces[far, piece, 7] == AT_ONCE else max(sent, receiver)
+    return sent, start + wire, pieces[far, piece, 5] + size * pieces[far, piece, 6]
 
 
-def exchange(
-    a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, limits: FloatArray, gap: float
-) -> tuple[float, float]:
+def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float) -> Any:
+    """One message; the clocks of both sides afterwards."""
+    sent, arrival, work = send_beside(sender, receiver, size, pieces, far, gap)
+    return sent, max(receiver, arrival) + work
+
+
+def exchange(a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, far: int, gap: float) -> Any:
     """HPL_sdrv: a message each way, the receives posted first; a size of 0 is no message. The clocks afterwards."""
-    if from_b <= 0:
-        if from_a <= 0:
-            return a, b
-        return deliver(a, b, from_a, pieces, limits, gap)  # type: ignore[no-any-return]
-    if from_a <= 0:
-        b, a = deliver(b, a, from_b, pieces, limits, gap)
-        return a, b
-    sent_a, at_b, taken_b = send_beside(a, b, from_a, pieces, limits, gap)
-    sent_b, at_a, taken_a = send_beside(b, a, from_b, pieces, limits, gap)
+    sent_a, at_b, taken_b = a, b, 0.0
+    sent_b, at_a, taken_a = b, a, 0.0
+    if from_a > 0:
+        sent_a, at_b, taken_b = send_beside(a, b, from_a, pieces, far, gap)
+    if from_b > 0:
+        sent_b, at_a, taken_a = send_beside(b, a, from_b, pieces, far, gap)
     return max(sent_a, at_a) + taken_a, max(sent_b, at_b) + taken_b
 
 
-def send_beside(sender: float, receiver: float, size: float, pieces: FloatArray, limits: FloatArray, gap: float) -> Any:
-    """A message whose receive was posted: when the sender is free, when it arrives, and the receiver's work then."""
-    piece = piece_of(pieces, size)
-    wire = wire_time(pieces, piece, size, gap)
-    if size >= limits[1]:
-        end = max(sender, receiver) + wire
-        return end, end, 0.0
-    sent = sender + pieces[piece, 3] + size * pieces[piece, 4]
-    start = sent if size < limits[0] else max(sent, receiver)
-    return sent, start + wire, pieces[piece, 5] + size * pieces[piece, 6]
-
-
-def swap_synchronously(
-    a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, gap: float
-) -> tuple[float, float]:
-    """Issend, receive, wait: a message each way that starts when both are ready, however small."""
-    both = max(a, b)
-    piece_a, piece_b = piece_of(pieces, from_a), piece_of(pieces, from_b)
-    there, back = wire_time(pieces, piece_a, from_a, gap), wire_time(pieces, piece_b, from_b, gap)
-    end = both + max(there, back) + max(pieces[piece_a, 3], pieces[piece_b, 3])
-    return end, end
+def swap_at_once(a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, far: int, gap: float) -> float:
+    """Synchronous messages each way that start when both sides are ready, however small: when both are done."""
+    busy = max(pieces[far, piece_of(pieces, far, from_a), 3], pieces[far, piece_of(pieces, far, from_b), 3])
+    return max(a, b) + busy + max(wire_time(pieces, far, from_a, gap), wire_time(pieces, far, from_b, gap))

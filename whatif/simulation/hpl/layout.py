@@ -1,10 +1,28 @@
-"""Block-cyclic sizes, the numbers of one run, and what they are charged with, as the compiled loops take them."""
+"""How a run of HPL is laid out for the compiled loops: block-cyclic sizes, and arrays with a row for each quantity.
+
+Processes are numbered p Q + q over the grid, whatever their ranks. A calls with many arrays costs more than what most of these
+functions do, so that all that is known of a process stands in two arrays: `times`, [quantity, process] float64, and
+`marks`, [quantity, process] int64.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from whatif.models.quantities import FloatArray, IntArray
+CLOCK, POSTED, BEGUN, FACTOR, GAP, BYTES, MET, PARTED = 0, 1, 2, 3, 4, 5, 6, 7
+"""Rows of `times`: the process's clock; when its panel was sent to it; when its update began; time of dgemm relative to
+the model; time per byte that its node's adapter leaves it; bytes it sent to other nodes in this swap; when its swap
+began and ended."""
+FACTORED, AGREED, UPDATED, SWAPPED, SOLVED, BROADCAST = 8, 9, 10, 11, 12, 13
+"""More rows of `times`: what each part has taken so far, as HPL's detailed timing counts."""
+TIME_ROWS: Final = 14
+NODE, PHASE, STATUS, HAS_PANEL, TOLD, SENT, LEFT, DONE_EXCHANGES, QUEUED = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""Rows of `marks`: the process's node; where it is in a step; what it waits for; whether it has the panel; whether it was
+told that the panel is not there; targets it has sent the panel to; columns left to update; exchanges done; on the stack."""
+MARK_ROWS: Final = 9
+FIRST, SECOND, FROM_FIRST, FROM_SECOND, WIDE_FIRST, WIDE_SECOND, AFTER_FIRST, AFTER_SECOND = 0, 1, 2, 3, 4, 5, 6, 7
+"""Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the rows
+that each sends, whether these carry their index (one word a row), and what each does with what it received."""
 
 
 class Run(NamedTuple):
@@ -19,43 +37,11 @@ class Run(NamedTuple):
     threshold: int
 
 
-class Charges(NamedTuple):
-    """What kernels and messages cost, and where the processes are; see `whatif.simulation.hpl.costs`."""
-
-    matrix: FloatArray
-    """[5, 5]: dgemm's mean and deviation, the same where it is offloaded, and the least M, N, K for that."""
-    sizes: FloatArray
-    """[kernel, 4]: constant, slope, and those of the deviation, of `SIZE_KERNELS`."""
-    pieces: FloatArray
-    """[local or remote, piece, 7]: `Column`s of each piece."""
-    limits: FloatArray
-    """[local or remote, 2]: sizes in B from which messages leave when received, and from which senders wait for it."""
-    factors: FloatArray
-    """[process row, process column]: time of dgemm relative to the model."""
-    nodes: IntArray
-    """[process row, process column]: the node of each process."""
-    gaps: FloatArray
-    """[process row, process column]: least time per byte between nodes when all processes of the node send."""
-
-
-class Messages(NamedTuple):
-    """Who sends to whom; see `Paths` and `Exchanges`."""
-
-    targets: IntArray
-    sources: IntArray
-    spread: IntArray
-    roll: IntArray
-    chunk_count: int
-    binary: IntArray
-    swap_roll: IntArray
-    cube: int
-
-
 def owned(extent: int, block: int, place: int, count: int) -> int:
     """Indices below `extent` that a process owns of a block-cyclic distribution over `count` (numroc)."""
     blocks = extent // block
-    mine = blocks // count * block
     over = blocks % count
+    mine = blocks // count * block
     if place < over:
         return mine + block
     return mine + extent % block if place == over else mine
@@ -64,3 +50,30 @@ def owned(extent: int, block: int, place: int, count: int) -> int:
 def owned_from(start: int, extent: int, block: int, place: int, count: int) -> int:
     """Indices in [start, extent) that a process owns."""
     return owned(extent, block, place, count) - owned(min(start, extent), block, place, count)
+
+
+def width_of(panel: int, run: Run) -> int:
+    """Columns of a panel."""
+    return min(run.nb, run.n - panel * run.nb)
+
+
+def rows_below(panel: int, p: int, run: Run) -> int:
+    """Local rows of a process row that a panel's update changes."""
+    rows = owned_from(panel * run.nb, run.n, run.nb, p, run.p)
+    return rows - width_of(panel, run) if p == panel % run.p else rows
+
+
+def columns_behind(panel: int, q: int, run: Run) -> int:
+    """Local columns behind a panel, the right-hand side included."""
+    return owned_from((panel + 1) * run.nb, run.n + 1, run.nb, q, run.q)
+
+
+def panel_bytes(panel: int, p: int, run: Run) -> float:
+    """Size of a panel's message in one process row: L2, L1, the pivots and one more word."""
+    width = width_of(panel, run)
+    return 8.0 * (rows_below(panel, p, run) * width + width * width + width + 1)
+
+
+def spreads(columns: int, run: Run) -> bool:
+    """Whether rows of so many columns are swapped by spread-roll."""
+    return run.swap == 1 or (run.swap == 2 and columns > run.threshold)

@@ -16,13 +16,7 @@ import numpy as np
 
 from whatif.models.quantities import FloatArray
 from whatif.simulation.hpl.configuration import Configuration, Looking
-
-SIZE_KERNELS: Final = (
-    "dtrsm", "dtrsv", "dgemv", "dger", "daxpy", "dscal", "idamax", "dlaswp00n", "dlaswp01t", "dlaswp02n", "dlaswp03t",
-    "dlaswp04t", "dlacpy", "dlatcpy",
-)  # fmt: skip
-"""Kernels with one size, in the order of the rows of `Machine.sizes`."""
-
+from whatif.simulation.hpl.costs import KERNELS
 
 class Call(NamedTuple):
     """A kernel between two pivots, of size `fixed` and `each` for every local row; dgemm has `columns` and `depth`."""
@@ -135,8 +129,8 @@ def panel_calls(configuration: Configuration, width: int) -> Iterator[Call]:
     return variant.panel(width, 0)
 
 
-def panel_lines(configuration: Configuration, width: int, matrix: FloatArray, sizes: FloatArray) -> FloatArray:
-    """[pivot + 1, 10]: what lies before each pivot and behind the last, as lines in the local rows m.
+def panel_lines(configuration: Configuration, width: int, kernels: FloatArray) -> FloatArray:
+    """[pivot + 1, 12]: what lies before each pivot and behind the last, as lines in the local rows m.
 
     Columns: dgemm's constant, slope, and what the pivot block's row has less; the other kernels' three; then the three
     coefficients of the variance, in 1, m and m^2, of dgemm and of all others together: σ^2 = Σ (a + b m)^2 over calls.
@@ -147,19 +141,19 @@ def panel_lines(configuration: Configuration, width: int, matrix: FloatArray, si
         if call is PIVOT:
             at += 1
         elif call.kernel == "dgemm":
-            _add(lines[at, :3], lines[at, 6:9], *_matrix_line(call, matrix))
+            _add(lines[at, :3], lines[at, 6:9], *_matrix_line(call, kernels))
         else:
-            row = sizes[SIZE_KERNELS.index(call.kernel)]
+            row = kernels[KERNELS.index(call.kernel)]
             _add(lines[at, 3:6], lines[at, 9:12], *_size_line(call, row))
     return lines
 
 
-def _matrix_line(call: Call, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _matrix_line(call: Call, kernels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(constant, slope, less) of the mean, and (constant, slope) of the deviation."""
     inner, columns, depth = float(call.columns * call.depth), call.columns, call.depth
     slopes = np.array([0.0, inner, columns, depth, 0.0])
     constants = np.array([1.0, 0.0, 0.0, 0.0, inner]) + call.fixed * slopes
-    mean, spread = matrix[0], matrix[1]
+    mean, spread = kernels[0], kernels[1]
     slope = mean @ slopes * call.each
     return np.array([mean @ constants, slope, slope * call.done]), np.array(
         [spread @ constants, spread @ slopes * call.each]

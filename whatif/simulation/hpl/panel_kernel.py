@@ -1,8 +1,8 @@
 """The factorisation of a panel on one process column, compiled.
 
-Clocks are in the order of `distance` from the process row that holds the pivot block. Every column of the panel ends
+Clocks are in the order of distance from the process row that holds the pivot block. Every column of the panel ends
 in one all-reduce over the column's processes by recursive doubling, with the processes beyond a power of two folded in
-(HPL_pdmxswp): it finds the pivot, and carries the pivot row and the current row along.
+(HPL_pdmxswp): it finds the pivot, and carries the pivot's row and the current row along.
 """
 
 from __future__ import annotations
@@ -12,113 +12,97 @@ from typing import Any
 
 import numpy as np
 
-from whatif.models.quantities import FloatArray, IntArray
+from whatif.models.quantities import FloatArray
 from whatif.simulation.hpl.costs import deliver, exchange, noise, piece_of, wire_time
 
 
 def factor_panel(
-    clock: FloatArray,
-    rows: FloatArray,
-    factors: FloatArray,
-    nodes: IntArray,
-    lines: FloatArray,
-    pieces: FloatArray,
-    limits: FloatArray,
-    noisy: bool,
-    random: Any,
+    column: FloatArray, lines: FloatArray, pieces: FloatArray, noisy: bool, random: Any
 ) -> float:
-    """Advance the clocks of one process column over a panel; return the largest time spent agreeing on pivots.
+    """Advance the clocks of one process column over a panel; return the time spent agreeing on pivots.
 
-    `clock`, `rows` (local rows at the panel's first column), `factors` (of dgemm) and `nodes` are [distance]; `lines`
-    are `panel_lines`.
+    `column` is [4, distance]: clock, local rows at the panel's first column, factor of dgemm, node; `lines` are
+    `panel_lines`.
     """
-    width = len(lines) - 1
-    message = 8.0 * (width + 4)
-    sizes = np.array([message, message + 8.0 * width, 8.0 * width])
-    charges = pivot_charges(sizes, pieces, limits)
-    spent = 0.0
+    count, width = column.shape[1], lines.shape[0] - 1
+    small, large, row = 8.0 * (width + 4), 8.0 * (2 * width + 4), 8.0 * width
+    charges = pivot_charges(small, large, pieces)
+    agreeing = 0.0
     for pivot in range(width):
-        compute_between(clock, rows, factors, lines[pivot], noisy, random)
-        if len(clock) > 1:
-            before = clock.max()
-            agree_on_pivot(clock, nodes, sizes, charges, pieces, limits)
-            spent += clock.max() - before
-    compute_between(clock, rows, factors, lines[width], noisy, random)
-    return spent
+        compute_between(column, lines, pivot, noisy, random)
+        if count > 1:
+            before = column[0, 0]
+            agree_on_pivot(column, small, large, row, charges, pieces)
+            agreeing += column[0, 0] - before
+    compute_between(column, lines, width, noisy, random)
+    return agreeing
 
 
-def compute_between(
-    clock: FloatArray, rows: FloatArray, factors: FloatArray, line: FloatArray, noisy: bool, random: Any
-) -> None:
+def compute_between(column: FloatArray, lines: FloatArray, at: int, noisy: bool, random: Any) -> None:
     """The kernels between two pivots, on every process of the column."""
-    for place in range(len(clock)):
-        m = rows[place]
-        less = 1.0 if place == 0 else 0.0
-        matrix = line[0] + line[1] * m - less * line[2]
-        other = line[3] + line[4] * m - less * line[5]
-        time = max(matrix, 0.0) * factors[place] + max(other, 0.0)
+    for place in range(column.shape[1]):
+        m, factor = column[1, place], column[2, place]
+        matrix, other = lines[at, 0] + lines[at, 1] * m, lines[at, 3] + lines[at, 4] * m
+        if place == 0:
+            matrix -= lines[at, 2]
+            other -= lines[at, 5]
+        time = max(matrix, 0.0) * factor + max(other, 0.0)
         if noisy:
-            variance = line[6] + (line[7] + line[8] * m) * m
-            variance = variance * factors[place] * factors[place] + line[9] + (line[10] + line[11] * m) * m
+            variance = (lines[at, 6] + (lines[at, 7] + lines[at, 8] * m) * m) * factor * factor
+            variance += lines[at, 9] + (lines[at, 10] + lines[at, 11] * m) * m
             time = max(time + sqrt(max(variance, 0.0)) * noise(random), 0.0)
-        clock[place] += time
+        column[0, place] += time
 
 
-def pivot_charges(sizes: FloatArray, pieces: FloatArray, limits: FloatArray) -> FloatArray:
-    """[local or remote, size, 4]: what the three messages cost: sending, wire, receiving, and whether one side waits."""
-    charges = np.empty((2, 3, 4))
+def pivot_charges(small: float, large: float, pieces: FloatArray) -> FloatArray:
+    """[local or remote, small or large, 4]: sending, wire, receiving, and the protocol of both messages."""
+    charges = np.empty((2, 2, 4))
     for far in range(2):
-        for at in range(3):
-            piece = piece_of(pieces[far], sizes[at])
-            charges[far, at, 0] = pieces[far, piece, 3] + sizes[at] * pieces[far, piece, 4]
-            charges[far, at, 1] = wire_time(pieces[far], piece, sizes[at], 0.0)
-            charges[far, at, 2] = pieces[far, piece, 5] + sizes[at] * pieces[far, piece, 6]
-            charges[far, at, 3] = (1.0 if sizes[at] >= limits[far, 0] else 0.0) + (sizes[at] >= limits[far, 1])
+        for at in range(2):
+            size = large if at else small
+            piece = piece_of(pieces, far, size)
+            charges[far, at, 0] = pieces[far, piece, 3] + size * pieces[far, piece, 4]
+            charges[far, at, 1] = wire_time(pieces, far, size, 0.0)
+            charges[far, at, 2] = pieces[far, piece, 5] + size * pieces[far, piece, 6]
+            charges[far, at, 3] = pieces[far, piece, 7]
     return charges
 
 
 def agree_on_pivot(
-    clock: FloatArray, nodes: IntArray, sizes: FloatArray, charges: FloatArray, pieces: FloatArray, limits: FloatArray
+    column: FloatArray, small: float, large: float, row: float, charges: FloatArray, pieces: FloatArray
 ) -> None:
     """One pivot: fold the processes beyond a power of two in, exchange along the hypercube, unfold."""
-    count = len(clock)
-    cube = 1
+    count, cube = column.shape[1], 1
     while cube * 2 <= count:
         cube *= 2
     for extra in range(cube, count):
         inner = extra - cube
-        far = 1 if nodes[extra] != nodes[inner] else 0
-        back = sizes[2] if inner == 0 else 0.0
-        clock[extra], clock[inner] = exchange(
-            clock[extra], clock[inner], sizes[0], back, pieces[far], limits[far], 0.0
-        )
+        far = 1 if column[3, extra] != column[3, inner] else 0
+        back = row if inner == 0 else 0.0
+        column[0, extra], column[0, inner] = exchange(column[0, extra], column[0, inner], small, back, pieces, far, 0.0)
     step = 1
     while step < cube:
-        exchange_along(clock, nodes, cube, step, sizes, charges, pieces, limits)
+        exchange_along(column, cube, step, small, large, charges, pieces)
         step *= 2
     for extra in range(cube, count):
-        far = 1 if nodes[extra] != nodes[extra - cube] else 0
-        clock[extra - cube], clock[extra] = deliver(
-            clock[extra - cube], clock[extra], sizes[0], pieces[far], limits[far], 0.0
-        )
+        inner = extra - cube
+        far = 1 if column[3, extra] != column[3, inner] else 0
+        column[0, inner], column[0, extra] = deliver(column[0, inner], column[0, extra], small, pieces, far, 0.0)
 
 
 def exchange_along(
-    clock: FloatArray, nodes: IntArray, cube: int, step: int, sizes: FloatArray, charges: FloatArray,
-    pieces: FloatArray, limits: FloatArray,
-) -> None:  # fmt: skip
+    column: FloatArray, cube: int, step: int, small: float, large: float, charges: FloatArray, pieces: FloatArray
+) -> None:
     """One dimension of the hypercube; whoever has the current row sends it along."""
     for base in range(0, cube, 2 * step):
-        with_row = 1 if base == 0 else 0
+        at = 1 if base == 0 else 0
         for a in range(base, base + step):
             b = a + step
-            far = 1 if nodes[a] != nodes[b] else 0
-            if charges[far, with_row, 3] > 0 or charges[far, 0, 3] > 0:
-                clock[a], clock[b] = exchange(
-                    clock[a], clock[b], sizes[with_row], sizes[0], pieces[far], limits[far], 0.0
-                )
+            far = 1 if column[3, a] != column[3, b] else 0
+            if charges[far, at, 3] + charges[far, 0, 3] > 0:
+                size = large if at else small
+                column[0, a], column[0, b] = exchange(column[0, a], column[0, b], size, small, pieces, far, 0.0)
                 continue
-            sent_a = clock[a] + charges[far, with_row, 0]
-            sent_b = clock[b] + charges[far, 0, 0]
-            clock[a] = max(sent_a, sent_b + charges[far, 0, 1]) + charges[far, 0, 2]
-            clock[b] = max(sent_b, sent_a + charges[far, with_row, 1]) + charges[far, with_row, 2]
+            sent_a, sent_b = column[0, a] + charges[far, at, 0], column[0, b] + charges[far, 0, 0]
+            column[0, a] = max(sent_a, sent_b + charges[far, 0, 1]) + charges[far, 0, 2]
+            column[0, b] = max(sent_b, sent_a + charges[far, at, 1]) + charges[far, at, 2]

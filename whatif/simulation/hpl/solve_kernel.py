@@ -8,57 +8,58 @@ from __future__ import annotations
 
 from typing import Any
 
-from whatif.models.quantities import FloatArray
-from whatif.simulation.hpl.costs import deliver, size_time
-from whatif.simulation.hpl.layout import Charges, Run, owned, owned_from
-
-DTRSV, DGEMV, DAXPY = 1, 2, 4
+from whatif.models.quantities import FloatArray, IntArray
+from whatif.simulation.hpl.costs import DAXPY, DGEMV, DTRSV, deliver, size_time
+from whatif.simulation.hpl.layout import CLOCK, NODE, SOLVED, Run, owned, owned_from
 
 
-def pass_message(clock: FloatArray, sender: Any, receiver: Any, words: float, charges: Charges) -> None:
-    """One message between two processes, given as (process row, process column)."""
-    far = 1 if charges.nodes[sender] != charges.nodes[receiver] else 0
-    clock[sender], clock[receiver] = deliver(
-        clock[sender], clock[receiver], 8.0 * words, charges.pieces[far], charges.limits[far], 0.0
-    )
+def pass_words(a: int, b: int, words: float, times: FloatArray, marks: IntArray, pieces: FloatArray) -> None:
+    """One message from process a to process b."""
+    far = 1 if marks[NODE, a] != marks[NODE, b] else 0
+    times[CLOCK, a], times[CLOCK, b] = deliver(times[CLOCK, a], times[CLOCK, b], 8.0 * words, pieces, far, 0.0)
 
 
-def back_substitute(clock: FloatArray, run: Run, charges: Charges, noisy: bool, random: Any) -> None:
+def back_substitute(
+    times: FloatArray, marks: IntArray, kernels: FloatArray, pieces: FloatArray, run: Run, noisy: bool, random: Any
+) -> None:
     """Advance all clocks over the solution of the triangular system."""
+    for process in range(run.p * run.q):
+        times[SOLVED, process] = -times[CLOCK, process]
     last = (run.n - 1) // run.nb
     width = run.n - last * run.nb
-    owner_of_b = run.n // run.nb % run.q
-    if owner_of_b != last % run.q:
-        for p in range(run.p):
-            rows = owned(run.n, run.nb, p, run.p)
-            if rows > 0:
-                pass_message(clock, (p, owner_of_b), (p, last % run.q), rows, charges)
-    clock[last % run.p, last % run.q] += size_time(charges.sizes[DTRSV], width, noisy, random)
+    owner, column = run.n // run.nb % run.q, last % run.q
+    for p in range(run.p):
+        rows = owned(run.n, run.nb, p, run.p)
+        if rows > 0 and owner != column:
+            pass_words(p * run.q + owner, p * run.q + column, rows, times, marks, pieces)
+    times[CLOCK, last % run.p * run.q + column] += size_time(kernels, DTRSV, width, noisy, random)
     for block in range(last - 1, -1, -1):
-        substitute_block(clock, block, width, run, charges, noisy, random)
+        substitute_block(block, width, times, marks, kernels, pieces, run, noisy, random)
         width = run.nb
+    for process in range(run.p * run.q):
+        times[SOLVED, process] += times[CLOCK, process]
 
 
 def substitute_block(
-    clock: FloatArray, block: int, width: int, run: Run, charges: Charges, noisy: bool, random: Any
-) -> None:
+    block: int, width: int, times: FloatArray, marks: IntArray, kernels: FloatArray, pieces: FloatArray, run: Run,
+    noisy: bool, random: Any,
+) -> None:  # fmt: skip
     """Apply block + 1 of x (`width` long), then solve for block `block`."""
-    row, column = (block + 1) % run.p, (block + 1) % run.q
-    next_row, next_column = block % run.p, block % run.q
+    column, following = (block + 1) % run.q, block % run.q
     end = (block + 1) * run.nb
     start = max(end - max((run.q - 1) * run.nb, run.nb), 0)
     for step in range(run.p):
-        p = (row - step) % run.p
-        urgent = owned_from(start, end, run.nb, p, run.p)
+        p = (block + 1 - step) % run.p
+        me, urgent = p * run.q + column, owned_from(start, end, run.nb, p, run.p)
         if step > 0:
-            pass_message(clock, ((p + 1) % run.p, column), (p, column), width, charges)
+            pass_words((p + 1) % run.p * run.q + column, me, width, times, marks, pieces)
         if urgent > 0:
-            clock[p, column] += size_time(charges.sizes[DGEMV], urgent * width, noisy, random)
+            times[CLOCK, me] += size_time(kernels, DGEMV, urgent * width, noisy, random)
             if run.q > 1:
-                pass_message(clock, (p, column), (p, next_column), urgent, charges)
-                clock[p, next_column] += size_time(charges.sizes[DAXPY], urgent, noisy, random)
-    clock[next_row, next_column] += size_time(charges.sizes[DTRSV], run.nb, noisy, random)
+                pass_words(me, p * run.q + following, urgent, times, marks, pieces)
+                times[CLOCK, p * run.q + following] += size_time(kernels, DAXPY, urgent, noisy, random)
+    times[CLOCK, block % run.p * run.q + following] += size_time(kernels, DTRSV, run.nb, noisy, random)
     for p in range(run.p):
         rest = owned_from(0, start, run.nb, p, run.p)
         if rest > 0:
-            clock[p, column] += size_time(charges.sizes[DGEMV], rest * width, noisy, random)
+            times[CLOCK, p * run.q + column] += size_time(kernels, DGEMV, rest * width, noisy, random)

@@ -1,7 +1,6 @@
 """HPL's loop over the panels, compiled, as far as it does not look ahead.
 
-Clocks are [process row, process column]. `Panel`s that are still to be applied keep their pivots and exchanges in
-arrays with a leading axis of slots, panel j in slot j modulo their number.
+Panels that are still to be applied keep their pivots and exchanges in slots, panel j in slot j modulo their number.
 """
 
 from __future__ import annotations
@@ -12,195 +11,253 @@ import numpy as np
 
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.broadcast_kernel import broadcast_row
-from whatif.simulation.hpl.costs import matrix_time, size_time
-from whatif.simulation.hpl.layout import Charges, Messages, Run, owned_from
+from whatif.simulation.hpl.costs import DLASWP00N, DLATCPY, DTRSM, matrix_time, size_time
+from whatif.simulation.hpl.layout import (
+    AGREED,
+    BEGUN,
+    BROADCAST,
+    BYTES,
+    CLOCK,
+    FACTOR,
+    FACTORED,
+    FIRST,
+    GAP,
+    MET,
+    NODE,
+    PARTED,
+    SECOND,
+    SWAPPED,
+    UPDATED,
+    Run,
+    columns_behind,
+    owned_from,
+    panel_bytes,
+    rows_below,
+    spreads,
+    width_of,
+)
 from whatif.simulation.hpl.panel_kernel import factor_panel
-from whatif.simulation.hpl.swap_kernel import binary_exchanges, draw_pivots, rolling_exchanges, swap_column
+from whatif.simulation.hpl.swap_kernel import (
+    binary_exchanges,
+    draw_pivots,
+    gather_time,
+    rolling_exchanges,
+    swap_rows,
+)
 
-DTRSM, DLASWP00N, DLATCPY = 0, 7, 13
-FACTOR, PIVOTS, UPDATE, SWAP, SOLVE, BROADCAST = 0, 1, 2, 3, 4, 5
-"""Components of the time, rows of `State.spent`."""
+
+class Messages(NamedTuple):
+    """Who sends to whom; see `Paths` and `Exchanges`."""
+
+    targets: IntArray
+    spread: IntArray
+    roll: IntArray
+    chunk_count: int
+    binary: IntArray
+    swap_roll: IntArray
+    cube: int
 
 
 class State(NamedTuple):
     """What a run is made of while it goes on."""
 
-    clock: FloatArray
-    """[process row, process column]: s"""
-    spent: FloatArray
-    """[component, process row, process column]: s, as HPL's detailed timing adds them up."""
-    marks: FloatArray
-    """[panel, process row, process column, 5]: of the first panels: when its factorisation and its broadcast began and
-    ended, and when the update with it ended; NaN where a process has no part in it."""
+    times: FloatArray
+    """[quantity, process], as `layout` names the rows."""
+    marks: IntArray
+    """[quantity, process], as `layout` names the rows."""
     ends: FloatArray
     """[panel]: when the last process had done its part of the step."""
+    seen: FloatArray
+    """[panel, process, 5], of the first panels: when its factorisation and its broadcast began and ended, and when the
+    update with it ended; NaN where a process has no part in it."""
     counts: FloatArray
     """[slot, distance]: pivots of a panel in each process row."""
-    partners: IntArray
-    """[slot, algorithm, exchange, 2]"""
-    rows: FloatArray
-    """[slot, algorithm, exchange, 2]"""
-    wide: IntArray
-    """[slot, algorithm, exchange, 2]"""
-    after: IntArray
-    """[slot, algorithm, exchange, 2]"""
+    swaps: FloatArray
+    """[slot, algorithm, exchange, column], as `layout` names the columns."""
     used: IntArray
     """[slot, algorithm]: exchanges."""
-
-
-def width_of(panel: int, run: Run) -> int:
-    """Columns of a panel."""
-    return min(run.nb, run.n - panel * run.nb)
-
-
-def rows_below(panel: int, p: int, run: Run) -> int:
-    """Local rows of a process row that a panel's update changes."""
-    rows = owned_from(panel * run.nb, run.n, run.nb, p, run.p)
-    return rows - width_of(panel, run) if p == panel % run.p else rows
-
-
-def columns_behind(panel: int, q: int, run: Run) -> int:
-    """Local columns behind a panel, the right-hand side included."""
-    return owned_from((panel + 1) * run.nb, run.n + 1, run.nb, q, run.q)
+    neighbours: IntArray
+    """[process]: processes in the order of their nodes."""
+    adapter: float
+    """Least time per byte of a node's adapter."""
 
 
 def factor(
-    panel: int, state: State, run: Run, charges: Charges, messages: Messages, lines: FloatArray, noisy: bool, random: Any
-) -> None:
+    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
+    noisy: bool, random: Any,
+) -> None:  # fmt: skip
     """Factor a panel in its process column, and draw where its pivots lie."""
-    column = panel % run.q
-    order = (panel % run.p + np.arange(run.p)) % run.p
-    rows, clock, factors = np.empty(run.p), np.empty(run.p), np.empty(run.p)
-    nodes = np.empty(run.p, dtype=np.int64)
-    for place in range(run.p):
-        p = order[place]
-        rows[place] = owned_from(panel * run.nb, run.n, run.nb, p, run.p)
-        clock[place], factors[place] = state.clock[p, column], charges.factors[p, column]
-        nodes[place] = charges.nodes[p, column]
-    begin = clock.copy()
-    pivots = factor_panel(clock, rows, factors, nodes, lines, charges.pieces, charges.limits, noisy, random)
-    for place in range(run.p):
-        p = order[place]
-        state.clock[p, column] = clock[place]
-        state.spent[FACTOR, p, column] += clock[place] - begin[place]
-        state.spent[PIVOTS, p, column] += pivots
-        if panel < len(state.marks):
-            state.marks[panel, p, column, 0] = begin[place]
-            state.marks[panel, p, column, 1] = clock[place]
-    if run.p > 1:
-        prepare_swaps(panel, rows, state, run, messages, random)
+    q, count = panel % run.q, run.p
+    column = np.empty((4, count))
+    for place in range(count):
+        p = (panel + place) % count
+        column[0, place] = state.times[CLOCK, p * run.q + q]
+        column[1, place] = owned_from(panel * run.nb, run.n, run.nb, p, count)
+        column[2, place] = state.times[FACTOR, p * run.q + q]
+        column[3, place] = state.marks[NODE, p * run.q + q]
+    agreeing = factor_panel(column, lines, pieces, noisy, random)
+    for place in range(count):
+        me = (panel + place) % count * run.q + q
+        if panel < state.seen.shape[0]:
+            state.seen[panel, me, 0], state.seen[panel, me, 1] = state.times[CLOCK, me], column[0, place]
+        state.times[FACTORED, me] += column[0, place] - state.times[CLOCK, me]
+        state.times[AGREED, me] += agreeing
+        state.times[CLOCK, me] = column[0, place]
+    if count > 1:
+        prepare_swaps(panel, column[1], state, run, messages, random)
 
 
 def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages: Messages, random: Any) -> None:
-    """Draw the pivots of a panel and lay out the exchanges of both algorithms, as far as they are used."""
-    slot, width = panel % len(state.counts), width_of(panel, run)
+    """Draw the pivots of a panel and lay out the exchanges of the algorithms that are used."""
+    slot, width = panel % state.counts.shape[0], width_of(panel, run)
     counts = draw_pivots(rows, width, random)
-    state.counts[slot] = counts
+    for place in range(run.p):
+        state.counts[slot, place] = counts[place]
     if run.swap != 1:
-        state.used[slot, 0] = binary_exchanges(
-            messages.binary, messages.cube, counts, width,
-            state.partners[slot, 0], state.rows[slot, 0], state.wide[slot, 0], state.after[slot, 0],
-        )  # fmt: skip
+        state.used[slot, 0] = binary_exchanges(messages.binary, messages.cube, counts, width, state.swaps[slot, 0])
     if run.swap != 0:
-        state.used[slot, 1] = rolling_exchanges(
-            messages.swap_roll, counts, width,
-            state.partners[slot, 1], state.rows[slot, 1], state.wide[slot, 1], state.after[slot, 1],
-        )  # fmt: skip
+        state.used[slot, 1] = rolling_exchanges(messages.swap_roll, counts, width, state.swaps[slot, 1])
 
 
-def panel_bytes(panel: int, p: int, run: Run) -> float:
-    """Size of a panel's message in one process row: L2, L1, the pivots and one more word."""
-    width = width_of(panel, run)
-    return 8.0 * (rows_below(panel, p, run) * width + width * width + width + 1)
-
-
-def broadcast(panel: int, state: State, run: Run, charges: Charges, messages: Messages) -> None:
+def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: FloatArray) -> None:
     """Broadcast a panel along every process row, everyone waiting for it."""
-    order = (panel % run.q + np.arange(run.q)) % run.q
-    clock, nodes, gaps = np.empty(run.q), np.empty(run.q, dtype=np.int64), np.empty(run.q)
+    row = np.empty((3, run.q))
     for p in range(run.p):
         for place in range(run.q):
-            clock[place] = state.clock[p, order[place]]
-            nodes[place] = charges.nodes[p, order[place]]
-            gaps[place] = charges.gaps[p, order[place]]
+            me = p * run.q + (panel + place) % run.q
+            row[0, place], row[1, place] = state.times[CLOCK, me], state.marks[NODE, me]
+            row[2, place] = state.times[GAP, me]
         broadcast_row(
-            clock, nodes, gaps, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll,
-            messages.chunk_count, charges.pieces, charges.limits,
+            row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
+            pieces,
         )  # fmt: skip
         for place in range(run.q):
-            took(panel, p, order[place], clock[place], state)
+            took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
 
 
-def took(panel: int, p: int, q: int, end: float, state: State) -> None:
+def took(panel: int, me: int, end: float, times: FloatArray, seen: FloatArray) -> None:
     """A process has had a panel's broadcast behind it at `end`."""
-    begin = state.clock[p, q]
-    state.spent[BROADCAST, p, q] += end - begin
-    state.clock[p, q] = end
-    if panel < len(state.marks):
-        state.marks[panel, p, q, 2] = begin
-        state.marks[panel, p, q, 3] = end
+    begin = times[CLOCK, me]
+    times[BROADCAST, me] += end - begin
+    times[CLOCK, me] = end
+    if panel < seen.shape[0]:
+        seen[panel, me, 2], seen[panel, me, 3] = begin, end
 
 
-def solve_and_multiply(
-    panel: int, p: int, q: int, columns: int, run: Run, charges: Charges, noisy: bool, random: Any
-) -> float:
-    """Time of one process for the triangular solve and the update of so many columns."""
-    width, rows = width_of(panel, run), rows_below(panel, p, run)
-    time = size_time(charges.sizes[DTRSM], float(width) * width * columns, noisy, random)
-    time += matrix_time(charges.matrix, charges.factors[p, q], rows, columns, width, noisy, random)
-    if run.p == 1:
-        time += size_time(charges.sizes[DLASWP00N], float(width) * columns, noisy, random)
-    elif p == panel % run.p:
-        time += size_time(charges.sizes[DLATCPY], float(width) * columns, noisy, random)
+def update_time(
+    rows: int, columns: int, width: int, factor: float, alone: bool, holds_block: bool, kernels: FloatArray,
+    noisy: bool, random: Any,
+) -> float:  # fmt: skip
+    """Time of one process for the triangular solve and the update of so many columns; `alone` in its column."""
+    time = size_time(kernels, DTRSM, float(width) * width * columns, noisy, random)
+    time += matrix_time(kernels, factor, rows, columns, width, noisy, random)
+    if alone:
+        time += size_time(kernels, DLASWP00N, float(width) * columns, noisy, random)
+    elif holds_block:
+        time += size_time(kernels, DLATCPY, float(width) * columns, noisy, random)
     return time
 
 
-def spreads(columns: int, run: Run) -> bool:
-    """Whether rows of so many columns are swapped by spread-roll."""
-    return run.swap == 1 or (run.swap == 2 and columns > run.threshold)
-
-
 def update_column(
-    panel: int, q: int, columns: int, state: State, run: Run, charges: Charges, noisy: bool, random: Any
-) -> None:
+    panel: int, q: int, columns: int, state: State, run: Run, kernels: FloatArray, pieces: FloatArray, noisy: bool,
+    random: Any,
+) -> None:  # fmt: skip
     """Apply a panel to so many columns of one process column, with no broadcast on the way."""
+    times, width = state.times, width_of(panel, run)
     if columns <= 0:
         return
-    begin = state.clock[:, q].copy()
-    if run.p > 1:
-        slot, algorithm = panel % len(state.counts), 1 if spreads(columns, run) else 0
-        order = (panel % run.p + np.arange(run.p)) % run.p
-        swap_column(
-            state.clock, q, order, columns, width_of(panel, run), state.counts[slot], algorithm == 1,
-            state.used[slot, algorithm], state.partners[slot, algorithm], state.rows[slot, algorithm],
-            state.wide[slot, algorithm], state.after[slot, algorithm], charges.nodes, charges.gaps, charges.pieces,
-            charges.limits, charges.sizes, noisy, random,
-        )  # fmt: skip
     for p in range(run.p):
-        state.spent[SWAP, p, q] += state.clock[p, q] - begin[p]
-        state.clock[p, q] += solve_and_multiply(panel, p, q, columns, run, charges, noisy, random)
-        state.spent[UPDATE, p, q] += state.clock[p, q] - begin[p]
-        if panel < len(state.marks):
-            state.marks[panel, p, q, 4] = state.clock[p, q]
+        times[BEGUN, p * run.q + q] = times[CLOCK, p * run.q + q]
+    if run.p > 1:
+        swap_column(panel, q, columns, state, run, kernels, pieces, noisy, random)
+    for p in range(run.p):
+        me = p * run.q + q
+        times[SWAPPED, me] += times[CLOCK, me] - times[BEGUN, me]
+        times[CLOCK, me] += update_time(
+            rows_below(panel, p, run), columns, width, times[FACTOR, me], run.p == 1, p == panel % run.p, kernels,
+            noisy, random,
+        )  # fmt: skip
+        times[UPDATED, me] += times[CLOCK, me] - times[BEGUN, me]
+        if panel < state.seen.shape[0]:
+            state.seen[panel, me, 4] = times[CLOCK, me]
 
 
-def step(
-    panel: int, state: State, run: Run, charges: Charges, messages: Messages, lines: FloatArray, noisy: bool, random: Any
-) -> None:
-    """One step without look-ahead: factor, broadcast, update."""
-    factor(panel, state, run, charges, messages, lines, noisy, random)
-    if run.q > 1:
-        broadcast(panel, state, run, charges, messages)
-    for q in range(run.q):
-        update_column(panel, q, columns_behind(panel, q, run), state, run, charges, noisy, random)
-    state.ends[panel] = state.clock.max()
+def swap_column(
+    panel: int, q: int, columns: int, state: State, run: Run, kernels: FloatArray, pieces: FloatArray, noisy: bool,
+    random: Any,
+) -> None:  # fmt: skip
+    """Advance one process column over the swap of so many columns."""
+    spreading, slot, times = spreads(columns, run), panel % state.counts.shape[0], state.times
+    algorithm = 1 if spreading else 0
+    plan = state.swaps[slot, algorithm]
+    for place in range(run.p):
+        me = (panel + place) % run.p * run.q + q
+        own = state.counts[slot, place]
+        times[CLOCK, me] += gather_time(place, columns, width_of(panel, run), own, spreading, kernels, noisy, random)
+        times[MET, me] = times[CLOCK, me]
+    for at in range(state.used[slot, algorithm]):
+        a = (panel + int(plan[at, FIRST])) % run.p * run.q + q
+        b = (panel + int(plan[at, SECOND])) % run.p * run.q + q
+        swap_rows(a, b, at, columns, plan, times, state.marks, kernels, pieces, noisy, random)
+    for p in range(run.p):
+        times[PARTED, p * run.q + q] = times[CLOCK, p * run.q + q]
+
+
+def share_adapters(state: State) -> None:
+    """From who swapped when in this step, the time per byte that each node's adapter leaves each of its processes.
+
+    Processes that send at the same time share it: each gets 1 / (1 + Σ of the others' activity during its own swap);
+    steps change slowly, so that the last step tells the next one.
+    """
+    times, order, count = state.times, state.neighbours, len(state.neighbours)
+    first = 0
+    while first < count:
+        behind = first
+        while behind < count and state.marks[NODE, order[behind]] == state.marks[NODE, order[first]]:
+            behind += 1
+        for at in range(first, behind):
+            me = order[at]
+            met, parted = times[MET, me], times[PARTED, me]
+            if parted > met:
+                crowd = 1.0
+                for other in range(first, behind):
+                    if other != at:
+                        crowd += activity(times, order[other], met, parted)
+                times[GAP, me] = 0.5 * (times[GAP, me] + state.adapter * crowd)
+        first = behind
+    for process in range(count):
+        times[BYTES, process] = 0.0
+
+
+def activity(times: FloatArray, other: int, met: float, parted: float) -> float:
+    """Share of [met, parted] in which another process sends to other nodes."""
+    begin, end = times[MET, other], times[PARTED, other]
+    both = min(end, parted) - max(begin, met)
+    if both <= 0.0:
+        return 0.0
+    return min(times[BYTES, other] * times[GAP, other] / (end - begin), 1.0) * both / (parted - met)
+
+
+def latest(times: FloatArray) -> float:
+    """When the last process is done."""
+    found = 0.0
+    for process in range(times.shape[1]):
+        found = max(found, times[CLOCK, process])
+    return found
 
 
 def steps(
-    first: int, last: int, state: State, run: Run, charges: Charges, messages: Messages, lines: FloatArray,
-    last_lines: FloatArray, noisy: bool, random: Any,
+    first: int, last: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Steps [first, last) without look-ahead."""
+    """Steps [first, last) without look-ahead: factor, broadcast, update."""
     for panel in range(first, last):
         whole = width_of(panel, run) == run.nb
-        step(panel, state, run, charges, messages, lines if whole else last_lines, noisy, random)
+        factor(panel, state, run, messages, kernels, pieces, lines if whole else last_lines, noisy, random)
+        if run.q > 1:
+            broadcast(panel, state, run, messages, pieces)
+        for q in range(run.q):
+            update_column(panel, q, columns_behind(panel, q, run), state, run, kernels, pieces, noisy, random)
+        if state.adapter > 0:
+            share_adapters(state)
+        state.ends[panel] = latest(state.times)
