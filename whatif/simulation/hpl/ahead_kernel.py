@@ -20,22 +20,23 @@ from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, piece_of, wire_time
 from whatif.simulation.hpl.layout import (
     BEGUN,
     CLOCK,
+    CROWD,
     DONE_EXCHANGES,
     FACTOR,
     FIRST,
-    GAP,
     HAS_PANEL,
     LEFT,
-    MET,
     NODE,
-    PARTED,
     PHASE,
     POSTED,
     QUEUED,
+    ROW,
     SECOND,
     SENT,
+    SOURCE,
     STATUS,
     SWAPPED,
+    TARGET,
     TOLD,
     UPDATED,
     Run,
@@ -49,13 +50,14 @@ from whatif.simulation.hpl.step_kernel import (
     Messages,
     State,
     broadcast,
+    end_step,
     factor,
     latest,
-    share_adapters,
     took,
     update_column,
     update_time,
 )
+from whatif.simulation.hpl.sharing_kernel import Adapters, note
 from whatif.simulation.hpl.swap_kernel import gather_time, swap_rows
 
 TOP, MEETING_ROWS, COLUMNS = 0, 1, 2
@@ -63,8 +65,8 @@ TOP, MEETING_ROWS, COLUMNS = 0, 1, 2
 READY, ASKING, MEETING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4, 5
 """What a process waits for: nothing, to know if its panel was sent, its partner in an exchange, its panel to be taken, its
 panel with nothing else to do, nothing any more."""
-TARGETS, SOURCE, ROOT, OLD = 3, 3, 0, 1
-BELOW, MESSAGE, OWN = 0, 1, 2
+TARGETS = 3
+BELOW, MESSAGE, OWN, PLACE, START = 0, 1, 2, 3, 4
 
 
 class Step(NamedTuple):
@@ -75,18 +77,22 @@ class Step(NamedTuple):
     seen: FloatArray
     swaps: FloatArray
     """[algorithm, exchange, column] of the old panel."""
+    used: IntArray
+    """[algorithm]: exchanges."""
     lists: IntArray
     """[algorithm, place]: where the exchanges of each process row begin, P + 1 places, then their numbers."""
     rows: FloatArray
-    """[quantity, process row]: rows below the old panel, size of the new one's message, pivots of the old one."""
-    targets: IntArray
-    """[distance, 4]: whom each sends the panel to, and whom it gets it from."""
+    """[quantity, process row]: rows below the old panel, size of the new one's message, pivots of the old one, distance from
+    its pivot block; and, by that distance, the first process of the row."""
     stack: IntArray
     """[place]: processes that can run; the last element is their number."""
+    adapters: Adapters
     kernels: FloatArray
     pieces: FloatArray
     panel: int
     old: int
+    width: int
+    """Columns of the old panel."""
     run: Run
     noisy: bool
 
@@ -119,7 +125,7 @@ def index_exchanges(swaps: FloatArray, used: IntArray, slot: int, count: int, li
                 filled[place] += 1
 
 
-def begin(step: Step) -> None:
+def begin(step: Step, targets: IntArray) -> None:
     """Put every process before its swap, with its columns still to be updated."""
     times, marks, run = step.times, step.marks, step.run
     for place in range(run.q - 1, -1, -1):
@@ -129,19 +135,21 @@ def begin(step: Step) -> None:
             me = p * run.q + q
             for row in (PHASE, STATUS, TOLD, SENT, DONE_EXCHANGES):
                 marks[row, me] = 0
+            for number in range(TARGETS + 1):
+                other = targets[place, number]
+                marks[TARGET + number, me] = p * run.q + (step.panel + other) % run.q if other >= 0 else -1
             marks[HAS_PANEL, me] = 1 if place == 0 else 0
-            marks[LEFT, me] = columns
+            marks[LEFT, me], marks[ROW, me] = columns, p
             times[POSTED, me], times[BEGUN, me] = inf, times[CLOCK, me]
-            times[MET, me], times[PARTED, me] = times[CLOCK, me], times[CLOCK, me]
             push(me, marks, step.stack)
 
 
-def update_ahead(step: Step, random: Any) -> None:
+def update_ahead(step: Step, targets: IntArray, random: Any) -> None:
     """Apply the old panel to the columns behind the new one, while that is broadcast."""
-    begin(step)
+    begin(step, targets)
     run, stack, marks = step.run, step.stack, step.marks
     for p in range(run.p):
-        send_on(p * run.q + step.panel % run.q, p, step)
+        send_on(p * run.q + step.panel % run.q, step)
     waiting = True
     while waiting:
         while stack[len(stack) - 1] > 0:
@@ -156,15 +164,12 @@ def update_ahead(step: Step, random: Any) -> None:
 
 def wake_targets(me: int, step: Step) -> None:
     """Let those run who asked whether this process had sent them the panel before its clock."""
-    run, marks = step.run, step.marks
-    p, place = me // run.q, (me - step.panel) % run.q
+    marks = step.marks
     for number in range(TARGETS):
-        target = step.targets[place, number]
-        if target >= 0:
-            other = p * run.q + (step.panel + target) % run.q
-            if marks[STATUS, other] == ASKING and step.times[CLOCK, me] > step.times[CLOCK, other]:
-                marks[STATUS, other] = READY
-                push(other, marks, step.stack)
+        other = marks[TARGET + number, me]
+        if other >= 0 and marks[STATUS, other] == ASKING and step.times[CLOCK, me] > step.times[CLOCK, other]:
+            marks[STATUS, other] = READY
+            push(other, marks, step.stack)
 
 
 def answer_earliest(step: Step) -> bool:
@@ -210,8 +215,7 @@ def ask(me: int, step: Step, random: Any) -> None:
         if posted <= times[CLOCK, me]:
             take(me, step)
     else:
-        p, place = me // step.run.q, (me - step.panel) % step.run.q
-        source = p * step.run.q + (step.panel + step.targets[place, SOURCE]) % step.run.q
+        source = marks[SOURCE, me]
         if marks[TOLD, me] or times[CLOCK, source] > times[CLOCK, me]:
             marks[TOLD, me] = 0
         else:
@@ -220,35 +224,35 @@ def ask(me: int, step: Step, random: Any) -> None:
 
 def take(me: int, step: Step) -> None:
     """Receive the panel, let its sender go on, and pass it on."""
-    run, times, marks, pieces = step.run, step.times, step.marks, step.pieces
-    p, place = me // run.q, (me - step.panel) % run.q
-    source = p * run.q + (step.panel + step.targets[place, SOURCE]) % run.q
+    times, marks, pieces = step.times, step.marks, step.pieces
+    source, size = marks[SOURCE, me], step.rows[MESSAGE, marks[ROW, me]]
     far = 1 if marks[NODE, source] != marks[NODE, me] else 0
-    size = step.rows[MESSAGE, p]
     piece = piece_of(pieces, far, size)
-    wire = wire_time(pieces, far, size, max(times[GAP, me], times[GAP, source]))
+    wire = wire_time(pieces, far, size, step.adapters.gap * times[CROWD, me])
     if pieces[far, piece, 7] == RENDEZVOUS:
         end = times[CLOCK, me] + wire
         times[CLOCK, source] = end
         marks[SENT, source] += 1
         marks[STATUS, source] = READY
-        send_on(source, p, step)
+        send_on(source, step)
         push(source, marks, step.stack)
     else:
         left = times[POSTED, me] + pieces[far, piece, 3] + size * pieces[far, piece, 4]
         start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[CLOCK, me])
         end = max(times[CLOCK, me], start + wire) + pieces[far, piece, 5] + size * pieces[far, piece, 6]
+    if far:
+        note(step.adapters, end - wire, end, marks[NODE, source], marks[NODE, me], -1 - me)
     took(step.panel, me, end, times, step.seen)
     marks[HAS_PANEL, me] = 1
-    send_on(me, p, step)
+    send_on(me, step)
 
 
-def send_on(me: int, p: int, step: Step) -> None:
+def send_on(me: int, step: Step) -> None:
     """Send the panel to the targets that are left, until one of them has to take it first."""
-    run, times, marks, pieces = step.run, step.times, step.marks, step.pieces
-    place, size = (me - step.panel) % run.q, step.rows[MESSAGE, p]
-    while marks[SENT, me] < TARGETS and step.targets[place, marks[SENT, me]] >= 0:
-        other = p * run.q + (step.panel + step.targets[place, marks[SENT, me]]) % run.q
+    times, marks, pieces = step.times, step.marks, step.pieces
+    size = step.rows[MESSAGE, marks[ROW, me]]
+    while marks[SENT, me] < TARGETS and marks[TARGET + marks[SENT, me], me] >= 0:
+        other = marks[TARGET + marks[SENT, me], me]
         times[POSTED, other] = times[CLOCK, me]
         if marks[STATUS, other] == ASKING or marks[STATUS, other] == AWAITING:
             marks[STATUS, other] = READY
@@ -264,11 +268,10 @@ def send_on(me: int, p: int, step: Step) -> None:
 
 def columns_time(me: int, columns: int, step: Step, random: Any) -> float:
     """Time of a process to update so many columns."""
-    run = step.run
-    p = me // run.q
+    p = step.marks[ROW, me]
     return update_time(
-        int(step.rows[BELOW, p]), columns, width_of(step.old, run), step.times[FACTOR, me], run.p == 1,
-        p == step.old % run.p, step.kernels, step.noisy, random,
+        int(step.rows[BELOW, p]), columns, step.width, step.times[FACTOR, me], step.run.p == 1,
+        step.rows[PLACE, p] == 0, step.kernels, step.noisy, random,
     )  # fmt: skip
 
 
@@ -293,40 +296,39 @@ def update_until_sent(me: int, step: Step, random: Any) -> None:
 def gather(me: int, step: Step, random: Any) -> None:
     """Begin the swap: collect the rows that are to be sent."""
     times, marks, run = step.times, step.marks, step.run
-    p, columns = me // run.q, marks[LEFT, me]
+    p, columns = marks[ROW, me], marks[LEFT, me]
     marks[PHASE, me] = COLUMNS
     if columns > 0 and run.p > 1:
         marks[PHASE, me] = MEETING_ROWS
         times[CLOCK, me] += gather_time(
-            (p - step.old) % run.p, columns, width_of(step.old, run), step.rows[OWN, p], spreads(columns, run),
-            step.kernels, step.noisy, random,
+            int(step.rows[PLACE, p]), columns, step.width, step.rows[OWN, p], spreads(columns, run), step.kernels,
+            step.noisy, random,
         )  # fmt: skip
-        times[MET, me] = times[CLOCK, me]
 
 
 def meet(me: int, step: Step, random: Any) -> None:
     """The next exchange of the swap, if the partner has come to it; behind the last one, the columns."""
     times, marks, run = step.times, step.marks, step.run
-    p, q, columns = me // run.q, me % run.q, marks[LEFT, me]
-    algorithm, place = 1 if spreads(columns, run) else 0, (p - step.old) % run.p
+    p, columns = marks[ROW, me], marks[LEFT, me]
+    algorithm, place = 1 if spreads(columns, run) else 0, int(step.rows[PLACE, p])
     mine = step.lists[algorithm, place] + marks[DONE_EXCHANGES, me]
     if mine == step.lists[algorithm, place + 1]:
         marks[PHASE, me] = COLUMNS
-        times[PARTED, me] = times[CLOCK, me]
         times[SWAPPED, me] += times[CLOCK, me] - times[BEGUN, me]
         return
-    at = step.lists[algorithm, mine]
+    at, q = step.lists[algorithm, mine], me - p * run.q
     first, second = int(step.swaps[algorithm, at, FIRST]), int(step.swaps[algorithm, at, SECOND])
     partner = second if first == place else first
-    other = (step.old + partner) % run.p * run.q + q
+    other = int(step.rows[START, partner]) + q
     theirs = step.lists[algorithm, partner] + marks[DONE_EXCHANGES, other]
     if marks[STATUS, other] != MEETING or step.lists[algorithm, theirs] != at:
         marks[STATUS, me] = MEETING
         return
     a, b = (me, other) if first == place else (other, me)
     swap_rows(
-        a, b, at, columns, step.swaps[algorithm], times, marks, step.kernels, step.pieces, step.noisy, random
-    )
+        a, b, at, columns, (step.used[algorithm] - 1 - at) * run.q + q, step.swaps[algorithm], times, marks,
+        step.adapters, step.kernels, step.pieces, step.noisy, random,
+    )  # fmt: skip
     marks[DONE_EXCHANGES, me] += 1
     marks[DONE_EXCHANGES, other] += 1
     marks[STATUS, other] = READY
@@ -351,24 +353,26 @@ def step_ahead(
     """One step of the main loop: factor a panel, then update with the oldest while the panel is broadcast."""
     old = panel - run.depth
     for earlier in range(old, panel):
-        update_column(earlier, panel % run.q, width_of(panel, run), state, run, kernels, pieces, noisy, random)
+        update_column(earlier, panel % run.q, width_of(panel, run), False, state, run, kernels, pieces, noisy, random)
     factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
     if messages.chunk_count > 0:
         broadcast(panel, state, run, messages, pieces)
         for q in range(run.q):
-            update_column(old, q, columns_behind(panel, q, run), state, run, kernels, pieces, noisy, random)
+            update_column(old, q, columns_behind(panel, q, run), True, state, run, kernels, pieces, noisy, random)
     else:
         slot = old % state.counts.shape[0]
         if run.p > 1:
             index_exchanges(state.swaps, state.used, slot, run.p, lists)
         for p in range(run.p):
             rows[BELOW, p], rows[MESSAGE, p] = rows_below(old, p, run), panel_bytes(panel, p, run)
-            rows[OWN, p] = state.counts[slot, (p - old) % run.p]
+            place = (p - old) % run.p
+            rows[OWN, p], rows[PLACE, p], rows[START, place] = state.counts[slot, place], place, p * run.q
         update_ahead(
             Step(
-                state.times, state.marks, state.seen, state.swaps[slot], lists, rows, messages.targets, stack, kernels,
-                pieces, panel, old, run, noisy,
+                state.times, state.marks, state.seen, state.swaps[slot], state.used[slot], lists, rows, stack,
+                state.adapters, kernels, pieces, panel, old, width_of(old, run), run, noisy,
             ),
+            messages.targets,
             random,
         )  # fmt: skip
 
@@ -383,7 +387,7 @@ def fill_pipeline(
         broadcast(panel, state, run, messages, pieces)
         for q in range(run.q):
             columns = columns_behind(panel, q, run) - columns_behind(run.depth - 1, q, run)
-            update_column(panel, q, columns, state, run, kernels, pieces, noisy, random)
+            update_column(panel, q, columns, False, state, run, kernels, pieces, noisy, random)
         state.ends[panel] = latest(state.times)
 
 
@@ -393,16 +397,14 @@ def ahead_steps(
 ) -> None:  # fmt: skip
     """Steps [first, last) with look-ahead, filling the pipeline and draining it where they lie in it."""
     lists = np.zeros((2, run.p + 1 + 2 * state.swaps.shape[2]), np.int64)
-    rows, stack = np.zeros((3, run.p)), np.zeros(run.p * run.q + 1, np.int64)
+    rows, stack = np.zeros((5, run.p)), np.zeros(run.p * run.q + 1, np.int64)
     count = len(state.ends)
     if first == 0:
         fill_pipeline(state, run, messages, kernels, pieces, lines, noisy, random)
     for panel in range(max(first, run.depth), last):
         now = lines if width_of(panel, run) == run.nb else last_lines
         step_ahead(panel, state, run, messages, kernels, pieces, now, lists, rows, stack, noisy, random)
-        if state.adapter > 0:
-            share_adapters(state)
-        state.ends[panel] = latest(state.times)
+        end_step(panel, state)
     if last == count:
         for panel in range(count - run.depth, count):
-            update_column(panel, run.n // run.nb % run.q, 1, state, run, kernels, pieces, noisy, random)
+            update_column(panel, run.n // run.nb % run.q, 1, False, state, run, kernels, pieces, noisy, random)

@@ -16,15 +16,12 @@ from whatif.simulation.hpl.layout import (
     AGREED,
     BEGUN,
     BROADCAST,
-    BYTES,
     CLOCK,
+    CROWD,
     FACTOR,
     FACTORED,
     FIRST,
-    GAP,
-    MET,
     NODE,
-    PARTED,
     SECOND,
     SWAPPED,
     UPDATED,
@@ -37,6 +34,7 @@ from whatif.simulation.hpl.layout import (
     width_of,
 )
 from whatif.simulation.hpl.panel_kernel import factor_panel
+from whatif.simulation.hpl.sharing_kernel import Adapters, note, settle
 from whatif.simulation.hpl.swap_kernel import (
     binary_exchanges,
     draw_pivots,
@@ -76,10 +74,8 @@ class State(NamedTuple):
     """[slot, algorithm, exchange, column], as `layout` names the columns."""
     used: IntArray
     """[slot, algorithm]: exchanges."""
-    neighbours: IntArray
-    """[process]: processes in the order of their nodes."""
-    adapter: float
-    """Least time per byte of a node's adapter."""
+    adapters: Adapters
+    node_count: int
 
 
 def factor(
@@ -126,11 +122,17 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
             row[0, place], row[1, place] = state.times[CLOCK, me], state.marks[NODE, me]
-            row[2, place] = state.times[GAP, me]
+            row[2, place] = state.adapters.gap * state.times[CROWD, me]
         broadcast_row(
             row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
             pieces,
         )  # fmt: skip
+        for place in range(run.q):
+            me = p * run.q + (panel + place) % run.q
+            source = messages.targets[place, 3]
+            if source >= 0 and row[1, place] != row[1, source]:
+                begun = max(state.times[CLOCK, me], state.times[CLOCK, p * run.q + (panel + source) % run.q])
+                note(state.adapters, begun, row[0, place], int(row[1, place]), int(row[1, source]), -1 - me)
         for place in range(run.q):
             took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
 
@@ -159,8 +161,8 @@ def update_time(
 
 
 def update_column(
-    panel: int, q: int, columns: int, state: State, run: Run, kernels: FloatArray, pieces: FloatArray, noisy: bool,
-    random: Any,
+    panel: int, q: int, columns: int, crowded: bool, state: State, run: Run, kernels: FloatArray, pieces: FloatArray,
+    noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Apply a panel to so many columns of one process column, with no broadcast on the way."""
     times, width = state.times, width_of(panel, run)
@@ -169,7 +171,7 @@ def update_column(
     for p in range(run.p):
         times[BEGUN, p * run.q + q] = times[CLOCK, p * run.q + q]
     if run.p > 1:
-        swap_column(panel, q, columns, state, run, kernels, pieces, noisy, random)
+        swap_column(panel, q, columns, crowded, state, run, kernels, pieces, noisy, random)
     for p in range(run.p):
         me = p * run.q + q
         times[SWAPPED, me] += times[CLOCK, me] - times[BEGUN, me]
@@ -183,59 +185,23 @@ def update_column(
 
 
 def swap_column(
-    panel: int, q: int, columns: int, state: State, run: Run, kernels: FloatArray, pieces: FloatArray, noisy: bool,
-    random: Any,
+    panel: int, q: int, columns: int, crowded: bool, state: State, run: Run, kernels: FloatArray, pieces: FloatArray,
+    noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """Advance one process column over the swap of so many columns."""
+    """Advance one process column over the swap of so many columns; `crowded` where all process columns swap."""
     spreading, slot, times = spreads(columns, run), panel % state.counts.shape[0], state.times
     algorithm = 1 if spreading else 0
-    plan = state.swaps[slot, algorithm]
+    plan, used = state.swaps[slot, algorithm], state.used[slot, algorithm]
     for place in range(run.p):
-        me = (panel + place) % run.p * run.q + q
         own = state.counts[slot, place]
-        times[CLOCK, me] += gather_time(place, columns, width_of(panel, run), own, spreading, kernels, noisy, random)
-        times[MET, me] = times[CLOCK, me]
-    for at in range(state.used[slot, algorithm]):
+        times[CLOCK, (panel + place) % run.p * run.q + q] += gather_time(
+            place, columns, width_of(panel, run), own, spreading, kernels, noisy, random
+        )
+    for at in range(used):
         a = (panel + int(plan[at, FIRST])) % run.p * run.q + q
         b = (panel + int(plan[at, SECOND])) % run.p * run.q + q
-        swap_rows(a, b, at, columns, plan, times, state.marks, kernels, pieces, noisy, random)
-    for p in range(run.p):
-        times[PARTED, p * run.q + q] = times[CLOCK, p * run.q + q]
-
-
-def share_adapters(state: State) -> None:
-    """From who swapped when in this step, the time per byte that each node's adapter leaves each of its processes.
-
-    Processes that send at the same time share it: each gets 1 / (1 + Σ of the others' activity during its own swap);
-    steps change slowly, so that the last step tells the next one.
-    """
-    times, order, count = state.times, state.neighbours, len(state.neighbours)
-    first = 0
-    while first < count:
-        behind = first
-        while behind < count and state.marks[NODE, order[behind]] == state.marks[NODE, order[first]]:
-            behind += 1
-        for at in range(first, behind):
-            me = order[at]
-            met, parted = times[MET, me], times[PARTED, me]
-            if parted > met:
-                crowd = 1.0
-                for other in range(first, behind):
-                    if other != at:
-                        crowd += activity(times, order[other], met, parted)
-                times[GAP, me] = 0.5 * (times[GAP, me] + state.adapter * crowd)
-        first = behind
-    for process in range(count):
-        times[BYTES, process] = 0.0
-
-
-def activity(times: FloatArray, other: int, met: float, parted: float) -> float:
-    """Share of [met, parted] in which another process sends to other nodes."""
-    begin, end = times[MET, other], times[PARTED, other]
-    both = min(end, parted) - max(begin, met)
-    if both <= 0.0:
-        return 0.0
-    return min(times[BYTES, other] * times[GAP, other] / (end - begin), 1.0) * both / (parted - met)
+        place = (used - 1 - at) * run.q + q if crowded else -1
+        swap_rows(a, b, at, columns, place, plan, times, state.marks, state.adapters, kernels, pieces, noisy, random)
 
 
 def latest(times: FloatArray) -> float:
@@ -244,6 +210,13 @@ def latest(times: FloatArray) -> float:
     for process in range(times.shape[1]):
         found = max(found, times[CLOCK, process])
     return found
+
+
+def end_step(panel: int, state: State) -> None:
+    """Write down when a step ended, and settle who shared adapters in it."""
+    state.ends[panel] = latest(state.times)
+    if state.adapters.gap > 0.0:
+        settle(state.adapters, state.node_count, state.times[CROWD])
 
 
 def steps(
@@ -257,7 +230,5 @@ def steps(
         if run.q > 1:
             broadcast(panel, state, run, messages, pieces)
         for q in range(run.q):
-            update_column(panel, q, columns_behind(panel, q, run), state, run, kernels, pieces, noisy, random)
-        if state.adapter > 0:
-            share_adapters(state)
-        state.ends[panel] = latest(state.times)
+            update_column(panel, q, columns_behind(panel, q, run), True, state, run, kernels, pieces, noisy, random)
+        end_step(panel, state)

@@ -15,17 +15,16 @@ from whatif.simulation.hpl.costs import DLASWP01T, DLASWP02N, DLASWP03T, DLASWP0
 from whatif.simulation.hpl.layout import (
     AFTER_FIRST,
     AFTER_SECOND,
-    BYTES,
     CLOCK,
     FIRST,
     FROM_FIRST,
     FROM_SECOND,
-    GAP,
     NODE,
     SECOND,
     WIDE_FIRST,
     WIDE_SECOND,
 )
+from whatif.simulation.hpl.sharing_kernel import Adapters, note
 
 
 def draw_pivots(rows: FloatArray, width: int, random: Any) -> FloatArray:
@@ -176,17 +175,23 @@ def gather_time(
 
 
 def swap_rows(
-    a: int, b: int, at: int, columns: int, plan: FloatArray, times: FloatArray, marks: IntArray, kernels: FloatArray,
-    pieces: FloatArray, noisy: bool, random: Any,
+    a: int, b: int, at: int, columns: int, place: int, plan: FloatArray, times: FloatArray, marks: IntArray,
+    adapters: Adapters, kernels: FloatArray, pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
-    """One exchange of the swap between processes a and b, and what each does with the rows it received."""
+    """One exchange of the swap between processes a and b, and what each does with the rows it received.
+
+    `place` is where its crowd stands in `Adapters.crowds`, flattened; -1: it is alone.
+    """
     far = 1 if marks[NODE, a] != marks[NODE, b] else 0
     there = 8.0 * plan[at, FROM_FIRST] * (columns + plan[at, WIDE_FIRST])
     back = 8.0 * plan[at, FROM_SECOND] * (columns + plan[at, WIDE_SECOND])
-    gap = max(times[GAP, a], times[GAP, b])
+    gap = adapters.gap
+    if far and place >= 0:
+        gap *= adapters.crowds[place]
+    begun = max(times[CLOCK, a], times[CLOCK, b])
     clock_a, clock_b = exchange(times[CLOCK, a], times[CLOCK, b], there, back, pieces, far, gap)
-    times[BYTES, a] += far * there
-    times[BYTES, b] += far * back
+    if far and place >= 0:
+        note(adapters, begun, max(clock_a, clock_b), marks[NODE, a], marks[NODE, b], place)
     if plan[at, AFTER_FIRST] > 0:
         clock_a += size_time(kernels, DLASWP03T, plan[at, FROM_SECOND] * columns, noisy, random)
     if plan[at, AFTER_SECOND] == 1:
