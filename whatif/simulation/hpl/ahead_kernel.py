@@ -40,15 +40,18 @@ from whatif.simulation.hpl.layout import (
     TOLD,
     UPDATED,
     Run,
+    bare,
     columns_behind,
     panel_bytes,
     rows_below,
     spreads,
     width_of,
 )
+from whatif.simulation.hpl.sharing_kernel import Adapters, note
 from whatif.simulation.hpl.step_kernel import (
     Messages,
     State,
+    bare_state,
     broadcast,
     end_step,
     factor,
@@ -57,7 +60,6 @@ from whatif.simulation.hpl.step_kernel import (
     update_column,
     update_time,
 )
-from whatif.simulation.hpl.sharing_kernel import Adapters, note
 from whatif.simulation.hpl.swap_kernel import gather_time, swap_rows
 
 TOP, MEETING_ROWS, COLUMNS = 0, 1, 2
@@ -99,8 +101,8 @@ class Step(NamedTuple):
 
 def push(me: int, marks: IntArray, stack: IntArray) -> None:
     """Let a process run."""
-    if marks[QUEUED, me] == 0:
-        marks[QUEUED, me] = 1
+    if marks[me, QUEUED] == 0:
+        marks[me, QUEUED] = 1
         size = stack[len(stack) - 1]
         stack[size] = me
         stack[len(stack) - 1] = size + 1
@@ -134,13 +136,13 @@ def begin(step: Step, targets: IntArray) -> None:
         for p in range(run.p):
             me = p * run.q + q
             for row in (PHASE, STATUS, TOLD, SENT, DONE_EXCHANGES):
-                marks[row, me] = 0
+                marks[me, row] = 0
             for number in range(TARGETS + 1):
                 other = targets[place, number]
-                marks[TARGET + number, me] = p * run.q + (step.panel + other) % run.q if other >= 0 else -1
-            marks[HAS_PANEL, me] = 1 if place == 0 else 0
-            marks[LEFT, me], marks[ROW, me] = columns, p
-            times[POSTED, me], times[BEGUN, me] = inf, times[CLOCK, me]
+                marks[me, TARGET + number] = p * run.q + (step.panel + other) % run.q if other >= 0 else -1
+            marks[me, HAS_PANEL] = 1 if place == 0 else 0
+            marks[me, LEFT], marks[me, ROW] = columns, p
+            times[me, POSTED], times[me, BEGUN] = inf, times[me, CLOCK]
             push(me, marks, step.stack)
 
 
@@ -155,8 +157,8 @@ def update_ahead(step: Step, targets: IntArray, random: Any) -> None:
         while stack[len(stack) - 1] > 0:
             stack[len(stack) - 1] -= 1
             me = stack[stack[len(stack) - 1]]
-            marks[QUEUED, me] = 0
-            if marks[STATUS, me] == READY:
+            marks[me, QUEUED] = 0
+            if marks[me, STATUS] == READY:
                 advance(me, step, random)
                 wake_targets(me, step)
         waiting = answer_earliest(step)
@@ -166,21 +168,21 @@ def wake_targets(me: int, step: Step) -> None:
     """Let those run who asked whether this process had sent them the panel before its clock."""
     marks = step.marks
     for number in range(TARGETS):
-        other = marks[TARGET + number, me]
-        if other >= 0 and marks[STATUS, other] == ASKING and step.times[CLOCK, me] > step.times[CLOCK, other]:
-            marks[STATUS, other] = READY
+        other = marks[me, TARGET + number]
+        if other >= 0 and marks[other, STATUS] == ASKING and step.times[me, CLOCK] > step.times[other, CLOCK]:
+            marks[other, STATUS] = READY
             push(other, marks, step.stack)
 
 
 def answer_earliest(step: Step) -> bool:
     """Tell the process that asked first that its panel has not been sent; whether there was one."""
     found, earliest = -1, inf
-    for me in range(step.times.shape[1]):
-        if step.marks[STATUS, me] == ASKING and step.times[CLOCK, me] < earliest:
-            found, earliest = me, step.times[CLOCK, me]
+    for me in range(step.times.shape[0]):
+        if step.marks[me, STATUS] == ASKING and step.times[me, CLOCK] < earliest:
+            found, earliest = me, step.times[me, CLOCK]
     if found >= 0:
-        step.marks[TOLD, found] = 1
-        step.marks[STATUS, found] = READY
+        step.marks[found, TOLD] = 1
+        step.marks[found, STATUS] = READY
         push(found, step.marks, step.stack)
     return found >= 0
 
@@ -188,12 +190,12 @@ def answer_earliest(step: Step) -> bool:
 def advance(me: int, step: Step, random: Any) -> None:
     """Run a process until it has to wait for another one, or is done."""
     marks = step.marks
-    while marks[STATUS, me] == READY:
-        if marks[HAS_PANEL, me] == 0:
+    while marks[me, STATUS] == READY:
+        if marks[me, HAS_PANEL] == 0:
             ask(me, step, random)
-            if marks[STATUS, me] != READY:
+            if marks[me, STATUS] != READY:
                 return
-        phase = marks[PHASE, me]
+        phase = marks[me, PHASE]
         if phase == MEETING_ROWS:
             meet(me, step, random)
         elif phase == TOP:
@@ -204,73 +206,73 @@ def advance(me: int, step: Step, random: Any) -> None:
 
 def ask(me: int, step: Step, random: Any) -> None:
     """Take the panel if it has been sent; with nothing but columns left, update them until it has."""
-    times, marks, posted = step.times, step.marks, step.times[POSTED, me]
-    if marks[PHASE, me] == COLUMNS:
+    times, marks, posted = step.times, step.marks, step.times[me, POSTED]
+    if marks[me, PHASE] == COLUMNS:
         if posted == inf:
-            marks[STATUS, me] = AWAITING
+            marks[me, STATUS] = AWAITING
             return
         update_until_sent(me, step, random)
         take(me, step)
     elif posted < inf:
-        if posted <= times[CLOCK, me]:
+        if posted <= times[me, CLOCK]:
             take(me, step)
     else:
-        source = marks[SOURCE, me]
-        if marks[TOLD, me] or times[CLOCK, source] > times[CLOCK, me]:
-            marks[TOLD, me] = 0
+        source = marks[me, SOURCE]
+        if marks[me, TOLD] or times[source, CLOCK] > times[me, CLOCK]:
+            marks[me, TOLD] = 0
         else:
-            marks[STATUS, me] = ASKING
+            marks[me, STATUS] = ASKING
 
 
 def take(me: int, step: Step) -> None:
     """Receive the panel, let its sender go on, and pass it on."""
     times, marks, pieces = step.times, step.marks, step.pieces
-    source, size = marks[SOURCE, me], step.rows[MESSAGE, marks[ROW, me]]
-    far = 1 if marks[NODE, source] != marks[NODE, me] else 0
+    source, size = marks[me, SOURCE], step.rows[MESSAGE, marks[me, ROW]]
+    far = 1 if marks[source, NODE] != marks[me, NODE] else 0
     piece = piece_of(pieces, far, size)
-    wire = wire_time(pieces, far, size, step.adapters.gap * times[CROWD, me])
+    wire = wire_time(pieces, far, size, step.adapters.gap * times[me, CROWD])
     if pieces[far, piece, 7] == RENDEZVOUS:
-        end = times[CLOCK, me] + wire
-        times[CLOCK, source] = end
-        marks[SENT, source] += 1
-        marks[STATUS, source] = READY
+        end = times[me, CLOCK] + wire
+        times[source, CLOCK] = end
+        marks[source, SENT] += 1
+        marks[source, STATUS] = READY
         send_on(source, step)
         push(source, marks, step.stack)
     else:
-        left = times[POSTED, me] + pieces[far, piece, 3] + size * pieces[far, piece, 4]
-        start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[CLOCK, me])
-        end = max(times[CLOCK, me], start + wire) + pieces[far, piece, 5] + size * pieces[far, piece, 6]
+        left = times[me, POSTED] + pieces[far, piece, 3] + size * pieces[far, piece, 4]
+        start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[me, CLOCK])
+        end = max(times[me, CLOCK], start + wire) + pieces[far, piece, 5] + size * pieces[far, piece, 6]
     if far:
-        note(step.adapters, end - wire, end, marks[NODE, source], marks[NODE, me], -1 - me)
+        note(step.adapters, end - wire, end, marks[source, NODE], marks[me, NODE], -1 - me)
     took(step.panel, me, end, times, step.seen)
-    marks[HAS_PANEL, me] = 1
+    marks[me, HAS_PANEL] = 1
     send_on(me, step)
 
 
 def send_on(me: int, step: Step) -> None:
     """Send the panel to the targets that are left, until one of them has to take it first."""
     times, marks, pieces = step.times, step.marks, step.pieces
-    size = step.rows[MESSAGE, marks[ROW, me]]
-    while marks[SENT, me] < TARGETS and marks[TARGET + marks[SENT, me], me] >= 0:
-        other = marks[TARGET + marks[SENT, me], me]
-        times[POSTED, other] = times[CLOCK, me]
-        if marks[STATUS, other] == ASKING or marks[STATUS, other] == AWAITING:
-            marks[STATUS, other] = READY
+    size = step.rows[MESSAGE, marks[me, ROW]]
+    while marks[me, SENT] < TARGETS and marks[me, TARGET + marks[me, SENT]] >= 0:
+        other = marks[me, TARGET + marks[me, SENT]]
+        times[other, POSTED] = times[me, CLOCK]
+        if marks[other, STATUS] == ASKING or marks[other, STATUS] == AWAITING:
+            marks[other, STATUS] = READY
             push(other, marks, step.stack)
-        far = 1 if marks[NODE, other] != marks[NODE, me] else 0
+        far = 1 if marks[other, NODE] != marks[me, NODE] else 0
         piece = piece_of(pieces, far, size)
         if pieces[far, piece, 7] == RENDEZVOUS:
-            marks[STATUS, me] = SENDING
+            marks[me, STATUS] = SENDING
             return
-        times[CLOCK, me] += pieces[far, piece, 3] + size * pieces[far, piece, 4]
-        marks[SENT, me] += 1
+        times[me, CLOCK] += pieces[far, piece, 3] + size * pieces[far, piece, 4]
+        marks[me, SENT] += 1
 
 
 def columns_time(me: int, columns: int, step: Step, random: Any) -> float:
     """Time of a process to update so many columns."""
-    p = step.marks[ROW, me]
+    p = step.marks[me, ROW]
     return update_time(
-        int(step.rows[BELOW, p]), columns, step.width, step.times[FACTOR, me], step.run.p == 1,
+        int(step.rows[BELOW, p]), columns, step.width, step.times[me, FACTOR], step.run.p == 1,
         step.rows[PLACE, p] == 0, step.kernels, step.noisy, random,
     )  # fmt: skip
 
@@ -278,29 +280,29 @@ def columns_time(me: int, columns: int, step: Step, random: Any) -> float:
 def update_until_sent(me: int, step: Step, random: Any) -> None:
     """Update block after block of columns until the panel has been sent."""
     times, marks, nb = step.times, step.marks, step.run.nb
-    posted = times[POSTED, me]
-    whole = marks[LEFT, me] // nb
-    if not step.noisy and whole > 1 and posted > times[CLOCK, me]:
+    posted = times[me, POSTED]
+    whole = marks[me, LEFT] // nb
+    if not step.noisy and whole > 1 and posted > times[me, CLOCK]:
         block = columns_time(me, nb, step, random)
-        left = posted - times[CLOCK, me]
+        left = posted - times[me, CLOCK]
         blocks = int(ceil(left / block)) if left < whole * block else whole
-        times[CLOCK, me] += blocks * block
-        marks[LEFT, me] -= blocks * nb
-    while marks[LEFT, me] > 0 and times[CLOCK, me] < posted:
-        columns = min(nb, marks[LEFT, me])
-        times[CLOCK, me] += columns_time(me, columns, step, random)
-        marks[LEFT, me] -= columns
-    times[CLOCK, me] = max(times[CLOCK, me], posted)
+        times[me, CLOCK] += blocks * block
+        marks[me, LEFT] -= blocks * nb
+    while marks[me, LEFT] > 0 and times[me, CLOCK] < posted:
+        columns = min(nb, marks[me, LEFT])
+        times[me, CLOCK] += columns_time(me, columns, step, random)
+        marks[me, LEFT] -= columns
+    times[me, CLOCK] = max(times[me, CLOCK], posted)
 
 
 def gather(me: int, step: Step, random: Any) -> None:
     """Begin the swap: collect the rows that are to be sent."""
     times, marks, run = step.times, step.marks, step.run
-    p, columns = marks[ROW, me], marks[LEFT, me]
-    marks[PHASE, me] = COLUMNS
+    p, columns = marks[me, ROW], marks[me, LEFT]
+    marks[me, PHASE] = COLUMNS
     if columns > 0 and run.p > 1:
-        marks[PHASE, me] = MEETING_ROWS
-        times[CLOCK, me] += gather_time(
+        marks[me, PHASE] = MEETING_ROWS
+        times[me, CLOCK] += gather_time(
             int(step.rows[PLACE, p]), columns, step.width, step.rows[OWN, p], spreads(columns, run), step.kernels,
             step.noisy, random,
         )  # fmt: skip
@@ -309,41 +311,41 @@ def gather(me: int, step: Step, random: Any) -> None:
 def meet(me: int, step: Step, random: Any) -> None:
     """The next exchange of the swap, if the partner has come to it; behind the last one, the columns."""
     times, marks, run = step.times, step.marks, step.run
-    p, columns = marks[ROW, me], marks[LEFT, me]
+    p, columns = marks[me, ROW], marks[me, LEFT]
     algorithm, place = 1 if spreads(columns, run) else 0, int(step.rows[PLACE, p])
-    mine = step.lists[algorithm, place] + marks[DONE_EXCHANGES, me]
+    mine = step.lists[algorithm, place] + marks[me, DONE_EXCHANGES]
     if mine == step.lists[algorithm, place + 1]:
-        marks[PHASE, me] = COLUMNS
-        times[SWAPPED, me] += times[CLOCK, me] - times[BEGUN, me]
+        marks[me, PHASE] = COLUMNS
+        times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
         return
     at, q = step.lists[algorithm, mine], me - p * run.q
     first, second = int(step.swaps[algorithm, at, FIRST]), int(step.swaps[algorithm, at, SECOND])
     partner = second if first == place else first
     other = int(step.rows[START, partner]) + q
-    theirs = step.lists[algorithm, partner] + marks[DONE_EXCHANGES, other]
-    if marks[STATUS, other] != MEETING or step.lists[algorithm, theirs] != at:
-        marks[STATUS, me] = MEETING
+    theirs = step.lists[algorithm, partner] + marks[other, DONE_EXCHANGES]
+    if marks[other, STATUS] != MEETING or step.lists[algorithm, theirs] != at:
+        marks[me, STATUS] = MEETING
         return
     a, b = (me, other) if first == place else (other, me)
     swap_rows(
         a, b, at, columns, (step.used[algorithm] - 1 - at) * run.q + q, step.swaps[algorithm], times, marks,
         step.adapters, step.kernels, step.pieces, step.noisy, random,
     )  # fmt: skip
-    marks[DONE_EXCHANGES, me] += 1
-    marks[DONE_EXCHANGES, other] += 1
-    marks[STATUS, other] = READY
+    marks[me, DONE_EXCHANGES] += 1
+    marks[other, DONE_EXCHANGES] += 1
+    marks[other, STATUS] = READY
     push(other, marks, step.stack)
 
 
 def finish(me: int, step: Step, random: Any) -> None:
     """Update the columns that are left."""
     times, marks = step.times, step.marks
-    if marks[LEFT, me] > 0:
-        times[CLOCK, me] += columns_time(me, marks[LEFT, me], step, random)
-    times[UPDATED, me] += times[CLOCK, me] - times[BEGUN, me]
-    marks[STATUS, me] = DONE
+    if marks[me, LEFT] > 0:
+        times[me, CLOCK] += columns_time(me, marks[me, LEFT], step, random)
+    times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
+    marks[me, STATUS] = DONE
     if step.panel < step.seen.shape[0]:
-        step.seen[step.panel, me, 4] = times[CLOCK, me]
+        step.seen[step.panel, me, 4] = times[me, CLOCK]
 
 
 def step_ahead(
@@ -369,7 +371,7 @@ def step_ahead(
             rows[OWN, p], rows[PLACE, p], rows[START, place] = state.counts[slot, place], place, p * run.q
         update_ahead(
             Step(
-                state.times, state.marks, state.seen, state.swaps[slot], state.used[slot], lists, rows, stack,
+                state.times, state.marks, state.seen, state.swaps[slot], state.used[slot], bare(lists), bare(rows), bare(stack),
                 state.adapters, kernels, pieces, panel, old, width_of(old, run), run, noisy,
             ),
             messages.targets,
@@ -396,6 +398,13 @@ def ahead_steps(
     lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Steps [first, last) with look-ahead, filling the pipeline and draining it where they lie in it."""
+    state, kernels, pieces, lines, last_lines = (
+        bare_state(state),
+        bare(kernels),
+        bare(pieces),
+        bare(lines),
+        bare(last_lines),
+    )
     lists = np.zeros((2, run.p + 1 + 2 * state.swaps.shape[2]), np.int64)
     rows, stack = np.zeros((5, run.p)), np.zeros(run.p * run.q + 1, np.int64)
     count = len(state.ends)

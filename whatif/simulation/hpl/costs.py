@@ -66,7 +66,10 @@ def terms(kernels: FloatArray, row: int, m: float, n: float, k: float) -> float:
     """constant + mnk M N K + mn M N + mk M K + nk N K."""
     mn = m * n
     return (
-        kernels[row, 0] + kernels[row, 1] * mn * k + kernels[row, 2] * mn + (kernels[row, 3] * m + kernels[row, 4] * n) * k
+        kernels[row, 0]
+        + kernels[row, 1] * mn * k
+        + kernels[row, 2] * mn
+        + (kernels[row, 3] * m + kernels[row, 4] * n) * k
     )
 
 

@@ -1,30 +1,35 @@
-"""How a run of HPL is laid out for the compiled loops: block-cyclic sizes, and arrays with a row for each quantity.
+"""How a run of HPL is laid out for the compiled loops: block-cyclic sizes, and arrays with a column for each quantity.
 
 Processes are numbered p Q + q over the grid, whatever their ranks. A call with many arrays costs more than what most of
-these functions do, so that all that is known of a process stands in two arrays: `times`, [quantity, process] float64, and
-`marks`, [quantity, process] int64.
+these functions do, so that all that is known of a process stands in two arrays: `times`, [process, quantity] float64, and
+`marks`, [process, quantity] int64.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 CLOCK, POSTED, BEGUN, FACTOR, CROWD = 0, 1, 2, 3, 4
-"""Rows of `times`: the process's clock; when its panel was sent to it; when its update began; time of dgemm relative to
+"""Columns of `times`: the process's clock; when its panel was sent to it; when its update began; time of dgemm relative to
 the model; processes that share its node's adapter while it takes a panel."""
 FACTORED, AGREED, UPDATED, SWAPPED, SOLVED, BROADCAST = 5, 6, 7, 8, 9, 10
-"""More rows of `times`: what each part has taken so far, as HPL's detailed timing counts."""
-TIME_ROWS: Final = 11
+"""More columns of `times`: what each part has taken so far, as HPL's detailed timing counts."""
+TIME_COLUMNS: Final = 11
 NODE, ROW, PHASE, STATUS, HAS_PANEL, TOLD, SENT, LEFT, DONE_EXCHANGES, QUEUED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-"""Rows of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has the panel;
+"""Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has the panel;
 whether it was told that the panel is not there; targets it has sent the panel to; columns left to update; exchanges done;
 whether it is on the stack."""
 TARGET, SOURCE = 10, 13
-"""More rows of `marks`: the three processes it sends the panel to, and the one it gets it from; -1: nobody."""
-MARK_ROWS: Final = 14
+"""More columns of `marks`: the three processes it sends the panel to, and the one it gets it from; -1: nobody."""
+MARK_COLUMNS: Final = 14
 FIRST, SECOND, FROM_FIRST, FROM_SECOND, WIDE_FIRST, WIDE_SECOND, AFTER_FIRST, AFTER_SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the rows
 that each sends, whether these carry their index (one word a row), and what each does with what it received."""
+
+
+def bare(array: Any) -> Any:
+    """The same array; compiled, one whose users are not counted, which costs more than what most functions here do."""
+    return array
 
 
 class Run(NamedTuple):

@@ -18,6 +18,7 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation.hpl.configuration import Configuration, Looking
 from whatif.simulation.hpl.costs import KERNELS
 
+
 class Call(NamedTuple):
     """A kernel between two pivots, of size `fixed` and `each` for every local row; dgemm has `columns` and `depth`."""
 

@@ -16,9 +16,7 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation.hpl.costs import deliver, exchange, noise, piece_of, wire_time
 
 
-def factor_panel(
-    column: FloatArray, lines: FloatArray, pieces: FloatArray, noisy: bool, random: Any
-) -> float:
+def factor_panel(column: FloatArray, lines: FloatArray, pieces: FloatArray, noisy: bool, random: Any) -> float:
     """Advance the clocks of one process column over a panel; return the time spent agreeing on pivots.
 
     `column` is [4, distance]: clock, local rows at the panel's first column, factor of dgemm, node; `lines` are

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whatif.models.quantities import FloatArray, IntArray
+from whatif.simulation.hpl.layout import CROWD
 
 
 class Adapters(NamedTuple):
@@ -42,7 +43,7 @@ def note(adapters: Adapters, begun: float, ended: float, first: int, second: int
         adapters.count[0] = at + 1
 
 
-def settle(adapters: Adapters, node_count: int, panel_crowds: FloatArray) -> None:
+def settle(adapters: Adapters, node_count: int, times: FloatArray) -> None:
     """Turn the messages of a step into crowds: those of exchanges, and of every process's panel."""
     count = adapters.count[0]
     starts = np.zeros(node_count + 1, np.int64)
@@ -65,7 +66,7 @@ def settle(adapters: Adapters, node_count: int, panel_crowds: FloatArray) -> Non
         if place >= 0:
             adapters.crowds[place] = 0.5 * (adapters.crowds[place] + found[at])
         else:
-            panel_crowds[-1 - place] = 0.5 * (panel_crowds[-1 - place] + found[at])
+            times[-1 - place, CROWD] = 0.5 * (times[-1 - place, CROWD] + found[at])
     adapters.count[0] = 0
 
 

@@ -15,8 +15,8 @@ from whatif.simulation.hpl.layout import CLOCK, NODE, SOLVED, Run, owned, owned_
 
 def pass_words(a: int, b: int, words: float, times: FloatArray, marks: IntArray, pieces: FloatArray) -> None:
     """One message from process a to process b."""
-    far = 1 if marks[NODE, a] != marks[NODE, b] else 0
-    times[CLOCK, a], times[CLOCK, b] = deliver(times[CLOCK, a], times[CLOCK, b], 8.0 * words, pieces, far, 0.0)
+    far = 1 if marks[a, NODE] != marks[b, NODE] else 0
+    times[a, CLOCK], times[b, CLOCK] = deliver(times[a, CLOCK], times[b, CLOCK], 8.0 * words, pieces, far, 0.0)
 
 
 def back_substitute(
@@ -24,7 +24,7 @@ def back_substitute(
 ) -> None:
     """Advance all clocks over the solution of the triangular system."""
     for process in range(run.p * run.q):
-        times[SOLVED, process] = -times[CLOCK, process]
+        times[process, SOLVED] = -times[process, CLOCK]
     last = (run.n - 1) // run.nb
     width = run.n - last * run.nb
     owner, column = run.n // run.nb % run.q, last % run.q
@@ -32,12 +32,12 @@ def back_substitute(
         rows = owned(run.n, run.nb, p, run.p)
         if rows > 0 and owner != column:
             pass_words(p * run.q + owner, p * run.q + column, rows, times, marks, pieces)
-    times[CLOCK, last % run.p * run.q + column] += size_time(kernels, DTRSV, width, noisy, random)
+    times[last % run.p * run.q + column, CLOCK] += size_time(kernels, DTRSV, width, noisy, random)
     for block in range(last - 1, -1, -1):
         substitute_block(block, width, times, marks, kernels, pieces, run, noisy, random)
         width = run.nb
     for process in range(run.p * run.q):
-        times[SOLVED, process] += times[CLOCK, process]
+        times[process, SOLVED] += times[process, CLOCK]
 
 
 def substitute_block(
@@ -54,12 +54,12 @@ def substitute_block(
         if step > 0:
             pass_words((p + 1) % run.p * run.q + column, me, width, times, marks, pieces)
         if urgent > 0:
-            times[CLOCK, me] += size_time(kernels, DGEMV, urgent * width, noisy, random)
+            times[me, CLOCK] += size_time(kernels, DGEMV, urgent * width, noisy, random)
             if run.q > 1:
                 pass_words(me, p * run.q + following, urgent, times, marks, pieces)
-                times[CLOCK, p * run.q + following] += size_time(kernels, DAXPY, urgent, noisy, random)
-    times[CLOCK, block % run.p * run.q + following] += size_time(kernels, DTRSV, run.nb, noisy, random)
+                times[p * run.q + following, CLOCK] += size_time(kernels, DAXPY, urgent, noisy, random)
+    times[block % run.p * run.q + following, CLOCK] += size_time(kernels, DTRSV, run.nb, noisy, random)
     for p in range(run.p):
         rest = owned_from(0, start, run.nb, p, run.p)
         if rest > 0:
-            times[CLOCK, p * run.q + column] += size_time(kernels, DGEMV, rest * width, noisy, random)
+            times[p * run.q + column, CLOCK] += size_time(kernels, DGEMV, rest * width, noisy, random)

@@ -26,6 +26,7 @@ from whatif.simulation.hpl.layout import (
     SWAPPED,
     UPDATED,
     Run,
+    bare,
     columns_behind,
     owned_from,
     panel_bytes,
@@ -60,9 +61,9 @@ class State(NamedTuple):
     """What a run is made of while it goes on."""
 
     times: FloatArray
-    """[quantity, process], as `layout` names the rows."""
+    """[process, quantity], as `layout` names the rows."""
     marks: IntArray
-    """[quantity, process], as `layout` names the rows."""
+    """[process, quantity], as `layout` names the rows."""
     ends: FloatArray
     """[panel]: when the last process had done its part of the step."""
     seen: FloatArray
@@ -87,18 +88,18 @@ def factor(
     column = np.empty((4, count))
     for place in range(count):
         p = (panel + place) % count
-        column[0, place] = state.times[CLOCK, p * run.q + q]
+        column[0, place] = state.times[p * run.q + q, CLOCK]
         column[1, place] = owned_from(panel * run.nb, run.n, run.nb, p, count)
-        column[2, place] = state.times[FACTOR, p * run.q + q]
-        column[3, place] = state.marks[NODE, p * run.q + q]
+        column[2, place] = state.times[p * run.q + q, FACTOR]
+        column[3, place] = state.marks[p * run.q + q, NODE]
     agreeing = factor_panel(column, lines, pieces, noisy, random)
     for place in range(count):
         me = (panel + place) % count * run.q + q
         if panel < state.seen.shape[0]:
-            state.seen[panel, me, 0], state.seen[panel, me, 1] = state.times[CLOCK, me], column[0, place]
-        state.times[FACTORED, me] += column[0, place] - state.times[CLOCK, me]
-        state.times[AGREED, me] += agreeing
-        state.times[CLOCK, me] = column[0, place]
+            state.seen[panel, me, 0], state.seen[panel, me, 1] = state.times[me, CLOCK], column[0, place]
+        state.times[me, FACTORED] += column[0, place] - state.times[me, CLOCK]
+        state.times[me, AGREED] += agreeing
+        state.times[me, CLOCK] = column[0, place]
     if count > 1:
         prepare_swaps(panel, column[1], state, run, messages, random)
 
@@ -121,8 +122,8 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
     for p in range(run.p):
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
-            row[0, place], row[1, place] = state.times[CLOCK, me], state.marks[NODE, me]
-            row[2, place] = state.adapters.gap * state.times[CROWD, me]
+            row[0, place], row[1, place] = state.times[me, CLOCK], state.marks[me, NODE]
+            row[2, place] = state.adapters.gap * state.times[me, CROWD]
         broadcast_row(
             row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
             pieces,
@@ -131,7 +132,7 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             me = p * run.q + (panel + place) % run.q
             source = messages.targets[place, 3]
             if source >= 0 and row[1, place] != row[1, source]:
-                begun = max(state.times[CLOCK, me], state.times[CLOCK, p * run.q + (panel + source) % run.q])
+                begun = max(state.times[me, CLOCK], state.times[p * run.q + (panel + source) % run.q, CLOCK])
                 note(state.adapters, begun, row[0, place], int(row[1, place]), int(row[1, source]), -1 - me)
         for place in range(run.q):
             took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
@@ -139,9 +140,9 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
 
 def took(panel: int, me: int, end: float, times: FloatArray, seen: FloatArray) -> None:
     """A process has had a panel's broadcast behind it at `end`."""
-    begin = times[CLOCK, me]
-    times[BROADCAST, me] += end - begin
-    times[CLOCK, me] = end
+    begin = times[me, CLOCK]
+    times[me, BROADCAST] += end - begin
+    times[me, CLOCK] = end
     if panel < seen.shape[0]:
         seen[panel, me, 2], seen[panel, me, 3] = begin, end
 
@@ -169,19 +170,19 @@ def update_column(
     if columns <= 0:
         return
     for p in range(run.p):
-        times[BEGUN, p * run.q + q] = times[CLOCK, p * run.q + q]
+        times[p * run.q + q, BEGUN] = times[p * run.q + q, CLOCK]
     if run.p > 1:
         swap_column(panel, q, columns, crowded, state, run, kernels, pieces, noisy, random)
     for p in range(run.p):
         me = p * run.q + q
-        times[SWAPPED, me] += times[CLOCK, me] - times[BEGUN, me]
-        times[CLOCK, me] += update_time(
-            rows_below(panel, p, run), columns, width, times[FACTOR, me], run.p == 1, p == panel % run.p, kernels,
+        times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
+        times[me, CLOCK] += update_time(
+            rows_below(panel, p, run), columns, width, times[me, FACTOR], run.p == 1, p == panel % run.p, kernels,
             noisy, random,
         )  # fmt: skip
-        times[UPDATED, me] += times[CLOCK, me] - times[BEGUN, me]
+        times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         if panel < state.seen.shape[0]:
-            state.seen[panel, me, 4] = times[CLOCK, me]
+            state.seen[panel, me, 4] = times[me, CLOCK]
 
 
 def swap_column(
@@ -194,7 +195,7 @@ def swap_column(
     plan, used = state.swaps[slot, algorithm], state.used[slot, algorithm]
     for place in range(run.p):
         own = state.counts[slot, place]
-        times[CLOCK, (panel + place) % run.p * run.q + q] += gather_time(
+        times[(panel + place) % run.p * run.q + q, CLOCK] += gather_time(
             place, columns, width_of(panel, run), own, spreading, kernels, noisy, random
         )
     for at in range(used):
@@ -207,8 +208,8 @@ def swap_column(
 def latest(times: FloatArray) -> float:
     """When the last process is done."""
     found = 0.0
-    for process in range(times.shape[1]):
-        found = max(found, times[CLOCK, process])
+    for process in range(times.shape[0]):
+        found = max(found, times[process, CLOCK])
     return found
 
 
@@ -216,7 +217,23 @@ def end_step(panel: int, state: State) -> None:
     """Write down when a step ended, and settle who shared adapters in it."""
     state.ends[panel] = latest(state.times)
     if state.adapters.gap > 0.0:
-        settle(state.adapters, state.node_count, state.times[CROWD])
+        settle(state.adapters, state.node_count, state.times)
+
+
+def bare_state(state: State) -> State:
+    """The same state in arrays whose users are not counted."""
+    return State(
+        bare(state.times), bare(state.marks), bare(state.ends), bare(state.seen), bare(state.counts), bare(state.swaps),
+        bare(state.used), bare_adapters(state.adapters), state.node_count,
+    )  # fmt: skip
+
+
+def bare_adapters(adapters: Adapters) -> Adapters:
+    """The same adapters in arrays whose users are not counted."""
+    return Adapters(
+        adapters.gap, bare(adapters.crowds), bare(adapters.begun), bare(adapters.ended), bare(adapters.nodes),
+        bare(adapters.places), bare(adapters.count),
+    )  # fmt: skip
 
 
 def steps(
@@ -224,6 +241,13 @@ def steps(
     lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Steps [first, last) without look-ahead: factor, broadcast, update."""
+    state, kernels, pieces, lines, last_lines = (
+        bare_state(state),
+        bare(kernels),
+        bare(pieces),
+        bare(lines),
+        bare(last_lines),
+    )
     for panel in range(first, last):
         whole = width_of(panel, run) == run.nb
         factor(panel, state, run, messages, kernels, pieces, lines if whole else last_lines, noisy, random)

@@ -182,20 +182,20 @@ def swap_rows(
 
     `place` is where its crowd stands in `Adapters.crowds`, flattened; -1: it is alone.
     """
-    far = 1 if marks[NODE, a] != marks[NODE, b] else 0
+    far = 1 if marks[a, NODE] != marks[b, NODE] else 0
     there = 8.0 * plan[at, FROM_FIRST] * (columns + plan[at, WIDE_FIRST])
     back = 8.0 * plan[at, FROM_SECOND] * (columns + plan[at, WIDE_SECOND])
     gap = adapters.gap
     if far and place >= 0:
         gap *= adapters.crowds[place]
-    begun = max(times[CLOCK, a], times[CLOCK, b])
-    clock_a, clock_b = exchange(times[CLOCK, a], times[CLOCK, b], there, back, pieces, far, gap)
+    begun = max(times[a, CLOCK], times[b, CLOCK])
+    clock_a, clock_b = exchange(times[a, CLOCK], times[b, CLOCK], there, back, pieces, far, gap)
     if far and place >= 0:
-        note(adapters, begun, max(clock_a, clock_b), marks[NODE, a], marks[NODE, b], place)
+        note(adapters, begun, max(clock_a, clock_b), marks[a, NODE], marks[b, NODE], place)
     if plan[at, AFTER_FIRST] > 0:
         clock_a += size_time(kernels, DLASWP03T, plan[at, FROM_SECOND] * columns, noisy, random)
     if plan[at, AFTER_SECOND] == 1:
         clock_b += size_time(kernels, DLASWP03T, plan[at, FROM_FIRST] * columns, noisy, random)
     elif plan[at, AFTER_SECOND] > 1:
         clock_b += size_time(kernels, DLASWP04T, plan[at, FROM_SECOND] * columns, noisy, random)
-    times[CLOCK, a], times[CLOCK, b] = clock_a, clock_b
+    times[a, CLOCK], times[b, CLOCK] = clock_a, clock_b

@@ -1,0 +1,203 @@
+"""A run of HPL on a machine: the compiled loops with their arrays around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray, IntArray
+from whatif.simulation.hpl import (
+    ahead_kernel,
+    broadcast_kernel,
+    costs,
+    layout,
+    panel_kernel,
+    sharing_kernel,
+    solve_kernel,
+    step_kernel,
+    swap_kernel,
+)
+from whatif.simulation.hpl.broadcasts import paths_of
+from whatif.simulation.hpl.configuration import Configuration, Mapping
+from whatif.simulation.hpl.costs import KERNELS
+from whatif.simulation.hpl.layout import Run
+from whatif.simulation.hpl.panel import panel_lines
+from whatif.simulation.hpl.sharing_kernel import Adapters
+from whatif.simulation.hpl.step_kernel import Messages, State
+from whatif.simulation.hpl.swaps import exchanges_of
+from whatif.simulation.jit import jitted
+
+COMPONENTS: Final = {
+    "recursive_factorisation": layout.FACTORED,
+    "pivot_exchange": layout.AGREED,
+    "update": layout.UPDATED,
+    "row_swap": layout.SWAPPED,
+    "back_substitution": layout.SOLVED,
+    "broadcast": layout.BROADCAST,
+}
+"""Parts of the time, as HPL's detailed timing names them, and the broadcast, by column of `State.times`."""
+Progress = Callable[[int, int], None]
+"""Told the steps that are done, and of how many; may raise to end the run."""
+_MODULES: Final = (
+    costs, layout, panel_kernel, broadcast_kernel, swap_kernel, sharing_kernel, solve_kernel, step_kernel, ahead_kernel,
+)  # fmt: skip
+_STEPS_AT_ONCE: Final = 64
+_MOST_SPREADS: Final = 12
+"""Messages a process may need to even rows out, at most (HPL_equil)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Machine:
+    """What HPL is charged with; see `whatif.simulation.hpl.costs`."""
+
+    kernels: FloatArray
+    """[row of `KERNELS`, 5]"""
+    pieces: FloatArray
+    """[local or remote, piece, 8]"""
+    nodes: IntArray
+    """[rank]: the node of each rank."""
+    factors: FloatArray
+    """[rank]: time of dgemm on each rank's processor, relative to the model."""
+    adapter_gap: float = 0.0
+    """Time per byte of a node's adapter, which its ranks share; 0: messages never wait for it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What came of one run."""
+
+    configuration: Configuration
+    time: float
+    """When the last process had solved the system, in s."""
+    components: dict[str, FloatArray]
+    """[process row, process column] of each part: s. They overlap, as HPL's do: pivots are part of the factorisation,
+    swaps and waiting for a broadcast part of the update."""
+    ends: FloatArray
+    """[panel]: when the last process had done its part of the step, in s."""
+    seen: FloatArray
+    """[panel, process row, process column, 5], of the first panels: when factorisation and broadcast began and ended,
+    and when the update ended; NaN where a process had no part in it."""
+
+    @property
+    def rate(self) -> float:
+        """Operations a second, as HPL reports them."""
+        return self.configuration.operations / self.time
+
+    def progress(self) -> tuple[FloatArray, FloatArray]:
+        """Share of the columns done after each panel, and operations a second up to then."""
+        n, nb = self.configuration.matrix_size, self.configuration.block_size
+        done = np.minimum((np.arange(len(self.ends)) + 1) * nb, n)
+        left = n - done
+        operations = 2 / 3 * (float(n) ** 3 - left.astype(float) ** 3)
+        return done / n, operations / self.ends
+
+
+def simulate(
+    configuration: Configuration,
+    machine: Machine,
+    *,
+    seed: int = 0,
+    noisy: bool = False,
+    panels_seen: int = 0,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Play one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
+
+    `panels_seen` first panels are written down for every process. Raise `UsageError` where the machine has not as many
+    ranks as the grid.
+    """
+    if len(machine.nodes) != configuration.rank_count:
+        wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"
+        raise UsageError(f"the grid needs {wanted} ranks; the machine has {len(machine.nodes)}")
+    run, state = _run(configuration), _state(configuration, machine, panels_seen)
+    random = np.random.Generator(np.random.PCG64(seed))
+    _play(configuration, run, state, machine, noisy, random, progress)
+    shape = (run.p, run.q)
+    return Outcome(
+        configuration,
+        float(state.times[:, layout.CLOCK].max()),
+        {name: state.times[:, at].reshape(shape).copy() for name, at in COMPONENTS.items()},
+        state.ends,
+        state.seen.reshape(panels_seen, *shape, 5),
+    )
+
+
+def replicate(
+    configuration: Configuration, machine: Machine, seeds: Sequence[int], *, worker_count: int = 2
+) -> list[Outcome]:
+    """Noisy runs with so many seeds, on threads."""
+    with ThreadPoolExecutor(worker_count) as pool:
+        return list(pool.map(lambda seed: simulate(configuration, machine, seed=seed, noisy=True), seeds))
+
+
+def _play(
+    configuration: Configuration, run: Run, state: State, machine: Machine, noisy: bool, random: Any,
+    progress: Progress | None,
+) -> None:  # fmt: skip
+    count, messages = configuration.step_count, _messages(configuration)
+    width = configuration.matrix_size - (count - 1) * configuration.block_size
+    lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), machine.kernels)
+    last_lines = panel_lines(configuration, width, machine.kernels)
+    steps, back_substitute = jitted(_MODULES, ("ahead_steps" if run.depth else "steps", "back_substitute"))
+    for first in range(0, count, _STEPS_AT_ONCE):
+        behind = min(first + _STEPS_AT_ONCE, count)
+        steps(first, behind, state, run, messages, machine.kernels, machine.pieces, lines, last_lines, noisy, random)
+        if progress is not None:
+            progress(behind, count)
+    back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
+
+
+def _run(configuration: Configuration) -> Run:
+    """HPL does not look ahead with a single process column."""
+    p, q = configuration.process_rows, configuration.process_columns
+    depth = min(configuration.depth, configuration.step_count) if q > 1 else 0
+    n, nb = configuration.matrix_size, configuration.block_size
+    return Run(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold)
+
+
+def _messages(configuration: Configuration) -> Messages:
+    paths = paths_of(configuration.broadcast, configuration.process_columns)
+    exchanges = exchanges_of(configuration.process_rows)
+    targets = np.column_stack([paths.targets, paths.sources])
+    return Messages(
+        targets, paths.spread, paths.roll, paths.chunk_count, exchanges.binary, exchanges.roll, exchanges.cube
+    )
+
+
+def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> State:
+    p, q, depth = configuration.process_rows, configuration.process_columns, _run(configuration).depth
+    exchanges = exchanges_of(p)
+    capacity = max(len(exchanges.binary), len(exchanges.roll) + _MOST_SPREADS * p, 1)
+    place = _rank_of_process(configuration)
+    times, marks = np.zeros((p * q, layout.TIME_COLUMNS)), np.zeros((p * q, layout.MARK_COLUMNS), dtype=np.int64)
+    times[:, layout.FACTOR], times[:, layout.CROWD] = machine.factors[place], 1.0
+    marks[:, layout.NODE] = np.unique(machine.nodes[place], return_inverse=True)[1]
+    most = (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
+    adapters = Adapters(
+        machine.adapter_gap, np.ones(capacity * q), np.zeros(most), np.zeros(most),
+        np.zeros((most, 2), dtype=np.int64), np.zeros(most, dtype=np.int64), np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
+    return State(
+        times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
+        np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, 8)), np.zeros((depth + 1, 2), dtype=np.int64),
+        adapters, int(marks[:, layout.NODE].max()) + 1,
+    )  # fmt: skip
+
+
+def _rank_of_process(configuration: Configuration) -> IntArray:
+    """[process]: its rank, by PMAP."""
+    p, q = configuration.process_rows, configuration.process_columns
+    ranks = np.arange(p * q)
+    if configuration.mapping is Mapping.COLUMN:
+        return ranks.reshape(q, p).T.reshape(-1)
+    return ranks
+
+
+def kernel_row(name: str) -> int:
+    """Where a kernel stands in the table of kernels."""
+    return KERNELS.index(name)
