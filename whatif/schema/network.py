@@ -145,6 +145,11 @@ class Distance(Part):
     loggp: LogGP | None = None
     pieces: dict[Key, Piece] = {}
     """Pieces of a calibration with as many ranges of sizes as it found; only HPL is charged with them."""
+    pieces_eager_limit: Bytes | None = None
+    """Largest message charged by `pieces` that its sender does not wait for; `eager_limit` where not stated."""
+    pieces_early_limit: Bytes | None = None
+    """Largest message that leaves before its receive is posted, where that is less than `pieces_eager_limit`; larger ones
+    leave when it is posted, while their sender goes on, as with SimGrid's smpi/async-small-thresh."""
 
 
 class Links(Part):
