@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from whatif.schema.application import (
@@ -21,6 +21,7 @@ from whatif.schema.application import (
     TransferPhase,
 )
 from whatif.schema.fields import Parameter, Part
+from whatif.schema.hpl import HPL
 from whatif.schema.platform import Platform, Source
 from whatif.units import UNITS
 
@@ -32,11 +33,18 @@ RESERVED = (
 )  # fmt: skip
 
 
+def _kind_of_application(value: Any) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return "program" if kind is None else str(kind)
+
+
 class Scenario(Part):
     """A complete question, after `extends` and the platform have been merged in."""
 
     platform: Platform
-    application: Application
+    application: Annotated[
+        Annotated[Application, Tag("program")] | Annotated[HPL, Tag("hpl")], Discriminator(_kind_of_application)
+    ]
     parameters: dict[Key, Parameter] = {}
     """Named values and expressions for use in expression leaves."""
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}

@@ -1,0 +1,65 @@
+"""High Performance Linpack as an application: the parameters of HPL.dat as leaves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from whatif.schema.application import Application, Key, Overlap, Phase
+from whatif.schema.expressions import parse_expression
+from whatif.schema.fields import Count, CountOrZero, Domain, QuantityField, Value
+from whatif.units import ONE
+
+Broadcast = Literal["ring", "ring_modified", "two_ring", "two_ring_modified", "long", "long_modified"]
+Looking = Literal["left", "crout", "right"]
+_RANKS: Final = parse_expression("application.process_rows * application.process_columns")
+
+
+class HPL(Application):
+    """High Performance Linpack: solves a dense system of equations on P x Q processes."""
+
+    kind: Literal["hpl"]
+    """High Performance Linpack."""
+    name: str = "HPL"
+    """The program, as people call it."""
+    matrix_size: Count
+    """N: order of the matrix."""
+    block_size: Count
+    """NB: columns of a panel, and rows and columns of a block."""
+    process_rows: Count
+    """P: rows of the grid of processes."""
+    process_columns: Count
+    """Q: columns of the grid of processes."""
+    broadcast: Broadcast = "ring_modified"
+    """BCAST: how a panel goes along a process row."""
+    look_ahead_depth: CountOrZero = 1.0
+    """DEPTH: panels that are factored ahead of the update."""
+    swap: Literal["binary_exchange", "spread_roll", "mix"] = "mix"
+    """SWAP: how rows are swapped along a process column; mix: spread_roll above `swap_threshold` columns."""
+    swap_threshold: CountOrZero = 64.0
+    """Columns up to which `mix` is a binary exchange."""
+    panel_factorisation: Looking = "right"
+    """PFACT: variant for the innermost columns of a panel."""
+    recursion_minimum: Count = 4.0
+    """NBMIN: columns at which the recursion of the panel's factorisation ends."""
+    recursion_divisions: Annotated[Value, QuantityField(ONE, Domain(minimum=2, whole=True))] = 2.0
+    """NDIV: parts that it divides a panel into."""
+    recursive_factorisation: Looking = "crout"
+    """RFACT: variant for the levels above."""
+    process_mapping: Literal["row", "column"] = "row"
+    """PMAP: whether ranks are numbered along the rows of the grid or along its columns."""
+    binding: Literal["by_core", "by_socket"] = "by_core"
+    """Whether the consecutive ranks of a node fill one socket after the other, or take the sockets in turn."""
+    noise: Literal["none", "kernels"] = "none"
+    """kernels: every call deviates by what `platform.kernels` says; drawn from `seed`."""
+    seed: CountOrZero = 0.0
+    """Where the random numbers begin: those of pivots, and of the noise."""
+    rank_count: Count = _RANKS
+    """Processes: P Q."""
+    iteration_count: Count = 1.0
+    """Runs."""
+    phases: dict[Key, Phase] = Field(default={}, max_length=0)
+    """None: HPL is one phase."""
+    overlaps: dict[Key, Overlap] = Field(default={}, max_length=0)
+    """None: the look-ahead is played."""
