@@ -16,6 +16,7 @@ from whatif.engine.wiring import Wiring
 from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, overlap_time, run_time
 from whatif.schema.application import TracePhase
+from whatif.schema.hpl import HPL
 from whatif.schema.leaves import leaf_table
 from whatif.schema.load import Loaded
 
@@ -25,6 +26,13 @@ def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm
     from whatif.engine.phases.trace import wire_trace
 
     return wire_trace(context, name, phase)
+
+
+def wire_hpl(context: Context) -> list[PhaseTerm]:
+    """The terms of HPL; the simulation is loaded by whom it serves."""
+    from whatif.engine.phases.hpl import wire_hpl
+
+    return wire_hpl(context)
 
 
 WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
@@ -54,6 +62,8 @@ def compile_scenario(loaded: Loaded) -> Program:
 
 def _phases(context: Context) -> list[PhaseTerm]:
     """The phases in the order of the file; halos are wired first, for transfers of a halo need its sizes."""
+    if isinstance(context.scenario.application, HPL):
+        return wire_hpl(context)
     stated = context.scenario.application.phases
     wired: dict[str, list[PhaseTerm]] = {}
     for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):

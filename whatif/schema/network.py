@@ -148,8 +148,8 @@ class Distance(Part):
     pieces_eager_limit: Bytes | None = None
     """Largest message charged by `pieces` that its sender does not wait for; `eager_limit` where not stated."""
     pieces_early_limit: Bytes | None = None
-    """Largest message that leaves before its receive is posted, where that is less than `pieces_eager_limit`; larger ones
-    leave when it is posted, while their sender goes on, as with SimGrid's smpi/async-small-thresh."""
+    """Largest message that leaves before its receive is posted, where that is less than `pieces_eager_limit`; larger
+    ones leave when it is posted, while their sender goes on, as with SimGrid's smpi/async-small-thresh."""
 
 
 class Links(Part):

@@ -1,0 +1,229 @@
+"""From the leaves of a scenario to what HPL is played with: which value stands where in its tables.
+
+Leaves come in four stacks, by unit; a `Plan` says what becomes of each number. It is wired once and the same for all
+points of a sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.simulation.hpl.configuration import Broadcast, Configuration, Looking, Swap
+from whatif.simulation.hpl.configuration import Mapping as ProcessMapping
+from whatif.simulation.hpl.costs import AT_ONCE, KERNELS, RENDEZVOUS, WHEN_RECEIVED, Column
+from whatif.simulation.hpl.simulate import Machine
+
+NUMBERS: Final = (
+    "matrix_size", "block_size", "process_rows", "process_columns", "look_ahead_depth", "swap_threshold",
+    "recursion_minimum", "recursion_divisions", "seed",
+)  # fmt: skip
+"""Leaves of the application that are whole numbers, in the order of the stack."""
+CHOICES: Final = (
+    "broadcast", "swap", "panel_factorisation", "recursive_factorisation", "process_mapping", "binding", "noise",
+)  # fmt: skip
+_MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
+_LIMITS: Final = ("smallest_m", "smallest_n", "smallest_k")
+_PIECE_SECONDS: Final = {
+    "latency": Column.LATENCY, "send_overhead": Column.SEND, "receive_overhead": Column.RECEIVE,
+    "bandwidth": Column.PER_BYTE, "send_bandwidth": Column.SEND_PER_BYTE, "receive_bandwidth": Column.RECEIVE_PER_BYTE,
+}  # fmt: skip
+_PROTOCOLS: Final = ("short", "eager", "rendezvous")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which leaf stands where; hashable, for it is an option of a term."""
+
+    kernels: tuple[tuple[str, int, int], ...]
+    """Leaf, row and column in the table of kernels; empty where the machine's data sheet is asked."""
+    pieces: tuple[tuple[tuple[str, int, int], ...], ...]
+    """[local or remote]: leaf, piece and column."""
+    limits: tuple[tuple[str, str], ...]
+    """[local or remote]: leaves of the largest message that leaves at once, and that is not waited for."""
+    processors: tuple[str, ...]
+    """Leaves of the relative times of processors, node after node."""
+    adapter: str
+    """Leaf of the bandwidth of a node's adapter; empty: that of its largest messages."""
+    datasheet: tuple[str, ...]
+    """Leaves of the devices of a node, their peak rate and memory bandwidth, where its kernels were not calibrated."""
+    choices: tuple[str, ...]
+    """`CHOICES` of the application."""
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """All leaves that become numbers, each once."""
+        named = [path for path, _, _ in self.kernels]
+        named += [path for side in self.pieces for path, _, _ in side]
+        named += [path for side in self.limits for path in side]
+        named += [*self.processors, *([self.adapter] if self.adapter else []), *self.datasheet]
+        named += [f"application.{name}" for name in NUMBERS]
+        return tuple(dict.fromkeys(named))
+
+    def configuration(self, values: Mapping[str, float]) -> Configuration:
+        """The run at one point; raise `UsageError` for one that HPL would refuse."""
+        numbers = {name: values[f"application.{name}"] for name in NUMBERS}
+        if any(value % 1 for value in numbers.values()):
+            wrong = next(name for name, value in numbers.items() if value % 1)
+            raise UsageError(f"application.{wrong} is {numbers[wrong]:g}, not a whole number")
+        n, nb, p, q, depth, threshold, minimum, divisions, _ = (int(value) for value in numbers.values())
+        broadcast, swap, pivots, blocks, mapping, _, _ = self.choices
+        return Configuration(
+            n, nb, p, q, Broadcast[broadcast.upper()], depth, Swap[swap.upper()], threshold, Looking[pivots.upper()],
+            minimum, divisions, Looking[blocks.upper()], ProcessMapping[mapping.upper()],
+        )  # fmt: skip
+
+    def machine(self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int) -> Machine:
+        """The machine at one point, for so many ranks."""
+        kernels = self._kernels(values, ranks_per_node)
+        sides = [self._pieces(values, side) for side in range(2)]
+        longest = max(len(side) for side in sides)
+        pieces = np.stack([_padded(side, longest) for side in sides])
+        ranks = np.arange(rank_count)
+        nodes = ranks // ranks_per_node
+        gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, Column.PER_BYTE])
+        return Machine(
+            kernels, pieces, nodes, self._factors(values, ranks, ranks_per_node, socket_count),
+            gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0,
+        )  # fmt: skip
+
+    def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
+        table = np.zeros((len(KERNELS), 5))
+        table[4] = np.inf
+        for path, row, column in self.kernels:
+            table[row, column] = values[path]
+        if self.datasheet:
+            device_count, *rates = (values[path] for path in self.datasheet)
+            share = device_count / ranks_per_node
+            fill_from_datasheet(table, *(rate * share for rate in rates))
+        return table
+
+    def _pieces(self, values: Mapping[str, float], side: int) -> FloatArray:
+        """[piece, column] of one distance in the order of sizes, cut where the protocol changes."""
+        cells = self.pieces[side]
+        table = np.zeros((1 + max(piece for _, piece, _ in cells), len(Column)))
+        for path, piece, column in cells:
+            per_byte = path.endswith("bandwidth")
+            table[piece, column] = 1 / values[path] if per_byte else values[path]
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        table[0, 0] = 0.0
+        early, eager = (values[path] + 1 for path in self.limits[side])
+        starts = np.unique([*table[:, 0], early, max(early, eager)])
+        cut = table[np.searchsorted(table[:, 0], starts, side="right") - 1]
+        cut[:, 0] = starts
+        cut[:, Column.PROTOCOL] = np.where(
+            starts >= max(early, eager), RENDEZVOUS, np.where(starts >= early, WHEN_RECEIVED, AT_ONCE)
+        )
+        return cut
+
+    def _factors(self, values: Mapping[str, float], ranks: Any, ranks_per_node: int, socket_count: int) -> FloatArray:
+        if not self.processors:
+            return np.ones(len(ranks))
+        local = ranks % ranks_per_node
+        by_socket = self.choices[CHOICES.index("binding")] == "by_socket"
+        per_socket = -(-ranks_per_node // socket_count)
+        socket = local % socket_count if by_socket else local // per_socket
+        processor = ranks // ranks_per_node * socket_count + socket
+        if processor.max() >= len(self.processors):
+            known = f"platform.kernels.processors has {len(self.processors)}"
+            raise UsageError(f"the ranks need {processor.max() + 1} processors; {known}")
+        factors: FloatArray = np.array([values[path] for path in self.processors])[processor]
+        return factors
+
+
+def _padded(table: FloatArray, count: int) -> FloatArray:
+    """The table with pieces that no size lies in behind its own."""
+    behind = np.repeat(table[-1:], count - len(table), axis=0)
+    behind[:, 0] = np.inf
+    return np.concatenate([table, behind])
+
+
+def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.inf) -> None:
+    """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
+    free where that is not known."""
+    table[0, 1] = 2 / rate
+    table[KERNELS.index("dtrsm"), 1] = 1 / rate
+    bytes_of = {"dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlatcpy": 16, "dlacpy": 16}
+    for name in KERNELS[5:]:
+        if name not in ("dtrsm", "dtrsv"):
+            table[KERNELS.index(name), 1] = bytes_of.get(name, 16) / bandwidth
+
+
+def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
+    """The plan for a scenario's leaves; raise `UsageError` where the platform does not say enough."""
+    kernels = tuple(_kernel_cells(leaves))
+    datasheet = () if kernels else _datasheet(leaves)
+    sides = [_distance(leaves, ("intra_socket", "inter_socket", "inter_node")), _distance(leaves, ("inter_node",))]
+    processors = tuple(path for path in leaves if path.startswith("platform.kernels.processors."))
+    adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
+    return Plan(
+        kernels,
+        tuple(tuple(_piece_cells(leaves, side)) for side in sides),
+        tuple(_limits(leaves, side) for side in sides),
+        processors,
+        adapter if adapter in leaves else "",
+        datasheet,
+        tuple(choices),
+    )
+
+
+def _kernel_cells(leaves: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    at = "platform.kernels"
+    for row, table in enumerate((f"{at}.dgemm", f"{at}.dgemm.deviation", f"{at}.dgemm.offloaded")):
+        yield from ((f"{table}.{name}", row, column) for column, name in enumerate(_MATRIX_TERMS)
+                    if f"{table}.{name}" in leaves)  # fmt: skip
+    yield from ((f"{at}.dgemm.offloaded.{name}", 4, column) for column, name in enumerate(_LIMITS)
+                if f"{at}.dgemm.offloaded.{name}" in leaves)  # fmt: skip
+    for name in KERNELS[5:]:
+        cells = (f"{at}.{name}.constant", f"{at}.{name}.size", f"{at}.{name}.deviation.constant",
+                 f"{at}.{name}.deviation.size")  # fmt: skip
+        yield from ((path, KERNELS.index(name), column) for column, path in enumerate(cells) if path in leaves)
+
+
+def _datasheet(leaves: Mapping[str, Any]) -> tuple[str, ...]:
+    """Number, peak rate and memory bandwidth of a node's devices, or of its sockets."""
+    node = "platform.node"
+    for count, *rates in (
+        (f"{node}.gpu_count", f"{node}.gpu.peak_double_rate", f"{node}.gpu.dram_bandwidth"),
+        (f"{node}.socket_count", f"{node}.cpu.peak_double_rate"),
+    ):
+        if rates[0] in leaves:
+            return (count, *(path for path in rates if path in leaves))
+    raise UsageError("the platform has neither `[kernels]` nor a data sheet of its processors (`[node.cpu]`)")
+
+
+def _distance(leaves: Mapping[str, Any], names: Sequence[str]) -> str:
+    for name in names:
+        table = f"platform.network.{name}"
+        if any(path.startswith((f"{table}.pieces.", f"{table}.postal.")) for path in leaves):
+            return table
+    raise UsageError("the platform has neither `pieces` nor `postal` parameters in `[network.inter_node]`")
+
+
+def _piece_cells(leaves: Mapping[str, Any], table: str) -> Iterator[tuple[str, int, int]]:
+    prefix = f"{table}.pieces."
+    names = list(dict.fromkeys(path.removeprefix(prefix).split(".")[0] for path in leaves if path.startswith(prefix)))
+    for piece, name in enumerate(names):
+        yield f"{prefix}{name}.smallest_size", piece, Column.SMALLEST_SIZE
+        yield from ((f"{prefix}{name}.{key}", piece, column) for key, column in _PIECE_SECONDS.items()
+                    if f"{prefix}{name}.{key}" in leaves)  # fmt: skip
+    if names:
+        return
+    for piece, protocol in enumerate(_PROTOCOLS):
+        if piece:
+            yield f"{table}.{('short', 'eager')[piece - 1]}_limit", piece, Column.SMALLEST_SIZE
+        yield f"{table}.postal.{protocol}.latency", piece, Column.LATENCY
+        yield f"{table}.postal.{protocol}.bandwidth", piece, Column.PER_BYTE
+
+
+def _limits(leaves: Mapping[str, Any], table: str) -> tuple[str, str]:
+    has_pieces = any(path.startswith(f"{table}.pieces.") for path in leaves)
+    stated = f"{table}.pieces_eager_limit"
+    eager = stated if has_pieces and stated in leaves else f"{table}.eager_limit"
+    early = f"{table}.pieces_early_limit"
+    return (early if has_pieces and early in leaves else eager), eager
