@@ -176,7 +176,9 @@ def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] 
     platform, layers = load_platform_document(read_document(path), folders)
     told = []
     for distance in dict.fromkeys(
-        ".".join(leaf.split(".")[:2]) for leaf in change.values if leaf.startswith("network.")
+        ".".join(leaf.split(".")[:2])
+        for leaf in change.values
+        if leaf.startswith("network.") and leaf.split(".")[2] != "pieces"
     ):
         for model in ("postal", "max_rate", "injection", "loggp"):
             table = f"{distance}.{model}"

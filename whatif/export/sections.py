@@ -17,7 +17,7 @@ from whatif.export.toml import toml_key
 from whatif.schema.toml import KeyPath
 
 # Where a reader looks for a table that a file has not: before those that come later here.
-_ORDER: Final = ("platform", "node", "network", "parameters", "application", "sweep", "sources", "fits")
+_ORDER: Final = ("platform", "node", "network", "kernels", "parameters", "application", "sweep", "sources", "fits")
 _NAMED: Final = re.compile(r"""([ \t]*)(["']?)platform\2(?=[ \t]*=)""")
 
 

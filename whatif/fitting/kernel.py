@@ -262,7 +262,7 @@ def _places(ranked: FloatArray, middle: float, share: float) -> list[float]:
     """Sizes to try for a breakpoint, evenly among those that are at most a share of all places from the middle."""
     place, reach = int(np.searchsorted(ranked, middle)), int(np.ceil(share * len(ranked)))
     low, high = max(place - reach, 0), min(place + reach, len(ranked) - 1)
-    return np.unique(ranked[np.linspace(low, high, _MOST_BREAKS).round().astype(int)]).tolist()
+    return [float(size) for size in np.unique(ranked[np.linspace(low, high, _MOST_BREAKS).round().astype(int)])]
 
 
 def _where(samples: _Samples, chosen: slice) -> _Samples:

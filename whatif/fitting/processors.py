@@ -136,8 +136,8 @@ def processors(nodes: Any, cpus: Any, times: Any, weights: Any = None) -> Proces
     freedom = len(time) - len(known)
     squares = float((((time - means[owner]) / overall) ** 2).sum())
     drift = float(np.sqrt(squares / freedom)) if freedom else np.nan
-    columns = zip(*known, strict=True)
-    return Processors(*columns, means / overall, counts, drift)
+    nodes_known, cpus_known = (tuple(column) for column in zip(*known, strict=True))
+    return Processors(nodes_known, cpus_known, means / overall, counts, drift)
 
 
 def spread(found: Processors) -> Spread:

@@ -132,21 +132,22 @@ def non_negative(terms: FloatArray, values: FloatArray, scale: FloatArray) -> Fl
     norms = np.linalg.norm(weighted, axis=0)
     norms[norms == 0] = 1.0
     # The triangle of a decomposition has the same least squares as the many points, in as many rows as columns.
-    triangle = np.linalg.qr(np.column_stack((weighted / norms, values / scale)), mode="r")
-    solution: FloatArray = nnls(triangle[:, :-1], triangle[:, -1])[0]
-    return solution / norms
+    triangle: FloatArray = np.asarray(np.linalg.qr(np.column_stack((weighted / norms, values / scale)), mode="r"))
+    solution: FloatArray = nnls(triangle[:, :-1], triangle[:, -1])[0] / norms
+    return solution
 
 
 def _mean(terms: FloatArray, time: FloatArray, scale: FloatArray, owner: NDArray[np.intp], *, grouped: bool) -> Mean:
     """Coefficients and factors in turn, each the best for the other, until neither moves."""
-    factors, weights = np.ones(int(owner.max()) + 1), np.ones(int(owner.max()) + 1)
+    factors: FloatArray = np.ones(int(owner.max()) + 1)
+    weights: FloatArray = np.ones(int(owner.max()) + 1)
     coefficients, base = np.zeros(terms.shape[1]), time
     for _ in range(_ROUNDS if grouped else 1):
         before = np.concatenate((coefficients, factors))
         coefficients = non_negative(terms * factors[owner][:, None], time, scale)
         base = np.maximum(terms @ coefficients, np.finfo(float).tiny)
         if grouped:
-            weights = np.bincount(owner, (base / scale) ** 2)
+            weights = np.bincount(owner, (base / scale) ** 2).astype(float)
             factors = np.bincount(owner, base * time / scale**2) / weights
             factors /= factors.mean()
         if np.allclose(np.concatenate((coefficients, factors)), before, rtol=_SETTLED, atol=0):
@@ -168,7 +169,9 @@ def _scatter(terms: FloatArray, time: FloatArray, mean: Mean, noise: Noise) -> t
     return np.maximum(ratio * shape, _FLOOR * fitted), ratio * deviations
 
 
-def _robust_covariance(terms: FloatArray, scale: FloatArray, residuals: FloatArray, free: FloatArray) -> FloatArray:
+def _robust_covariance(
+    terms: FloatArray, scale: FloatArray, residuals: FloatArray, free: NDArray[np.bool_]
+) -> FloatArray:
     """Covariance that holds whatever the true scatter is; a residual counts as if its point had been left out.
 
     HC3 of J. G. MacKinnon and H. White, J. Econometrics 29, 1985: residuals over 1 - leverage.
