@@ -22,7 +22,7 @@ from whatif.units import Quantity, format_quantity
 CURVE_POINTS: Final = 200
 FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
-FIRST_LEAVES: Final = ("platform.node.gpu_count", "application.rank_count")
+FIRST_LEAVES: Final = ("application.matrix_size", "platform.node.gpu_count", "application.rank_count")
 
 
 EDITED: Final = "edited here"
