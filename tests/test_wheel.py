@@ -26,11 +26,11 @@ def unpacked(tmp_path_factory) -> Path:
     return folder / "site"
 
 
-def test_wheel_holds_platforms_scenarios_schemas_and_styles(unpacked):
+def test_wheel_holds_platforms_scenarios_schemas_data_and_styles(unpacked):
     shipped = {path.relative_to(unpacked / "whatif" / "_shipped").as_posix() for path in unpacked.rglob("_shipped/*/*")}
     ours = {
         path.relative_to(ROOT).as_posix()
-        for kind in ("platforms", "scenarios", "schemas")
+        for kind in ("platforms", "scenarios", "schemas", "validation")
         for path in ROOT.glob(f"{kind}/*")
     }
     assert shipped == ours
