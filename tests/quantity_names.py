@@ -10,14 +10,14 @@ from pydantic import BaseModel
 
 import whatif.models
 from whatif.engine.term import signature
-from whatif.schema import application, network, platform
+from whatif.schema import application, hpl, kernels, network, platform
 from whatif.schema.fields import quantity_field
 
 
 def quantity_names() -> dict[str, list[str]]:
     """Names by unit, both sorted; `any` for parameters that take whatever they are given."""
     units: dict[str, set[str]] = defaultdict(set)
-    for module in (platform, network, application):
+    for module in (platform, network, kernels, application, hpl):
         for part in vars(module).values():
             if isinstance(part, type) and issubclass(part, BaseModel):
                 for name, info in part.model_fields.items():
