@@ -22,6 +22,8 @@ from whatif.units import Quantity, format_quantity
 CURVE_POINTS: Final = 200
 FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
+PLAYED_POINTS: Final = 13
+"""Points of a curve whose every point is a run of HPL."""
 FIRST_LEAVES: Final = ("application.matrix_size", "platform.node.gpu_count", "application.rank_count")
 
 
@@ -266,6 +268,8 @@ def default_range(leaf: Leaf, at: Evaluation, points: int = CURVE_POINTS) -> str
     """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
     assert leaf.field is not None
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
+    if "hpl.times" in at.program.terms:
+        points = min(points, PLAYED_POINTS)
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if leaf.field.domain.whole and value <= 64:
