@@ -16,7 +16,7 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.hpl.configuration import Broadcast, Configuration, Looking, Swap
 from whatif.simulation.hpl.configuration import Mapping as ProcessMapping
-from whatif.simulation.hpl.costs import AT_ONCE, KERNELS, RENDEZVOUS, WHEN_RECEIVED, Column
+from whatif.simulation.hpl.costs import AT_ONCE, DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, Column
 from whatif.simulation.hpl.simulate import Machine
 
 NUMBERS: Final = (
@@ -97,6 +97,8 @@ class Plan:
         table[4] = np.inf
         for path, row, column in self.kernels:
             table[row, column] = values[path]
+        if not table[DTRSM].any():
+            table[DTRSM, 1::2] = table[:2, 1] / 2  # Its S is one operation each, dgemm's M N K are two.
         if self.datasheet:
             device_count, *rates = (values[path] for path in self.datasheet)
             share = device_count / ranks_per_node
@@ -147,7 +149,7 @@ def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.in
     """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
     free where that is not known."""
     table[0, 1] = 2 / rate
-    table[KERNELS.index("dtrsm"), 1] = 1 / rate
+    table[DTRSM, 1] = 1 / rate
     bytes_of = {"dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlatcpy": 16, "dlacpy": 16}
     for name in KERNELS[5:]:
         if name not in ("dtrsm", "dtrsv"):

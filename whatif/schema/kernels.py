@@ -72,13 +72,13 @@ FREE = SizeKernel()
 class Kernels(Part):
     """What the kernels of HPL cost on one process while all processes of the node are busy.
 
-    The names are those of BLAS and of HPL's own functions; a kernel that is not stated is free.
+    The names are those of BLAS and of HPL's own functions; one that is not stated is free, unless it says otherwise.
     """
 
     dgemm: MatrixKernel
     """C - A B."""
-    dtrsm: SizeKernel
-    """Triangular solve of a matrix, S = M M N from the left, M N N from the right."""
+    dtrsm: SizeKernel = FREE
+    """Triangular solve of a matrix, S = M M N from the left, M N N from the right; like dgemm where not stated."""
     dtrsv: SizeKernel = FREE
     """Triangular solve of a vector, S = N."""
     dgemv: SizeKernel = FREE
