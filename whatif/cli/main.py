@@ -18,6 +18,8 @@ VERBS: Final[dict[str, str]] = {
     "serve": "Show the explorer in a browser.",
     "run": "Evaluate a scenario, or sweep any of its leaves.",
     "simulate": "Play a trace, or a scenario, message by message.",
+    "hpl": "Predict every run of an HPL.dat.",
+    "tune": "Search the parameters of HPL for the highest rate.",
     "project": "Project the copies of a GPU profile to another machine.",
     "fit": "Fit the parameters of a platform to measurements.",
     "import": "Read files of measurements and profiles of other programs.",
