@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.explorer import first_frame, typing
 from benchmarks.fitting import fitting
 from benchmarks.flows import sharing
+from benchmarks.hpl import high_performance_linpack
 from benchmarks.importers import reading
 from benchmarks.measure import Row
 from benchmarks.model import edit_of_a_leaf, million_points, million_ranks
@@ -15,7 +16,7 @@ from benchmarks.simulation import replaying
 MODEL = (million_points, edit_of_a_leaf, million_ranks)
 EXPLORER = (key_to_picture, typing, start, first_frame)
 MEASUREMENTS = (reading, fitting)
-SIMULATION = (replaying, patterns, sharing)
+SIMULATION = (replaying, patterns, sharing, high_performance_linpack)
 
 
 def main() -> None:

@@ -48,6 +48,8 @@ class Plan:
     """[local or remote]: leaves of the largest message that leaves at once, and that is not waited for."""
     processors: tuple[str, ...]
     """Leaves of the relative times of processors, node after node."""
+    deviations: tuple[str, ...]
+    """Leaves of their relative deviations, likewise."""
     adapter: str
     """Leaf of the bandwidth of a node's adapter; empty: that of its largest messages."""
     datasheet: tuple[str, ...]
@@ -61,7 +63,7 @@ class Plan:
         named = [path for path, _, _ in self.kernels]
         named += [path for side in self.pieces for path, _, _ in side]
         named += [path for side in self.limits for path in side]
-        named += [*self.processors, *([self.adapter] if self.adapter else []), *self.datasheet]
+        named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.datasheet]
         named += [f"application.{name}" for name in NUMBERS]
         return tuple(dict.fromkeys(named))
 
@@ -87,10 +89,15 @@ class Plan:
         ranks = np.arange(rank_count)
         nodes = ranks // ranks_per_node
         gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, Column.PER_BYTE])
+        socket = self._processors(ranks, ranks_per_node, socket_count)
         return Machine(
-            kernels, pieces, nodes, self._factors(values, ranks, ranks_per_node, socket_count),
+            kernels,
+            pieces,
+            nodes,
+            _of_processors([values[path] for path in self.processors], socket),
             gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0,
-        )  # fmt: skip
+            _of_processors([values[path] for path in self.deviations], socket),
+        )
 
     def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
         table = np.zeros((len(KERNELS), 5))
@@ -123,19 +130,24 @@ class Plan:
         )
         return cut
 
-    def _factors(self, values: Mapping[str, float], ranks: Any, ranks_per_node: int, socket_count: int) -> FloatArray:
-        if not self.processors:
-            return np.ones(len(ranks))
+    def _processors(self, ranks: Any, ranks_per_node: int, socket_count: int) -> Any:
+        """[rank]: its processor, node after node; raise `UsageError` where fewer are described."""
         local = ranks % ranks_per_node
         by_socket = self.choices[CHOICES.index("binding")] == "by_socket"
         per_socket = -(-ranks_per_node // socket_count)
         socket = local % socket_count if by_socket else local // per_socket
-        processor = ranks // ranks_per_node * socket_count + socket
-        if processor.max() >= len(self.processors):
-            known = f"platform.kernels.processors has {len(self.processors)}"
-            raise UsageError(f"the ranks need {processor.max() + 1} processors; {known}")
-        factors: FloatArray = np.array([values[path] for path in self.processors])[processor]
-        return factors
+        found = ranks // ranks_per_node * socket_count + socket
+        for table, named in (("processors", self.processors), ("deviations", self.deviations)):
+            if named and found.max() >= len(named):
+                known = f"platform.kernels.{table} has {len(named)}"
+                raise UsageError(f"the ranks need {found.max() + 1} processors; {known}")
+        return found
+
+
+def _of_processors(values: Sequence[float], processor: Any) -> FloatArray:
+    """[rank]: what its processor has, 1 where nothing is said of processors."""
+    found: FloatArray = np.array(values)[processor] if values else np.ones(len(processor))
+    return found
 
 
 def _padded(table: FloatArray, count: int) -> FloatArray:
@@ -161,13 +173,17 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     kernels = tuple(_kernel_cells(leaves))
     datasheet = () if kernels else _datasheet(leaves)
     sides = [_distance(leaves, ("intra_socket", "inter_socket", "inter_node")), _distance(leaves, ("inter_node",))]
-    processors = tuple(path for path in leaves if path.startswith("platform.kernels.processors."))
+    processors, deviations = (
+        tuple(path for path in leaves if path.startswith(f"platform.kernels.{table}."))
+        for table in ("processors", "deviations")
+    )
     adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
     return Plan(
         kernels,
         tuple(tuple(_piece_cells(leaves, side)) for side in sides),
         tuple(_limits(leaves, side) for side in sides),
         processors,
+        deviations,
         adapter if adapter in leaves else "",
         datasheet,
         tuple(choices),

@@ -15,6 +15,7 @@ from whatif.engine.evaluate import evaluate
 from whatif.engine.messages import counts
 from whatif.engine.projection import project
 from whatif.engine.result import Question
+from whatif.engine.validation_hpl import COLUMNS, compared
 from whatif.engine.validation_links import played
 from whatif.errors import UsageError
 from whatif.importers.profile import DEVICE_COLUMNS, OPERATION_COLUMNS, Profile
@@ -184,6 +185,12 @@ def links() -> Table:
     return _table("messages that share links, beside SimGrid 3.32", rows, columns | times)
 
 
+def hpl() -> Table:
+    """HPL on ideal networks and on Dahu beside the emulator, real runs, and what-ifs over the machine's parts."""
+    rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if")]
+    return _table("HPL, beside the emulator and real runs", compared(*rows), COLUMNS)
+
+
 def transfers() -> Table:
     """Weighted mean errors of projected copies on the released sweeps, with the latencies of the other machine."""
     columns = {
@@ -235,5 +242,6 @@ TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "links": links,
     "counts": k_counts,
     "transfers": transfers,
+    "hpl": hpl,
 }
 """What is compared, by topic."""

@@ -107,3 +107,5 @@ class Kernels(Part):
     """Transposed copy of a matrix, S = M N."""
     processors: dict[Key, PositiveFactor] = {}
     """Time of dgemm on each processor (socket), node after node, relative to the model above (M_H); none: all alike."""
+    deviations: dict[Key, PositiveFactor] = {}
+    """Deviation of dgemm on each processor, relative to the model's and beside its factor (N_H); none: all alike."""

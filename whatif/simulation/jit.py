@@ -11,11 +11,12 @@ from zlib import crc32
 
 @cache
 def jitted(
-    modules: tuple[ModuleType, ...], entries: tuple[str, ...], inline: tuple[str, ...] = ()
+    modules: tuple[ModuleType, ...], entries: tuple[str, ...], *, borrowing: bool = False
 ) -> tuple[Callable[..., Any], ...]:
     """Some functions of modules that call one another, compiled when first called.
 
-    Functions named in `inline` are made part of their callers: a call with many arrays may cost more than what it does.
+    `borrowing`: all but the entries make no arrays and keep none, so that nobody counts the users of arrays, which
+    would take most of the time. Entries run beside other threads, and are given arrays that no other thread uses.
     Their machine code lies in numba's cache: beside the module, in the user's cache folder where that is read-only,
     or nowhere if neither can be written to.
     """
@@ -23,32 +24,14 @@ def jitted(
     owners = {module.__name__ for module in modules}
     functions = {n: f for n, f in names.items() if isinstance(f, FunctionType) and f.__module__ in owners}
     # Numba looks only at the file of an entry to see if its code on disk is that of today: the name says the rest.
-    stamp = crc32(repr([_said(functions[name].__code__) for name in sorted(functions)]).encode())
-    if functions.pop("bare", None):
-        names["bare"] = _bare()
+    numbers = sorted((name, value) for name, value in names.items() if isinstance(value, int | float))
+    said = [_said(functions[name].__code__) for name in sorted(functions)]
+    stamp = crc32(repr((numbers, said)).encode())
     for name, function in functions.items():
         copy = FunctionType(function.__code__, names, name)
         copy.__qualname__ = f"{name}_{stamp:08x}"
-        names[name] = _jitted(copy, name in entries, name in inline)
+        names[name] = _jitted(copy, name in entries, borrowing)
     return tuple(names[entry] for entry in entries)
-
-
-def _bare() -> Callable[..., Any]:
-    """The same array without its owner: users of it are not counted, atomically, at every use. Its caller keeps it."""
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-
-    def bare(_: Any, array: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            made = cgutils.create_struct_proxy(array)(context, builder, value=arguments[0])
-            made.meminfo = cgutils.get_null_value(made.meminfo.type)
-            made.parent = cgutils.get_null_value(made.parent.type)
-            return made._getvalue()
-
-        return array(array), generate
-
-    made: Callable[..., Any] = intrinsic(bare)
-    return made
 
 
 def _said(code: CodeType) -> tuple[Any, ...]:
@@ -57,15 +40,15 @@ def _said(code: CodeType) -> tuple[Any, ...]:
     return code.co_code, constants, code.co_names
 
 
-def _jitted(function: FunctionType, entry: bool, inline: bool) -> Callable[..., Any]:
+def _jitted(function: FunctionType, entry: bool, borrowing: bool) -> Callable[..., Any]:
     from numba import njit
 
     # Only entries are called from Python; ways in for the others would take most of the compiler's time.
-    options: dict[str, Any] = {} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    if inline:
-        options["forceinline"] = True
+    options: dict[str, Any] = {"nogil": True} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if borrowing and not entry:
+        options["_nrt"] = False
     try:
         made: Callable[..., Any] = njit(cache=entry, error_model="numpy", **options)(function)
     except RuntimeError:  # There is no folder for the cache.
-        made = njit(error_model="numpy")(function)
+        made = njit(error_model="numpy", **options)(function)
     return made

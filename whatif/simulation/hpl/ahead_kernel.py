@@ -2,10 +2,11 @@
 
 A process asks now and then whether its panel is there: before and after it gathers rows, after every exchange of the
 row swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep it until the
-next process asks. So rows wait for columns and columns for rows. Every process runs as far as what is known allows:
-whether a panel had been sent when it was asked for is known once it was sent, or once its sender's clock is later. Where
-all wait, the earliest question is answered with no, for whatever is still to happen happens later. In which order
-the processes run changes nothing.
+next process asks. So rows wait for columns and columns for rows. Process columns are run in the order of the rings,
+each as far as what is known allows, again and again until nothing is left: mostly a column's swap is over before its
+panels come, and twice is enough. Whether a panel had been sent when it was asked for is known once it was sent, or
+once its sender's clock is later. Where all wait, the earliest question is answered with no, for whatever is still to
+happen happens later.
 """
 
 from __future__ import annotations
@@ -16,59 +17,43 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, piece_of, wire_time
+from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, piece_of, wire_of
 from whatif.simulation.hpl.layout import (
+    ABSENT,
     BEGUN,
     CLOCK,
     CROWD,
-    DONE_EXCHANGES,
     FACTOR,
     FIRST,
     HAS_PANEL,
     LEFT,
+    NEXT,
     NODE,
     PHASE,
     POSTED,
-    QUEUED,
     ROW,
     SECOND,
     SENT,
-    SOURCE,
     STATUS,
     SWAPPED,
-    TARGET,
-    TOLD,
     UPDATED,
     Run,
-    bare,
     columns_behind,
-    panel_bytes,
-    rows_below,
     spreads,
-    width_of,
 )
 from whatif.simulation.hpl.sharing_kernel import Adapters, note
-from whatif.simulation.hpl.step_kernel import (
-    Messages,
-    State,
-    bare_state,
-    broadcast,
-    end_step,
-    factor,
-    latest,
-    took,
-    update_column,
-    update_time,
-)
+from whatif.simulation.hpl.step_kernel import took, update_time
 from whatif.simulation.hpl.swap_kernel import gather_time, swap_rows
 
-TOP, MEETING_ROWS, COLUMNS = 0, 1, 2
-"""Where a process is: before the swap, in it, behind it."""
-READY, ASKING, MEETING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4, 5
-"""What a process waits for: nothing, to know if its panel was sent, its partner in an exchange, its panel to be taken, its
-panel with nothing else to do, nothing any more."""
+BEFORE_SWAP, IN_SWAP, BEHIND_SWAP = 0, 1, 2
+"""Where a process is."""
+READY, ASKING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4
+"""What a process waits for: nothing, or its partner in an exchange; to know if its panel was sent; its panel to be
+taken; its panel with nothing else to do; nothing any more."""
 TARGETS = 3
-BELOW, MESSAGE, OWN, PLACE, START = 0, 1, 2, 3, 4
+BELOW, MESSAGE, OWN, PLACE = 0, 1, 2, 3
+TARGET, SOURCE, WIDE, DUE, PENDING, EXCHANGED, ITEMS = 0, 3, 4, 5, 6, 7, 8
+"""Columns of `Step.columns`."""
 
 
 class Step(NamedTuple):
@@ -81,13 +66,17 @@ class Step(NamedTuple):
     """[algorithm, exchange, column] of the old panel."""
     used: IntArray
     """[algorithm]: exchanges."""
-    lists: IntArray
-    """[algorithm, place]: where the exchanges of each process row begin, P + 1 places, then their numbers."""
+    columns: IntArray
+    """[process column, item]: the three it sends the panel to, and the one it gets it from, -1: nobody; columns to
+    update; whether it is to be run; how many of its processes ask for their panel; exchanges that are over, and all
+    before."""
     rows: FloatArray
-    """[quantity, process row]: rows below the old panel, size of the new one's message, pivots of the old one, distance from
-    its pivot block; and, by that distance, the first process of the row."""
-    stack: IntArray
-    """[place]: processes that can run; the last element is their number."""
+    """[quantity, process row]: rows below the old panel, size of the new one's message, pivots of the old one,
+    distance from its pivot block."""
+    starts: IntArray
+    """[distance]: the first process of the row so far from the old panel's pivot block."""
+    held: IntArray
+    """[distance]: 1 for the processes of the column that is run which cannot go on."""
     adapters: Adapters
     kernels: FloatArray
     pieces: FloatArray
@@ -99,145 +88,172 @@ class Step(NamedTuple):
     noisy: bool
 
 
-def push(me: int, marks: IntArray, stack: IntArray) -> None:
-    """Let a process run."""
-    if marks[me, QUEUED] == 0:
-        marks[me, QUEUED] = 1
-        size = stack[len(stack) - 1]
-        stack[size] = me
-        stack[len(stack) - 1] = size + 1
-
-
-def index_exchanges(swaps: FloatArray, used: IntArray, slot: int, count: int, lists: IntArray) -> None:
-    """Which exchanges of the swap each process row takes part in."""
-    for algorithm in range(2):
-        for place in range(count + 1):
-            lists[algorithm, place] = 0
-        for at in range(used[slot, algorithm]):
-            lists[algorithm, int(swaps[slot, algorithm, at, FIRST]) + 1] += 1
-            lists[algorithm, int(swaps[slot, algorithm, at, SECOND]) + 1] += 1
-        lists[algorithm, 0] = count + 1
-        for place in range(count):
-            lists[algorithm, place + 1] += lists[algorithm, place]
-        filled = np.zeros(count, np.int64)
-        for at in range(used[slot, algorithm]):
-            for side in range(2):
-                place = int(swaps[slot, algorithm, at, FIRST + side])
-                lists[algorithm, lists[algorithm, place] + filled[place]] = at
-                filled[place] += 1
-
-
 def begin(step: Step, targets: IntArray) -> None:
     """Put every process before its swap, with its columns still to be updated."""
     times, marks, run = step.times, step.marks, step.run
-    for place in range(run.q - 1, -1, -1):
+    for place in range(run.q):
         q = (step.panel + place) % run.q
-        columns = columns_behind(step.panel, q, run)
+        for number in range(TARGETS + 1):
+            other = targets[place, number]
+            step.columns[q, TARGET + number] = (step.panel + other) % run.q if other >= 0 else -1
+        step.columns[q, WIDE], step.columns[q, DUE] = columns_behind(step.panel, q, run), 1
+        step.columns[q, EXCHANGED] = 0
         for p in range(run.p):
             me = p * run.q + q
-            for row in (PHASE, STATUS, TOLD, SENT, DONE_EXCHANGES):
-                marks[me, row] = 0
-            for number in range(TARGETS + 1):
-                other = targets[place, number]
-                marks[me, TARGET + number] = p * run.q + (step.panel + other) % run.q if other >= 0 else -1
-            marks[me, HAS_PANEL] = 1 if place == 0 else 0
-            marks[me, LEFT], marks[me, ROW] = columns, p
+            marks[me, ROW], marks[me, PHASE], marks[me, STATUS], marks[me, SENT], marks[me, NEXT] = p, 0, 0, 0, 0
+            marks[me, HAS_PANEL], marks[me, LEFT] = 1 if place == 0 else 0, step.columns[q, WIDE]
             times[me, POSTED], times[me, BEGUN] = inf, times[me, CLOCK]
-            push(me, marks, step.stack)
-
-
-def update_ahead(step: Step, targets: IntArray, random: Any) -> None:
-    """Apply the old panel to the columns behind the new one, while that is broadcast."""
-    begin(step, targets)
-    run, stack, marks = step.run, step.stack, step.marks
+            times[me, ABSENT] = -inf if place == 0 else earliest_sent(me, me + step.columns[q, SOURCE] - q, step)
     for p in range(run.p):
         send_on(p * run.q + step.panel % run.q, step)
-    waiting = True
-    while waiting:
-        while stack[len(stack) - 1] > 0:
-            stack[len(stack) - 1] -= 1
-            me = stack[stack[len(stack) - 1]]
-            marks[me, QUEUED] = 0
-            if marks[me, STATUS] == READY:
-                advance(me, step, random)
-                wake_targets(me, step)
-        waiting = answer_earliest(step)
 
 
-def wake_targets(me: int, step: Step) -> None:
-    """Let those run who asked whether this process had sent them the panel before its clock."""
-    marks = step.marks
+def earliest_sent(me: int, source: int, step: Step) -> float:
+    """A time before which a process's source cannot send it the panel, from that of the source."""
+    clock, bound = step.times[source, CLOCK], step.times[source, ABSENT]
+    before = step.columns[source % step.run.q, SOURCE]
+    if before < 0:
+        return float(clock)
+    sender, size = source - source % step.run.q + before, step.rows[MESSAGE, step.marks[me, ROW]]
+    far = 1 if step.marks[sender, NODE] != step.marks[source, NODE] else 0
+    piece = piece_of(step.pieces, far, size)
+    wire = wire_of(step.pieces, far, piece, size, step.adapters.gap * step.times[source, CROWD])
+    if step.pieces[far, piece, 7] == AT_ONCE:
+        return float(max(clock, bound + wire))
+    return float(max(clock, bound) + wire)
+
+
+def update_ahead(step: Step, random: Any) -> None:
+    """Apply the old panel to the columns behind the new one, while that is broadcast."""
+    count = step.run.q
+    going = True
+    while going:
+        going = False
+        for place in range(1, count + 1):
+            q = (step.panel + place) % count
+            if step.columns[q, DUE]:
+                step.columns[q, DUE], going = 0, True
+                run_column(q, step, random)
+                wake_targets(q, step)
+        if not going:
+            going = answer_earliest(step)
+
+
+def wake_targets(q: int, step: Step) -> None:
+    """Run those again who ask whether this process column had sent them the panel before its clocks."""
     for number in range(TARGETS):
-        other = marks[me, TARGET + number]
-        if other >= 0 and marks[other, STATUS] == ASKING and step.times[me, CLOCK] > step.times[other, CLOCK]:
-            marks[other, STATUS] = READY
-            push(other, marks, step.stack)
+        other = step.columns[q, TARGET + number]
+        if other >= 0 and step.columns[other, PENDING] > 0:
+            step.columns[other, DUE] = 1
 
 
 def answer_earliest(step: Step) -> bool:
     """Tell the process that asked first that its panel has not been sent; whether there was one."""
     found, earliest = -1, inf
-    for me in range(step.times.shape[0]):
-        if step.marks[me, STATUS] == ASKING and step.times[me, CLOCK] < earliest:
-            found, earliest = me, step.times[me, CLOCK]
+    for q in range(step.run.q):
+        if step.columns[q, PENDING] > 0:
+            for me in range(q, step.times.shape[0], step.run.q):
+                if step.marks[me, STATUS] == ASKING and step.times[me, CLOCK] < earliest:
+                    found, earliest = me, step.times[me, CLOCK]
     if found >= 0:
-        step.marks[found, TOLD] = 1
-        step.marks[found, STATUS] = READY
-        push(found, step.marks, step.stack)
+        step.times[found, ABSENT] = np.nextafter(earliest, inf)
+        step.columns[found % step.run.q, DUE] = 1
     return found >= 0
 
 
-def advance(me: int, step: Step, random: Any) -> None:
-    """Run a process until it has to wait for another one, or is done."""
-    marks = step.marks
-    while marks[me, STATUS] == READY:
-        if marks[me, HAS_PANEL] == 0:
-            ask(me, step, random)
-            if marks[me, STATUS] != READY:
-                return
-        phase = marks[me, PHASE]
-        if phase == MEETING_ROWS:
-            meet(me, step, random)
-        elif phase == TOP:
+def run_column(q: int, step: Step, random: Any) -> None:
+    """Run the processes of a column until each has to wait for another column, or is done."""
+    marks, held, pending = step.marks, step.held, 0
+    for place in range(step.run.p):
+        me = step.starts[place] + q
+        if marks[me, STATUS] == ASKING:
+            marks[me, STATUS] = READY
+        if marks[me, STATUS] == READY and marks[me, PHASE] == BEFORE_SWAP and may_go_on(me, step):
             gather(me, step, random)
-        else:
+        held[place] = 0 if marks[me, STATUS] == READY else 1
+    if step.run.p > 1 and step.columns[q, WIDE] > 0:
+        exchange_rows(q, step, random)
+    for place in range(step.run.p):
+        me = step.starts[place] + q
+        if held[place] == 0:
             finish(me, step, random)
+        if marks[me, STATUS] == ASKING:
+            pending += 1
+    step.columns[q, PENDING] = pending
 
 
-def ask(me: int, step: Step, random: Any) -> None:
-    """Take the panel if it has been sent; with nothing but columns left, update them until it has."""
-    times, marks, posted = step.times, step.marks, step.times[me, POSTED]
-    if marks[me, PHASE] == COLUMNS:
-        if posted == inf:
-            marks[me, STATUS] = AWAITING
-            return
-        update_until_sent(me, step, random)
+def may_go_on(me: int, step: Step) -> bool:
+    """Take the panel if it has been sent by now; whether the process need not wait for that."""
+    times, marks = step.times, step.marks
+    clock, posted = times[me, CLOCK], times[me, POSTED]
+    if marks[me, HAS_PANEL]:
+        return True
+    if posted <= clock:
         take(me, step)
-    elif posted < inf:
-        if posted <= times[me, CLOCK]:
-            take(me, step)
-    else:
-        source = marks[me, SOURCE]
-        if marks[me, TOLD] or times[source, CLOCK] > times[me, CLOCK]:
-            marks[me, TOLD] = 0
-        else:
+    elif posted == inf and clock >= times[me, ABSENT]:
+        source = me + step.columns[me % step.run.q, SOURCE] - me % step.run.q
+        if times[source, CLOCK] <= clock:
             marks[me, STATUS] = ASKING
+    return bool(marks[me, STATUS] == READY)
+
+
+def gather(me: int, step: Step, random: Any) -> None:
+    """Begin the swap: collect the rows that are to be sent."""
+    marks, run = step.marks, step.run
+    p, columns = marks[me, ROW], marks[me, LEFT]
+    marks[me, PHASE] = BEHIND_SWAP
+    if columns > 0 and run.p > 1:
+        marks[me, PHASE] = IN_SWAP
+        step.times[me, CLOCK] += gather_time(
+            int(step.rows[PLACE, p]), columns, step.width, step.rows[OWN, p], spreads(columns, run), step.kernels,
+            step.noisy, random,
+        )  # fmt: skip
+
+
+def exchange_rows(q: int, step: Step, random: Any) -> None:
+    """The exchanges of a process column that are left, as far as both sides come to them."""
+    times, marks, held, starts = step.times, step.marks, step.held, step.starts
+    columns = step.columns[q, WIDE]
+    algorithm = 1 if spreads(columns, step.run) else 0
+    plan, used = step.swaps[algorithm], step.used[algorithm]
+    over = step.columns[q, EXCHANGED]
+    for at in range(over, used):
+        first, second = int(plan[at, FIRST]), int(plan[at, SECOND])
+        a, b = starts[first] + q, starts[second] + q
+        if at < marks[a, NEXT]:
+            over += 1 if over == at else 0
+            continue
+        if held[first] == 0 and not may_go_on(a, step):
+            held[first] = 1
+        if held[second] == 0 and not may_go_on(b, step):
+            held[second] = 1
+        if held[first] or held[second]:
+            held[first], held[second] = 1, 1
+            continue
+        swap_rows(
+            a, b, at, columns, (used - 1 - at) * step.run.q + q, plan, times, marks, step.adapters, step.kernels,
+            step.pieces, step.noisy, random,
+        )  # fmt: skip
+        marks[a, NEXT], marks[b, NEXT] = at + 1, at + 1
+        over += 1 if over == at else 0
+    step.columns[q, EXCHANGED] = over
 
 
 def take(me: int, step: Step) -> None:
     """Receive the panel, let its sender go on, and pass it on."""
-    times, marks, pieces = step.times, step.marks, step.pieces
-    source, size = marks[me, SOURCE], step.rows[MESSAGE, marks[me, ROW]]
+    times, marks, pieces, q = step.times, step.marks, step.pieces, me % step.run.q
+    from_column = step.columns[q, SOURCE]
+    source, size = me + from_column - q, step.rows[MESSAGE, marks[me, ROW]]
     far = 1 if marks[source, NODE] != marks[me, NODE] else 0
     piece = piece_of(pieces, far, size)
-    wire = wire_time(pieces, far, size, step.adapters.gap * times[me, CROWD])
+    wire = wire_of(pieces, far, piece, size, step.adapters.gap * times[me, CROWD])
     if pieces[far, piece, 7] == RENDEZVOUS:
         end = times[me, CLOCK] + wire
         times[source, CLOCK] = end
         marks[source, SENT] += 1
         marks[source, STATUS] = READY
+        step.columns[from_column, DUE] = 1
         send_on(source, step)
-        push(source, marks, step.stack)
     else:
         left = times[me, POSTED] + pieces[far, piece, 3] + size * pieces[far, piece, 4]
         start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[me, CLOCK])
@@ -251,14 +267,15 @@ def take(me: int, step: Step) -> None:
 
 def send_on(me: int, step: Step) -> None:
     """Send the panel to the targets that are left, until one of them has to take it first."""
-    times, marks, pieces = step.times, step.marks, step.pieces
+    times, marks, pieces, q = step.times, step.marks, step.pieces, me % step.run.q
     size = step.rows[MESSAGE, marks[me, ROW]]
-    while marks[me, SENT] < TARGETS and marks[me, TARGET + marks[me, SENT]] >= 0:
-        other = marks[me, TARGET + marks[me, SENT]]
+    while marks[me, SENT] < TARGETS and step.columns[q, TARGET + marks[me, SENT]] >= 0:
+        column = step.columns[q, TARGET + marks[me, SENT]]
+        other = me + column - q
         times[other, POSTED] = times[me, CLOCK]
-        if marks[other, STATUS] == ASKING or marks[other, STATUS] == AWAITING:
+        step.columns[column, DUE] = 1
+        if marks[other, STATUS] == AWAITING:
             marks[other, STATUS] = READY
-            push(other, marks, step.stack)
         far = 1 if marks[other, NODE] != marks[me, NODE] else 0
         piece = piece_of(pieces, far, size)
         if pieces[far, piece, 7] == RENDEZVOUS:
@@ -266,6 +283,29 @@ def send_on(me: int, step: Step) -> None:
             return
         times[me, CLOCK] += pieces[far, piece, 3] + size * pieces[far, piece, 4]
         marks[me, SENT] += 1
+
+
+def finish(me: int, step: Step, random: Any) -> None:
+    """Update the columns, block by block until the panel has been taken, unless it has to be passed on first."""
+    times, marks = step.times, step.marks
+    if marks[me, PHASE] == IN_SWAP:
+        if not may_go_on(me, step):
+            return
+        marks[me, PHASE] = BEHIND_SWAP
+        times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
+    if marks[me, HAS_PANEL] == 0:
+        if times[me, POSTED] == inf:
+            marks[me, STATUS] = AWAITING
+            return
+        update_until_sent(me, step, random)
+        take(me, step)
+    if marks[me, STATUS] == READY:
+        if marks[me, LEFT] > 0:
+            times[me, CLOCK] += columns_time(me, marks[me, LEFT], step, random)
+        times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
+        marks[me, STATUS] = DONE
+        if step.panel < step.seen.shape[0]:
+            step.seen[step.panel, me, 4] = times[me, CLOCK]
 
 
 def columns_time(me: int, columns: int, step: Step, random: Any) -> float:
@@ -285,7 +325,7 @@ def update_until_sent(me: int, step: Step, random: Any) -> None:
     if not step.noisy and whole > 1 and posted > times[me, CLOCK]:
         block = columns_time(me, nb, step, random)
         left = posted - times[me, CLOCK]
-        blocks = int(ceil(left / block)) if left < whole * block else whole
+        blocks = ceil(left / block) if left < whole * block else whole
         times[me, CLOCK] += blocks * block
         marks[me, LEFT] -= blocks * nb
     while marks[me, LEFT] > 0 and times[me, CLOCK] < posted:
@@ -293,127 +333,3 @@ def update_until_sent(me: int, step: Step, random: Any) -> None:
         times[me, CLOCK] += columns_time(me, columns, step, random)
         marks[me, LEFT] -= columns
     times[me, CLOCK] = max(times[me, CLOCK], posted)
-
-
-def gather(me: int, step: Step, random: Any) -> None:
-    """Begin the swap: collect the rows that are to be sent."""
-    times, marks, run = step.times, step.marks, step.run
-    p, columns = marks[me, ROW], marks[me, LEFT]
-    marks[me, PHASE] = COLUMNS
-    if columns > 0 and run.p > 1:
-        marks[me, PHASE] = MEETING_ROWS
-        times[me, CLOCK] += gather_time(
-            int(step.rows[PLACE, p]), columns, step.width, step.rows[OWN, p], spreads(columns, run), step.kernels,
-            step.noisy, random,
-        )  # fmt: skip
-
-
-def meet(me: int, step: Step, random: Any) -> None:
-    """The next exchange of the swap, if the partner has come to it; behind the last one, the columns."""
-    times, marks, run = step.times, step.marks, step.run
-    p, columns = marks[me, ROW], marks[me, LEFT]
-    algorithm, place = 1 if spreads(columns, run) else 0, int(step.rows[PLACE, p])
-    mine = step.lists[algorithm, place] + marks[me, DONE_EXCHANGES]
-    if mine == step.lists[algorithm, place + 1]:
-        marks[me, PHASE] = COLUMNS
-        times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
-        return
-    at, q = step.lists[algorithm, mine], me - p * run.q
-    first, second = int(step.swaps[algorithm, at, FIRST]), int(step.swaps[algorithm, at, SECOND])
-    partner = second if first == place else first
-    other = int(step.rows[START, partner]) + q
-    theirs = step.lists[algorithm, partner] + marks[other, DONE_EXCHANGES]
-    if marks[other, STATUS] != MEETING or step.lists[algorithm, theirs] != at:
-        marks[me, STATUS] = MEETING
-        return
-    a, b = (me, other) if first == place else (other, me)
-    swap_rows(
-        a, b, at, columns, (step.used[algorithm] - 1 - at) * run.q + q, step.swaps[algorithm], times, marks,
-        step.adapters, step.kernels, step.pieces, step.noisy, random,
-    )  # fmt: skip
-    marks[me, DONE_EXCHANGES] += 1
-    marks[other, DONE_EXCHANGES] += 1
-    marks[other, STATUS] = READY
-    push(other, marks, step.stack)
-
-
-def finish(me: int, step: Step, random: Any) -> None:
-    """Update the columns that are left."""
-    times, marks = step.times, step.marks
-    if marks[me, LEFT] > 0:
-        times[me, CLOCK] += columns_time(me, marks[me, LEFT], step, random)
-    times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
-    marks[me, STATUS] = DONE
-    if step.panel < step.seen.shape[0]:
-        step.seen[step.panel, me, 4] = times[me, CLOCK]
-
-
-def step_ahead(
-    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
-    lists: IntArray, rows: FloatArray, stack: IntArray, noisy: bool, random: Any,
-) -> None:  # fmt: skip
-    """One step of the main loop: factor a panel, then update with the oldest while the panel is broadcast."""
-    old = panel - run.depth
-    for earlier in range(old, panel):
-        update_column(earlier, panel % run.q, width_of(panel, run), False, state, run, kernels, pieces, noisy, random)
-    factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
-    if messages.chunk_count > 0:
-        broadcast(panel, state, run, messages, pieces)
-        for q in range(run.q):
-            update_column(old, q, columns_behind(panel, q, run), True, state, run, kernels, pieces, noisy, random)
-    else:
-        slot = old % state.counts.shape[0]
-        if run.p > 1:
-            index_exchanges(state.swaps, state.used, slot, run.p, lists)
-        for p in range(run.p):
-            rows[BELOW, p], rows[MESSAGE, p] = rows_below(old, p, run), panel_bytes(panel, p, run)
-            place = (p - old) % run.p
-            rows[OWN, p], rows[PLACE, p], rows[START, place] = state.counts[slot, place], place, p * run.q
-        update_ahead(
-            Step(
-                state.times, state.marks, state.seen, state.swaps[slot], state.used[slot], bare(lists), bare(rows), bare(stack),
-                state.adapters, kernels, pieces, panel, old, width_of(old, run), run, noisy,
-            ),
-            messages.targets,
-            random,
-        )  # fmt: skip
-
-
-def fill_pipeline(
-    state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray, noisy: bool,
-    random: Any,
-) -> None:  # fmt: skip
-    """Factor and broadcast the first panels, each applied to those of them behind it."""
-    for panel in range(run.depth):
-        factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
-        broadcast(panel, state, run, messages, pieces)
-        for q in range(run.q):
-            columns = columns_behind(panel, q, run) - columns_behind(run.depth - 1, q, run)
-            update_column(panel, q, columns, False, state, run, kernels, pieces, noisy, random)
-        state.ends[panel] = latest(state.times)
-
-
-def ahead_steps(
-    first: int, last: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray,
-    lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
-) -> None:  # fmt: skip
-    """Steps [first, last) with look-ahead, filling the pipeline and draining it where they lie in it."""
-    state, kernels, pieces, lines, last_lines = (
-        bare_state(state),
-        bare(kernels),
-        bare(pieces),
-        bare(lines),
-        bare(last_lines),
-    )
-    lists = np.zeros((2, run.p + 1 + 2 * state.swaps.shape[2]), np.int64)
-    rows, stack = np.zeros((5, run.p)), np.zeros(run.p * run.q + 1, np.int64)
-    count = len(state.ends)
-    if first == 0:
-        fill_pipeline(state, run, messages, kernels, pieces, lines, noisy, random)
-    for panel in range(max(first, run.depth), last):
-        now = lines if width_of(panel, run) == run.nb else last_lines
-        step_ahead(panel, state, run, messages, kernels, pieces, now, lists, rows, stack, noisy, random)
-        end_step(panel, state)
-    if last == count:
-        for panel in range(count - run.depth, count):
-            update_column(panel, run.n // run.nb % run.q, 1, False, state, run, kernels, pieces, noisy, random)

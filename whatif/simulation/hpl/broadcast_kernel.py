@@ -8,14 +8,14 @@ are synchronous, as HPL's MPI_Ssend.
 from __future__ import annotations
 
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import deliver, swap_at_once, wire_time
+from whatif.simulation.hpl.costs import deliver, piece_of, wire_time
 
 
 def broadcast_row(
     row: FloatArray, size: float, targets: IntArray, spread: IntArray, roll: IntArray, chunk_count: int,
-    pieces: FloatArray,
+    chunks: FloatArray, pieces: FloatArray,
 ) -> None:  # fmt: skip
-    """Advance the clocks of a process row over the broadcast of `size` bytes."""
+    """Advance the clocks of a process row over the broadcast of `size` bytes; `chunks` is room for `charge_chunks`."""
     for place in range(row.shape[1]):
         for number in range(3):
             target = targets[place, number]
@@ -26,7 +26,7 @@ def broadcast_row(
                 gap = max(row[2, place], row[2, target])
                 row[0, place], row[0, target] = deliver(row[0, place], row[0, target], size, pieces, far, gap)
     if chunk_count > 1:
-        broadcast_long(row, size, spread, roll, chunk_count, pieces)
+        broadcast_long(row, size, spread, roll, chunk_count, chunks, pieces)
 
 
 def hand_over(row: FloatArray, a: int, b: int, size: float, pieces: FloatArray) -> None:
@@ -37,19 +37,33 @@ def hand_over(row: FloatArray, a: int, b: int, size: float, pieces: FloatArray) 
 
 
 def broadcast_long(
-    row: FloatArray, size: float, spread: IntArray, roll: IntArray, chunk_count: int, pieces: FloatArray
-) -> None:
+    row: FloatArray, size: float, spread: IntArray, roll: IntArray, chunk_count: int, chunks: FloatArray,
+    pieces: FloatArray,
+) -> None:  # fmt: skip
     """Scatter chunks of the panel along a tree, then roll them round."""
     for at in range(spread.shape[0]):
         there = chunk_bytes(spread[at, 2], spread[at, 3], size, chunk_count)
         hand_over(row, spread[at, 0], spread[at, 1], there, pieces)
+    charge_chunks(size, chunk_count, chunks, pieces)
     for at in range(roll.shape[0]):
-        a, b = roll[at, 0], roll[at, 1]
+        a, b, there, back = roll[at, 0], roll[at, 1], roll[at, 2], roll[at, 3]
         far = 1 if row[1, a] != row[1, b] else 0
-        there = chunk_bytes(roll[at, 2], roll[at, 2] + 1, size, chunk_count)
-        back = chunk_bytes(roll[at, 3], roll[at, 3] + 1, size, chunk_count)
-        end = swap_at_once(row[0, a], row[0, b], there, back, pieces, far, max(row[2, a], row[2, b]))
+        wire = max(chunks[there, far], chunks[back, far])
+        if far:
+            gap = max(row[2, a], row[2, b])
+            wire = max(wire, chunks[there, 4] + chunks[there, 5] * gap, chunks[back, 4] + chunks[back, 5] * gap)
+        end = max(row[0, a], row[0, b]) + max(chunks[there, 2 + far], chunks[back, 2 + far]) + wire
         row[0, a], row[0, b] = end, end
+
+
+def charge_chunks(size: float, chunk_count: int, chunks: FloatArray, pieces: FloatArray) -> None:
+    """[chunk, 6]: wire, local and remote; sending, local and remote; remote latency, and size."""
+    for chunk in range(chunk_count):
+        its = chunk_bytes(chunk, chunk + 1, size, chunk_count)
+        for far in range(2):
+            chunks[chunk, far] = wire_time(pieces, far, its, 0.0)
+            chunks[chunk, 2 + far] = pieces[far, piece_of(pieces, far, its), 3]
+        chunks[chunk, 4], chunks[chunk, 5] = pieces[1, piece_of(pieces, 1, its), 1], its
 
 
 def chunk_bytes(first: int, behind: int, size: float, chunk_count: int) -> float:

@@ -46,7 +46,7 @@ class Column(IntEnum):
 
 def noise(random: Any) -> float:
     """A half-normal number with mean 0 and standard deviation 1."""
-    return abs(random.standard_normal()) * SPREAD - SHIFT
+    return float(abs(random.standard_normal()) * SPREAD - SHIFT)
 
 
 def matrix_time(
@@ -65,12 +65,8 @@ def matrix_time(
 def terms(kernels: FloatArray, row: int, m: float, n: float, k: float) -> float:
     """constant + mnk M N K + mn M N + mk M K + nk N K."""
     mn = m * n
-    return (
-        kernels[row, 0]
-        + kernels[row, 1] * mn * k
-        + kernels[row, 2] * mn
-        + (kernels[row, 3] * m + kernels[row, 4] * n) * k
-    )
+    time = kernels[row, 0] + kernels[row, 1] * mn * k + kernels[row, 2] * mn
+    return float(time + (kernels[row, 3] * m + kernels[row, 4] * n) * k)
 
 
 def size_time(kernels: FloatArray, row: int, size: float, noisy: bool, random: Any) -> float:
@@ -78,7 +74,7 @@ def size_time(kernels: FloatArray, row: int, size: float, noisy: bool, random: A
     time = kernels[row, 0] + kernels[row, 1] * size
     if noisy:
         time += (kernels[row, 2] + kernels[row, 3] * size) * noise(random)
-    return max(time, 0.0)
+    return float(max(time, 0.0))
 
 
 def piece_of(pieces: FloatArray, far: int, size: float) -> int:
@@ -89,19 +85,23 @@ def piece_of(pieces: FloatArray, far: int, size: float) -> int:
     return piece
 
 
-def wire_time(pieces: FloatArray, far: int, size: float, gap: float) -> float:
+def wire_of(pieces: FloatArray, far: int, piece: int, size: float, gap: float) -> float:
     """Latency and transfer; `gap` is the time per byte that the node's adapter leaves to a message between nodes."""
-    piece = piece_of(pieces, far, size)
     per_byte = pieces[far, piece, 2]
     if far and gap > per_byte:
         per_byte = gap
-    return pieces[far, piece, 1] + size * per_byte
+    return float(pieces[far, piece, 1] + size * per_byte)
+
+
+def wire_time(pieces: FloatArray, far: int, size: float, gap: float) -> float:
+    """`wire_of` the piece that the size lies in."""
+    return wire_of(pieces, far, piece_of(pieces, far, size), size, gap)
 
 
 def send_beside(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float) -> Any:
     """A message whose receive is posted by then: when the sender is free, when it arrives, the receiver's work then."""
     piece = piece_of(pieces, far, size)
-    wire = wire_time(pieces, far, size, gap)
+    wire = wire_of(pieces, far, piece, size, gap)
     if pieces[far, piece, 7] == RENDEZVOUS:
         end = max(sender, receiver) + wire
         return end, end, 0.0
@@ -125,9 +125,3 @@ def exchange(a: float, b: float, from_a: float, from_b: float, pieces: FloatArra
     if from_b > 0:
         sent_b, at_a, taken_a = send_beside(b, a, from_b, pieces, far, gap)
     return max(sent_a, at_a) + taken_a, max(sent_b, at_b) + taken_b
-
-
-def swap_at_once(a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, far: int, gap: float) -> float:
-    """Synchronous messages each way that start when both sides are ready, however small: when both are done."""
-    busy = max(pieces[far, piece_of(pieces, far, from_a), 3], pieces[far, piece_of(pieces, far, from_b), 3])
-    return max(a, b) + busy + max(wire_time(pieces, far, from_a, gap), wire_time(pieces, far, from_b, gap))

@@ -1,35 +1,30 @@
 """How a run of HPL is laid out for the compiled loops: block-cyclic sizes, and arrays with a column for each quantity.
 
 Processes are numbered p Q + q over the grid, whatever their ranks. A call with many arrays costs more than what most of
-these functions do, so that all that is known of a process stands in two arrays: `times`, [process, quantity] float64, and
-`marks`, [process, quantity] int64.
+these functions do, so that all that is known of a process stands in two arrays: `times`, [process, quantity]
+float64, and `marks`, [process, quantity] int64.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 CLOCK, POSTED, BEGUN, FACTOR, CROWD = 0, 1, 2, 3, 4
-"""Columns of `times`: the process's clock; when its panel was sent to it; when its update began; time of dgemm relative to
-the model; processes that share its node's adapter while it takes a panel."""
+"""Columns of `times`: the process's clock; when its panel was sent to it; when its update began; time of dgemm
+relative to the model; processes that share its node's adapter while it takes a panel."""
 FACTORED, AGREED, UPDATED, SWAPPED, SOLVED, BROADCAST = 5, 6, 7, 8, 9, 10
 """More columns of `times`: what each part has taken so far, as HPL's detailed timing counts."""
-TIME_COLUMNS: Final = 11
-NODE, ROW, PHASE, STATUS, HAS_PANEL, TOLD, SENT, LEFT, DONE_EXCHANGES, QUEUED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-"""Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has the panel;
-whether it was told that the panel is not there; targets it has sent the panel to; columns left to update; exchanges done;
-whether it is on the stack."""
-TARGET, SOURCE = 10, 13
-"""More columns of `marks`: the three processes it sends the panel to, and the one it gets it from; -1: nobody."""
-MARK_COLUMNS: Final = 14
+ABSENT: Final = 11
+"""One more column of `times`: its panel is not sent before this."""
+TIME_COLUMNS: Final = 12
+NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT = 0, 1, 2, 3, 4, 5, 6, 7
+"""Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has
+the panel; targets it has sent the panel to; columns left to update; the first exchange of the swap that it may still
+have to do."""
+MARK_COLUMNS: Final = 8
 FIRST, SECOND, FROM_FIRST, FROM_SECOND, WIDE_FIRST, WIDE_SECOND, AFTER_FIRST, AFTER_SECOND = 0, 1, 2, 3, 4, 5, 6, 7
-"""Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the rows
-that each sends, whether these carry their index (one word a row), and what each does with what it received."""
-
-
-def bare(array: Any) -> Any:
-    """The same array; compiled, one whose users are not counted, which costs more than what most functions here do."""
-    return array
+"""Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the
+rows that each sends, whether these carry their index (one word a row), and what each does with what it received."""
 
 
 class Run(NamedTuple):

@@ -10,21 +10,21 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-import numpy as np
-
 from whatif.models.quantities import FloatArray
 from whatif.simulation.hpl.costs import deliver, exchange, noise, piece_of, wire_time
 
 
-def factor_panel(column: FloatArray, lines: FloatArray, pieces: FloatArray, noisy: bool, random: Any) -> float:
+def factor_panel(
+    column: FloatArray, charges: FloatArray, lines: FloatArray, pieces: FloatArray, noisy: bool, random: Any
+) -> float:
     """Advance the clocks of one process column over a panel; return the time spent agreeing on pivots.
 
     `column` is [4, distance]: clock, local rows at the panel's first column, factor of dgemm, node; `lines` are
-    `panel_lines`.
+    `panel_lines`; `charges` is room for `charge_pivots`.
     """
     count, width = column.shape[1], lines.shape[0] - 1
     small, large, row = 8.0 * (width + 4), 8.0 * (2 * width + 4), 8.0 * width
-    charges = pivot_charges(small, large, pieces)
+    charge_pivots(small, large, pieces, charges)
     agreeing = 0.0
     for pivot in range(width):
         compute_between(column, lines, pivot, noisy, random)
@@ -52,9 +52,8 @@ def compute_between(column: FloatArray, lines: FloatArray, at: int, noisy: bool,
         column[0, place] += time
 
 
-def pivot_charges(small: float, large: float, pieces: FloatArray) -> FloatArray:
+def charge_pivots(small: float, large: float, pieces: FloatArray, charges: FloatArray) -> None:
     """[local or remote, small or large, 4]: sending, wire, receiving, and the protocol of both messages."""
-    charges = np.empty((2, 2, 4))
     for far in range(2):
         for at in range(2):
             size = large if at else small
@@ -63,7 +62,6 @@ def pivot_charges(small: float, large: float, pieces: FloatArray) -> FloatArray:
             charges[far, at, 1] = wire_time(pieces, far, size, 0.0)
             charges[far, at, 2] = pieces[far, piece, 5] + size * pieces[far, piece, 6]
             charges[far, at, 3] = pieces[far, piece, 7]
-    return charges
 
 
 def agree_on_pivot(

@@ -15,10 +15,10 @@ def spread_pairs(count: int) -> IntArray:
     step = 1
     while step * 2 < count:
         step *= 2
-    found = []
+    found: list[tuple[int, ...]] = []
     while step and count > 1:
-        for receiver in range(step, count, 2 * step):
-            found.append((receiver - step, receiver, receiver, min(receiver + step, count)))
+        receivers = range(step, count, 2 * step)
+        found.extend((receiver - step, receiver, receiver, min(receiver + step, count)) for receiver in receivers)
         step //= 2
     return np.array(found, dtype=np.int64).reshape(-1, 4)
 

@@ -1,15 +1,13 @@
 """Adapters of nodes that several processes share, compiled.
 
-Messages between nodes are written down with the time they take. Afterwards each one's crowd is the mean number of messages
-that were at its nodes' adapters with it; the same exchange of a later step is charged with that many times the adapter's
-time per byte. Steps change slowly, so that this comes to rest where all agree: at processor sharing.
+Messages between nodes are written down with the time they take. Afterwards each one's crowd is the mean number of
+messages that were at its nodes' adapters with it; the same exchange of a later step is charged with that many times
+the adapter's time per byte. Steps change slowly, so that this comes to rest where all agree: at processor sharing.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
-
-import numpy as np
 
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.layout import CROWD
@@ -22,82 +20,111 @@ class Adapters(NamedTuple):
     """Least time per byte of an adapter; 0: none is shared."""
     crowds: FloatArray
     """[exchange, counted from the last, x process columns + process column]: crowd of each exchange of a row swap."""
-    begun: FloatArray
-    """[message]: s"""
-    ended: FloatArray
-    """[message]: s"""
-    nodes: IntArray
-    """[message, 2]"""
-    places: IntArray
-    """[message]: where its crowd stands in `crowds`; -1 - process for a panel's message."""
-    count: IntArray
+    noted: FloatArray
+    """[message, 5]: when it began and ended, its two nodes, and where its crowd stands in `crowds`; -1 - process for a
+    panel's message."""
+    noted_count: IntArray
     """[1]: messages so far."""
+    starts: IntArray
+    """[node + 1]: room for where the messages of each node begin in `members`."""
+    members: IntArray
+    """[2 x message]: room for messages, node by node."""
+    found: FloatArray
+    """[message]: room for the crowds."""
+    moments: FloatArray
+    """[4, message + 1]: room for a node's messages: when they began, when they ended, and the sums of both."""
 
 
-def note(adapters: Adapters, begun: float, ended: float, first: int, second: int, place: int) -> None:
+def note(adapters: Adapters, begun: float, ended: float, first: float, second: float, place: float) -> None:
     """Write a message between two nodes down."""
-    at = adapters.count[0]
-    if adapters.gap > 0.0 and at < len(adapters.begun):
-        adapters.begun[at], adapters.ended[at], adapters.places[at] = begun, ended, place
-        adapters.nodes[at, 0], adapters.nodes[at, 1] = first, second
-        adapters.count[0] = at + 1
+    at = adapters.noted_count[0]
+    if at < len(adapters.noted):
+        noted = adapters.noted
+        noted[at, 0], noted[at, 1], noted[at, 2], noted[at, 3], noted[at, 4] = begun, ended, first, second, place
+        adapters.noted_count[0] = at + 1
 
 
-def settle(adapters: Adapters, node_count: int, times: FloatArray) -> None:
+def settle(adapters: Adapters, times: FloatArray) -> None:
     """Turn the messages of a step into crowds: those of exchanges, and of every process's panel."""
-    count = adapters.count[0]
-    starts = np.zeros(node_count + 1, np.int64)
+    count, noted, found = adapters.noted_count[0], adapters.noted, adapters.found
+    group_by_node(adapters)
     for at in range(count):
-        for side in range(2):
-            starts[adapters.nodes[at, side] + 1] += 1
-    for node in range(node_count):
-        starts[node + 1] += starts[node]
-    filled, members = starts.copy(), np.empty(2 * count, np.int64)
+        found[at] = 1.0
+    for node in range(len(adapters.starts) - 1):
+        crowds_of_node(adapters, adapters.starts[node], adapters.starts[node + 1])
     for at in range(count):
-        for side in range(2):
-            node = adapters.nodes[at, side]
-            members[filled[node]] = at
-            filled[node] += 1
-    found = np.ones(count)
-    for node in range(node_count):
-        crowds_of_node(adapters, members[starts[node] : starts[node + 1]], found)
-    for at in range(count):
-        place = adapters.places[at]
+        place = int(noted[at, 4])
         if place >= 0:
             adapters.crowds[place] = 0.5 * (adapters.crowds[place] + found[at])
         else:
             times[-1 - place, CROWD] = 0.5 * (times[-1 - place, CROWD] + found[at])
-    adapters.count[0] = 0
+    adapters.noted_count[0] = 0
 
 
-def crowds_of_node(adapters: Adapters, members: IntArray, found: FloatArray) -> None:
+def group_by_node(adapters: Adapters) -> None:
+    """Where the messages of each node begin in `members`, and which they are."""
+    starts, noted = adapters.starts, adapters.noted
+    for node in range(len(starts)):
+        starts[node] = 0
+    for at in range(adapters.noted_count[0]):
+        for side in range(2, 4):
+            starts[int(noted[at, side])] += 1
+    for node in range(1, len(starts)):
+        starts[node] += starts[node - 1]
+    for at in range(adapters.noted_count[0] - 1, -1, -1):
+        for side in range(2, 4):
+            starts[int(noted[at, side])] -= 1
+            adapters.members[starts[int(noted[at, side])]] = at
+
+
+def crowds_of_node(adapters: Adapters, first: int, behind: int) -> None:
     """Mean number of messages at one node during each of its messages; the more crowded of both nodes counts."""
-    count, base = len(members), 0.0
-    begun, ended = np.empty(count), np.empty(count)
+    noted, members, found, count = adapters.noted, adapters.members, adapters.found, behind - first
+    begun, ended = adapters.moments[0], adapters.moments[1]
+    base = noted[members[first], 0] if count > 0 else 0.0
     for at in range(count):
-        base = adapters.begun[members[0]]
-        begun[at], ended[at] = adapters.begun[members[at]] - base, adapters.ended[members[at]] - base
-    begun.sort()
-    ended.sort()
-    begun_sums, ended_sums = np.zeros(count + 1), np.zeros(count + 1)
-    for at in range(count):
-        begun_sums[at + 1] = begun_sums[at] + begun[at]
-        ended_sums[at + 1] = ended_sums[at] + ended[at]
-    for at in range(count):
-        first, last = adapters.begun[members[at]] - base, adapters.ended[members[at]] - base
-        if last > first:
-            busy = passed(last, begun, begun_sums) - passed(last, ended, ended_sums)
-            busy -= passed(first, begun, begun_sums) - passed(first, ended, ended_sums)
-            found[members[at]] = max(found[members[at]], busy / (last - first))
+        begun[at], ended[at] = noted[members[first + at], 0] - base, noted[members[first + at], 1] - base
+    sort(begun, count)
+    sort(ended, count)
+    add_up(begun, adapters.moments[2], count)
+    add_up(ended, adapters.moments[3], count)
+    for at in range(first, behind):
+        start, end = noted[members[at], 0] - base, noted[members[at], 1] - base
+        if end > start:
+            busy = passed(end, begun, adapters.moments[2], count) - passed(end, ended, adapters.moments[3], count)
+            busy -= passed(start, begun, adapters.moments[2], count) - passed(start, ended, adapters.moments[3], count)
+            found[members[at]] = max(found[members[at]], busy / (end - start))
 
 
-def passed(now: float, moments: FloatArray, sums: FloatArray) -> float:
+def sort(numbers: FloatArray, count: int) -> None:
+    """Put the first `count` numbers in order (Shell's sort): numpy's takes longer to compile than all of this."""
+    gap = 1
+    while gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for at in range(gap, count):
+            number, place = numbers[at], at
+            while place >= gap and numbers[place - gap] > number:
+                numbers[place] = numbers[place - gap]
+                place -= gap
+            numbers[place] = number
+        gap //= 3
+
+
+def add_up(numbers: FloatArray, sums: FloatArray, count: int) -> None:
+    """The sums of the first 0, 1, ... `count` numbers."""
+    sums[0] = 0.0
+    for at in range(count):
+        sums[at + 1] = sums[at] + numbers[at]
+
+
+def passed(now: float, moments: FloatArray, sums: FloatArray, count: int) -> float:
     """Σ (now - moment) over the moments that have passed."""
-    low, high = 0, len(moments)
+    low, high = 0, count
     while low < high:
         middle = (low + high) // 2
         if moments[middle] < now:
             low = middle + 1
         else:
             high = middle
-    return low * now - sums[low]
+    return float(low * now - sums[low])

@@ -16,6 +16,7 @@ from whatif.simulation.hpl import (
     broadcast_kernel,
     costs,
     layout,
+    loop_kernel,
     panel_kernel,
     sharing_kernel,
     solve_kernel,
@@ -28,7 +29,7 @@ from whatif.simulation.hpl.costs import KERNELS
 from whatif.simulation.hpl.layout import Run
 from whatif.simulation.hpl.panel import panel_lines
 from whatif.simulation.hpl.sharing_kernel import Adapters
-from whatif.simulation.hpl.step_kernel import Messages, State
+from whatif.simulation.hpl.step_kernel import Messages, Room, State
 from whatif.simulation.hpl.swaps import exchanges_of
 from whatif.simulation.jit import jitted
 
@@ -45,6 +46,7 @@ Progress = Callable[[int, int], None]
 """Told the steps that are done, and of how many; may raise to end the run."""
 _MODULES: Final = (
     costs, layout, panel_kernel, broadcast_kernel, swap_kernel, sharing_kernel, solve_kernel, step_kernel, ahead_kernel,
+    loop_kernel,
 )  # fmt: skip
 _STEPS_AT_ONCE: Final = 64
 _MOST_SPREADS: Final = 12
@@ -116,7 +118,7 @@ def simulate(
         raise UsageError(f"the grid needs {wanted} ranks; the machine has {len(machine.nodes)}")
     run, state = _run(configuration), _state(configuration, machine, panels_seen)
     random = np.random.Generator(np.random.PCG64(seed))
-    _play(configuration, run, state, machine, noisy, random, progress)
+    _play(configuration, run, state, machine, bool(noisy), random, progress)
     shape = (run.p, run.q)
     return Outcome(
         configuration,
@@ -143,7 +145,7 @@ def _play(
     width = configuration.matrix_size - (count - 1) * configuration.block_size
     lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), machine.kernels)
     last_lines = panel_lines(configuration, width, machine.kernels)
-    steps, back_substitute = jitted(_MODULES, ("ahead_steps" if run.depth else "steps", "back_substitute"))
+    steps, back_substitute = jitted(_MODULES, ("steps", "back_substitute"), borrowing=True)
     for first in range(0, count, _STEPS_AT_ONCE):
         behind = min(first + _STEPS_AT_ONCE, count)
         steps(first, behind, state, run, messages, machine.kernels, machine.pieces, lines, last_lines, noisy, random)
@@ -179,13 +181,18 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
     marks[:, layout.NODE] = np.unique(machine.nodes[place], return_inverse=True)[1]
     most = (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
     adapters = Adapters(
-        machine.adapter_gap, np.ones(capacity * q), np.zeros(most), np.zeros(most),
-        np.zeros((most, 2), dtype=np.int64), np.zeros(most, dtype=np.int64), np.zeros(1, dtype=np.int64),
+        machine.adapter_gap, np.ones(capacity * q), np.zeros((most, 5)), np.zeros(1, dtype=np.int64),
+        np.zeros(int(marks[:, layout.NODE].max()) + 2, dtype=np.int64), np.zeros(2 * most, dtype=np.int64),
+        np.zeros(most), np.zeros((4, most + 1)),
+    )  # fmt: skip
+    room = Room(
+        np.zeros((4, p)), np.zeros((3, q)), np.zeros((2, 2, 4)), np.zeros((q, 6)), np.zeros(p + 1), np.zeros(p),
+        np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
     return State(
         times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
         np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, 8)), np.zeros((depth + 1, 2), dtype=np.int64),
-        adapters, int(marks[:, layout.NODE].max()) + 1,
+        adapters, room,
     )  # fmt: skip
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.broadcast_kernel import broadcast_row
 from whatif.simulation.hpl.costs import DLASWP00N, DLATCPY, DTRSM, matrix_time, size_time
@@ -26,8 +24,6 @@ from whatif.simulation.hpl.layout import (
     SWAPPED,
     UPDATED,
     Run,
-    bare,
-    columns_behind,
     owned_from,
     panel_bytes,
     rows_below,
@@ -43,6 +39,27 @@ from whatif.simulation.hpl.swap_kernel import (
     rolling_exchanges,
     swap_rows,
 )
+
+
+class Room(NamedTuple):
+    """Where the compiled functions keep what they need for a moment: they make no arrays."""
+
+    column: FloatArray
+    """[4, process row]"""
+    row: FloatArray
+    """[3, process column]"""
+    charges: FloatArray
+    """[2, 2, 4]"""
+    chunks: FloatArray
+    """[process column, 6]"""
+    gathered: FloatArray
+    """[process row + 1]"""
+    lengths: FloatArray
+    """[process row]"""
+    share: FloatArray
+    """[process row]"""
+    order: IntArray
+    """[process row]"""
 
 
 class Messages(NamedTuple):
@@ -76,7 +93,7 @@ class State(NamedTuple):
     used: IntArray
     """[slot, algorithm]: exchanges."""
     adapters: Adapters
-    node_count: int
+    room: Room
 
 
 def factor(
@@ -85,14 +102,14 @@ def factor(
 ) -> None:  # fmt: skip
     """Factor a panel in its process column, and draw where its pivots lie."""
     q, count = panel % run.q, run.p
-    column = np.empty((4, count))
+    column = state.room.column
     for place in range(count):
         p = (panel + place) % count
         column[0, place] = state.times[p * run.q + q, CLOCK]
         column[1, place] = owned_from(panel * run.nb, run.n, run.nb, p, count)
         column[2, place] = state.times[p * run.q + q, FACTOR]
         column[3, place] = state.marks[p * run.q + q, NODE]
-    agreeing = factor_panel(column, lines, pieces, noisy, random)
+    agreeing = factor_panel(column, state.room.charges, lines, pieces, noisy, random)
     for place in range(count):
         me = (panel + place) % count * run.q + q
         if panel < state.seen.shape[0]:
@@ -107,18 +124,21 @@ def factor(
 def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages: Messages, random: Any) -> None:
     """Draw the pivots of a panel and lay out the exchanges of the algorithms that are used."""
     slot, width = panel % state.counts.shape[0], width_of(panel, run)
-    counts = draw_pivots(rows, width, random)
-    for place in range(run.p):
-        state.counts[slot, place] = counts[place]
+    counts, room = state.counts[slot], state.room
+    draw_pivots(rows, width, counts, random)
     if run.swap != 1:
-        state.used[slot, 0] = binary_exchanges(messages.binary, messages.cube, counts, width, state.swaps[slot, 0])
+        state.used[slot, 0] = binary_exchanges(
+            messages.binary, messages.cube, counts, width, room.gathered, state.swaps[slot, 0]
+        )
     if run.swap != 0:
-        state.used[slot, 1] = rolling_exchanges(messages.swap_roll, counts, width, state.swaps[slot, 1])
+        state.used[slot, 1] = rolling_exchanges(
+            messages.swap_roll, counts, width, room.lengths, room.share, room.order, state.swaps[slot, 1]
+        )
 
 
 def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: FloatArray) -> None:
     """Broadcast a panel along every process row, everyone waiting for it."""
-    row = np.empty((3, run.q))
+    row = state.room.row
     for p in range(run.p):
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
@@ -126,14 +146,14 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             row[2, place] = state.adapters.gap * state.times[me, CROWD]
         broadcast_row(
             row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
-            pieces,
+            state.room.chunks, pieces,
         )  # fmt: skip
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
             source = messages.targets[place, 3]
             if source >= 0 and row[1, place] != row[1, source]:
                 begun = max(state.times[me, CLOCK], state.times[p * run.q + (panel + source) % run.q, CLOCK])
-                note(state.adapters, begun, row[0, place], int(row[1, place]), int(row[1, source]), -1 - me)
+                note(state.adapters, begun, row[0, place], row[1, place], row[1, source], -1 - me)
         for place in range(run.q):
             took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
 
@@ -217,42 +237,4 @@ def end_step(panel: int, state: State) -> None:
     """Write down when a step ended, and settle who shared adapters in it."""
     state.ends[panel] = latest(state.times)
     if state.adapters.gap > 0.0:
-        settle(state.adapters, state.node_count, state.times)
-
-
-def bare_state(state: State) -> State:
-    """The same state in arrays whose users are not counted."""
-    return State(
-        bare(state.times), bare(state.marks), bare(state.ends), bare(state.seen), bare(state.counts), bare(state.swaps),
-        bare(state.used), bare_adapters(state.adapters), state.node_count,
-    )  # fmt: skip
-
-
-def bare_adapters(adapters: Adapters) -> Adapters:
-    """The same adapters in arrays whose users are not counted."""
-    return Adapters(
-        adapters.gap, bare(adapters.crowds), bare(adapters.begun), bare(adapters.ended), bare(adapters.nodes),
-        bare(adapters.places), bare(adapters.count),
-    )  # fmt: skip
-
-
-def steps(
-    first: int, last: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray,
-    lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
-) -> None:  # fmt: skip
-    """Steps [first, last) without look-ahead: factor, broadcast, update."""
-    state, kernels, pieces, lines, last_lines = (
-        bare_state(state),
-        bare(kernels),
-        bare(pieces),
-        bare(lines),
-        bare(last_lines),
-    )
-    for panel in range(first, last):
-        whole = width_of(panel, run) == run.nb
-        factor(panel, state, run, messages, kernels, pieces, lines if whole else last_lines, noisy, random)
-        if run.q > 1:
-            broadcast(panel, state, run, messages, pieces)
-        for q in range(run.q):
-            update_column(panel, q, columns_behind(panel, q, run), True, state, run, kernels, pieces, noisy, random)
-        end_step(panel, state)
+        settle(state.adapters, state.times)

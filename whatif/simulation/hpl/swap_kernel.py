@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.costs import DLASWP01T, DLASWP02N, DLASWP03T, DLASWP04T, exchange, size_time
 from whatif.simulation.hpl.layout import (
@@ -27,11 +25,11 @@ from whatif.simulation.hpl.layout import (
 from whatif.simulation.hpl.sharing_kernel import Adapters, note
 
 
-def draw_pivots(rows: FloatArray, width: int, random: Any) -> FloatArray:
-    """[distance]: of the `width` pivots of a panel, how many lie in each process row."""
-    count = len(rows)
-    counts, total = np.zeros(count), 0.0
+def draw_pivots(rows: FloatArray, width: int, counts: FloatArray, random: Any) -> None:
+    """Of the `width` pivots of a panel, how many lie in each process row: `counts`, [distance]."""
+    count, total = len(rows), 0.0
     for place in range(count):
+        counts[place] = 0.0
         total += rows[place]
     for _ in range(width):
         drawn, place = random.random() * total, 0
@@ -39,13 +37,14 @@ def draw_pivots(rows: FloatArray, width: int, random: Any) -> FloatArray:
             drawn -= rows[place]
             place += 1
         counts[place] += 1.0
-    return counts
 
 
-def binary_exchanges(structure: IntArray, cube: int, counts: FloatArray, width: int, plan: FloatArray) -> int:
-    """Lay out the exchanges of a binary-exchange swap; how many there are."""
+def binary_exchanges(
+    structure: IntArray, cube: int, counts: FloatArray, width: int, gathered: FloatArray, plan: FloatArray
+) -> int:
+    """Lay out the exchanges of a binary-exchange swap; how many there are. `gathered` is room for P + 1 numbers."""
     count = len(counts)
-    gathered = np.zeros(count + 1)
+    gathered[0] = 0.0
     for place in range(count):
         own = 0.0 if place == 0 else counts[place]
         if 0 < place < cube and place + cube < count:
@@ -58,18 +57,23 @@ def binary_exchanges(structure: IntArray, cube: int, counts: FloatArray, width: 
             plan[at, FROM_FIRST + side] = gathered[behind] - gathered[first] if kind == 2 else width * kind
             plan[at, WIDE_FIRST + side] = 1.0 if kind == 2 else 0.0
             plan[at, AFTER_FIRST + side] = structure[at, 8 + side]
-    return structure.shape[0]
+    return int(structure.shape[0])
 
 
-def rolling_exchanges(roll: IntArray, counts: FloatArray, width: int, plan: FloatArray) -> int:
-    """Lay out the exchanges of a spread-roll swap: spread, even out (HPL_equil), roll; how many there are."""
+def rolling_exchanges(
+    roll: IntArray, counts: FloatArray, width: int, lengths: FloatArray, share: FloatArray, order: IntArray,
+    plan: FloatArray,
+) -> int:  # fmt: skip
+    """Lay out the exchanges of a spread-roll swap: spread, even out (HPL_equil), roll; how many there are.
+
+    `lengths`, `share` and `order` are room for P numbers.
+    """
     count = len(counts)
-    order = order_of_spread(counts)
-    lengths = np.empty(count)
+    order_of_spread(counts, order)
     for place in range(count):
         lengths[place] = counts[order[place]]
     used = spread_from(0, 1, order, lengths, 0, plan)
-    used = even_out(order, lengths, width, used, plan)
+    used = even_out(order, lengths, share, width, used, plan)
     least, extra = width // count, width % count
     for at in range(roll.shape[0]):
         there = least + 1.0 if roll[at, 2] < extra else least + 0.0
@@ -102,10 +106,11 @@ def most_hops(count: int) -> int:
     return found
 
 
-def order_of_spread(counts: FloatArray) -> IntArray:
+def order_of_spread(counts: FloatArray, order: IntArray) -> None:
     """[place]: distances, so that those with most rows are the fewest hops from the first (HPL_logsort)."""
     count = len(counts)
-    order = np.arange(count)
+    for place in range(count):
+        order[place] = place
     for level in range(1, most_hops(count)):
         for near in range(1, count):
             if hops(near) != level:
@@ -113,7 +118,6 @@ def order_of_spread(counts: FloatArray) -> IntArray:
             for far in range(2, count):
                 if level < hops(far) and counts[order[near]] < counts[order[far]]:
                     order[near], order[far] = order[far], order[near]
-    return order
 
 
 def spread_from(root: int, way: int, order: IntArray, lengths: FloatArray, used: int, plan: FloatArray) -> int:
@@ -138,13 +142,12 @@ def spread_from(root: int, way: int, order: IntArray, lengths: FloatArray, used:
     return used
 
 
-def even_out(order: IntArray, lengths: FloatArray, width: int, used: int, plan: FloatArray) -> int:
+def even_out(order: IntArray, lengths: FloatArray, share: FloatArray, width: int, used: int, plan: FloatArray) -> int:
     """HPL_equil: each place spreads the rows that lie outside its even share to whoever they belong to."""
     count = len(order)
     if count <= 2:
         return used
     least, extra, begin = width // count, width % count, 0.0
-    share = np.zeros(count)
     for place in range(count):
         end, before, behind = begin + lengths[place], 0.0, 0.0
         for other in range(count):

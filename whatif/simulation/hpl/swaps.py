@@ -47,7 +47,7 @@ def _entry(a: int, b: int, from_a: _Side, from_b: _Side, after_a: int = 0, after
 
 def _fold(count: int, cube: int) -> list[tuple[int, ...]]:
     """Processes beyond the power of two give their rows to the one below; the first one gets the block's."""
-    found = []
+    found: list[tuple[int, ...]] = []
     for extra in range(cube, count):
         back = _BLOCK if extra == cube else _NONE
         found.append(_entry(extra, extra - cube, (GATHERED, extra, extra + 1), back, 0, 1 if extra == cube else 0))
@@ -55,15 +55,13 @@ def _fold(count: int, cube: int) -> list[tuple[int, ...]]:
 
 
 def _along(cube: int) -> list[tuple[int, ...]]:
-    found = []
+    found: list[tuple[int, ...]] = []
     step = 1
     while step < cube:
         for base in range(0, cube, 2 * step):
             mine, theirs = (GATHERED, base, base + step), (GATHERED, base + step, base + 2 * step)
-            for a in range(base, base + step):
-                found.append(
-                    _entry(a, a + step, _BLOCK, theirs, 1, 2) if base == 0 else _entry(a, a + step, mine, theirs)
-                )
+            sides = (_BLOCK, theirs, 1, 2) if base == 0 else (mine, theirs)
+            found.extend(_entry(a, a + step, *sides) for a in range(base, base + step))
         step *= 2
     return found
 
@@ -71,12 +69,12 @@ def _along(cube: int) -> list[tuple[int, ...]]:
 def _among_folded(count: int, cube: int) -> list[tuple[int, ...]]:
     """The first of the folded ones broadcasts the rows that go to them."""
     size, step = count - cube, 1
-    found = []
+    found: list[tuple[int, ...]] = []
     while step * 2 < size:
         step *= 2
     while step and size > 1:
-        for receiver in range(step, size, 2 * step):
-            found.append(_entry(cube + receiver - step, cube + receiver, _BLOCK, _NONE))
+        receivers = range(cube + step, count, 2 * step)
+        found.extend(_entry(receiver - step, receiver, _BLOCK, _NONE) for receiver in receivers)
         step //= 2
     return found
 

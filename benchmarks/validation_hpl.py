@@ -1,0 +1,106 @@
+"""`python -m benchmarks.validation_hpl`: HPL beside the emulator and real runs, as the Markdown of docs/validation.md.
+
+Every matrix size and every model letter: about ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from whatif.engine.validation import rows_of
+from whatif.engine.validation_hpl import (
+    DGEMM,
+    MEASURED,
+    Compared,
+    Play,
+    dahu_configuration,
+    dahu_machine,
+    emulator_runs,
+    times,
+    what_if_runs,
+)
+
+Times = Mapping[tuple[str, int], float]
+
+
+def emulator_table(runs: Sequence[Compared]) -> Iterator[str]:
+    """Mean and largest error by network and origin."""
+    yield "| emulator's runs | runs | mean | largest | the run of the largest |"
+    yield "|---|---:|---:|---:|---|"
+    for reference in dict.fromkeys(run.reference for run in runs):
+        of_it = [run for run in runs if run.reference == reference and run.time > 0]
+        errors = np.abs([run.error for run in of_it])
+        worst = of_it[int(errors.argmax())].run
+        yield f"| {reference} | {len(of_it)} | {errors.mean():.2%} | {errors.max():.2%} | {worst} |"
+
+
+def references() -> dict[tuple[str, int], float]:
+    """Times by origin and matrix size."""
+    return {(row["origin"], int(row["matrix_size"])): float(row["time_s"]) for row in rows_of("hpl_dahu.csv")}
+
+
+def dahu_table(ours: Times) -> Iterator[str]:
+    """Our times by size and letter, in brackets their error against the emulator's of the same letter."""
+    reference = references()
+    letters = [letter for letter in DGEMM if any(model == letter for model, _ in ours)]
+    yield f"| N | measured | {' | '.join(letters)} |"
+    yield f"|---:|---:|{'---:|' * len(letters)}"
+    for size in sorted({size for _, size in ours}):
+        cells = (_cell(ours.get((letter, size)), reference.get((letter, size))) for letter in letters)
+        yield f"| {size:,} | {reference[MEASURED, size]:.2f} | {' | '.join(cells)} |"
+    for title, told, against in (
+        ("ours against the emulator", ours, reference),
+        ("ours against measured", ours, _measured(reference)),
+        ("emulator's against measured", reference, _measured(reference)),
+    ):
+        means = (_mean_error(told, against, letter, ours) for letter in letters)
+        yield f"| mean absolute error, {title} | | {' | '.join(f'**{mean:.1%}**' for mean in means)} |"
+
+
+def _cell(time: float | None, reference: float | None) -> str:
+    if time is None:
+        return "–"
+    return f"{time:.2f}" if reference is None else f"{time:.2f} ({time / reference - 1:+.1%})"
+
+
+def _measured(reference: Times) -> Times:
+    return {(letter, size): time for letter in DGEMM for (name, size), time in reference.items() if name == MEASURED}
+
+
+def _mean_error(told: Times, against: Times, letter: str, ours: Times) -> float:
+    """Over the sizes that we played and both have."""
+    at = [key for key in ours if key[0] == letter and key in told and key in against]
+    return float(np.mean([abs(told[key] / against[key] - 1) for key in at]))
+
+
+def what_if_table(runs: Sequence[Compared]) -> Iterator[str]:
+    """Times, and their effects: the time over that of the default."""
+    yield "| N, change | emulator | ours | effect, emulator | effect, ours | difference |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for run in runs:
+        if "absolute" in run.run:
+            continue
+        if "default" in run.run:
+            default = run
+        effects = run.reference_time / default.reference_time, run.time / default.time
+        told = f"{effects[0]:.3f} | {effects[1]:.3f} | {effects[1] / effects[0] - 1:+.1%}"
+        yield f"| {run.run.split(',')[0]} | {run.reference_time:.1f} | {run.time:.1f} | {told} |"
+
+
+def played(letters: Sequence[str], sizes: Sequence[int]) -> Times:
+    """Our times on Dahu."""
+    asked = [(letter, size) for size in sizes for letter in letters]
+    plays = [Play(dahu_configuration(size), dahu_machine(letter), letter[0] in "BD") for letter, size in asked]
+    return dict(zip(asked, times(plays), strict=True))
+
+
+if __name__ == "__main__":
+    sizes = sorted({size for origin, size in references() if origin == MEASURED})
+    for table in (
+        emulator_table(emulator_runs(rows_of("hpl_emulator.csv"))),
+        dahu_table(played(list(DGEMM), sizes)),
+        what_if_table(what_if_runs(rows_of("hpl_what_if.csv"))),
+    ):
+        print("\n".join(table), end="\n\n")
