@@ -136,7 +136,7 @@ def test_a_point_that_cannot_be_says_why(file, path, value, told):
     ],
 )
 def test_a_typo_is_told_with_its_line(file, wrong, told):
-    with pytest.raises(InvalidFileError, match="hpl.toml:[0-9]+") as error:
+    with pytest.raises(InvalidFileError, match=r"hpl\.toml:[0-9]+") as error:
         compile_scenario(load_scenario(file(APPLICATION.replace('kind = "hpl"', "") + "\n" + wrong)))
     assert told in str(error.value)
 
@@ -172,7 +172,7 @@ def test_ranks_take_the_sockets_in_turn_or_fill_them(file):
     for binding, wanted in (("by_core", [2.0, 2.0, 2.1, 2.1, 3.0, 3.0]), ("by_socket", [2.0, 2.1, 2.0, 2.1, 3.0, 3.1])):
         plan, values = plan_and_values(file(APPLICATION + f'binding = "{binding}"\n', platform))
         assert_allclose(plan.machine(values, 6, 4, 2).factors, wanted, rtol=1e-12, atol=0)
-    with pytest.raises(UsageError, match="the ranks need 6 processors; platform.kernels.processors has 4"):
+    with pytest.raises(UsageError, match="the ranks need 6 processors"):
         plan.machine(values, 12, 4, 2)
 
 

@@ -11,7 +11,7 @@ happen happens later.
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import ceil, inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from whatif.simulation.hpl.layout import (
     BEGUN,
     CLOCK,
     CROWD,
+    DEVIATION,
     FACTOR,
     FIRST,
     HAS_PANEL,
@@ -301,19 +302,19 @@ def finish(me: int, step: Step, random: Any) -> None:
         take(me, step)
     if marks[me, STATUS] == READY:
         if marks[me, LEFT] > 0:
-            times[me, CLOCK] += columns_time(me, marks[me, LEFT], step, random)
+            times[me, CLOCK] += columns_time(me, marks[me, LEFT], step, step.noisy, random)
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         marks[me, STATUS] = DONE
         if step.panel < step.seen.shape[0]:
             step.seen[step.panel, me, 4] = times[me, CLOCK]
 
 
-def columns_time(me: int, columns: int, step: Step, random: Any) -> float:
+def columns_time(me: int, columns: int, step: Step, noisy: bool, random: Any) -> float:
     """Time of a process to update so many columns."""
     p = step.marks[me, ROW]
     return update_time(
-        int(step.rows[BELOW, p]), columns, step.width, step.times[me, FACTOR], step.run.p == 1,
-        step.rows[PLACE, p] == 0, step.kernels, step.noisy, random,
+        int(step.rows[BELOW, p]), columns, step.width, step.times[me, FACTOR], step.times[me, DEVIATION],
+        step.run.p == 1, step.rows[PLACE, p] == 0, step.kernels, noisy, random,
     )  # fmt: skip
 
 
@@ -323,13 +324,19 @@ def update_until_sent(me: int, step: Step, random: Any) -> None:
     posted = times[me, POSTED]
     whole = marks[me, LEFT] // nb
     if not step.noisy and whole > 1 and posted > times[me, CLOCK]:
-        block = columns_time(me, nb, step, random)
+        block = columns_time(me, nb, step, False, random)
         left = posted - times[me, CLOCK]
         blocks = ceil(left / block) if left < whole * block else whole
         times[me, CLOCK] += blocks * block
         marks[me, LEFT] -= blocks * nb
     while marks[me, LEFT] > 0 and times[me, CLOCK] < posted:
-        columns = min(nb, marks[me, LEFT])
-        times[me, CLOCK] += columns_time(me, columns, step, random)
-        marks[me, LEFT] -= columns
+        columns, blocks = min(nb, marks[me, LEFT]), 1
+        time = columns_time(me, columns, step, step.noisy, random)
+        if step.noisy and marks[me, LEFT] >= 2 * nb:
+            # Many blocks at once deviate as the root of their number; the last ones before the panel one by one.
+            mean = columns_time(me, nb, step, False, random)
+            blocks = max(1, min(marks[me, LEFT] // nb, int(0.75 * (posted - times[me, CLOCK]) / mean)))
+            time = (blocks - sqrt(blocks)) * mean + sqrt(blocks) * time
+        times[me, CLOCK] += max(time, 0.0)
+        marks[me, LEFT] -= blocks * columns
     times[me, CLOCK] = max(times[me, CLOCK], posted)

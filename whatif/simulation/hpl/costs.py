@@ -50,15 +50,16 @@ def noise(random: Any) -> float:
 
 
 def matrix_time(
-    kernels: FloatArray, factor: float, rows: float, columns: float, depth: float, noisy: bool, random: Any
+    kernels: FloatArray, factor: float, rows: float, columns: float, depth: float, deviation: float, random: Any
 ) -> float:
-    """Time of dgemm(M = rows, N = columns, K = depth) on a processor that takes `factor` times as long as the model."""
+    """Time of dgemm(M = rows, N = columns, K = depth) on a processor that takes `factor` times as long as the model and
+    deviates `deviation` times as much; 0: not at all."""
     mean = 0
     if rows >= kernels[4, 0] and columns >= kernels[4, 1] and depth >= kernels[4, 2]:
         mean = 2
     time = terms(kernels, mean, rows, columns, depth)
-    if noisy:
-        time += terms(kernels, mean + 1, rows, columns, depth) * noise(random)
+    if deviation > 0:
+        time += terms(kernels, mean + 1, rows, columns, depth) * deviation * noise(random)
     return max(time, 0.0) * factor
 
 

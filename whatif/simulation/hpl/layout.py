@@ -16,7 +16,9 @@ FACTORED, AGREED, UPDATED, SWAPPED, SOLVED, BROADCAST = 5, 6, 7, 8, 9, 10
 """More columns of `times`: what each part has taken so far, as HPL's detailed timing counts."""
 ABSENT: Final = 11
 """One more column of `times`: its panel is not sent before this."""
-TIME_COLUMNS: Final = 12
+DEVIATION: Final = 12
+"""One more column of `times`: deviation of dgemm relative to the model, beside the factor."""
+TIME_COLUMNS: Final = 13
 NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has
 the panel; targets it has sent the panel to; columns left to update; the first exchange of the swap that it may still

@@ -19,8 +19,8 @@ def factor_panel(
 ) -> float:
     """Advance the clocks of one process column over a panel; return the time spent agreeing on pivots.
 
-    `column` is [4, distance]: clock, local rows at the panel's first column, factor of dgemm, node; `lines` are
-    `panel_lines`; `charges` is room for `charge_pivots`.
+    `column` is [5, distance]: clock, local rows at the panel's first column, factor of dgemm, node, deviation of dgemm;
+    `lines` are `panel_lines`; `charges` is room for `charge_pivots`.
     """
     count, width = column.shape[1], lines.shape[0] - 1
     small, large, row = 8.0 * (width + 4), 8.0 * (2 * width + 4), 8.0 * width
@@ -46,7 +46,7 @@ def compute_between(column: FloatArray, lines: FloatArray, at: int, noisy: bool,
             other -= lines[at, 5]
         time = max(matrix, 0.0) * factor + max(other, 0.0)
         if noisy:
-            variance = (lines[at, 6] + (lines[at, 7] + lines[at, 8] * m) * m) * factor * factor
+            variance = (lines[at, 6] + (lines[at, 7] + lines[at, 8] * m) * m) * (factor * column[4, place]) ** 2
             variance += lines[at, 9] + (lines[at, 10] + lines[at, 11] * m) * m
             time = max(time + sqrt(max(variance, 0.0)) * noise(random), 0.0)
         column[0, place] += time

@@ -67,6 +67,8 @@ class Machine:
     """[rank]: time of dgemm on each rank's processor, relative to the model."""
     adapter_gap: float = 0.0
     """Time per byte of a node's adapter, which its ranks share; 0: messages never wait for it."""
+    deviations: FloatArray | None = None
+    """[rank]: deviation of dgemm on each rank's processor, relative to the model and beside its factor; None: 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,8 +178,10 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
     exchanges = exchanges_of(p)
     capacity = max(len(exchanges.binary), len(exchanges.roll) + _MOST_SPREADS * p, 1)
     place = _rank_of_process(configuration)
+    deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
     times, marks = np.zeros((p * q, layout.TIME_COLUMNS)), np.zeros((p * q, layout.MARK_COLUMNS), dtype=np.int64)
     times[:, layout.FACTOR], times[:, layout.CROWD] = machine.factors[place], 1.0
+    times[:, layout.DEVIATION] = deviations[place]
     marks[:, layout.NODE] = np.unique(machine.nodes[place], return_inverse=True)[1]
     most = (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
     adapters = Adapters(
@@ -186,7 +190,7 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
         np.zeros(most), np.zeros((4, most + 1)),
     )  # fmt: skip
     room = Room(
-        np.zeros((4, p)), np.zeros((3, q)), np.zeros((2, 2, 4)), np.zeros((q, 6)), np.zeros(p + 1), np.zeros(p),
+        np.zeros((5, p)), np.zeros((3, q)), np.zeros((2, 2, 4)), np.zeros((q, 6)), np.zeros(p + 1), np.zeros(p),
         np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
     return State(

@@ -16,6 +16,7 @@ from whatif.simulation.hpl.layout import (
     BROADCAST,
     CLOCK,
     CROWD,
+    DEVIATION,
     FACTOR,
     FACTORED,
     FIRST,
@@ -45,7 +46,7 @@ class Room(NamedTuple):
     """Where the compiled functions keep what they need for a moment: they make no arrays."""
 
     column: FloatArray
-    """[4, process row]"""
+    """[5, process row]"""
     row: FloatArray
     """[3, process column]"""
     charges: FloatArray
@@ -109,6 +110,7 @@ def factor(
         column[1, place] = owned_from(panel * run.nb, run.n, run.nb, p, count)
         column[2, place] = state.times[p * run.q + q, FACTOR]
         column[3, place] = state.marks[p * run.q + q, NODE]
+        column[4, place] = state.times[p * run.q + q, DEVIATION]
     agreeing = factor_panel(column, state.room.charges, lines, pieces, noisy, random)
     for place in range(count):
         me = (panel + place) % count * run.q + q
@@ -168,12 +170,12 @@ def took(panel: int, me: int, end: float, times: FloatArray, seen: FloatArray) -
 
 
 def update_time(
-    rows: int, columns: int, width: int, factor: float, alone: bool, holds_block: bool, kernels: FloatArray,
-    noisy: bool, random: Any,
+    rows: int, columns: int, width: int, factor: float, deviation: float, alone: bool, holds_block: bool,
+    kernels: FloatArray, noisy: bool, random: Any,
 ) -> float:  # fmt: skip
     """Time of one process for the triangular solve and the update of so many columns; `alone` in its column."""
     time = size_time(kernels, DTRSM, float(width) * width * columns, noisy, random)
-    time += matrix_time(kernels, factor, rows, columns, width, noisy, random)
+    time += matrix_time(kernels, factor, rows, columns, width, deviation if noisy else 0.0, random)
     if alone:
         time += size_time(kernels, DLASWP00N, float(width) * columns, noisy, random)
     elif holds_block:
@@ -197,8 +199,8 @@ def update_column(
         me = p * run.q + q
         times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
         times[me, CLOCK] += update_time(
-            rows_below(panel, p, run), columns, width, times[me, FACTOR], run.p == 1, p == panel % run.p, kernels,
-            noisy, random,
+            rows_below(panel, p, run), columns, width, times[me, FACTOR], times[me, DEVIATION], run.p == 1,
+            p == panel % run.p, kernels, noisy, random,
         )  # fmt: skip
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         if panel < state.seen.shape[0]:
