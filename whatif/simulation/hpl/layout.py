@@ -69,7 +69,7 @@ def rows_below(panel: int, p: int, run: Run) -> int:
 
 def columns_behind(panel: int, q: int, run: Run) -> int:
     """Local columns behind a panel, the right-hand side included."""
-    return owned_from((panel + 1) * run.nb, run.n + 1, run.nb, q, run.q)
+    return owned_from(min((panel + 1) * run.nb, run.n), run.n + 1, run.nb, q, run.q)
 
 
 def panel_bytes(panel: int, p: int, run: Run) -> float:
