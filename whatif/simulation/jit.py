@@ -51,4 +51,13 @@ def _jitted(function: FunctionType, entry: bool, borrowing: bool) -> Callable[..
         made: Callable[..., Any] = njit(cache=entry, error_model="numpy", **options)(function)
     except RuntimeError:  # There is no folder for the cache.
         made = njit(error_model="numpy", **options)(function)
+    return made if entry else _alike(made)
+
+
+def _alike(made: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, compiled once for all constants that it is called with, and not for each of them."""
+    from numba.core.types import unliteral
+
+    template: Callable[..., Any] = made.get_call_template  # type: ignore[attr-defined]
+    made.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)  # type: ignore[attr-defined]
     return made
