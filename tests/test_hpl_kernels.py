@@ -172,3 +172,25 @@ def test_whoever_is_told_of_progress_may_end_the_run():
 def test_a_machine_with_other_ranks_than_the_grid_is_refused():
     with pytest.raises(UsageError, match="3 x 2 = 6 ranks; the machine has 4"):
         simulate(configuration(), machine(4))
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_a_pivot_is_searched_in_every_column_however_the_panels_end(depth):
+    """The last panel is narrow, and may be among those that are factored ahead of all."""
+    table = np.zeros((len(KERNELS), 5))
+    table[4], table[KERNELS.index("idamax"), 0] = np.inf, 1.0
+    other = machine(2)
+    its = Configuration(100, 64, 1, 2, depth=depth)
+    found = simulate(its, Machine(table, np.zeros_like(other.pieces), other.nodes, np.ones(2)))
+    assert_allclose(found.components["recursive_factorisation"], [[64.0, 36.0]], rtol=1e-12, atol=0)
+
+
+def test_noise_of_blocks_that_are_taken_together_keeps_the_mean():
+    """As far as a process does not wait for others, and takes the longest of several times."""
+    its = Configuration(1600, 16, 2, 2, Broadcast.RING)
+    other = machine(4)
+    still = Machine(kernels(spread=0.02), other.pieces, other.nodes, np.ones(4))
+    exact = simulate(its, still).time
+    drawn = np.array([simulate(its, still, seed=seed, noisy=True).time for seed in range(30)])
+    assert abs(drawn.mean() - exact) < 0.005 * exact
+    assert drawn.std() < 0.005 * exact

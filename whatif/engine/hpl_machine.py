@@ -1,13 +1,13 @@
 """From the leaves of a scenario to what HPL is played with: which value stands where in its tables.
 
-Leaves come in four stacks, by unit; a `Plan` says what becomes of each number. It is wired once and the same for all
-points of a sweep.
+A `Plan` says what becomes of each number; it is wired once and the same for all points of a sweep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
@@ -19,14 +19,23 @@ from whatif.simulation.hpl.configuration import Mapping as ProcessMapping
 from whatif.simulation.hpl.costs import AT_ONCE, DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, Column
 from whatif.simulation.hpl.simulate import Machine
 
-NUMBERS: Final = (
-    "matrix_size", "block_size", "process_rows", "process_columns", "look_ahead_depth", "swap_threshold",
-    "recursion_minimum", "recursion_divisions", "seed",
-)  # fmt: skip
-"""Leaves of the application that are whole numbers, in the order of the stack."""
-CHOICES: Final = (
-    "broadcast", "swap", "panel_factorisation", "recursive_factorisation", "process_mapping", "binding", "noise",
-)  # fmt: skip
+NUMBERS: Final[Mapping[str, str]] = {
+    "matrix_size": "matrix_size", "block_size": "block_size", "process_rows": "process_rows",
+    "process_columns": "process_columns", "look_ahead_depth": "depth", "swap_threshold": "swap_threshold",
+    "recursion_minimum": "recursion_minimum", "recursion_divisions": "recursion_divisions",
+}  # fmt: skip
+"""Leaves of the application that are numbers of a `Configuration`, and what they are called there."""
+WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
+    "broadcast": ("broadcast", Broadcast),
+    "swap": ("swap", Swap),
+    "panel_factorisation": ("panel_factorisation", Looking),
+    "recursive_factorisation": ("recursive_factorisation", Looking),
+    "process_mapping": ("mapping", ProcessMapping),
+}
+"""The same for those that are one of several words."""
+CHOICES: Final = (*WORDS, "binding", "noise")
+"""Structural leaves of the application."""
+SEED: Final = "application.seed"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 _LIMITS: Final = ("smallest_m", "smallest_n", "smallest_k")
 _PIECE_SECONDS: Final = {
@@ -64,21 +73,24 @@ class Plan:
         named += [path for side in self.pieces for path, _, _ in side]
         named += [path for side in self.limits for path in side]
         named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.datasheet]
-        named += [f"application.{name}" for name in NUMBERS]
+        named += [*(f"application.{name}" for name in NUMBERS), SEED]
         return tuple(dict.fromkeys(named))
 
     def configuration(self, values: Mapping[str, float]) -> Configuration:
         """The run at one point; raise `UsageError` for one that HPL would refuse."""
         numbers = {name: values[f"application.{name}"] for name in NUMBERS}
-        if any(value % 1 for value in numbers.values()):
-            wrong = next(name for name, value in numbers.items() if value % 1)
+        wrong = next((name for name, value in numbers.items() if value % 1), None)
+        if wrong is not None:
             raise UsageError(f"application.{wrong} is {numbers[wrong]:g}, not a whole number")
-        n, nb, p, q, depth, threshold, minimum, divisions, _ = (int(value) for value in numbers.values())
-        broadcast, swap, pivots, blocks, mapping, _, _ = self.choices
-        return Configuration(
-            n, nb, p, q, Broadcast[broadcast.upper()], depth, Swap[swap.upper()], threshold, Looking[pivots.upper()],
-            minimum, divisions, Looking[blocks.upper()], ProcessMapping[mapping.upper()],
-        )  # fmt: skip
+        fields: dict[str, Any] = {NUMBERS[name]: int(value) for name, value in numbers.items()}
+        for (field, kind), word in zip(WORDS.values(), self.choices, strict=False):
+            fields[field] = kind[word.upper()]
+        return Configuration(**fields)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether calls of kernels deviate."""
+        return self.choices[CHOICES.index("noise")] == "kernels"
 
     def machine(self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int) -> Machine:
         """The machine at one point, for so many ranks."""

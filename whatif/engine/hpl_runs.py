@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,24 +16,13 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from whatif.engine.evaluate import Evaluation, evaluate
-from whatif.engine.hpl_machine import CHOICES, Plan
+from whatif.engine.hpl_machine import CHOICES, NUMBERS, SEED, WORDS, Plan
 from whatif.engine.phases.hpl import run_at
 from whatif.engine.term import Program
 from whatif.simulation.hpl.configuration import Configuration
 from whatif.simulation.hpl.simulate import Outcome, Progress
 from whatif.units import BYTE, format_quantity
 
-NUMBER_LEAVES: Final[Mapping[str, str]] = {
-    "matrix_size": "matrix_size", "block_size": "block_size", "process_rows": "process_rows",
-    "process_columns": "process_columns", "look_ahead_depth": "depth", "swap_threshold": "swap_threshold",
-    "recursion_minimum": "recursion_minimum", "recursion_divisions": "recursion_divisions",
-}  # fmt: skip
-"""Leaves of the application that are numbers of a `Configuration`, and what they are called there."""
-CHOICE_LEAVES: Final[Mapping[str, str]] = {
-    "broadcast": "broadcast", "swap": "swap", "panel_factorisation": "panel_factorisation",
-    "recursive_factorisation": "recursive_factorisation", "process_mapping": "mapping",
-}  # fmt: skip
-"""The same for those that are one of several words."""
 _MEMORY: Final = "platform.node.host.memory_size"
 _NODES_NEEDED: Final = "placement.nodes_needed"
 _TERM: Final = "hpl.times"
@@ -94,7 +83,7 @@ class HPLRuns:
     @property
     def is_noisy(self) -> bool:
         """Whether calls deviate."""
-        return self.plan.choices[CHOICES.index("noise")] == "kernels"
+        return self.plan.is_noisy
 
     @property
     def has_deviations(self) -> bool:
@@ -104,15 +93,14 @@ class HPLRuns:
     @property
     def seed(self) -> int:
         """The scenario's own seed."""
-        return int(self.base.values["application.seed"])
+        return int(self.base.values[SEED])
 
     def run(self, configuration: Configuration, seed: int, progress: Progress | None = None) -> Outcome:
         """Play one run; raise `UsageError` for one that HPL would refuse."""
         values = self._at(configuration).values
-        leaves = {path: float(values[path]) for path in self.plan.leaves} | {"application.seed": float(seed)}
-        chosen = {name: getattr(configuration, field).name.lower() for name, field in CHOICE_LEAVES.items()}
-        stated = zip(CHOICES, self.plan.choices, strict=True)
-        plan = replace(self.plan, choices=tuple(chosen.get(name, word) for name, word in stated))
+        leaves = {path: float(values[path]) for path in self.plan.leaves} | {SEED: float(seed)}
+        stated = dict(zip(CHOICES, self.plan.choices, strict=True))
+        plan = replace(self.plan, choices=tuple((stated | words_of(configuration)).values()))
         ranks, per_node, sockets = (
             float(values[self._input(name)]) for name in ("rank_count", "ranks_per_node", "socket_count")
         )
@@ -150,8 +138,7 @@ class HPLRuns:
 
     def _at(self, configuration: Configuration) -> Evaluation:
         numbers = {
-            f"application.{name}": np.asarray(float(getattr(configuration, field)))
-            for name, field in NUMBER_LEAVES.items()
+            f"application.{name}": np.asarray(float(getattr(configuration, field))) for name, field in NUMBERS.items()
         }
         return evaluate(self.program, {_TERM: np.zeros(_PARTS), **numbers}, self.base)
 
@@ -204,5 +191,9 @@ def _size(size: float) -> str:
 
 def leaves_of(configuration: Configuration) -> dict[str, Any]:
     """A configuration as the leaves of `application.kind = "hpl"`."""
-    numbers = {name: getattr(configuration, field) for name, field in NUMBER_LEAVES.items()}
-    return numbers | {name: getattr(configuration, field).name.lower() for name, field in CHOICE_LEAVES.items()}
+    return {name: getattr(configuration, field) for name, field in NUMBERS.items()} | words_of(configuration)
+
+
+def words_of(configuration: Configuration) -> dict[str, str]:
+    """Those of them that are words."""
+    return {name: getattr(configuration, field).name.lower() for name, (field, _) in WORDS.items()}

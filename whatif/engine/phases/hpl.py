@@ -10,7 +10,7 @@ import numpy as np
 
 from whatif import units
 from whatif.engine.context import Context
-from whatif.engine.hpl_machine import CHOICES, Plan, plan_of
+from whatif.engine.hpl_machine import CHOICES, SEED, Plan, plan_of
 from whatif.engine.playing import each_point
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.errors import UsageError
@@ -48,7 +48,7 @@ def parts_of(outcome: Outcome) -> FloatArray:
     return np.array([working, outcome.time - working])
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def outcome_at(
     plan: Plan, values: tuple[float, ...], rank_count: float, ranks_per_node: float, socket_count: float,
     panels_seen: int = 0,
@@ -72,9 +72,8 @@ def run_at(
             f"P x Q = {configuration.rank_count:,} processes, but application.rank_count is {rank_count:,.0f}"
         )
     machine = plan.machine(values, int(rank_count), int(ranks_per_node), int(socket_count))
-    noisy = plan.choices[CHOICES.index("noise")] == "kernels"
-    seed = int(values["application.seed"])
-    return simulate(configuration, machine, seed=seed, noisy=noisy, panels_seen=panels_seen, progress=progress)
+    seed = int(values[SEED])
+    return simulate(configuration, machine, seed=seed, noisy=plan.is_noisy, panels_seen=panels_seen, progress=progress)
 
 
 @model("8 N (N + 1) / nodes", "the matrix and the right-hand side in doubles, HPL 2.2")

@@ -52,12 +52,13 @@ def step_ahead(
 
 
 def fill_pipeline(
-    state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray, noisy: bool,
-    random: Any,
+    state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
+    last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Factor and broadcast the first panels, each applied to those of them behind it."""
     for panel in range(run.depth):
-        factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
+        now = lines if width_of(panel, run) == run.nb else last_lines
+        factor(panel, state, run, messages, kernels, pieces, now, noisy, random)
         broadcast(panel, state, run, messages, pieces)
         for q in range(run.q):
             columns = columns_behind(panel, q, run) - columns_behind(run.depth - 1, q, run)
@@ -73,7 +74,7 @@ def steps(
     columns, rows, places = np.zeros((run.q, ITEMS), np.int64), np.zeros((4, run.p)), np.zeros((2, run.p), np.int64)
     count = len(state.ends)
     if first == 0:
-        fill_pipeline(state, run, messages, kernels, pieces, lines, noisy, random)
+        fill_pipeline(state, run, messages, kernels, pieces, lines, last_lines, noisy, random)
     for panel in range(max(first, run.depth), last):
         now = lines if width_of(panel, run) == run.nb else last_lines
         if run.depth > 0:

@@ -8,7 +8,7 @@ Source: the structure of HPL 2.2, HPL_pdrpan{ll,cr,rl}T and HPL_pdpan{ll,cr,rl}T
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -45,7 +45,7 @@ class _Variant:
     def panel(self, width: int, first: int) -> Iterator[Call]:
         """The calls of the recursion over `width` columns from column `first` of the panel."""
         if width <= self.minimum:
-            yield from _COLUMNS[self.pivot](width, first)
+            yield from _column_by_column(width, first, _STEPS[self.pivot])
             return
         parts = -(-width // self.minimum)
         part = -(-parts // self.divisions) * self.minimum
@@ -75,48 +75,42 @@ class _Variant:
             yield Call("dgemm", columns=rest, depth=now, done=first + start + now, each=1.0)
 
 
-def _left(width: int, first: int) -> Iterator[Call]:
+def _column_by_column(width: int, first: int, step: Callable[[int, int, int], Iterator[Call]]) -> Iterator[Call]:
+    """A pivot for each of `width` columns from column `first` on; `step` brings the next one up to date."""
     yield Call("idamax", each=1.0, done=first)
     for column in range(width - 1):
-        done = first + column + 1
         yield PIVOT
-        yield Call("dtrsv", fixed=float(column + 1))
-        yield Call("dscal", each=1.0, done=done)
-        yield Call("dgemv", each=float(column + 1), done=done)
-        yield Call("idamax", each=1.0, done=done)
+        yield from step(width, column, first + column + 1)
     yield PIVOT
     yield Call("dscal", each=1.0, done=first + width)
 
 
-def _crout(width: int, first: int) -> Iterator[Call]:
-    yield Call("idamax", each=1.0, done=first)
-    for column in range(width - 1):
-        done = first + column + 1
-        yield PIVOT
-        if column:
-            yield Call("dgemv", fixed=float((width - 1 - column) * column))
-        yield Call("dscal", each=1.0, done=done)
-        yield Call("dgemv", each=float(column + 1), done=done)
-        yield Call("idamax", each=1.0, done=done)
-    yield PIVOT
-    yield Call("dscal", each=1.0, done=first + width)
+def _left(width: int, column: int, done: int) -> Iterator[Call]:
+    yield Call("dtrsv", fixed=float(column + 1))
+    yield from _by_column(column, done)
 
 
-def _right(width: int, first: int) -> Iterator[Call]:
-    yield Call("idamax", each=1.0, done=first)
-    for column in range(width - 1):
-        done, behind = first + column + 1, width - 2 - column
-        yield PIVOT
-        yield Call("dscal", each=1.0, done=done)
-        yield Call("daxpy", each=1.0, done=done)
-        yield Call("idamax", each=1.0, done=done)
-        if behind:
-            yield Call("dger", each=float(behind), done=done)
-    yield PIVOT
-    yield Call("dscal", each=1.0, done=first + width)
+def _crout(width: int, column: int, done: int) -> Iterator[Call]:
+    if column:
+        yield Call("dgemv", fixed=float((width - 1 - column) * column))
+    yield from _by_column(column, done)
 
 
-_COLUMNS: Final = {Looking.LEFT: _left, Looking.CROUT: _crout, Looking.RIGHT: _right}
+def _by_column(column: int, done: int) -> Iterator[Call]:
+    yield Call("dscal", each=1.0, done=done)
+    yield Call("dgemv", each=float(column + 1), done=done)
+    yield Call("idamax", each=1.0, done=done)
+
+
+def _right(width: int, column: int, done: int) -> Iterator[Call]:
+    yield Call("dscal", each=1.0, done=done)
+    yield Call("daxpy", each=1.0, done=done)
+    yield Call("idamax", each=1.0, done=done)
+    if width - 2 - column:
+        yield Call("dger", each=float(width - 2 - column), done=done)
+
+
+_STEPS: Final = {Looking.LEFT: _left, Looking.CROUT: _crout, Looking.RIGHT: _right}
 
 
 def panel_calls(configuration: Configuration, width: int) -> Iterator[Call]:

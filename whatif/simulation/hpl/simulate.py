@@ -49,8 +49,6 @@ _MODULES: Final = (
     loop_kernel,
 )  # fmt: skip
 _STEPS_AT_ONCE: Final = 64
-_MOST_SPREADS: Final = 12
-"""Messages a process may need to even rows out, at most (HPL_equil)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +174,8 @@ def _messages(configuration: Configuration) -> Messages:
 def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> State:
     p, q, depth = configuration.process_rows, configuration.process_columns, _run(configuration).depth
     exchanges = exchanges_of(p)
-    capacity = max(len(exchanges.binary), len(exchanges.roll) + _MOST_SPREADS * p, 1)
+    # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
+    capacity = max(len(exchanges.binary), len(exchanges.roll) + 4 * p * p.bit_length())
     place = _rank_of_process(configuration)
     deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
     times, marks = np.zeros((p * q, layout.TIME_COLUMNS)), np.zeros((p * q, layout.MARK_COLUMNS), dtype=np.int64)
