@@ -86,7 +86,6 @@ def times(plays: Sequence[Play]) -> list[float]:
 # Latency of a message in s and bandwidth of a link in B/s; a message crosses two links of half the latency.
 _SWITCHES: Final = {"ideal": (2e-6, 12.5e9), "slow": (10e-6, 1.25e9)}
 _LINEAR_COST: Final = 1.029e-11
-_RANKS_PER_NODE: Final = 16
 
 
 def emulator_runs(rows: Rows) -> list[Compared]:
@@ -121,7 +120,7 @@ def name_of(row: Row) -> str:
 def _emulated_machine(row: Row) -> Machine:
     ranks = int(row["process_rows"]) * int(row["process_columns"])
     if row["network"] == "dahu":
-        return dahu_machine("C1", ranks, _RANKS_PER_NODE)
+        return dahu_machine("C1", ranks, int(row["ranks_per_node"]))
     latency, bandwidth = _SWITCHES[row["network"]]
     pieces = _pieces([(0.0, latency, 1 / bandwidth)])
     kernels = _kernels(_LINEAR_COST, _LINEAR_COST)

@@ -11,12 +11,17 @@ from zlib import crc32
 
 @cache
 def jitted(
-    modules: tuple[ModuleType, ...], entries: tuple[str, ...], *, borrowing: bool = False
+    modules: tuple[ModuleType, ...],
+    entries: tuple[str, ...],
+    *,
+    borrowing: bool = False,
+    inlined: frozenset[str] = frozenset(),
 ) -> tuple[Callable[..., Any], ...]:
     """Some functions of modules that call one another, compiled when first called.
 
     `borrowing`: all but the entries make no arrays and keep none, so that nobody counts the users of arrays, which
     would take most of the time. Entries run beside other threads, and are given arrays that no other thread uses.
+    `inlined`: become part of their callers, for those that do little and are given much.
     Their machine code lies in numba's cache: beside the module, in the user's cache folder where that is read-only,
     or nowhere if neither can be written to.
     """
@@ -26,11 +31,11 @@ def jitted(
     # Numba looks only at the file of an entry to see if its code on disk is that of today: the name says the rest.
     numbers = sorted((name, value) for name, value in names.items() if isinstance(value, int | float))
     said = [_said(functions[name].__code__) for name in sorted(functions)]
-    stamp = crc32(repr((numbers, said)).encode())
+    stamp = crc32(repr((numbers, said, sorted(inlined))).encode())
     for name, function in functions.items():
         copy = FunctionType(function.__code__, names, name)
         copy.__qualname__ = f"{name}_{stamp:08x}"
-        names[name] = _jitted(copy, name in entries, borrowing)
+        names[name] = _jitted(copy, name in entries, borrowing, name in inlined)
     return tuple(names[entry] for entry in entries)
 
 
@@ -40,13 +45,15 @@ def _said(code: CodeType) -> tuple[Any, ...]:
     return code.co_code, constants, code.co_names
 
 
-def _jitted(function: FunctionType, entry: bool, borrowing: bool) -> Callable[..., Any]:
+def _jitted(function: FunctionType, entry: bool, borrowing: bool, inlined: bool) -> Callable[..., Any]:
     from numba import njit
 
     # Only entries are called from Python; ways in for the others would take most of the compiler's time.
     options: dict[str, Any] = {"nogil": True} if entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     if borrowing and not entry:
         options["_nrt"] = False
+    if inlined:
+        options["forceinline"] = True
     try:
         made: Callable[..., Any] = njit(cache=entry, error_model="numpy", **options)(function)
     except RuntimeError:  # There is no folder for the cache.

@@ -1,12 +1,11 @@
 """Look-ahead along rings, compiled: the update with an old panel while the newest one is broadcast.
 
-A process asks now and then whether its panel is there: before and after it gathers rows, after every exchange of the
-row swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep it until the
-next process asks. So rows wait for columns and columns for rows. Process columns are run in the order of the rings,
-each as far as what is known allows, again and again until nothing is left: mostly a column's swap is over before its
-panels come, and twice is enough. Whether a panel had been sent when it was asked for is known once it was sent, or
-once its sender's clock is later. Where all wait, the earliest question is answered with no, for whatever is still to
-happen happens later.
+A process asks now and then whether its panel is there: before and after it gathers rows, before and after every
+exchange of the row swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep
+it until the next process asks. So rows wait for columns and columns for rows. Every process is played until it has to
+wait for another one, and again when that has come so far. Whether a panel had been sent when it was asked for is known
+once it was sent, or once its sender's clock is later. Where all wait, the earliest question is answered with no, for
+whatever is still to happen happens later.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, piece_of, wire_of
+from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, piece_of, wire_of, with_noise
 from whatif.simulation.hpl.layout import (
     ABSENT,
     BEGUN,
@@ -29,6 +28,8 @@ from whatif.simulation.hpl.layout import (
     HAS_PANEL,
     LEFT,
     NEXT,
+    NEXT_FIRST,
+    NEXT_SECOND,
     NODE,
     PHASE,
     POSTED,
@@ -43,17 +44,17 @@ from whatif.simulation.hpl.layout import (
     spreads,
 )
 from whatif.simulation.hpl.sharing_kernel import Adapters, note
-from whatif.simulation.hpl.step_kernel import took, update_time
+from whatif.simulation.hpl.step_kernel import took, update_deviation, update_mean
 from whatif.simulation.hpl.swap_kernel import gather_time, swap_rows
 
 BEFORE_SWAP, IN_SWAP, BEHIND_SWAP = 0, 1, 2
 """Where a process is."""
-READY, ASKING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4
-"""What a process waits for: nothing, or its partner in an exchange; to know if its panel was sent; its panel to be
+READY, MEETING, ASKING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4, 5
+"""What a process waits for: nothing; its partner in an exchange; to know if its panel was sent; its panel to be
 taken; its panel with nothing else to do; nothing any more."""
 TARGETS = 3
 BELOW, MESSAGE, OWN, PLACE = 0, 1, 2, 3
-TARGET, SOURCE, WIDE, DUE, PENDING, EXCHANGED, ITEMS = 0, 3, 4, 5, 6, 7, 8
+TARGET, SOURCE, WIDE, PENDING, ITEMS = 0, 3, 4, 5, 6
 """Columns of `Step.columns`."""
 
 
@@ -67,17 +68,18 @@ class Step(NamedTuple):
     """[algorithm, exchange, column] of the old panel."""
     used: IntArray
     """[algorithm]: exchanges."""
+    openings: IntArray
+    """[algorithm, distance]: the first exchange of each process row."""
     columns: IntArray
     """[process column, item]: the three it sends the panel to, and the one it gets it from, -1: nobody; columns to
-    update; whether it is to be run; how many of its processes ask for their panel; exchanges that are over, and all
-    before."""
+    update; how many of its processes ask for their panel."""
     rows: FloatArray
     """[quantity, process row]: rows below the old panel, size of the new one's message, pivots of the old one,
     distance from its pivot block."""
     starts: IntArray
     """[distance]: the first process of the row so far from the old panel's pivot block."""
-    held: IntArray
-    """[distance]: 1 for the processes of the column that is run which cannot go on."""
+    waiting: IntArray
+    """[process + 1]: processes that can go on, and behind them how many there are."""
     adapters: Adapters
     kernels: FloatArray
     pieces: FloatArray
@@ -97,11 +99,10 @@ def begin(step: Step, targets: IntArray) -> None:
         for number in range(TARGETS + 1):
             other = targets[place, number]
             step.columns[q, TARGET + number] = (step.panel + other) % run.q if other >= 0 else -1
-        step.columns[q, WIDE], step.columns[q, DUE] = columns_behind(step.panel, q, run), 1
-        step.columns[q, EXCHANGED] = 0
+        step.columns[q, WIDE], step.columns[q, PENDING] = columns_behind(step.panel, q, run), 0
         for p in range(run.p):
             me = p * run.q + q
-            marks[me, ROW], marks[me, PHASE], marks[me, STATUS], marks[me, SENT], marks[me, NEXT] = p, 0, 0, 0, 0
+            marks[me, ROW], marks[me, PHASE], marks[me, STATUS], marks[me, SENT] = p, BEFORE_SWAP, READY, 0
             marks[me, HAS_PANEL], marks[me, LEFT] = 1 if place == 0 else 0, step.columns[q, WIDE]
             times[me, POSTED], times[me, BEGUN] = inf, times[me, CLOCK]
             times[me, ABSENT] = -inf if place == 0 else earliest_sent(me, me + step.columns[q, SOURCE] - q, step)
@@ -126,26 +127,32 @@ def earliest_sent(me: int, source: int, step: Step) -> float:
 
 def update_ahead(step: Step, random: Any) -> None:
     """Apply the old panel to the columns behind the new one, while that is broadcast."""
-    count = step.run.q
-    going = True
-    while going:
-        going = False
-        for place in range(1, count + 1):
-            q = (step.panel + place) % count
-            if step.columns[q, DUE]:
-                step.columns[q, DUE], going = 0, True
-                run_column(q, step, random)
-                wake_targets(q, step)
-        if not going:
-            going = answer_earliest(step)
+    run, last = step.run, step.times.shape[0]
+    step.waiting[last] = 0
+    for place in range(1, run.q + 1):
+        for p in range(run.p):
+            go_on(p * run.q + (step.panel + place) % run.q, step, random)
+        go_on_with_all(step, random)
+    while answer_earliest(step):
+        go_on_with_all(step, random)
 
 
-def wake_targets(q: int, step: Step) -> None:
-    """Run those again who ask whether this process column had sent them the panel before its clocks."""
-    for number in range(TARGETS):
-        other = step.columns[q, TARGET + number]
-        if other >= 0 and step.columns[other, PENDING] > 0:
-            step.columns[other, DUE] = 1
+def go_on_with_all(step: Step, random: Any) -> None:
+    """Play the processes that can go on until none is left."""
+    waiting, last = step.waiting, step.times.shape[0]
+    while waiting[last] > 0:
+        waiting[last] -= 1
+        go_on(int(waiting[waiting[last]]), step, random)
+
+
+def wake(me: int, step: Step) -> None:
+    """A process need not wait any longer."""
+    waiting, last = step.waiting, step.times.shape[0]
+    if step.marks[me, STATUS] == ASKING:
+        step.columns[me % step.run.q, PENDING] -= 1
+    step.marks[me, STATUS] = READY
+    waiting[waiting[last]] = me
+    waiting[last] += 1
 
 
 def answer_earliest(step: Step) -> bool:
@@ -158,29 +165,33 @@ def answer_earliest(step: Step) -> bool:
                     found, earliest = me, step.times[me, CLOCK]
     if found >= 0:
         step.times[found, ABSENT] = np.nextafter(earliest, inf)
-        step.columns[found % step.run.q, DUE] = 1
+        wake(found, step)
     return found >= 0
 
 
-def run_column(q: int, step: Step, random: Any) -> None:
-    """Run the processes of a column until each has to wait for another column, or is done."""
-    marks, held, pending = step.marks, step.held, 0
-    for place in range(step.run.p):
-        me = step.starts[place] + q
-        if marks[me, STATUS] == ASKING:
-            marks[me, STATUS] = READY
-        if marks[me, STATUS] == READY and marks[me, PHASE] == BEFORE_SWAP and may_go_on(me, step):
-            gather(me, step, random)
-        held[place] = 0 if marks[me, STATUS] == READY else 1
-    if step.run.p > 1 and step.columns[q, WIDE] > 0:
-        exchange_rows(q, step, random)
-    for place in range(step.run.p):
-        me = step.starts[place] + q
-        if held[place] == 0:
-            finish(me, step, random)
-        if marks[me, STATUS] == ASKING:
-            pending += 1
-    step.columns[q, PENDING] = pending
+def go_on(me: int, step: Step, random: Any) -> None:
+    """Play a process until it has to wait for another one, or is done."""
+    marks = step.marks
+    if marks[me, STATUS] != READY:
+        return
+    if marks[me, PHASE] == BEFORE_SWAP and may_go_on(me, step):
+        gather(me, step, random)
+    if marks[me, PHASE] == IN_SWAP:
+        exchange_rows(me, step, random)
+    if marks[me, PHASE] == BEHIND_SWAP and marks[me, STATUS] == READY:
+        finish(me, step, random)
+    answer_targets(me, step)
+
+
+def answer_targets(me: int, step: Step) -> None:
+    """Those who asked whether this process had sent them the panel know it now that its clock is later."""
+    q = me % step.run.q
+    for number in range(TARGETS):
+        column = step.columns[q, TARGET + number]
+        if column >= 0 and step.columns[column, PENDING] > 0:
+            other = me + column - q
+            if step.marks[other, STATUS] == ASKING and step.times[me, CLOCK] > step.times[other, CLOCK]:
+                wake(other, step)
 
 
 def may_go_on(me: int, step: Step) -> bool:
@@ -195,6 +206,7 @@ def may_go_on(me: int, step: Step) -> bool:
         source = me + step.columns[me % step.run.q, SOURCE] - me % step.run.q
         if times[source, CLOCK] <= clock:
             marks[me, STATUS] = ASKING
+            step.columns[me % step.run.q, PENDING] += 1
     return bool(marks[me, STATUS] == READY)
 
 
@@ -205,39 +217,36 @@ def gather(me: int, step: Step, random: Any) -> None:
     marks[me, PHASE] = BEHIND_SWAP
     if columns > 0 and run.p > 1:
         marks[me, PHASE] = IN_SWAP
+        marks[me, NEXT] = step.openings[1 if spreads(columns, run) else 0, int(step.rows[PLACE, p])]
         step.times[me, CLOCK] += gather_time(
             int(step.rows[PLACE, p]), columns, step.width, step.rows[OWN, p], spreads(columns, run), step.kernels,
             step.noisy, random,
         )  # fmt: skip
 
 
-def exchange_rows(q: int, step: Step, random: Any) -> None:
-    """The exchanges of a process column that are left, as far as both sides come to them."""
-    times, marks, held, starts = step.times, step.marks, step.held, step.starts
+def exchange_rows(me: int, step: Step, random: Any) -> None:
+    """The exchanges of a process that are left, until its partner in one has not come to it."""
+    times, marks, run = step.times, step.marks, step.run
+    q = me % run.q
     columns = step.columns[q, WIDE]
-    algorithm = 1 if spreads(columns, step.run) else 0
-    plan, used = step.swaps[algorithm], step.used[algorithm]
-    over = step.columns[q, EXCHANGED]
-    for at in range(over, used):
-        first, second = int(plan[at, FIRST]), int(plan[at, SECOND])
-        a, b = starts[first] + q, starts[second] + q
-        if at < marks[a, NEXT]:
-            over += 1 if over == at else 0
-            continue
-        if held[first] == 0 and not may_go_on(a, step):
-            held[first] = 1
-        if held[second] == 0 and not may_go_on(b, step):
-            held[second] = 1
-        if held[first] or held[second]:
-            held[first], held[second] = 1, 1
-            continue
+    algorithm = 1 if spreads(columns, run) else 0
+    plan = step.swaps[algorithm]
+    while marks[me, NEXT] >= 0 and may_go_on(me, step):
+        at = marks[me, NEXT]
+        a, b = step.starts[int(plan[at, FIRST])] + q, step.starts[int(plan[at, SECOND])] + q
+        other = a + b - me
+        if marks[other, STATUS] != MEETING or marks[other, NEXT] != at:
+            marks[me, STATUS] = MEETING
+            return
+        place = (step.used[algorithm] - 1 - at) * run.q + (q - step.panel) % run.q
         swap_rows(
-            a, b, at, columns, (used - 1 - at) * step.run.q + q, plan, times, marks, step.adapters, step.kernels,
-            step.pieces, step.noisy, random,
-        )  # fmt: skip
-        marks[a, NEXT], marks[b, NEXT] = at + 1, at + 1
-        over += 1 if over == at else 0
-    step.columns[q, EXCHANGED] = over
+            a, b, at, columns, place, plan, times, marks, step.adapters, step.kernels, step.pieces, step.noisy, random
+        )
+        marks[a, NEXT], marks[b, NEXT] = int(plan[at, NEXT_FIRST]), int(plan[at, NEXT_SECOND])
+        wake(other, step)
+    if marks[me, STATUS] == READY and may_go_on(me, step):
+        marks[me, PHASE] = BEHIND_SWAP
+        times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
 
 
 def take(me: int, step: Step) -> None:
@@ -252,8 +261,7 @@ def take(me: int, step: Step) -> None:
         end = times[me, CLOCK] + wire
         times[source, CLOCK] = end
         marks[source, SENT] += 1
-        marks[source, STATUS] = READY
-        step.columns[from_column, DUE] = 1
+        wake(source, step)
         send_on(source, step)
     else:
         left = times[me, POSTED] + pieces[far, piece, 3] + size * pieces[far, piece, 4]
@@ -274,9 +282,8 @@ def send_on(me: int, step: Step) -> None:
         column = step.columns[q, TARGET + marks[me, SENT]]
         other = me + column - q
         times[other, POSTED] = times[me, CLOCK]
-        step.columns[column, DUE] = 1
-        if marks[other, STATUS] == AWAITING:
-            marks[other, STATUS] = READY
+        if marks[other, STATUS] == AWAITING or marks[other, STATUS] == ASKING:
+            wake(other, step)
         far = 1 if marks[other, NODE] != marks[me, NODE] else 0
         piece = piece_of(pieces, far, size)
         if pieces[far, piece, 7] == RENDEZVOUS:
@@ -289,11 +296,6 @@ def send_on(me: int, step: Step) -> None:
 def finish(me: int, step: Step, random: Any) -> None:
     """Update the columns, block by block until the panel has been taken, unless it has to be passed on first."""
     times, marks = step.times, step.marks
-    if marks[me, PHASE] == IN_SWAP:
-        if not may_go_on(me, step):
-            return
-        marks[me, PHASE] = BEHIND_SWAP
-        times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
     if marks[me, HAS_PANEL] == 0:
         if times[me, POSTED] == inf:
             marks[me, STATUS] = AWAITING
@@ -302,41 +304,41 @@ def finish(me: int, step: Step, random: Any) -> None:
         take(me, step)
     if marks[me, STATUS] == READY:
         if marks[me, LEFT] > 0:
-            times[me, CLOCK] += columns_time(me, marks[me, LEFT], step, step.noisy, random)
+            time, deviation = columns_time(me, marks[me, LEFT], step)
+            times[me, CLOCK] += with_noise(time, deviation, random)
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         marks[me, STATUS] = DONE
         if step.panel < step.seen.shape[0]:
             step.seen[step.panel, me, 4] = times[me, CLOCK]
 
 
-def columns_time(me: int, columns: int, step: Step, noisy: bool, random: Any) -> float:
-    """Time of a process to update so many columns."""
-    p = step.marks[me, ROW]
-    return update_time(
-        int(step.rows[BELOW, p]), columns, step.width, step.times[me, FACTOR], step.times[me, DEVIATION],
-        step.run.p == 1, step.rows[PLACE, p] == 0, step.kernels, noisy, random,
-    )  # fmt: skip
+def columns_time(me: int, columns: int, step: Step) -> tuple[float, float]:
+    """Mean and standard deviation of the time of a process to update so many columns."""
+    p, factor = step.marks[me, ROW], step.times[me, FACTOR]
+    below, alone, holds_block = int(step.rows[BELOW, p]), step.run.p == 1, step.rows[PLACE, p] == 0
+    time = update_mean(below, columns, step.width, factor, alone, holds_block, step.kernels)
+    if not step.noisy:
+        return time, 0.0
+    scale = factor * step.times[me, DEVIATION]
+    return time, update_deviation(below, columns, step.width, scale, alone, holds_block, step.kernels)
 
 
 def update_until_sent(me: int, step: Step, random: Any) -> None:
-    """Update block after block of columns until the panel has been sent."""
+    """Update block after block of columns until the panel has been sent.
+
+    Many blocks at once deviate as the root of their number; with noise the last ones before the panel come one by one.
+    """
     times, marks, nb = step.times, step.marks, step.run.nb
     posted = times[me, POSTED]
-    whole = marks[me, LEFT] // nb
-    if not step.noisy and whole > 1 and posted > times[me, CLOCK]:
-        block = columns_time(me, nb, step, False, random)
-        left = posted - times[me, CLOCK]
-        blocks = ceil(left / block) if left < whole * block else whole
-        times[me, CLOCK] += blocks * block
-        marks[me, LEFT] -= blocks * nb
-    while marks[me, LEFT] > 0 and times[me, CLOCK] < posted:
-        columns, blocks = min(nb, marks[me, LEFT]), 1
-        time = columns_time(me, columns, step, step.noisy, random)
-        if step.noisy and marks[me, LEFT] >= 2 * nb:
-            # Many blocks at once deviate as the root of their number; the last ones before the panel one by one.
-            mean = columns_time(me, nb, step, False, random)
-            blocks = max(1, min(marks[me, LEFT] // nb, int(0.75 * (posted - times[me, CLOCK]) / mean)))
-            time = (blocks - sqrt(blocks)) * mean + sqrt(blocks) * time
-        times[me, CLOCK] += max(time, 0.0)
-        marks[me, LEFT] -= blocks * columns
+    block, deviation = columns_time(me, nb, step)
+    while marks[me, LEFT] >= nb and times[me, CLOCK] < posted:
+        whole = marks[me, LEFT] // nb
+        missing = min((posted - times[me, CLOCK]) / block, whole)
+        count = min(max(int(0.75 * missing), 1) if deviation > 0.0 else ceil(missing), whole)
+        times[me, CLOCK] += with_noise(count * block, sqrt(count) * deviation, random)
+        marks[me, LEFT] -= count * nb
+    if marks[me, LEFT] > 0 and times[me, CLOCK] < posted:
+        time, deviation = columns_time(me, marks[me, LEFT], step)
+        times[me, CLOCK] += with_noise(time, deviation, random)
+        marks[me, LEFT] = 0
     times[me, CLOCK] = max(times[me, CLOCK], posted)

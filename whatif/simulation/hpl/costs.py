@@ -49,18 +49,17 @@ def noise(random: Any) -> float:
     return float(abs(random.standard_normal()) * SPREAD - SHIFT)
 
 
-def matrix_time(
-    kernels: FloatArray, factor: float, rows: float, columns: float, depth: float, deviation: float, random: Any
-) -> float:
-    """Time of dgemm(M = rows, N = columns, K = depth) on a processor that takes `factor` times as long as the model and
-    deviates `deviation` times as much; 0: not at all."""
-    mean = 0
-    if rows >= kernels[4, 0] and columns >= kernels[4, 1] and depth >= kernels[4, 2]:
-        mean = 2
-    time = terms(kernels, mean, rows, columns, depth)
-    if deviation > 0:
-        time += terms(kernels, mean + 1, rows, columns, depth) * deviation * noise(random)
-    return max(time, 0.0) * factor
+def with_noise(time: float, deviation: float, random: Any) -> float:
+    """A time that deviates; not below 0."""
+    if deviation > 0.0:
+        time += deviation * noise(random)
+    return max(time, 0.0)
+
+
+def matrix_row(kernels: FloatArray, rows: float, columns: float, depth: float) -> int:
+    """Where the coefficients of dgemm(M = rows, N = columns, K = depth) stand: 0 as it is, 2 offloaded."""
+    offloaded = rows >= kernels[4, 0] and columns >= kernels[4, 1] and depth >= kernels[4, 2]
+    return 2 if offloaded else 0
 
 
 def terms(kernels: FloatArray, row: int, m: float, n: float, k: float) -> float:
@@ -72,10 +71,17 @@ def terms(kernels: FloatArray, row: int, m: float, n: float, k: float) -> float:
 
 def size_time(kernels: FloatArray, row: int, size: float, noisy: bool, random: Any) -> float:
     """Time of a kernel with one size."""
-    time = kernels[row, 0] + kernels[row, 1] * size
-    if noisy:
-        time += (kernels[row, 2] + kernels[row, 3] * size) * noise(random)
-    return float(max(time, 0.0))
+    return with_noise(size_mean(kernels, row, size), size_deviation(kernels, row, size) if noisy else 0.0, random)
+
+
+def size_mean(kernels: FloatArray, row: int, size: float) -> float:
+    """Mean time of a kernel with one size."""
+    return float(kernels[row, 0] + kernels[row, 1] * size)
+
+
+def size_deviation(kernels: FloatArray, row: int, size: float) -> float:
+    """Standard deviation of the time of a kernel with one size."""
+    return float(kernels[row, 2] + kernels[row, 3] * size)
 
 
 def piece_of(pieces: FloatArray, far: int, size: float) -> int:

@@ -21,12 +21,13 @@ DEVIATION: Final = 12
 TIME_COLUMNS: Final = 13
 NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has
-the panel; targets it has sent the panel to; columns left to update; the first exchange of the swap that it may still
-have to do."""
+the panel; targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none."""
 MARK_COLUMNS: Final = 8
 FIRST, SECOND, FROM_FIRST, FROM_SECOND, WIDE_FIRST, WIDE_SECOND, AFTER_FIRST, AFTER_SECOND = 0, 1, 2, 3, 4, 5, 6, 7
+NEXT_FIRST, NEXT_SECOND, SWAP_COLUMNS = 8, 9, 10
 """Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the
-rows that each sends, whether these carry their index (one word a row), and what each does with what it received."""
+rows that each sends, whether these carry their index (one word a row), what each does with what it received, and the
+next exchange of each, -1: none."""
 
 
 class Run(NamedTuple):

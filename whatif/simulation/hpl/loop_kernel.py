@@ -42,10 +42,10 @@ def step_ahead(
     for p in range(run.p):
         place = (p - old) % run.p
         rows[BELOW, p], rows[MESSAGE, p] = rows_below(old, p, run), panel_bytes(panel, p, run)
-        rows[OWN, p], rows[PLACE, p], places[0, place] = state.counts[slot, place], place, p * run.q
+        rows[OWN, p], rows[PLACE, p], places[place] = state.counts[slot, place], place, p * run.q
     step = Step(
-        state.times, state.marks, state.seen, state.swaps[slot], state.used[slot], columns, rows, places[0], places[1],
-        state.adapters, kernels, pieces, panel, old, width_of(old, run), run, noisy,
+        state.times, state.marks, state.seen, state.swaps[slot], state.used[slot], state.openings[slot], columns, rows,
+        places, state.waiting, state.adapters, kernels, pieces, panel, old, width_of(old, run), run, noisy,
     )  # fmt: skip
     begin(step, messages.targets)
     update_ahead(step, random)
@@ -71,7 +71,7 @@ def steps(
     lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Steps [first, last), filling the pipeline of look-ahead and draining it where they lie in it."""
-    columns, rows, places = np.zeros((run.q, ITEMS), np.int64), np.zeros((4, run.p)), np.zeros((2, run.p), np.int64)
+    columns, rows, places = np.zeros((run.q, ITEMS), np.int64), np.zeros((4, run.p)), np.zeros(run.p, np.int64)
     count = len(state.ends)
     if first == 0:
         fill_pipeline(state, run, messages, kernels, pieces, lines, last_lines, noisy, random)

@@ -3,6 +3,7 @@
 Messages between nodes are written down with the time they take. Afterwards each one's crowd is the mean number of
 messages that were at its nodes' adapters with it; the same exchange of a later step is charged with that many times
 the adapter's time per byte. Steps change slowly, so that this comes to rest where all agree: at processor sharing.
+In long runs only some steps are written down, evenly spread, for the crowds hardly change from one to the next.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from typing import NamedTuple
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.layout import CROWD
 
+NOT_NOTED = -1
+_SHARE_OF_NEWEST = 0.25
+"""Of a step's crowds in those of the next: pivots are drawn, so that steps differ by chance."""
+
 
 class Adapters(NamedTuple):
     """The messages of a step, and the crowds that follow from them."""
@@ -19,12 +24,15 @@ class Adapters(NamedTuple):
     gap: float
     """Least time per byte of an adapter; 0: none is shared."""
     crowds: FloatArray
-    """[exchange, counted from the last, x process columns + process column]: crowd of each exchange of a row swap."""
+    """[exchange, counted from the last, x process columns + distance from the panel's column]: crowd of each exchange
+    of a row swap."""
     noted: FloatArray
     """[message, 5]: when it began and ended, its two nodes, and where its crowd stands in `crowds`; -1 - process for a
     panel's message."""
     noted_count: IntArray
-    """[1]: messages so far."""
+    """[1]: messages so far; NOT_NOTED in a step of which none are."""
+    interval: int
+    """Steps from one that is written down to the next."""
     starts: IntArray
     """[node + 1]: room for where the messages of each node begin in `members`."""
     members: IntArray
@@ -38,10 +46,17 @@ class Adapters(NamedTuple):
 def note(adapters: Adapters, begun: float, ended: float, first: float, second: float, place: float) -> None:
     """Write a message between two nodes down."""
     at = adapters.noted_count[0]
-    if at < len(adapters.noted):
+    if NOT_NOTED < at < len(adapters.noted):
         noted = adapters.noted
         noted[at, 0], noted[at, 1], noted[at, 2], noted[at, 3], noted[at, 4] = begun, ended, first, second, place
         adapters.noted_count[0] = at + 1
+
+
+def end_of_step(step: int, adapters: Adapters, times: FloatArray) -> None:
+    """Settle a step that was written down, and say if the next one will be."""
+    if adapters.noted_count[0] != NOT_NOTED:
+        settle(adapters, times)
+    adapters.noted_count[0] = 0 if (step + 1) % adapters.interval == 0 else NOT_NOTED
 
 
 def settle(adapters: Adapters, times: FloatArray) -> None:
@@ -55,10 +70,9 @@ def settle(adapters: Adapters, times: FloatArray) -> None:
     for at in range(count):
         place = int(noted[at, 4])
         if place >= 0:
-            adapters.crowds[place] = 0.5 * (adapters.crowds[place] + found[at])
+            adapters.crowds[place] += _SHARE_OF_NEWEST * (found[at] - adapters.crowds[place])
         else:
-            times[-1 - place, CROWD] = 0.5 * (times[-1 - place, CROWD] + found[at])
-    adapters.noted_count[0] = 0
+            times[-1 - place, CROWD] += _SHARE_OF_NEWEST * (found[at] - times[-1 - place, CROWD])
 
 
 def group_by_node(adapters: Adapters) -> None:

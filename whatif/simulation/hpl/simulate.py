@@ -48,7 +48,14 @@ _MODULES: Final = (
     costs, layout, panel_kernel, broadcast_kernel, swap_kernel, sharing_kernel, solve_kernel, step_kernel, ahead_kernel,
     loop_kernel,
 )  # fmt: skip
+_INLINED: Final = frozenset({
+    "go_on", "may_go_on", "wake", "answer_targets", "gather", "exchange_rows", "finish", "update_until_sent",
+    "columns_time", "update_mean", "swap_rows", "exchange", "send_beside", "note",
+})  # fmt: skip
+"""What is done for every process or exchange of a step."""
 _STEPS_AT_ONCE: Final = 64
+_MOST_SETTLED: Final = 500
+"""About so many steps of a run, at least, tell how many messages share the adapters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +152,7 @@ def _play(
     width = configuration.matrix_size - (count - 1) * configuration.block_size
     lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), machine.kernels)
     last_lines = panel_lines(configuration, width, machine.kernels)
-    steps, back_substitute = jitted(_MODULES, ("steps", "back_substitute"), borrowing=True)
+    steps, back_substitute = jitted(_MODULES, ("steps", "back_substitute"), borrowing=True, inlined=_INLINED)
     for first in range(0, count, _STEPS_AT_ONCE):
         behind = min(first + _STEPS_AT_ONCE, count)
         steps(first, behind, state, run, messages, machine.kernels, machine.pieces, lines, last_lines, noisy, random)
@@ -185,6 +192,7 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
     most = (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
     adapters = Adapters(
         machine.adapter_gap, np.ones(capacity * q), np.zeros((most, 5)), np.zeros(1, dtype=np.int64),
+        max(1, configuration.step_count // _MOST_SETTLED),
         np.zeros(int(marks[:, layout.NODE].max()) + 2, dtype=np.int64), np.zeros(2 * most, dtype=np.int64),
         np.zeros(most), np.zeros((4, most + 1)),
     )  # fmt: skip
@@ -194,7 +202,9 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
     )  # fmt: skip
     return State(
         times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
-        np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, 8)), np.zeros((depth + 1, 2), dtype=np.int64),
+        np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, layout.SWAP_COLUMNS)),
+        np.zeros((depth + 1, 2), dtype=np.int64), np.zeros((depth + 1, 2, p), dtype=np.int64),
+        np.zeros(p * q + 1, dtype=np.int64),
         adapters, room,
     )  # fmt: skip
 

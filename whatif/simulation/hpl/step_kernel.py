@@ -5,11 +5,21 @@ Panels that are still to be applied keep their pivots and exchanges in slots, pa
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any, NamedTuple
 
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.broadcast_kernel import broadcast_row
-from whatif.simulation.hpl.costs import DLASWP00N, DLATCPY, DTRSM, matrix_time, size_time
+from whatif.simulation.hpl.costs import (
+    DLASWP00N,
+    DLATCPY,
+    DTRSM,
+    matrix_row,
+    size_deviation,
+    size_mean,
+    terms,
+    with_noise,
+)
 from whatif.simulation.hpl.layout import (
     AGREED,
     BEGUN,
@@ -32,12 +42,13 @@ from whatif.simulation.hpl.layout import (
     width_of,
 )
 from whatif.simulation.hpl.panel_kernel import factor_panel
-from whatif.simulation.hpl.sharing_kernel import Adapters, note, settle
+from whatif.simulation.hpl.sharing_kernel import Adapters, end_of_step, note
 from whatif.simulation.hpl.swap_kernel import (
     binary_exchanges,
     draw_pivots,
     gather_time,
     rolling_exchanges,
+    string_exchanges,
     swap_rows,
 )
 
@@ -93,6 +104,10 @@ class State(NamedTuple):
     """[slot, algorithm, exchange, column], as `layout` names the columns."""
     used: IntArray
     """[slot, algorithm]: exchanges."""
+    openings: IntArray
+    """[slot, algorithm, distance]: the first exchange of each process row, -1: none."""
+    waiting: IntArray
+    """[process + 1]: processes that can go on, and behind them how many there are."""
     adapters: Adapters
     room: Room
 
@@ -136,6 +151,8 @@ def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages
         state.used[slot, 1] = rolling_exchanges(
             messages.swap_roll, counts, width, room.lengths, room.share, room.order, state.swaps[slot, 1]
         )
+    for algorithm in range(2):
+        string_exchanges(state.swaps[slot, algorithm], state.used[slot, algorithm], state.openings[slot, algorithm])
 
 
 def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: FloatArray) -> None:
@@ -169,18 +186,31 @@ def took(panel: int, me: int, end: float, times: FloatArray, seen: FloatArray) -
         seen[panel, me, 2], seen[panel, me, 3] = begin, end
 
 
-def update_time(
-    rows: int, columns: int, width: int, factor: float, deviation: float, alone: bool, holds_block: bool,
-    kernels: FloatArray, noisy: bool, random: Any,
-) -> float:  # fmt: skip
+def update_mean(
+    rows: int, columns: int, width: int, factor: float, alone: bool, holds_block: bool, kernels: FloatArray
+) -> float:
     """Time of one process for the triangular solve and the update of so many columns; `alone` in its column."""
-    time = size_time(kernels, DTRSM, float(width) * width * columns, noisy, random)
-    time += matrix_time(kernels, factor, rows, columns, width, deviation if noisy else 0.0, random)
+    size = float(width) * columns
+    time = size_mean(kernels, DTRSM, width * size)
+    time += max(terms(kernels, matrix_row(kernels, rows, columns, width), rows, columns, width), 0.0) * factor
     if alone:
-        time += size_time(kernels, DLASWP00N, float(width) * columns, noisy, random)
+        time += size_mean(kernels, DLASWP00N, size)
     elif holds_block:
-        time += size_time(kernels, DLATCPY, float(width) * columns, noisy, random)
+        time += size_mean(kernels, DLATCPY, size)
     return time
+
+
+def update_deviation(
+    rows: int, columns: int, width: int, scale: float, alone: bool, holds_block: bool, kernels: FloatArray
+) -> float:
+    """Standard deviation of that time, its kernels deviating each by itself; that of dgemm is `scale` times as much."""
+    size = float(width) * columns
+    solved = size_deviation(kernels, DTRSM, width * size)
+    updated = terms(kernels, matrix_row(kernels, rows, columns, width) + 1, rows, columns, width) * scale
+    moved = 0.0
+    if alone or holds_block:
+        moved = size_deviation(kernels, DLASWP00N if alone else DLATCPY, size)
+    return sqrt(solved * solved + updated * updated + moved * moved)
 
 
 def update_column(
@@ -198,10 +228,12 @@ def update_column(
     for p in range(run.p):
         me = p * run.q + q
         times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
-        times[me, CLOCK] += update_time(
-            rows_below(panel, p, run), columns, width, times[me, FACTOR], times[me, DEVIATION], run.p == 1,
-            p == panel % run.p, kernels, noisy, random,
-        )  # fmt: skip
+        rows, alone, holds_block = rows_below(panel, p, run), run.p == 1, p == panel % run.p
+        time, deviation = update_mean(rows, columns, width, times[me, FACTOR], alone, holds_block, kernels), 0.0
+        if noisy:
+            scale = times[me, FACTOR] * times[me, DEVIATION]
+            deviation = update_deviation(rows, columns, width, scale, alone, holds_block, kernels)
+        times[me, CLOCK] += with_noise(time, deviation, random)
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         if panel < state.seen.shape[0]:
             state.seen[panel, me, 4] = times[me, CLOCK]
@@ -223,7 +255,7 @@ def swap_column(
     for at in range(used):
         a = (panel + int(plan[at, FIRST])) % run.p * run.q + q
         b = (panel + int(plan[at, SECOND])) % run.p * run.q + q
-        place = (used - 1 - at) * run.q + q if crowded else -1
+        place = (used - 1 - at) * run.q + (q - panel) % run.q if crowded else -1
         swap_rows(a, b, at, columns, place, plan, times, state.marks, state.adapters, kernels, pieces, noisy, random)
 
 
@@ -236,7 +268,7 @@ def latest(times: FloatArray) -> float:
 
 
 def end_step(panel: int, state: State) -> None:
-    """Write down when a step ended, and settle who shared adapters in it."""
+    """Write down when a step ended, and who shared adapters in it."""
     state.ends[panel] = latest(state.times)
     if state.adapters.gap > 0.0:
-        settle(state.adapters, state.times)
+        end_of_step(panel, state.adapters, state.times)

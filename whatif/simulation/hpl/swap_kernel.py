@@ -17,6 +17,7 @@ from whatif.simulation.hpl.layout import (
     FIRST,
     FROM_FIRST,
     FROM_SECOND,
+    NEXT_FIRST,
     NODE,
     SECOND,
     WIDE_FIRST,
@@ -81,6 +82,17 @@ def rolling_exchanges(
         add(plan, used, order[roll[at, 0]], order[roll[at, 1]], there, back)
         used += 1
     return used
+
+
+def string_exchanges(plan: FloatArray, used: int, openings: IntArray) -> None:
+    """Say of every process row which exchange is its first, and behind each one its next."""
+    for place in range(len(openings)):
+        openings[place] = -1
+    for at in range(used - 1, -1, -1):
+        for side in range(2):
+            place = int(plan[at, FIRST + side])
+            plan[at, NEXT_FIRST + side] = openings[place]
+            openings[place] = at
 
 
 def add(plan: FloatArray, at: int, first: int, second: int, there: float, back: float) -> None:
