@@ -99,9 +99,12 @@ def emulator_runs(rows: Rows) -> list[Compared]:
     return [*found, *summaries(found)]
 
 
+_BESIDE_CONFIGURATION: Final = ("origin", "network", "ranks_per_node", "time_s")
+
+
 def configuration_of(row: Row) -> Configuration:
     """The run of a row of `hpl_emulator.csv`; choices are stated by their numbers in HPL.dat."""
-    numbers = {name: int(value) for name, value in row.items() if name not in ("origin", "network", "time_s")}
+    numbers = {name: int(value) for name, value in row.items() if name not in _BESIDE_CONFIGURATION}
     kinds = {"broadcast": Broadcast, "swap": Swap, "panel_factorisation": Looking, "recursive_factorisation": Looking}
     choices: dict[str, Any] = {name: kind(numbers[name]) for name, kind in kinds.items()}
     return Configuration(**numbers | choices)
@@ -112,6 +115,8 @@ def name_of(row: Row) -> str:
     run = configuration_of(row)
     grid = f"{run.matrix_size} {run.block_size} {run.process_rows}x{run.process_columns}"
     words = f"{run.broadcast.name} depth {run.depth} {run.swap.name}".lower().replace("_", " ")
+    if int(row["ranks_per_node"]) > 1:
+        words += f", {row['ranks_per_node']} a node"
     panel = f"pfact {run.panel_factorisation} nbmin {run.recursion_minimum} ndiv {run.recursion_divisions}"
     usual = (run.panel_factorisation, run.recursion_minimum) == (Looking.CROUT, 2)
     return f"{grid} {words}" if usual else f"{grid} {words} {panel}"
