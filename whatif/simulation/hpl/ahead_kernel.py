@@ -298,15 +298,17 @@ def finish(me: int, step: Step, random: Any) -> None:
         if times[me, POSTED] == inf:
             marks[me, STATUS] = AWAITING
             return
-        update_until_sent(me, step, random)
+        idle = update_until_sent(me, step, random)
         take(me, step)
+        if step.panel < step.seen.shape[0]:
+            step.seen[step.panel, me, 2] = idle
     if marks[me, STATUS] == READY:
         if marks[me, LEFT] > 0:
             times[me, CLOCK] += columns_time(me, marks[me, LEFT], step, step.noisy, random)
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         marks[me, STATUS] = DONE
-        if step.panel < step.seen.shape[0]:
-            step.seen[step.panel, me, 4] = times[me, CLOCK]
+        if step.old < step.seen.shape[0]:
+            step.seen[step.old, me, 4] = times[me, CLOCK]
 
 
 def columns_time(me: int, columns: int, step: Step, noisy: bool, random: Any) -> float:
@@ -318,8 +320,8 @@ def columns_time(me: int, columns: int, step: Step, noisy: bool, random: Any) ->
     )  # fmt: skip
 
 
-def update_until_sent(me: int, step: Step, random: Any) -> None:
-    """Update block after block of columns until the panel has been sent."""
+def update_until_sent(me: int, step: Step, random: Any) -> float:
+    """Update block after block of columns until the panel has been sent; since when there was nothing to update."""
     times, marks, nb = step.times, step.marks, step.run.nb
     posted = times[me, POSTED]
     whole = marks[me, LEFT] // nb
@@ -339,4 +341,6 @@ def update_until_sent(me: int, step: Step, random: Any) -> None:
             time = (blocks - sqrt(blocks)) * mean + sqrt(blocks) * time
         times[me, CLOCK] += max(time, 0.0)
         marks[me, LEFT] -= blocks * columns
-    times[me, CLOCK] = max(times[me, CLOCK], posted)
+    idle = times[me, CLOCK]
+    times[me, CLOCK] = max(idle, posted)
+    return float(idle)
