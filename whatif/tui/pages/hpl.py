@@ -173,7 +173,7 @@ class HPL(Page):
         """What the run comes to; while the next one is played, how far that is, first where there is one line."""
         first, second = sentences(run)
         if self._current:
-            return [first, second]
+            return [first, second if self._finished else f"{second} · {share_words(self._share)}"]
         told = share_words(self._share)
         return [told] if self.has_class("-low") else [f"before: {first}", told]
 

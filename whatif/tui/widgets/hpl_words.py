@@ -64,10 +64,11 @@ def share_words(share: Share | None) -> str:
 def rate_plot(outcome: Outcome) -> PlotDescription:
     """The rate over the share of the columns that is done: since the begin, and over the last few of them.
 
-    The first panels ahead count as done before anything is updated with them: there is no rate yet.
+    Panels that are factored ahead count as done: there is no rate until they are few of those that are.
     """
     done, rate = outcome.progress()
-    ahead = min(outcome.configuration.depth, len(done) - 1)
+    depth, count = outcome.configuration.depth, len(done)
+    ahead = min(max(depth, min(10 * depth, count // 10)), count - 1)
     curves = {"since the start": rate, f"over the last {_LATELY:.0%}": _lately(outcome, done, rate)}
     lines = tuple(Line(name, done[ahead:], curve[ahead:]) for name, curve in curves.items())
     return PlotDescription("", AxisDescription("share of the columns"), AxisDescription("rate", FLOP_PER_SECOND), lines)
