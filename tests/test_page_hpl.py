@@ -139,6 +139,8 @@ def test_what_there_is_room_for_is_shown_and_a_key_brings_the_rest(scenario):
             assert [each for each in titles if each in page.text] == [title]
             corners = [line[0] + line[-1] for line in page.lines if line[0] in "╭╰"]
             assert corners == ["╭╮", "╰╯"]
+            # The part in sight has the keys.
+            assert all(node.display for node in page.app.focused.ancestors_with_self)
             await page.act("part")
         for part, size in zip(HPL_PARTS, ((10, 3), (20, 6), (40, 8), (110, 12), (300, 80)), strict=True):
             await page.resize(size)

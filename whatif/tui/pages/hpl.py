@@ -223,13 +223,15 @@ class HPL(Page):
             return
         wanted = study.view.hpl_part
         shown = HPL_PARTS[1:] if wanted == "all" and self._roomy else [HPL_PARTS[1] if wanted == "all" else wanted]
+        before = [part for part in HPL_PARTS[1:] if self.query_one(f"#{part}").display]
         for part in HPL_PARTS[1:]:
             self.query_one(f"#{part}").display = part in shown
         self.set_class(len(shown) == 1, "-alone")
         tabular = study.view.picture == "table"
         self.query_one(PlotView).display = not tabular
         self.query_one("#rate-table").display = tabular
-        if self.screen.focused is None:
+        focused = self.screen.focused
+        if focused is None or (before != list(shown) and self in focused.ancestors):
             self.call_after_refresh(self.enter)
 
     def action_part(self) -> None:
