@@ -143,7 +143,7 @@ class HPL(Page):
         else:
             self._finished, self._job, self._share = True, None, None
             self._reason = value.reason if value is not None else ""
-        self._fill()
+        self._fill(anew=isinstance(value, Run))
 
     def _take_run(self, run: Run) -> None:
         """Show another run, the cursor on its grid where that is another one."""
@@ -153,7 +153,8 @@ class HPL(Page):
         self._run, self._run_of, self._share = run, self._asked, None
         self._rates = {here: run.outcome.rate}
 
-    def _fill(self) -> None:
+    def _fill(self, *, anew: bool = True) -> None:
+        """Show what is known; `anew` draws the run as well."""
         study, run = self._study, self._run
         if study is None:
             return
@@ -166,7 +167,9 @@ class HPL(Page):
             words.update(share_words(self._share))
         else:
             words.update(Content("\n".join(self._words(run))))
-            self._draw(run, study.view)
+            if anew:
+                self._draw(run, study.view)
+            self._draw_grids(run)
         self._arrange()
 
     def _words(self, run: Run) -> list[str]:
@@ -178,7 +181,7 @@ class HPL(Page):
         return [told] if self.has_class("-low") else [f"before: {first}", told]
 
     def _draw(self, run: Run, view: View) -> None:
-        """All four parts, whether in sight or not."""
+        """All parts but the grids, whether in sight or not."""
         self._title("rates", "rate over the run", "v shows the numbers")
         plot = rate_plot(run.outcome)
         self.query_one(PlotView).show(plot)
@@ -191,7 +194,6 @@ class HPL(Page):
             "panels", lanes_words(line, min(count, len(run.outcome.seen))), "+ - panels · x next · y rows, columns"
         )
         self.query_one(RankBars).show(lanes, first_of(view))
-        self._draw_grids(run)
 
     def _draw_grids(self, run: Run) -> None:
         chosen = run.outcome.configuration
