@@ -67,7 +67,7 @@ def whatif_main(monkeypatch, capsys, tmp_path):
 def pytest_runtest_setup(item):
     """HPL's loops take half a minute to compile: one worker does it, and the others find them in numba's cache."""
     run = getattr(item.config, "workerinput", {}).get("testrunuid")
-    plays = item.path.stem in ("test_tune", "test_readme") or item.path.stem.startswith("test_hpl")
+    plays = item.path.stem in ("test_tune", "test_readme", "test_page_hpl") or item.path.stem.startswith("test_hpl")
     if run is None or not plays or getattr(item.config, "has_hpl", False):
         return
     from whatif.simulation.hpl.configuration import Configuration

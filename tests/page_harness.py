@@ -59,8 +59,11 @@ class PageApp(App[None]):
         self.page.show(study)
         job = self.page.job(study)
         if job is not None and work:
-            function, arguments = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
-            self.page.take(pickle.loads(pickle.dumps(function(*arguments))))  # noqa: S301
+            function, arguments, tells = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
+            self._take(function(*arguments, *([self._take] if tells else [])))
+
+    def _take(self, value: object) -> None:
+        self.page.take(pickle.loads(pickle.dumps(value)))  # noqa: S301
 
     def on_change_asked(self, event: ChangeAsked) -> None:
         self.show(event.change.apply(self.study))

@@ -95,7 +95,14 @@ class HPLRuns:
         """The scenario's own seed."""
         return int(self.base.values[SEED])
 
-    def run(self, configuration: Configuration, seed: int, progress: Progress | None = None) -> Outcome:
+    @property
+    def configuration(self) -> Configuration:
+        """The scenario's own; raise `UsageError` for one that HPL would refuse."""
+        return self.plan.configuration({path: float(self.base.values[path]) for path in self.plan.leaves})
+
+    def run(
+        self, configuration: Configuration, seed: int, progress: Progress | None = None, panels_seen: int = 0
+    ) -> Outcome:
         """Play one run; raise `UsageError` for one that HPL would refuse."""
         values = self._at(configuration).values
         leaves = {path: float(values[path]) for path in self.plan.leaves} | {SEED: float(seed)}
@@ -104,7 +111,7 @@ class HPLRuns:
         ranks, per_node, sockets = (
             float(values[self._input(name)]) for name in ("rank_count", "ranks_per_node", "socket_count")
         )
-        return run_at(plan, leaves, ranks, per_node, sockets, progress=progress)
+        return run_at(plan, leaves, ranks, per_node, sockets, panels_seen, progress)
 
     def in_order(self, tasks: Iterable[Task], told: Told | None = None) -> Iterator[Outcome]:
         """Outcomes in the order of the tasks, several being played at a time; all end where the iteration ends."""

@@ -18,7 +18,7 @@ from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
 
 QUANTILES: Final = (0.025, 0.975)
 """Of the times of the replicates, what lies between is the interval."""
-_PARTS: Final = ("panel_factorisation", "pivot_exchange", "row_swap")
+PARTS: Final = ("panel_factorisation", "pivot_exchange", "row_swap")
 """Components that HPL marks with a `+`: parts of the one before."""
 _RULE: Final = "--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-"
 
@@ -103,7 +103,7 @@ def _component_lines(prediction: Prediction) -> Iterator[str]:
     measured = prediction.measured_components
     for label, name in COMPONENTS.items():
         if name in prediction.components:
-            said = f"{'+ ' if name in _PARTS else ''}Max aggregated wall time {label}"
+            said = f"{'+ ' if name in PARTS else ''}Max aggregated wall time {label}"
             dots = "".join("." if place % 2 and place > len(said) else " " for place in range(len(said), 37))
             behind = f"   measured {measured[name]:18.2f}" if name in measured else ""
             yield f"{said}{dots}: {prediction.components[name]:18.2f}{behind}"

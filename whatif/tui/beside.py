@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
+from threading import Lock, Thread
 from typing import IO, Any, TypeVar
 
 from whatif.errors import WhatifError
@@ -22,6 +22,8 @@ from whatif.tui.commands import INTERNAL
 
 Value = TypeVar("Value")
 Answer = tuple[bool, Any]
+Told = Callable[[Any], None]
+"""Handed what a job tells before its answer is there."""
 
 
 class _Helper:
@@ -48,12 +50,16 @@ class _Helper:
     def busy(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
 
-    def ask(self, job: tuple[Any, ...]) -> Answer:
-        """Send a job and wait for its answer."""
+    def ask(self, job: tuple[Any, ...], told: Told) -> Answer:
+        """Send a job and wait for its answer; what comes before it is told."""
         try:
             jobs, answers = self._pipes()
             _write(jobs, pickle.dumps(job, pickle.HIGHEST_PROTOCOL))
-            answer: Answer = pickle.loads(_read(answers))  # noqa: S301 - written by our own process
+            while True:
+                good, value = pickle.loads(_read(answers))  # noqa: S301 - written by our own process
+                if good is not None:
+                    return good, value
+                told(value)
         except (OSError, EOFError):
             # Only the system ends it without being asked to; that it is gone shows a little later.
             self._lost = True
@@ -61,7 +67,6 @@ class _Helper:
             return False, WhatifError(text)
         except Exception as problem:
             return False, _internal(problem)
-        return answer
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         jobs, answers = self.process.stdin, self.process.stdout
@@ -124,8 +129,11 @@ class Beside:
         elif helper is not None:
             helper.kill()
 
-    async def run(self, function: Callable[..., Value], *arguments: Any) -> Value:
-        """`function(*arguments)` in the process; cancelled, it is killed. Raise what the function raises."""
+    async def run(self, function: Callable[..., Value], *arguments: Any, told: Told | None = None) -> Value:
+        """`function(*arguments)` in the process; cancelled, it is killed. Raise what the function raises.
+
+        Where somebody is to be told, the last argument of the function is what it tells by, from any thread.
+        """
         helper, folder = self._ready(), os.curdir
         with suppress(OSError):
             # Names of files are told from here.
@@ -133,11 +141,14 @@ class Beside:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Value] = loop.create_future()
 
-        def exchange() -> None:
-            good, value = helper.ask((folder, function, arguments))
+        def hand(action: Callable[..., None], *items: Any) -> None:
             # The program may have ended meanwhile.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_settle, future, good, value)
+                loop.call_soon_threadsafe(action, future, *items)
+
+        def exchange() -> None:
+            job = folder, function, arguments, told is not None
+            hand(_settle, *helper.ask(job, lambda value: hand(_tell, told, value)))
 
         # Threads of the loop's own pool would hold up the end of the program.
         helper.thread = Thread(target=exchange, daemon=True, name="whatif beside")
@@ -153,6 +164,11 @@ class Beside:
 def _settle(future: asyncio.Future[Value], good: bool, value: Any) -> None:
     if not future.done():
         (future.set_result if good else future.set_exception)(value)
+
+
+def _tell(future: asyncio.Future[Value], told: Told, value: Any) -> None:
+    if not future.done():
+        told(value)
 
 
 def _write(pipe: IO[bytes], text: bytes) -> None:
@@ -174,17 +190,24 @@ def _exactly(pipe: IO[bytes], size: int) -> bytes:
 
 def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
     """Do jobs until there are no more."""
+    lock = Lock()
+
+    def tell(value: Any) -> None:
+        with lock:
+            _write(answers, pickle.dumps((None, value), pickle.HIGHEST_PROTOCOL))
+
     with suppress(EOFError, BrokenPipeError):
         while True:
-            _write(answers, pickle.dumps(_answer(_read(jobs)), pickle.HIGHEST_PROTOCOL))
+            _write(answers, pickle.dumps(_answer(_read(jobs), tell), pickle.HIGHEST_PROTOCOL))
 
 
-def _answer(job: bytes) -> Answer:
+def _answer(job: bytes, tell: Told) -> Answer:
     try:
-        folder, function, arguments = pickle.loads(job)  # noqa: S301 - written by the process that started this one
+        # Written by the process that started this one.
+        folder, function, arguments, tells = pickle.loads(job)  # noqa: S301
         with suppress(OSError):
             os.chdir(folder)
-        return True, function(*arguments)
+        return True, function(*arguments, *([tell] if tells else []))
     except MemoryError:
         return False, WhatifError("this needs more memory than there is")
     except WhatifError as problem:

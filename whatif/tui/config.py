@@ -19,7 +19,7 @@ from whatif.schema.fields import Part
 from whatif.schema.load import validate
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document, Layer, Layers, dotted, read_document, walk
-from whatif.tui.study import SCREENS
+from whatif.tui.study import HPL_PAGE, SCREENS
 from whatif.tui.themes import THEMES
 
 Marker = Literal["braille", "block", "ascii"]
@@ -146,7 +146,7 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
 
 
 # Areas of which one at most listens: a page, what has the focus on it, a window or line above it.
-_APART: Final = (frozenset(SCREENS), frozenset({"leaf", "table", "plot", "list", "why"}))
+_APART: Final = (frozenset((*SCREENS, HPL_PAGE)), frozenset({"leaf", "table", "plot", "list", "why"}))
 _ALONE: Final = frozenset({"line", "reading", "deciding", "asking"})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from whatif.errors import WhatifError
@@ -16,7 +17,8 @@ _GRACE_SECONDS: Final = 0.5
 
 
 class Latest:
-    """Hands the answer to the last request to `taken`, or what was wrong to `failed`; earlier answers are dropped."""
+    """Hands the answer to the last request, and what it tells before, to `taken`, or what was wrong to `failed`; what
+    comes of earlier requests is dropped."""
 
     def __init__(self, taken: Callable[[Any], None], failed: Callable[[str], None]) -> None:
         self._taken, self._failed = taken, failed
@@ -72,7 +74,8 @@ class Latest:
         job, error, value = self._wanted, "", None
         if job is not None:
             try:
-                value = await self._beside.run(job.function, *job.arguments)
+                told = partial(self._told, job) if job.tells else None
+                value = await self._beside.run(job.function, *job.arguments, told=told)
             except WhatifError as problem:
                 error = str(problem)
         self._task = None
@@ -81,4 +84,8 @@ class Latest:
         elif error:
             self._failed(error)
         else:
+            self._taken(value)
+
+    def _told(self, job: Job, value: Any) -> None:
+        if self._wanted is job:
             self._taken(value)

@@ -9,10 +9,15 @@ from typing import Final
 from whatif.engine.result import Question
 from whatif.engine.session import Asked, Session, still_there
 from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.schema.hpl import HPL
 from whatif.schema.leaves import Leaf
 from whatif.schema.load import stated_platform
 
 SCREENS: Final = ("explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile")
+HPL_PAGE: Final = "hpl"
+"""The page in the place of the ranks where the application is HPL."""
+HPL_PARTS: Final = ("all", "rates", "components", "panels", "geometries")
+HPL_PANELS: Final = ("1", "2", "3", "5", "8", "12", "20", "32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,12 @@ class View:
     """The first rank in sight."""
     iterations: str = "1"
     """Iterations of a scenario whose ranks are played."""
+    hpl_part: str = "all"
+    """What of a run of HPL is shown."""
+    hpl_panels: str = "5"
+    """Its first panels whose time line is in sight."""
+    hpl_line: str = "row 0"
+    """The process row or column whose processes are lanes: `row 0`, `column 3`."""
 
     def next_of(self, key: str) -> str:
         """The choice after the present one."""
@@ -87,6 +98,8 @@ class View:
 
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "screen": SCREENS,
+    "hpl_part": HPL_PARTS,
+    "hpl_panels": HPL_PANELS,
     "x_scale": ("auto", "linear", "log"),
     "y_scale": ("auto", "linear", "log"),
     "second": ("curves", "heat"),
@@ -154,6 +167,12 @@ class Study:
     def pinned(self) -> Study:
         """The study compared with its present values from now on."""
         return replace(self, baseline=self.session.at_rest(), behind=None)
+
+    @property
+    def page(self) -> str:
+        """The page that shows its screen."""
+        application = self.session.program.loaded.scenario.application
+        return HPL_PAGE if self.view.screen == "ranks" and isinstance(application, HPL) else self.view.screen
 
     @property
     def changed(self) -> bool:

@@ -300,16 +300,18 @@ def finish(me: int, step: Step, random: Any) -> None:
         if times[me, POSTED] == inf:
             marks[me, STATUS] = AWAITING
             return
-        update_until_sent(me, step, random)
+        idle = update_until_sent(me, step, random)
         take(me, step)
+        if step.panel < step.seen.shape[0]:
+            step.seen[step.panel, me, 2] = idle
     if marks[me, STATUS] == READY:
         if marks[me, LEFT] > 0:
             time, deviation = columns_time(me, marks[me, LEFT], step)
             times[me, CLOCK] += with_noise(time, deviation, random)
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         marks[me, STATUS] = DONE
-        if step.panel < step.seen.shape[0]:
-            step.seen[step.panel, me, 4] = times[me, CLOCK]
+        if step.old < step.seen.shape[0]:
+            step.seen[step.old, me, 4] = times[me, CLOCK]
 
 
 def columns_time(me: int, columns: int, step: Step) -> tuple[float, float]:
@@ -323,8 +325,8 @@ def columns_time(me: int, columns: int, step: Step) -> tuple[float, float]:
     return time, update_deviation(below, columns, step.width, scale, alone, holds_block, step.kernels)
 
 
-def update_until_sent(me: int, step: Step, random: Any) -> None:
-    """Update block after block of columns until the panel has been sent.
+def update_until_sent(me: int, step: Step, random: Any) -> float:
+    """Update block after block of columns until the panel has been sent; since when there was nothing to update.
 
     Many blocks at once deviate as the root of their number; with noise the last ones before the panel come one by one.
     """
@@ -341,4 +343,6 @@ def update_until_sent(me: int, step: Step, random: Any) -> None:
         time, deviation = columns_time(me, marks[me, LEFT], step)
         times[me, CLOCK] += with_noise(time, deviation, random)
         marks[me, LEFT] = 0
-    times[me, CLOCK] = max(times[me, CLOCK], posted)
+    idle = float(times[me, CLOCK])
+    times[me, CLOCK] = max(idle, posted)
+    return idle

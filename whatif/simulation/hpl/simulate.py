@@ -90,7 +90,8 @@ class Outcome:
     """[panel]: when the last process had done its part of the step, in s."""
     seen: FloatArray
     """[panel, process row, process column, 5], of the first panels: when factorisation and broadcast began and ended,
-    and when the update ended; NaN where a process had no part in it."""
+    waiting for the panel with nothing else to do included, and when the update with it ended; NaN where a process had
+    no part in it."""
 
     @property
     def rate(self) -> float:
@@ -183,7 +184,7 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
     exchanges = exchanges_of(p)
     # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
     capacity = max(len(exchanges.binary), len(exchanges.roll) + 4 * p * p.bit_length())
-    place = _rank_of_process(configuration)
+    place = rank_of_process(configuration)
     deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
     times, marks = np.zeros((p * q, layout.TIME_COLUMNS)), np.zeros((p * q, layout.MARK_COLUMNS), dtype=np.int64)
     times[:, layout.FACTOR], times[:, layout.CROWD] = machine.factors[place], 1.0
@@ -209,7 +210,7 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
     )  # fmt: skip
 
 
-def _rank_of_process(configuration: Configuration) -> IntArray:
+def rank_of_process(configuration: Configuration) -> IntArray:
     """[process]: its rank, by PMAP."""
     p, q = configuration.process_rows, configuration.process_columns
     ranks = np.arange(p * q)

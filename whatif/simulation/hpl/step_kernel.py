@@ -96,8 +96,8 @@ class State(NamedTuple):
     ends: FloatArray
     """[panel]: when the last process had done its part of the step."""
     seen: FloatArray
-    """[panel, process, 5], of the first panels: when its factorisation and its broadcast began and ended, and when the
-    update with it ended; NaN where a process has no part in it."""
+    """[panel, process, 5], of the first panels: when factorisation and broadcast began and ended, waiting for the panel
+    with nothing else to do included, and when the update with it ended; NaN where a process has no part in it."""
     counts: FloatArray
     """[slot, distance]: pivots of a panel in each process row."""
     swaps: FloatArray

@@ -17,6 +17,8 @@ class Job(NamedTuple):
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    tells: bool = False
+    """Whether the function has one more argument, by which it hands over what there is before its answer."""
 
 
 def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
@@ -67,7 +69,7 @@ class Page(Container):
         return None
 
     def take(self, value: Any) -> None:
-        """Show what was computed beside for the study shown last."""
+        """Show what was computed beside for the study shown last, or what is told of it before."""
 
     def enter(self) -> None:
         """Take the focus, where the page wants it."""

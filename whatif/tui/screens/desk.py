@@ -25,7 +25,7 @@ from whatif.tui.pages.explore import Explore
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import Reading
 from whatif.tui.screens.help import help_text
-from whatif.tui.study import SCREENS, Study
+from whatif.tui.study import HPL_PAGE, SCREENS, Study
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.explanation import Explanation
 from whatif.tui.widgets.leaf_tree import LeafTree
@@ -35,7 +35,10 @@ from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.title import Title
 
 # Only the first page is needed for the first frame.
-_LATER: Final = {name: (f"whatif.tui.pages.{name}", name.capitalize()) for name in SCREENS if name != Explore.NAME}
+_LATER: Final[dict[str, tuple[str, str]]] = {
+    name: (f"whatif.tui.pages.{name}", name.capitalize()) for name in SCREENS if name != Explore.NAME
+}
+_LATER[HPL_PAGE] = ("whatif.tui.pages.hpl", "HPL")
 
 
 class Desk(Screen[None]):
@@ -123,10 +126,10 @@ class Desk(Screen[None]):
         study = self.study
         self.query_one(Leaves).show(study)
         self.query_one("#below", Breakdown).show(breakdown(study.session.point, study.view.breakdown))
-        if study.view.screen == self.page.NAME:
+        if study.page == self.page.NAME:
             self._show_page(self.page)
         else:
-            self.run_worker(self._turn(study.view.screen), exclusive=True, group="page")
+            self.run_worker(self._turn(study.page), exclusive=True, group="page")
 
     async def _turn(self, name: str) -> None:
         """Go to a page, made when it is first wanted."""

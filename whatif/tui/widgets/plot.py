@@ -21,7 +21,7 @@ from whatif.export.render import Manner, point_at, render_runs
 
 _ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
 # Viridis (van der Walt and Smith, 2015): even steps of lightness, in order for every kind of colour vision.
-_HEAT_HUES: Final = {
+HEAT_HUES: Final = {
     "heat-0": "#440154",
     "heat-1": "#482173",
     "heat-2": "#433e85",
@@ -65,7 +65,7 @@ class Picture(Widget):
     Picture > .picture--title { color: $foreground; text-style: bold; }
     Picture > .picture--over-dark { color: white; text-style: bold; }
     Picture > .picture--over-light { color: black; text-style: bold; }
-    """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in _HEAT_HUES.items())
+    """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in HEAT_HUES.items())
     ALLOW_SELECT = False
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002

@@ -24,9 +24,6 @@ from whatif.units import SECOND
 
 MOST_MARKS: Final = 60
 """Messages whose ends are marked, unless they are those of one rank."""
-_STYLES: Final = ("", "series-3", "series-1", "series-5", "series-2", "series-6")
-_LETTERS, _CAPITALS = " -srwo", "+CSRWO"
-"""Of nothing, computing, sending, receiving, waiting, and collectives of all; and on the critical path."""
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _CRITICAL, _SENT, _RECEIVED, _CHOSEN = "━", "▸", "◂", "»"
 _HIGHEST: Final = 4
@@ -35,6 +32,22 @@ _LONG: Final = 96
 _WHEEL: Final = 3
 _ROOMY: Final = 60
 """The width from which on nodes are named."""
+
+
+class Kinds(NamedTuple):
+    """What lanes may be doing, by the numbers in `Lanes.group`: 0 is nothing."""
+
+    names: tuple[str, ...]
+    """Without that of nothing."""
+    styles: tuple[str, ...]
+    letters: str
+    """What stands for each without colours."""
+    capitals: str
+    """The same on the critical path."""
+
+
+RANKS: Final = Kinds(GROUPS, ("", "series-3", "series-1", "series-5", "series-2", "series-6"), " -srwo", "+CSRWO")
+"""Computing, sending, receiving, waiting, and collectives of all."""
 
 
 class _Frame(NamedTuple):
@@ -92,7 +105,7 @@ def _given_out(node: Ranks32, room: int) -> tuple[tuple[int, ...], int]:
 
 
 def rank_bars(
-    lanes: Lanes, first: int, rank: int | None, width: int, height: int, *, colours: bool = True
+    lanes: Lanes, first: int, rank: int | None, width: int, height: int, *, kinds: Kinds = RANKS, colours: bool = True
 ) -> list[Line]:
     """Draw ranks from `first` on, with the ends of messages where they are few or those of one `rank`.
 
@@ -104,7 +117,7 @@ def rank_bars(
         cells.put(0, 0, "No rank takes any time.", "label")
         return cells.runs()
     frame = _frame(lanes, first, width, height)
-    chart = _Chart(Cells(width, height), lanes, frame, colours=colours)
+    chart = _Chart(Cells(width, height), lanes, frame, kinds, colours=colours)
     chart.draw_names(rank)
     chart.draw_bars()
     marked = chart.draw_messages(all_of_them=rank is not None)
@@ -117,8 +130,8 @@ def rank_bars(
 class _Chart:
     """Draws lanes on cells."""
 
-    def __init__(self, cells: Cells, lanes: Lanes, frame: _Frame, *, colours: bool) -> None:
-        self.cells, self.lanes, self.frame, self.colours = cells, lanes, frame, colours
+    def __init__(self, cells: Cells, lanes: Lanes, frame: _Frame, kinds: Kinds, *, colours: bool) -> None:
+        self.cells, self.lanes, self.frame, self.kinds, self.colours = cells, lanes, frame, kinds, colours
         self.width = max(0, cells.width - frame.left)
         shown = np.s_[frame.lanes.start : frame.lanes.stop]
         self._group = lanes.group[shown]
@@ -160,14 +173,14 @@ class _Chart:
 
     def _looks(self) -> tuple[NDArray[np.str_], Numbers, Numbers]:
         """Characters, styles and fillings of the cells [lane, cell]."""
-        main, left, right, eighths = _in_cells(self._group, self.width)
+        main, left, right, eighths = _in_cells(self._group, self.width, len(self.kinds.styles))
         critical = _path_cells(self._critical, self.width)
         if not self.colours:
-            letters, capitals = (np.array(list(signs))[main] for signs in (_LETTERS, _CAPITALS))
+            letters, capitals = (np.array(list(signs))[main] for signs in (self.kinds.letters, self.kinds.capitals))
             text = np.where(critical, capitals, letters)
             styles = np.where(critical, self.cells.number("title"), self.cells.number("label"))
             return text, styles, np.zeros_like(styles)
-        numbers = np.array([self.cells.number(style) for style in _STYLES])
+        numbers = np.array([self.cells.number(style) for style in self.kinds.styles])
         split = (eighths > 0) & ~critical
         text = np.where(split, np.array(list(_EIGHTHS))[eighths], np.where(critical, _CRITICAL, " "))
         lone = critical & (main == 0)
@@ -226,8 +239,11 @@ class _Chart:
     def legend(self, *, marked: bool) -> list[Line]:
         """What the colours, or the letters, and the marks in sight stand for."""
         words = [
-            [Run("■" if self.colours else _LETTERS[number], _STYLES[number]), Run(f" {name}", "label")]
-            for number, name in enumerate(GROUPS, 1)
+            [
+                Run("■" if self.colours else self.kinds.letters[number], self.kinds.styles[number]),
+                Run(f" {name}", "label"),
+            ]
+            for number, name in enumerate(self.kinds.names, 1)
             if (self._group == number).any()
         ]
         if self._critical.any():
@@ -240,11 +256,11 @@ class _Chart:
         return words
 
 
-def _in_cells(group: NDArray[np.uint8], width: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _in_cells(group: NDArray[np.uint8], width: int, kind_count: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """What takes most of each cell, what it begins and ends with, and the eighths of the former where there are no
     more than these two: all [lane, cell]."""
     first, last = _parts_of_cells(group.shape[1], width)
-    counts = np.stack([_sums(group == number, first, last) for number in range(len(_STYLES))])
+    counts = np.stack([_sums(group == number, first, last) for number in range(kind_count)])
     begins, ends = group[:, first].astype(np.intp), group[:, last - 1].astype(np.intp)
     changes = np.zeros(group.shape, dtype=np.intp)
     changes[:, 1:] = group[:, 1:] != group[:, :-1]
@@ -292,8 +308,9 @@ class RankBars(Picture, can_focus=True):
             super().__init__()
             self.steps = steps
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, kinds: Kinds = RANKS, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
+        self._kinds = kinds
         self._shown: tuple[Lanes, int, int | None] | None = None
 
     def show(self, lanes: Lanes | None, first: int = 0, rank: int | None = None) -> None:
@@ -301,9 +318,16 @@ class RankBars(Picture, can_focus=True):
         self._shown = (lanes, first, rank) if lanes is not None else None
         self.redraw()
 
+    @property
+    def lane_count(self) -> int:
+        """How many lanes there are, in sight or not."""
+        return len(self._shown[0].node) if self._shown is not None else 0
+
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the ranks; without colours letters tell what they do."""
-        return rank_bars(*self._shown, width, height, colours=not self.app.no_color) if self._shown else []
+        if self._shown is None:
+            return []
+        return rank_bars(*self._shown, width, height, kinds=self._kinds, colours=not self.app.no_color)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the rank under the mouse."""

@@ -1,0 +1,279 @@
+"""The page of HPL in the place of the ranks: its rate, its parts, its first panels, and other grids."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Grid as Quarters
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.engine.result import Question
+from whatif.export.figure import plot_table
+from whatif.tui.commands import EditAll
+from whatif.tui.hpl_lanes import GridLine, panel_lanes
+from whatif.tui.hpl_played import Grid, GridRate, Run, Share, grid_of, grids, played
+from whatif.tui.messages import ChangeAsked
+from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.simulated import Refused, first_of
+from whatif.tui.study import HPL_PAGE, HPL_PANELS, HPL_PARTS, Study, View
+from whatif.tui.widgets.columns import ColumnsView
+from whatif.tui.widgets.hpl_words import (
+    PANEL_KINDS,
+    THEY_OVERLAP,
+    GridsView,
+    best_words,
+    component_rows,
+    grid_rows,
+    lanes_words,
+    rate_plot,
+    sentences,
+    share_words,
+)
+from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
+from whatif.tui.widgets.table import TableView
+from whatif.tui.words import brief
+
+_WIDE, _HIGH = 96, 20
+"""The size from which on there is room for all parts."""
+_LOW, _FLAT = 14, 9
+"""The heights from which on there is room for frames, for words."""
+_ELSE: Final = "u takes the last change back."
+
+
+class HPL(Page):
+    """HPL played step by step: its rate as it goes on, what takes its time, its first panels, and other grids P x Q."""
+
+    NAME: ClassVar[str] = HPL_PAGE
+    WIDE: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    HPL #hpl-words { height: auto; max-height: 3; padding: 0 1; }
+    HPL #quarters { height: 1fr; grid-size: 2 2; grid-columns: 1fr 1fr; grid-rows: 1fr 1fr; }
+    HPL.-alone #quarters { grid-size: 1 1; grid-columns: 1fr; grid-rows: 1fr; }
+    HPL .part {
+        border: round $primary 40%;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    HPL .part:focus-within { border: round $primary; }
+    HPL ColumnsView { max-height: 100%; height: 1fr; }
+    HPL.-low .part, HPL.-low .part:focus-within { border: none; border-top: round $primary 40%; }
+    HPL.-flat .part, HPL.-flat .part:focus-within { border: none; }
+    HPL.-low #hpl-words { max-height: 1; }
+    HPL.-flat #hpl-words { display: none; }
+    HPL.-empty #hpl-words { display: block; max-height: 100%; }
+    HPL.-empty #quarters { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: Run | None = None
+        self._run_of: Question | None = None
+        self._rates: dict[Grid, float] = {}
+        self._share: Share | None = None
+        self._reason = ""
+        self._asked: Question | None = None
+        self._job: Job | None = None
+        self._finished = False
+
+    def compose(self) -> ComposeResult:
+        """A few words, and four parts."""
+        yield Static(id="hpl-words", markup=False)
+        with Quarters(id="quarters"):
+            with Vertical(id="rates", classes="part"):
+                yield PlotView()
+                yield TableView(id="rate-table")
+            with Vertical(id="components", classes="part"):
+                yield ColumnsView()
+            with Vertical(id="panels", classes="part"):
+                yield RankBars(PANEL_KINDS)
+            with Vertical(id="geometries", classes="part"):
+                yield GridsView()
+
+    def enter(self) -> None:
+        """The first part in sight that keys move something in wants them; the grids before all."""
+        for widget in (*self.query(GridsView), *self.query("PlotView, TableView, RankBars")):
+            if all(node.display for node in widget.ancestors_with_self):
+                widget.focus()
+                return
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there is little room, one part is shown; the frames give way, then the words."""
+        self.set_class(event.size.height < _LOW, "-low")
+        self.set_class(event.size.height < _FLAT, "-flat")
+        self._arrange()
+
+    def on_hide(self) -> None:
+        """What was under way is given up when another page comes: on return it goes on from what is known."""
+        self._job = None
+
+    def show(self, study: Study) -> None:
+        """Show what is known of a study's run."""
+        self._study = study
+        self._fill()
+
+    def job(self, study: Study) -> Job | None:
+        """Play the run and the other grids, as far as they are not known; what is under way is not begun anew."""
+        question = study.session.question
+        if question != self._asked:
+            self._asked, self._finished, self._job, self._share, self._reason = question, False, None, None, ""
+            self._fill()
+        if not self._finished and self._job is None:
+            known = frozenset(self._rates) if self._current else frozenset[Grid]()
+            self._job = Job(played, (study.session.asked, known), tells=True)
+        return None if self._finished else self._job
+
+    @property
+    def _current(self) -> bool:
+        """Whether the run in sight is the one that is asked for."""
+        return self._run is not None and self._run_of == self._asked
+
+    def take(self, value: Run | GridRate | Share | Refused | None) -> None:
+        """Show what is told: how far the playing is, the run, the rate of a grid, or why there is none."""
+        if isinstance(value, Share):
+            self._share = value
+        elif isinstance(value, Run):
+            self._take_run(value)
+        elif isinstance(value, GridRate):
+            self._rates[value.grid] = value.rate
+        else:
+            self._finished, self._job, self._share = True, None, None
+            self._reason = value.reason if value is not None else ""
+        self._fill(anew=isinstance(value, Run))
+
+    def _take_run(self, run: Run) -> None:
+        """Show another run, the cursor on its grid where that is another one."""
+        here, before = grid_of(run.outcome.configuration), self._run
+        if before is None or grid_of(before.outcome.configuration) != here:
+            self.query_one(GridsView).cursor = grids(run.outcome.configuration.rank_count).index(here)
+        self._run, self._run_of, self._share = run, self._asked, None
+        self._rates = {here: run.outcome.rate}
+
+    def _fill(self, *, anew: bool = True) -> None:
+        """Show what is known; `anew` draws the run as well."""
+        study, run = self._study, self._run
+        if study is None:
+            return
+        refused = bool(self._reason) and not self._current
+        self.set_class(run is None or refused, "-empty")
+        words = self.query_one("#hpl-words", Static)
+        if refused:
+            words.update(Content(f"HPL cannot be played: {brief(self._reason)}.\n\n{_ELSE}"))
+        elif run is None:
+            words.update(share_words(self._share))
+        else:
+            words.update(Content("\n".join(self._words(run))))
+            if anew:
+                self._draw(run, study.view)
+            self._draw_grids(run)
+        self._arrange()
+
+    def _words(self, run: Run) -> list[str]:
+        """What the run comes to; while the next one is played, how far that is, first where there is one line."""
+        first, second = sentences(run)
+        if self._current:
+            return [first, second if self._finished else f"{second} · {share_words(self._share)}"]
+        told = share_words(self._share)
+        return [told] if self.has_class("-low") else [f"before: {first}", told]
+
+    def _draw(self, run: Run, view: View) -> None:
+        """All parts but the grids, whether in sight or not."""
+        self._title("rates", "rate over the run", "v shows the numbers")
+        plot = rate_plot(run.outcome)
+        self.query_one(PlotView).show(plot)
+        self.query_one("#rate-table", TableView).show(plot_table(plot))
+        self._title("components", "time of a process, by HPL's timers", THEY_OVERLAP)
+        self.query_one("#components ColumnsView", ColumnsView).fill(component_rows(run.outcome), 1)
+        line, count = self._line(view), int(view.hpl_panels)
+        lanes = panel_lanes(run.outcome, run.nodes, line, count)
+        self._title(
+            "panels", lanes_words(line, min(count, len(run.outcome.seen))), "+ - panels · x next · y rows, columns"
+        )
+        self.query_one(RankBars).show(lanes, first_of(view))
+
+    def _draw_grids(self, run: Run) -> None:
+        chosen = run.outcome.configuration
+        here, shown = grid_of(chosen), grids(chosen.rank_count)
+        told = self._reason or (
+            share_words(self._share) if not self._finished else best_words(shown, self._rates, here)
+        )
+        self._title("geometries", f"P x Q of {chosen.rank_count:,} processes", f"{brief(told)} · enter takes it")
+        self.query_one(GridsView).fill(grid_rows(shown, self._rates, here), 1)
+
+    def _title(self, part: str, title: str, subtitle: str) -> None:
+        panel = self.query_one(f"#{part}")
+        panel.border_title, panel.border_subtitle = Content(title), Content(subtitle)
+
+    def _line(self, view: View) -> GridLine:
+        """The processes that are lanes."""
+        rows, columns = grid_of(self._run.outcome.configuration) if self._run is not None else (1, 1)
+        return GridLine.of(view.hpl_line, rows, columns)
+
+    @property
+    def _roomy(self) -> bool:
+        """Whether there is room for all parts."""
+        return self.size.width >= _WIDE and self.size.height >= _HIGH
+
+    def _arrange(self) -> None:
+        """Show the parts that are wanted and have room."""
+        study = self._study
+        if study is None:
+            return
+        wanted = study.view.hpl_part
+        shown = HPL_PARTS[1:] if wanted == "all" and self._roomy else [HPL_PARTS[1] if wanted == "all" else wanted]
+        before = [part for part in HPL_PARTS[1:] if self.query_one(f"#{part}").display]
+        for part in HPL_PARTS[1:]:
+            self.query_one(f"#{part}").display = part in shown
+        self.set_class(len(shown) == 1, "-alone")
+        tabular = study.view.picture == "table"
+        self.query_one(PlotView).display = not tabular
+        self.query_one("#rate-table").display = tabular
+        focused = self.screen.focused
+        if focused is None or (before != list(shown) and self in focused.ancestors):
+            self.call_after_refresh(self.enter)
+
+    def action_part(self) -> None:
+        """Show the next part alone; where there is room, all of them after the last one."""
+        parts = HPL_PARTS if self._roomy else HPL_PARTS[1:]
+        self.choose("hpl_part", lambda view: stepped(parts, view.hpl_part))
+
+    def action_panels(self, steps: int) -> None:
+        """Bring more panels into sight, or fewer."""
+        last = len(HPL_PANELS) - 1
+        self.choose("hpl_panels", lambda view: HPL_PANELS[min(max(HPL_PANELS.index(view.hpl_panels) + steps, 0), last)])
+
+    def action_across(self) -> None:
+        """Show a process column in the place of a row, or a row in that of a column."""
+        other = {"row": "column", "column": "row"}
+        self.choose("hpl_line", lambda view: f"{other[self._line(view).kind]} {self._line(view).number}")
+
+    def action_line(self, steps: int) -> None:
+        """Show the next process row or column; after the last one, the first."""
+        self.choose("hpl_line", lambda view: self._stepped(self._line(view), steps))
+
+    def _stepped(self, line: GridLine, steps: int) -> str:
+        rows, columns = grid_of(self._run.outcome.configuration) if self._run is not None else (1, 1)
+        return f"{line.kind} {(line.number + steps) % (rows if line.kind == 'row' else columns)}"
+
+    def action_scroll(self, steps: int) -> None:
+        """Bring other processes into sight."""
+        bars = self.query_one(RankBars)
+        last = max(0, bars.lane_count - lanes_in_sight(bars.lane_count, *bars.size))
+        self.choose("first_rank", lambda view: str(min(max(min(first_of(view), last) + steps, 0), last)))
+
+    @on(RankBars.Turned)
+    def _turned(self, event: RankBars.Turned) -> None:
+        self.action_scroll(event.steps)
+
+    @on(TableView.Chosen)
+    def _chosen(self, event: TableView.Chosen) -> None:
+        """Take a grid into the study."""
+        if self._run is None or not isinstance(event.table, GridsView):
+            return
+        rows, columns = grids(self._run.outcome.configuration.rank_count)[event.row]
+        edits = ("application.process_rows", str(rows)), ("application.process_columns", str(columns))
+        self.post_message(ChangeAsked(EditAll(edits)))
