@@ -86,6 +86,15 @@ class HPLRuns:
         return self.plan.is_noisy
 
     @property
+    def panel_place(self) -> str:
+        """Where panels are factored on a machine with GPUs; empty for one without."""
+        if self.program.loaded.scenario.platform.node.gpu is None:
+            return ""
+        if self.plan.host is None:
+            return "panels are factored on the GPUs, without copies to the host"
+        return "panels are copied to the host and factored on its cores while the GPUs update"
+
+    @property
     def has_deviations(self) -> bool:
         """Whether the platform says by how much calls deviate."""
         return any(".deviation." in path and self.base.values[path] > 0 for path, _, _ in self.plan.kernels)
