@@ -217,15 +217,16 @@ def test_the_swap_of_one_section_hides_behind_the_update_of_the_other():
     def total_and_parts(split_fraction):
         host = Host(kernels(0.0), NO_COPIES, split_fraction)
         found = simulate(its, machine(2, host, message_scale=4.0))
-        swap, update = (float(found.components[name].max()) for name in ("row_swap", "update"))
-        return found.time, swap, update - swap
+        return found.time, *(float(found.components[name].max()) for name in
+                             ("update", "row_swap", "recursive_factorisation", "back_substitution"))  # fmt: skip
 
-    for split_fraction in (0.0, 1.0):
-        time, swap, update = total_and_parts(split_fraction)
-        assert time > 0.99 * (swap + update)
-    time, swap, update = total_and_parts(0.5)
-    assert swap > 0.3 * update
-    assert update < time < update + 0.75 * swap
+    time, update, swap, factorisation, solve = total_and_parts(0.0)
+    assert_allclose(time, update + factorisation + solve, rtol=0.002, atol=0)  # Nothing is hidden.
+    time, update, swap, factorisation, solve = total_and_parts(1.0)
+    assert update + solve < time < update + 0.5 * factorisation + solve  # Panels are, swaps are not.
+    time, update, swap, factorisation, solve = total_and_parts(0.5)
+    assert swap > 0.3 * (update - swap)
+    assert time < update - 0.25 * swap + solve
 
 
 def test_only_an_update_ahead_hides_the_panel():
