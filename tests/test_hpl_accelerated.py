@@ -246,6 +246,20 @@ def test_hpl_looks_no_further_ahead_than_a_panel():
         simulate(Configuration(100, 16, 2, 2, depth=2), machine(4, Host(kernels(), COPIES, 0.5)))
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["hpl", "HPL.dat"], "HPL.dat:25:1: DEPTH: with panels on the host HPL looks ahead one panel, or none"),
+        (["tune", "hpl", "--ranks", "8", "--matrix-sizes", "6000", "--depths", "0, 2"], "one panel, or none"),
+    ],
+)
+def test_a_depth_that_cannot_be_is_told_before_anything_is_played(whatif_main, tmp_path, command, told):
+    (tmp_path / "HPL.dat").write_text(INPUT.replace("1            DEPTHs", "2            DEPTHs"))
+    code, out, error = whatif_main(*command, "--platform", "frontier", "--panel-on", "host")
+    assert (code > 0, out) == (True, "")
+    assert told in error
+
+
 def plan_and_values(tmp_path, platform, **sets):
     path = tmp_path / "hpl.toml"
     path.write_text(SCENARIO.format(platform=platform))

@@ -34,7 +34,7 @@ DEFAULT_MAXIMUM_RUNS: Final = 10_000
 MOST_RUNS: Final = 1_000_000
 _NOISY_REPLICATES: Final = 10
 _INTERVAL: Final = "95 % of times"
-_LINES: Final = {"N": 6, "P x Q": 11, "": 0}
+_LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
 """Where an HPL.dat says what a machine may refuse."""
 
 
@@ -191,11 +191,11 @@ def _save(path: Path, document: Document, sets: Mapping[str, str], folders: tupl
 
 
 def _refuse(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
-    """Raise `InvalidFileError` for every size and grid of the file that the machine has no room for."""
+    """Raise `InvalidFileError` for every size, grid and depth of the file that the machine has no room for."""
     from whatif.schema.toml import shown_path
 
     problems: dict[Problem, None] = {}
-    sizes = {(run.matrix_size, run.process_rows, run.process_columns): run for run in asked.configurations()}
+    sizes = {(run.matrix_size, run.process_rows, run.process_columns, run.depth): run for run in asked.configurations()}
     for run in sizes.values():
         refusal = runs.refusal(run)
         if refusal is not None:
