@@ -52,8 +52,7 @@ class HPL(Application):
     binding: Literal["by_core", "by_socket"] = "by_core"
     """Whether the consecutive ranks of a node fill one socket after the other, or take the sockets in turn."""
     panel_on: Literal["device", "host"] = "device"
-    """Where panels are factored: where the matrix lies, or, the matrix being on GPUs, on the cores of their node while
-    the GPUs update (rocHPL)."""
+    """device: panels are factored where the matrix lies; host: on the cores of the GPUs' node meanwhile (rocHPL)."""
     split_fraction: Fraction = 0.3
     """For panels on the host: share of a process's columns whose rows are swapped a step ahead (rocHPL's -f)."""
     noise: Literal["none", "kernels"] = "none"
