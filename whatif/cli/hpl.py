@@ -34,7 +34,7 @@ DEFAULT_MAXIMUM_RUNS: Final = 10_000
 MOST_RUNS: Final = 1_000_000
 _NOISY_REPLICATES: Final = 10
 _INTERVAL: Final = "95 % of times"
-_LINES: Final = {"N": 6, "P x Q": 11, "": 0}
+_LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
 """Where an HPL.dat says what a machine may refuse."""
 
 
@@ -51,6 +51,13 @@ def machine_options(command: Command) -> Command:
             default="by_core",
             show_default=True,
             help="Ranks of a node fill one socket after the other, or take the sockets in turn.",
+        ),
+        click.option(
+            "--panel-on",
+            type=click.Choice(["device", "host"]),
+            default="device",
+            show_default=True,
+            help="Panels are factored where the matrix lies, or on the host of the GPUs, as in rocHPL.",
         ),
     )
     for option in reversed(options):
@@ -83,6 +90,7 @@ def command(
     sets: tuple[str, ...],
     ranks_per_node: int | None,
     binding: str,
+    panel_on: str,
     noise: bool,
     replicates: int | None,
     seed: int | None,
@@ -98,14 +106,13 @@ def command(
     of the replicates.
     """
     from whatif.export.hpl_prediction import by_key
-    from whatif.export.hpl_scenario import Placement
     from whatif.importers.hpl_input import read_hpl_input
 
     asked = read_hpl_input(input_file)
     if asked.configuration_count > max_points:
         count = f"{asked.configuration_count:,} combinations"
         raise UsageError(f"{input_file}: {count}, more than --max-points {max_points:,}")
-    placement = Placement(ranks_per_node, "by_socket" if binding == "by_socket" else "by_core", noise, seed or 0)
+    placement = placement_of(ranks_per_node, binding, panel_on, noise, seed or 0)
     first = next(asked.configurations())
     if save is not None:
         _save(save, *scenario_of(first, platform, folders, sets, placement))
@@ -120,6 +127,18 @@ def command(
         _write_hpl(predictions, components, len(seeds) > 1)
     else:
         _write_table(predictions, file_format, _tables(runs, seeds, components, bool(known)))
+
+
+def placement_of(
+    ranks_per_node: int | None, binding: str, panel_on: str, noisy: bool = False, seed: int = 0
+) -> Placement:
+    """What the options say of a run."""
+    from whatif.export.hpl_scenario import Placement
+
+    by_socket, on_host = binding == "by_socket", panel_on == "host"
+    return Placement(
+        ranks_per_node, "by_socket" if by_socket else "by_core", "host" if on_host else "device", noisy, seed
+    )
 
 
 def scenario_of(
@@ -151,7 +170,10 @@ def open_runs(
     from whatif.engine.result import Question
 
     document, pairs, folders = scenario_of(first, platform, folders, sets, placement)
-    return HPLRuns(Question(document, None, pairs, folders).program)
+    runs = HPLRuns(Question(document, None, pairs, folders).program)
+    if runs.panel_place:
+        click.echo(f"assumed: {runs.panel_place} (--panel-on)", err=True)
+    return runs
 
 
 def _save(path: Path, document: Document, sets: Mapping[str, str], folders: tuple[Path, ...]) -> None:
@@ -169,11 +191,11 @@ def _save(path: Path, document: Document, sets: Mapping[str, str], folders: tupl
 
 
 def _refuse(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
-    """Raise `InvalidFileError` for every size and grid of the file that the machine has no room for."""
+    """Raise `InvalidFileError` for every size, grid and depth of the file that the machine has no room for."""
     from whatif.schema.toml import shown_path
 
     problems: dict[Problem, None] = {}
-    sizes = {(run.matrix_size, run.process_rows, run.process_columns): run for run in asked.configurations()}
+    sizes = {(run.matrix_size, run.process_rows, run.process_columns, run.depth): run for run in asked.configurations()}
     for run in sizes.values():
         refusal = runs.refusal(run)
         if refusal is not None:

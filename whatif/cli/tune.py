@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from whatif import __version__
-from whatif.cli.hpl import machine_options, meter, open_runs
+from whatif.cli.hpl import machine_options, meter, open_runs, placement_of
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -63,6 +63,7 @@ def tune_hpl(
     sets: tuple[str, ...],
     ranks_per_node: int | None,
     binding: str,
+    panel_on: str,
     output: Path | None,
     write_input: Path | None,
     file_format: str,
@@ -74,13 +75,12 @@ def tune_hpl(
     parameters of the best are changed as long as that helps. Prints the ten best, or those so far when interrupted.
     """
     from whatif.engine.tuning import combinations, drawn, search
-    from whatif.export.hpl_scenario import Placement
     from whatif.export.tuning_file import TuningFile
     from whatif.simulation.hpl.configuration import Configuration
 
     if write_input is not None and not write_input.parent.is_dir():
         raise UsageError(f"{write_input}: there is no folder {write_input.parent}")
-    placement = Placement(ranks_per_node, "by_socket" if binding == "by_socket" else "by_core", seed=asked["seed"])
+    placement = placement_of(ranks_per_node, binding, panel_on, seed=asked["seed"])
     runs = open_runs(Configuration(1, 1, 1, 1), platform, folders, sets, placement)
     space = _space(runs, **asked)
     everything = combinations(space, runs)

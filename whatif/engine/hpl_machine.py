@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from whatif.engine.hpl_datasheet import HostPlan, datasheet_of, fill_from_datasheet, host_plan_of
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation.hpl.configuration import Broadcast, Configuration, Looking, Swap
@@ -33,7 +34,7 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "process_mapping": ("mapping", ProcessMapping),
 }
 """The same for those that are one of several words."""
-CHOICES: Final = (*WORDS, "binding", "noise")
+CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
 """Structural leaves of the application."""
 SEED: Final = "application.seed"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
@@ -63,6 +64,8 @@ class Plan:
     """Leaf of the bandwidth of a node's adapter; empty: that of its largest messages."""
     datasheet: tuple[str, ...]
     """Leaves of the devices of a node, their peak rate and memory bandwidth, where its kernels were not calibrated."""
+    host: HostPlan | None
+    """What panels are charged with on the host; None: they are factored where the matrix lies."""
     choices: tuple[str, ...]
     """`CHOICES` of the application."""
 
@@ -73,6 +76,7 @@ class Plan:
         named += [path for side in self.pieces for path, _, _ in side]
         named += [path for side in self.limits for path in side]
         named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.datasheet]
+        named += [] if self.host is None else self.host.leaves
         named += [*(f"application.{name}" for name in NUMBERS), SEED]
         return tuple(dict.fromkeys(named))
 
@@ -109,6 +113,7 @@ class Plan:
             _of_processors([values[path] for path in self.processors], socket),
             gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0,
             _of_processors([values[path] for path in self.deviations], socket),
+            None if self.host is None else self.host.host(values),
         )
 
     def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
@@ -169,21 +174,10 @@ def _padded(table: FloatArray, count: int) -> FloatArray:
     return np.concatenate([table, behind])
 
 
-def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.inf) -> None:
-    """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
-    free where that is not known."""
-    table[0, 1] = 2 / rate
-    table[DTRSM, 1] = 1 / rate
-    bytes_of = {"dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlatcpy": 16, "dlacpy": 16}
-    for name in KERNELS[5:]:
-        if name not in ("dtrsm", "dtrsv"):
-            table[KERNELS.index(name), 1] = bytes_of.get(name, 16) / bandwidth
-
-
 def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     """The plan for a scenario's leaves; raise `UsageError` where the platform does not say enough."""
     kernels = tuple(_kernel_cells(leaves))
-    datasheet = () if kernels else _datasheet(leaves)
+    datasheet = () if kernels else datasheet_of(leaves)
     sides = [_distance(leaves, ("intra_socket", "inter_socket", "inter_node")), _distance(leaves, ("inter_node",))]
     processors, deviations = (
         tuple(path for path in leaves if path.startswith(f"platform.kernels.{table}."))
@@ -198,6 +192,7 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
         deviations,
         adapter if adapter in leaves else "",
         datasheet,
+        host_plan_of(leaves) if choices[CHOICES.index("panel_on")] == "host" else None,
         tuple(choices),
     )
 
@@ -213,18 +208,6 @@ def _kernel_cells(leaves: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
         cells = (f"{at}.{name}.constant", f"{at}.{name}.size", f"{at}.{name}.deviation.constant",
                  f"{at}.{name}.deviation.size")  # fmt: skip
         yield from ((path, KERNELS.index(name), column) for column, path in enumerate(cells) if path in leaves)
-
-
-def _datasheet(leaves: Mapping[str, Any]) -> tuple[str, ...]:
-    """Number, peak rate and memory bandwidth of a node's devices, or of its sockets."""
-    node = "platform.node"
-    for count, *rates in (
-        (f"{node}.gpu_count", f"{node}.gpu.peak_double_rate", f"{node}.gpu.dram_bandwidth"),
-        (f"{node}.socket_count", f"{node}.cpu.peak_double_rate"),
-    ):
-        if rates[0] in leaves:
-            return (count, *(path for path in rates if path in leaves))
-    raise UsageError("the platform has neither `[kernels]` nor a data sheet of its processors (`[node.cpu]`)")
 
 
 def _distance(leaves: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ Told = Callable[[int, float], None]
 class Refusal(NamedTuple):
     """Why a configuration cannot run on the machine."""
 
-    about: Literal["N", "P x Q", ""]
+    about: Literal["N", "P x Q", "DEPTH", ""]
     message: str
 
 
@@ -59,7 +59,8 @@ class HPLRuns:
         largest = self.largest_matrix(configuration)
         if configuration.matrix_size > largest:
             return Refusal("N", self._too_large(configuration, evaluation, largest))
-        return Refusal("", reasons[0])
+        about: Literal["DEPTH", ""] = "DEPTH" if self.plan.host is not None and configuration.depth > 1 else ""
+        return Refusal(about, reasons[0])
 
     def largest_matrix(self, configuration: Configuration, fraction: float = 1.0) -> float:
         """The largest N whose 8 N (N + 1) bytes lie in that fraction of the memory of the nodes that P x Q ranks
@@ -84,6 +85,15 @@ class HPLRuns:
     def is_noisy(self) -> bool:
         """Whether calls deviate."""
         return self.plan.is_noisy
+
+    @property
+    def panel_place(self) -> str:
+        """Where panels are factored on a machine with GPUs; empty for one without."""
+        if self.program.loaded.scenario.platform.node.gpu is None:
+            return ""
+        if self.plan.host is None:
+            return "panels are factored on the GPUs, without copies to the host"
+        return "panels are copied to the host and factored on its cores while the GPUs update"
 
     @property
     def has_deviations(self) -> bool:

@@ -80,7 +80,7 @@ def drawn(everything: Sequence[Configuration], count: int, seed: int) -> list[Co
 
 def _sizes(space: Space, runs: HPLRuns, grid: tuple[int, int]) -> Iterator[tuple[int, int]]:
     """NB and N on a grid."""
-    example = Configuration(1, 1, *grid)
+    example = Configuration(1, 1, *grid, depth=max(space.depths))
     refusal = runs.refusal(example)
     if refusal is not None:
         raise UsageError(refusal.message)

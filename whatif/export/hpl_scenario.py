@@ -16,6 +16,7 @@ from whatif.schema.toml import Document, parse_document
 from whatif.simulation.hpl.configuration import Configuration
 
 Binding = Literal["by_core", "by_socket"]
+PanelPlace = Literal["device", "host"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Placement:
     ranks_per_node: int | None = None
     """None: as many as the platform has GPUs on a node, or else cores."""
     binding: Binding = "by_core"
+    panel_on: PanelPlace = "device"
     noisy: bool = False
     seed: int = 0
 
@@ -44,6 +46,7 @@ def hpl_scenario(
     application |= {} if stated is None else {"ranks_per_node": stated}
     application |= {
         "binding": placement.binding,
+        "panel_on": placement.panel_on,
         "noise": "kernels" if placement.noisy else "none",
         "seed": placement.seed,
     }

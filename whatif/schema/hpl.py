@@ -8,7 +8,7 @@ from pydantic import Field
 
 from whatif.schema.application import Application, Key, Overlap, Phase
 from whatif.schema.expressions import parse_expression
-from whatif.schema.fields import Count, CountOrZero, Domain, QuantityField, Value
+from whatif.schema.fields import Count, CountOrZero, Domain, Fraction, QuantityField, Value
 from whatif.units import ONE
 
 Broadcast = Literal["ring", "ring_modified", "two_ring", "two_ring_modified", "long", "long_modified"]
@@ -51,6 +51,10 @@ class HPL(Application):
     """PMAP: whether ranks are numbered along the rows of the grid or along its columns."""
     binding: Literal["by_core", "by_socket"] = "by_core"
     """Whether the consecutive ranks of a node fill one socket after the other, or take the sockets in turn."""
+    panel_on: Literal["device", "host"] = "device"
+    """device: panels are factored where the matrix lies; host: on the cores of the GPUs' node meanwhile (rocHPL)."""
+    split_fraction: Fraction = 0.3
+    """For panels on the host: share of a process's columns whose rows are swapped a step ahead (rocHPL's -f)."""
     noise: Literal["none", "kernels"] = "none"
     """kernels: every call deviates by what `platform.kernels` says; drawn from `seed`."""
     seed: CountOrZero = 0.0

@@ -114,6 +114,9 @@ class CPU(Part):
     """Double-precision operations a second of one socket (a fused multiply-add counts two)."""
     peak_single_rate: OperationsPerSecond | None = None
     """Single-precision operations a second of one socket."""
+    cache_bandwidth: BytesPerSecond | None = None
+    """Bytes a second between the cores of one socket and the caches that hold what they work on again and again, such
+    as the innermost columns of HPL's panels."""
 
 
 class Host(Part):

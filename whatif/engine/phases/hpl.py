@@ -82,6 +82,12 @@ def memory_per_node(matrix_size: Count, nodes_needed: Count) -> Bytes:
     return 8 * matrix_size * (matrix_size + 1) / nodes_needed
 
 
+@model("DEPTH ≤ 1", "ROCm/rocHPL, HPL_pdgesv")
+def one_panel_ahead(depth: Count) -> Count:
+    """1 where HPL with panels on the host looks so far ahead, else 0."""
+    return np.asarray(depth <= 1, dtype=np.float64)
+
+
 @model("T_update", SOURCE)
 def update_part(times: Parts) -> Seconds:
     """What the processes solve and multiply in updates, on average."""
@@ -116,6 +122,13 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
             "the matrix does not fit the memory of its nodes (platform.node.host.memory_size)",
             memory_fits,
             {"needed_size": size, "available_size": "platform.node.host.memory_size"},
+        )
+    if plan.host is not None:
+        wiring.require(
+            "hpl.depth fits",
+            "with panels on the host HPL looks ahead one panel, or none (application.look_ahead_depth)",
+            one_panel_ahead,
+            {"depth": "application.look_ahead_depth"},
         )
     inputs: dict[str, Reference] = {
         "values": wiring.add("hpl.values", gathered, {path: path for path in plan.leaves}),

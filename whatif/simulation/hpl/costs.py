@@ -62,6 +62,16 @@ def matrix_row(kernels: FloatArray, rows: float, columns: float, depth: float) -
     return 2 if offloaded else 0
 
 
+def matrix_mean(kernels: FloatArray, rows: float, columns: float, depth: float) -> float:
+    """Mean time of dgemm(M = rows, N = columns, K = depth) on a processor that is as the model."""
+    return max(terms(kernels, matrix_row(kernels, rows, columns, depth), rows, columns, depth), 0.0)
+
+
+def matrix_deviation(kernels: FloatArray, rows: float, columns: float, depth: float) -> float:
+    """Standard deviation of that time."""
+    return terms(kernels, matrix_row(kernels, rows, columns, depth) + 1, rows, columns, depth)
+
+
 def terms(kernels: FloatArray, row: int, m: float, n: float, k: float) -> float:
     """constant + mnk M N K + mn M N + mk M K + nk N K."""
     mn = m * n

@@ -18,7 +18,10 @@ ABSENT: Final = 11
 """One more column of `times`: its panel is not sent before this."""
 DEVIATION: Final = 12
 """One more column of `times`: deviation of dgemm relative to the model, beside the factor."""
-TIME_COLUMNS: Final = 13
+DEVICE, READY = 13, 14
+"""More columns of `times`, where panels are factored on the host: when the device is done with all updates it was
+given, and with those that a copy or a swap waits for."""
+TIME_COLUMNS: Final = 15
 NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT = 0, 1, 2, 3, 4, 5, 6, 7
 """Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has
 the panel; targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none."""

@@ -83,7 +83,14 @@ def steps(
             step_at_once(panel, state, run, messages, kernels, pieces, now, noisy, random)
         end_step(panel, state)
     if last == count:
-        owner = run.n // run.nb % run.q
-        right_hand_side = owned_from(run.n, run.n + 1, run.nb, owner, run.q)
-        for panel in range(count - run.depth, count):
-            update_column(panel, owner, right_hand_side, False, state, run, kernels, pieces, noisy, random)
+        update_right_hand_side(state, run, kernels, pieces, noisy, random)
+
+
+def update_right_hand_side(
+    state: State, run: Run, kernels: FloatArray, pieces: FloatArray, noisy: bool, random: Any
+) -> None:
+    """Apply the last panels, which look-ahead has not applied, to the right-hand side."""
+    owner = run.n // run.nb % run.q
+    columns = owned_from(run.n, run.n + 1, run.nb, owner, run.q)
+    for panel in range(len(state.ends) - run.depth, len(state.ends)):
+        update_column(panel, owner, columns, False, state, run, kernels, pieces, noisy, random)

@@ -12,6 +12,7 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl import (
+    accelerated_kernel,
     ahead_kernel,
     broadcast_kernel,
     costs,
@@ -48,6 +49,7 @@ _MODULES: Final = (
     costs, layout, panel_kernel, broadcast_kernel, swap_kernel, sharing_kernel, solve_kernel, step_kernel, ahead_kernel,
     loop_kernel,
 )  # fmt: skip
+_ACCELERATED: Final = (*_MODULES, accelerated_kernel)
 _INLINED: Final = frozenset({
     "go_on", "may_go_on", "wake", "answer_targets", "gather", "exchange_rows", "finish", "update_until_sent",
     "columns_time", "update_mean", "swap_rows", "exchange", "send_beside", "note",
@@ -56,6 +58,19 @@ _INLINED: Final = frozenset({
 _STEPS_AT_ONCE: Final = 64
 _MOST_SETTLED: Final = 500
 """About so many steps of a run, at least, tell how many messages share the adapters."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Host:
+    """The processors of a node, where the matrix lies on its accelerators and panels are factored beside them."""
+
+    kernels: FloatArray
+    """[row of `KERNELS`, 5], with all of the node's cores; processes of one process column divide them, while those of
+    the node's other process columns lend theirs, as in rocHPL."""
+    copies: FloatArray
+    """[to the host or back, 2]: latency, and time per byte."""
+    split_fraction: float
+    """Share of a process's columns whose rows are swapped a step ahead, at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +89,8 @@ class Machine:
     """Time per byte of a node's adapter, which its ranks share; 0: messages never wait for it."""
     deviations: FloatArray | None = None
     """[rank]: deviation of dgemm on each rank's processor, relative to the model and beside its factor; None: 1."""
+    host: Host | None = None
+    """None: panels are factored where the matrix lies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +141,8 @@ def simulate(
     if len(machine.nodes) != configuration.rank_count:
         wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"
         raise UsageError(f"the grid needs {wanted} ranks; the machine has {len(machine.nodes)}")
-    run, state = _run(configuration), _state(configuration, machine, panels_seen)
+    run = _run(configuration, machine)
+    state = _state(configuration, machine, run.depth, panels_seen)
     random = np.random.Generator(np.random.PCG64(seed))
     _play(configuration, run, state, machine, bool(noisy), random, progress)
     shape = (run.p, run.q)
@@ -149,24 +167,37 @@ def _play(
     configuration: Configuration, run: Run, state: State, machine: Machine, noisy: bool, random: Any,
     progress: Progress | None,
 ) -> None:  # fmt: skip
-    count, messages = configuration.step_count, _messages(configuration)
+    count, messages, host = configuration.step_count, _messages(configuration), machine.host
     width = configuration.matrix_size - (count - 1) * configuration.block_size
-    lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), machine.kernels)
-    last_lines = panel_lines(configuration, width, machine.kernels)
-    steps, back_substitute = jitted(_MODULES, ("steps", "back_substitute"), borrowing=True, inlined=_INLINED)
+    kernels = machine.kernels if host is None else host.kernels * _sharing(configuration, machine)
+    lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), kernels)
+    charges = machine.kernels, machine.pieces, lines, panel_lines(configuration, width, kernels)
+    modules, entry = (_MODULES, "steps") if host is None else (_ACCELERATED, "accelerated_steps")
+    beside = () if host is None else (host.copies, host.split_fraction)
+    steps, back_substitute = jitted(modules, (entry, "back_substitute"), borrowing=True, inlined=_INLINED)
     for first in range(0, count, _STEPS_AT_ONCE):
         behind = min(first + _STEPS_AT_ONCE, count)
-        steps(first, behind, state, run, messages, machine.kernels, machine.pieces, lines, last_lines, noisy, random)
+        steps(first, behind, state, run, messages, *charges, *beside, noisy, random)
         if progress is not None:
             progress(behind, count)
     back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
 
 
-def _run(configuration: Configuration) -> Run:
-    """HPL does not look ahead with a single process column."""
-    p, q = configuration.process_rows, configuration.process_columns
-    depth = min(configuration.depth, configuration.step_count) if q > 1 else 0
+def _sharing(configuration: Configuration, machine: Machine) -> int:
+    """Most processes of a node that are in one process column."""
+    nodes = machine.nodes[rank_of_process(configuration)].reshape(configuration.process_rows, -1)
+    return max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
+
+
+def _run(configuration: Configuration, machine: Machine) -> Run:
+    """HPL does not look ahead with a single process column, or further than a panel where those go to the host."""
+    p, q, depth = configuration.process_rows, configuration.process_columns, configuration.depth
+    if machine.host is not None and depth > 1:
+        raise UsageError(f"depth is {depth}; with panels on the host HPL looks ahead one panel, or none")
+    if machine.host is None and q == 1:
+        depth = 0
     n, nb = configuration.matrix_size, configuration.block_size
+    depth = min(depth, configuration.step_count)
     return Run(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold)
 
 
@@ -179,8 +210,8 @@ def _messages(configuration: Configuration) -> Messages:
     )
 
 
-def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> State:
-    p, q, depth = configuration.process_rows, configuration.process_columns, _run(configuration).depth
+def _state(configuration: Configuration, machine: Machine, depth: int, panels_seen: int) -> State:
+    p, q = configuration.process_rows, configuration.process_columns
     exchanges = exchanges_of(p)
     # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
     capacity = max(len(exchanges.binary), len(exchanges.roll) + 4 * p * p.bit_length())
@@ -190,7 +221,9 @@ def _state(configuration: Configuration, machine: Machine, panels_seen: int) -> 
     times[:, layout.FACTOR], times[:, layout.CROWD] = machine.factors[place], 1.0
     times[:, layout.DEVIATION] = deviations[place]
     marks[:, layout.NODE] = np.unique(machine.nodes[place], return_inverse=True)[1]
-    most = (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
+    # Panels on the host: rows are swapped in two sections.
+    sections = 1 if machine.host is None else 2
+    most = sections * (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
     adapters = Adapters(
         machine.adapter_gap, np.ones(capacity * q), np.zeros((most, 5)), np.zeros(1, dtype=np.int64),
         max(1, configuration.step_count // _MOST_SETTLED),

@@ -14,10 +14,10 @@ from whatif.simulation.hpl.costs import (
     DLASWP00N,
     DLATCPY,
     DTRSM,
-    matrix_row,
+    matrix_deviation,
+    matrix_mean,
     size_deviation,
     size_mean,
-    terms,
     with_noise,
 )
 from whatif.simulation.hpl.layout import (
@@ -192,7 +192,7 @@ def update_mean(
     """Time of one process for the triangular solve and the update of so many columns; `alone` in its column."""
     size = float(width) * columns
     time = size_mean(kernels, DTRSM, width * size)
-    time += max(terms(kernels, matrix_row(kernels, rows, columns, width), rows, columns, width), 0.0) * factor
+    time += matrix_mean(kernels, rows, columns, width) * factor
     if alone:
         time += size_mean(kernels, DLASWP00N, size)
     elif holds_block:
@@ -206,11 +206,22 @@ def update_deviation(
     """Standard deviation of that time, its kernels deviating each by itself; that of dgemm is `scale` times as much."""
     size = float(width) * columns
     solved = size_deviation(kernels, DTRSM, width * size)
-    updated = terms(kernels, matrix_row(kernels, rows, columns, width) + 1, rows, columns, width) * scale
+    updated = matrix_deviation(kernels, rows, columns, width) * scale
     moved = 0.0
     if alone or holds_block:
         moved = size_deviation(kernels, DLASWP00N if alone else DLATCPY, size)
     return sqrt(solved * solved + updated * updated + moved * moved)
+
+
+def update_time(
+    rows: int, columns: int, width: int, factor: float, deviation: float, alone: bool, holds_block: bool,
+    kernels: FloatArray, noisy: bool, random: Any,
+) -> float:  # fmt: skip
+    """That time, deviating if `noisy`."""
+    time, spread = update_mean(rows, columns, width, factor, alone, holds_block, kernels), 0.0
+    if noisy:
+        spread = update_deviation(rows, columns, width, factor * deviation, alone, holds_block, kernels)
+    return with_noise(time, spread, random)
 
 
 def update_column(
@@ -228,12 +239,10 @@ def update_column(
     for p in range(run.p):
         me = p * run.q + q
         times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
-        rows, alone, holds_block = rows_below(panel, p, run), run.p == 1, p == panel % run.p
-        time, deviation = update_mean(rows, columns, width, times[me, FACTOR], alone, holds_block, kernels), 0.0
-        if noisy:
-            scale = times[me, FACTOR] * times[me, DEVIATION]
-            deviation = update_deviation(rows, columns, width, scale, alone, holds_block, kernels)
-        times[me, CLOCK] += with_noise(time, deviation, random)
+        times[me, CLOCK] += update_time(
+            rows_below(panel, p, run), columns, width, times[me, FACTOR], times[me, DEVIATION], run.p == 1,
+            p == panel % run.p, kernels, noisy, random,
+        )  # fmt: skip
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         if panel < state.seen.shape[0]:
             state.seen[panel, me, 4] = times[me, CLOCK]
