@@ -37,10 +37,11 @@ def _homes(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_home(monkeypatch, _homes):
-    """What a person prefers, or left unsaved, must not decide a test."""
+    """What a person prefers, or left unsaved, must not decide a test; nor must what the terminal can do."""
     home = next(_homes)
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.delenv("WHATIF_CONFIG", raising=False)
 
 
