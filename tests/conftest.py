@@ -45,6 +45,24 @@ def _own_home(monkeypatch, _homes):
     monkeypatch.delenv("WHATIF_CONFIG", raising=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _styles_are_parsed_once():
+    """Hundreds of explorers in one process have the same stylesheets."""
+    from textual.css.stylesheet import Stylesheet
+
+    parse, parsed = Stylesheet._parse_rules, {}
+
+    def parse_once(sheet, css, **where):
+        key = (css, *where.items(), *sheet._variables.items())
+        if key not in parsed:
+            parsed[key] = parse(sheet, css, **where)
+        return parsed[key]
+
+    Stylesheet._parse_rules = parse_once
+    yield
+    Stylesheet._parse_rules = parse
+
+
 @pytest.fixture
 def whatif_main(monkeypatch, capsys, tmp_path):
     """Run `whatif ARGUMENTS` in this process, in an empty folder: (exit code, stdout, stderr); never a traceback."""
