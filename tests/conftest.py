@@ -7,10 +7,7 @@ import gc
 import itertools
 import os
 import sys
-import tempfile
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -63,6 +60,30 @@ def _styles_are_parsed_once():
     Stylesheet._parse_rules = parse
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _loops_are_compiled_once(request, tmp_path_factory):
+    """A loop takes up to half a minute to compile: one worker does it, and the others find it in numba's cache."""
+    if not hasattr(request.config, "workerinput"):
+        return
+    from numba.core.dispatcher import Dispatcher
+
+    compile_it, held = Dispatcher.compile, []
+    shared = tmp_path_factory.getbasetemp().parent
+
+    def compile_alone(dispatcher, signature):
+        if held:  # One loop calls another.
+            return compile_it(dispatcher, signature)
+        with (shared / f"{dispatcher.py_func.__name__}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            held.append(lock)
+            try:
+                return compile_it(dispatcher, signature)
+            finally:
+                held.clear()
+
+    Dispatcher.compile = compile_alone
+
+
 @pytest.fixture
 def whatif_main(monkeypatch, capsys, tmp_path):
     """Run `whatif ARGUMENTS` in this process, in an empty folder: (exit code, stdout, stderr); never a traceback."""
@@ -81,19 +102,3 @@ def whatif_main(monkeypatch, capsys, tmp_path):
         return code, captured.out, captured.err
 
     return run
-
-
-def pytest_runtest_setup(item):
-    """HPL's loops take half a minute to compile: one worker does it, and the others find them in numba's cache."""
-    run = getattr(item.config, "workerinput", {}).get("testrunuid")
-    plays = item.path.stem in ("test_tune", "test_readme") or item.path.stem.startswith("test_hpl")
-    if run is None or not plays or getattr(item.config, "has_hpl", False):
-        return
-    from whatif.simulation.hpl.configuration import Configuration
-    from whatif.simulation.hpl.simulate import Machine, simulate
-
-    with (Path(tempfile.gettempdir()) / f"whatif-{run}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        machine = Machine(np.zeros((19, 5)), np.zeros((2, 1, 8)), np.zeros(4, dtype=np.int64), np.ones(4))
-        simulate(Configuration(8, 2, 2, 2), machine)
-    item.config.has_hpl = True
