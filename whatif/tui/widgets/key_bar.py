@@ -24,7 +24,10 @@ class KeyBar(Footer):
 
     async def recompose(self) -> None:
         """Make the keys anew if they have changed."""
-        shown = self._shown() if self.is_attached else None
+        # As Textual has it: a screen that is cleared away loses its parts one by one.
+        if not self.is_attached or self._pruning:
+            return
+        shown = self._shown()
         if shown != self._made:
             self._made = shown
             await super().recompose()
