@@ -37,11 +37,54 @@ def _homes(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_home(monkeypatch, _homes):
-    """What a person prefers, or left unsaved, must not decide a test."""
+    """What a person prefers, or left unsaved, must not decide a test; nor must what the terminal can do."""
     home = next(_homes)
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.delenv("WHATIF_CONFIG", raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _styles_are_parsed_once():
+    """Hundreds of explorers in one process have the same stylesheets."""
+    from textual.css.stylesheet import Stylesheet
+
+    parse, parsed = Stylesheet._parse_rules, {}
+
+    def parse_once(sheet, css, **where):
+        key = (css, *where.items(), *sheet._variables.items())
+        if key not in parsed:
+            parsed[key] = parse(sheet, css, **where)
+        return parsed[key]
+
+    Stylesheet._parse_rules = parse_once
+    yield
+    Stylesheet._parse_rules = parse
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loops_are_compiled_once(request, tmp_path_factory):
+    """A loop takes up to half a minute to compile: one worker does it, and the others find it in numba's cache."""
+    if not hasattr(request.config, "workerinput"):
+        return
+    from numba.core.dispatcher import Dispatcher
+
+    compile_it, held = Dispatcher.compile, []
+    shared = tmp_path_factory.getbasetemp().parent
+
+    def compile_alone(dispatcher, signature):
+        if held:  # One loop calls another.
+            return compile_it(dispatcher, signature)
+        with (shared / f"{dispatcher.py_func.__name__}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            held.append(lock)
+            try:
+                return compile_it(dispatcher, signature)
+            finally:
+                held.clear()
+
+    Dispatcher.compile = compile_alone
 
 
 @pytest.fixture
@@ -65,7 +108,7 @@ def whatif_main(monkeypatch, capsys, tmp_path):
 
 
 def pytest_runtest_setup(item):
-    """HPL's loops take half a minute to compile: one worker does it, and the others find them in numba's cache."""
+    """Tests of HPL may start processes that are given less time than its loops take to compile: they are there."""
     run = getattr(item.config, "workerinput", {}).get("testrunuid")
     plays = item.path.stem in ("test_tune", "test_readme", "test_page_hpl") or item.path.stem.startswith("test_hpl")
     if run is None or not plays or getattr(item.config, "has_hpl", False):

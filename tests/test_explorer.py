@@ -371,3 +371,17 @@ def test_a_leaf_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
         assert driver.status.full == f"{leaf} is not there any more, and no longer swept"
 
     drive(check)
+
+
+def test_the_keys_below_are_made_anew_only_where_they_change():
+    async def check(driver):
+        before = list(driver.desk.query("FooterKey"))
+        driver.desk.refresh_bindings()
+        await driver.calm()
+        assert list(driver.desk.query("FooterKey")) == before != []
+        assert "more" not in [key.description for key in before]
+        await driver.edit(GPUS, "many")
+        await driver.press("escape")
+        assert "more" in [key.description for key in driver.desk.query("FooterKey")]
+
+    drive(check)

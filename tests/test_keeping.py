@@ -498,7 +498,7 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         await driver.until(lambda: driver.app.screen is driver.desk)
         await driver.calm()
         await driver.press("8")
-        await driver.until(lambda: "begun" in driver.screen_text())
+        await driver.until(lambda: driver.desk.page.NAME == "files" and "begun" in driver.screen_text())
         table = driver.desk.page.query_one(ColumnsView)
         await driver.press(*["up"] * 5, *["down"] * [entry.name for entry in driver.desk.page._entries].index("mine"))
         assert table.row_count > 5

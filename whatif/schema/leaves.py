@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, Literal, get_args, get_origin
+from functools import cache, lru_cache
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -73,40 +73,57 @@ class Leaf:
 def leaf_table(loaded: Loaded) -> dict[str, Leaf]:
     """Every leaf of a scenario, in the order of the files."""
     table: dict[str, Leaf] = {}
-    for path, value, field in _walk(loaded.scenario, ()):
+    for path, value, known in _walk(loaded.scenario, ()):
         if path[0] not in _NO_LEAVES and path[:2] not in _SAID_OF_LEAVES:
-            leaf = _leaf(path, value, field, loaded.layers)
+            leaf = _leaf(path, value, known, loaded.layers)
             table[leaf.path] = leaf
     return table
 
 
-def _walk(value: Any, path: KeyPath, field: FieldInfo | None = None) -> Iterator[tuple[KeyPath, Any, FieldInfo | None]]:
+class _Known(NamedTuple):
+    """What the schema says of a value."""
+
+    field: QuantityField | None = None
+    choices: tuple[str, ...] = ()
+    description: str = ""
+
+
+_NOTHING: Final = _Known()
+
+
+@cache
+def _fields(kind: type[BaseModel]) -> tuple[tuple[str, _Known], ...]:
+    """The fields of a table; looked up once, for a scenario has hundreds of values and is compiled again and again."""
+    return tuple(
+        (name, _Known(quantity_field(info), _choices(info), info.description or ""))
+        for name, info in kind.model_fields.items()
+    )
+
+
+def _walk(value: Any, path: KeyPath, known: _Known = _NOTHING) -> Iterator[tuple[KeyPath, Any, _Known]]:
     if isinstance(value, BaseModel):
-        for name, info in type(value).model_fields.items():
-            yield from _walk(getattr(value, name), (*path, name), info)
+        for name, below in _fields(type(value)):
+            yield from _walk(getattr(value, name), (*path, name), below)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _walk(item, (*path, key), field)
+            yield from _walk(item, (*path, key), known)
     elif value is not None:
-        yield path, value, field
+        yield path, value, known
 
 
-def _leaf(path: KeyPath, value: Any, info: FieldInfo | None, layers: Layers) -> Leaf:
-    field = quantity_field(info)
+def _leaf(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Leaf:
+    field = known.field
     dimension = field.dimension if field is not None and field.dimension is not None else ONE
     if isinstance(value, Quantity):
         value, dimension = value.value, value.dimension
         field = QuantityField(dimension, field.domain) if field is not None else None
     layer = layers.origin(path)
     source, grade = _provenance(path, layers, layer)
-    description = (info.description if info is not None else None) or ""
-    known = None if field is None or layer is None else _fitted(path, layer)
-    return Leaf(".".join(path), value, field, dimension, _choices(info), description, source, grade, known)
+    fitted = None if field is None or layer is None else _fitted(path, layer)
+    return Leaf(".".join(path), value, field, dimension, known.choices, known.description, source, grade, fitted)
 
 
-def _choices(info: FieldInfo | None) -> tuple[str, ...]:
-    if info is None:
-        return ()
+def _choices(info: FieldInfo) -> tuple[str, ...]:
     if info.annotation is bool:
         return ("true", "false")
     return get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
@@ -159,8 +176,7 @@ def _number(text: str | float) -> float:
 def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:
     """The most specific `[sources]` entry that covers a path: the longest, and at equal length without `*`."""
     sources: Mapping[str, Any] = layer.document.data.get("sources", {})
-    covering = [pattern for pattern in sources if covers(_parts(pattern), path)]
-    best = max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
+    best = _best(tuple(sources), path)
     if best is None:
         return None
     # Half of an entry may stand in the file that this one extends.
@@ -170,6 +186,12 @@ def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | N
         for key in (*layer.at, "sources", best):
             whole = whole[key]
     return {**whole, **sources[best]}
+
+
+@lru_cache(maxsize=16384)
+def _best(patterns: tuple[str, ...], path: KeyPath) -> str | None:
+    covering = [pattern for pattern in patterns if covers(_parts(pattern), path)]
+    return max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
 
 
 @lru_cache(maxsize=4096)

@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -44,6 +45,7 @@ LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
 _BUSY_SECONDS: Final = 0.15
 _TOAST_WIDTH: Final = 54
+_OUR_THEMES: Final = {theme.name: theme for theme in THEMES}
 
 
 class Explorer(App[None]):
@@ -51,6 +53,8 @@ class Explorer(App[None]):
 
     TITLE = "whatif"
     CSS_PATH = "explorer.tcss"
+    # From the first moment: everything would be drawn again in the colours of a theme that is set later.
+    theme: Reactive[str] = Reactive(DEFAULT_THEME)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("u", "undo", "undo", tooltip="Take the last change back", id="app.undo"),
         Binding("U,ctrl+r", "redo", show=False, tooltip="Do again what was undone", id="app.redo"),
@@ -113,7 +117,7 @@ class Explorer(App[None]):
     @property
     def available_themes(self) -> dict[str, Theme]:
         """Textual's themes and ours."""
-        return {**super().available_themes, **{theme.name: theme for theme in THEMES}}
+        return super().available_themes | _OUR_THEMES
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colours of curves, for themes that have none of their own."""

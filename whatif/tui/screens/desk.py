@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, Footer
+from textual.widgets import ContentSwitcher
 
 from whatif.export.figure import breakdown
 from whatif.export.raster import MarkerName
@@ -28,6 +28,7 @@ from whatif.tui.screens.help import help_text
 from whatif.tui.study import HPL_PAGE, SCREENS, Study
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.explanation import Explanation
+from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.leaves import Leaves
 from whatif.tui.widgets.plot import Picture
@@ -86,7 +87,7 @@ class Desk(Screen[None]):
         yield Breakdown(id="below")
         yield Explanation(markup=False)
         yield Status()
-        yield Footer(compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Draw the first picture."""
@@ -178,8 +179,7 @@ class Desk(Screen[None]):
         room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
         shown = self._tree if self._tree is not None and not explore else explore or room
         self.query_one(Leaves).display = shown
-        self.set_class(not explore, "-elsewhere")
-        self.set_class(not shown, "-leafless")
+        self.update_classes({"-elsewhere": not explore, "-leafless": not shown})
 
     def _show_words(self) -> None:
         """The title, the explanation and the status line."""

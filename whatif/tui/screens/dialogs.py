@@ -13,7 +13,9 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
+
+from whatif.tui.widgets.key_bar import KeyBar
 
 
 class Reading(ModalScreen[None]):
@@ -36,7 +38,7 @@ class Reading(ModalScreen[None]):
             window.border_title = Content(self._title)
             window.border_subtitle = "esc"
             yield Static(self._text, markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar(show_command_palette=False)
 
     def action_scroll(self, lines: int) -> None:
         """Move the text."""
@@ -69,7 +71,7 @@ class Deciding(ModalScreen[str]):
             with VerticalScroll(id="told", can_focus=False):
                 yield Static(self._text, markup=False)
             yield Static(Content.assemble("\n", *self._keys()), id="answers", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar(show_command_palette=False)
 
     def _keys(self) -> list[tuple[str, str]]:
         return [part for key, word in self._answers.items() for part in ((f" {key} ", "reverse"), (f" {word}   ", ""))]
@@ -108,7 +110,7 @@ class Asking(ModalScreen[str]):
             yield Static(id="wrong", markup=False)
             if self._suggestions:
                 yield Static(", ".join(self._suggestions), id="suggestions", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar(show_command_palette=False)
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:
