@@ -51,10 +51,11 @@ _MODULES: Final = (
 )  # fmt: skip
 _ACCELERATED: Final = (*_MODULES, accelerated_kernel)
 _INLINED: Final = frozenset({
-    "go_on", "may_go_on", "wake", "answer_targets", "gather", "exchange_rows", "finish", "update_until_sent",
-    "columns_time", "update_mean", "swap_rows", "exchange", "send_beside", "note",
+    "go_on", "may_go_on", "wake", "answer_targets", "gather", "gather_time", "exchange_rows", "swap_rows", "exchange",
+    "send_beside", "note", "take", "send_on", "finish", "update_until_sent", "columns_time", "update_mean",
+    "update_deviation", "size_time", "with_noise", "noise", "compute_between", "agree_on_pivot", "exchange_along",
 })  # fmt: skip
-"""What is done for every process or exchange of a step."""
+"""What is done for every process or exchange of a step, and would be given much for that."""
 _STEPS_AT_ONCE: Final = 64
 _MOST_SETTLED: Final = 500
 """About so many steps of a run, at least, tell how many messages share the adapters."""
