@@ -12,12 +12,16 @@ from numpy.testing import assert_allclose
 from benchmarks import validation_hpl as tables
 from whatif.engine.validation import rows_of
 from whatif.engine.validation_hpl import (
+    MEASURED,
     Compared,
+    Play,
     configuration_of,
+    dahu_configuration,
     dahu_machine,
     dahu_runs,
     emulator_runs,
     summaries,
+    times,
     what_if_runs,
 )
 from whatif.simulation.hpl.costs import matrix_mean
@@ -110,6 +114,17 @@ def test_dahu_with_the_published_kernels_is_as_the_emulator_says(dahu):
     assert abs(dahu["C1"][0].error) < 0.03
     # Seeds of the noise are 1 % apart.
     assert abs(dahu["D1"][0].error) < 0.04
+
+
+def test_the_detailed_model_is_within_3_percent_of_the_measured_runs():
+    """Those up to N = 200,000, which are furthest off; `whatif validate hpl` plays all of them."""
+    rows = [row for row in rows_of("hpl_dahu.csv") if row["origin"] == MEASURED and int(row["matrix_size"]) <= 200_000]
+    sizes = [int(row["matrix_size"]) for row in rows]
+    ours = times([Play(dahu_configuration(size), dahu_machine("D1_het"), noisy=True) for size in sizes])
+    off = [time / float(row["time_s"]) - 1 for time, row in zip(ours, rows, strict=True)]
+    assert len(off) == 7
+    assert np.abs(off).mean() < 0.025
+    assert np.abs(off).max() < 0.05
 
 
 def test_more_detail_takes_longer_as_in_figure_9(dahu):

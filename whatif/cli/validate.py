@@ -19,7 +19,7 @@ def command(topics: tuple[str, ...], file_format: str) -> None:
     """Print tables of our results beside those of others, all of them or those of each TOPIC.
 
     schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5 of Choi et al.;
-    transfers: the released sweeps of AHEAD; hpl: HPL beside SimGrid's emulation and real runs (a minute). The data
+    transfers: the released sweeps of AHEAD; hpl: HPL beside SimGrid's emulation and real runs (two minutes). The data
     are in the folder `validation` of the program.
     """
     from whatif.engine.validation import TABLES

@@ -38,8 +38,6 @@ COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "error": ONE,
     "emulator_error": ONE,
 }
-SIZES: Final = (50_000, 100_000)
-"""Matrix sizes on Dahu that take a few seconds."""
 MEASURED: Final = "2019-03"
 _EAGER: Final = 65536.0
 _DTRSM: Final = KERNELS.index("dtrsm")
@@ -71,8 +69,9 @@ Rows = Sequence[Row]
 
 
 def compared(emulator: Rows, dahu: Rows, what_ifs: Rows) -> list[Compared]:
-    """All comparisons that take seconds, from the rows of the three files."""
-    return [*emulator_runs(emulator), *dahu_runs(dahu, tuple(DGEMM), SIZES), *what_if_runs(what_ifs)]
+    """All comparisons, from the rows of the three files."""
+    sizes = sorted(int(row["matrix_size"]) for row in dahu if row["origin"] == MEASURED)
+    return [*emulator_runs(emulator), *dahu_runs(dahu, tuple(DGEMM), sizes), *what_if_runs(what_ifs)]
 
 
 def times(plays: Sequence[Play]) -> list[float]:
