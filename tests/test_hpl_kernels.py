@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -13,7 +14,7 @@ from whatif.simulation.hpl import layout, loop_kernel, solve_kernel
 from whatif.simulation.hpl import simulate as simulation
 from whatif.simulation.hpl.broadcasts import paths_of
 from whatif.simulation.hpl.configuration import Broadcast, Configuration, Swap
-from whatif.simulation.hpl.costs import KERNELS
+from whatif.simulation.hpl.costs import KERNELS, mode_factor
 from whatif.simulation.hpl.panel import PIVOT, panel_calls
 from whatif.simulation.hpl.rolling import roll_pairs, spread_pairs
 from whatif.simulation.hpl.simulate import Machine, replicate, simulate
@@ -43,6 +44,13 @@ def machine(rank_count, spread=0.1, ranks_per_node=2):
     )
 
 
+def with_modes(other, modes):
+    """The machine with so many modes, of a share and a factor each, for messages of every size."""
+    cells = np.array([[sum(share for share, _ in modes[: at + 1]), factor] for at, (_, factor) in enumerate(modes)])
+    row = np.broadcast_to(cells.ravel(), (*other.pieces.shape[:2], cells.size))
+    return dataclasses.replace(other, pieces=np.concatenate([other.pieces, row], axis=2))
+
+
 def configuration(broadcast=Broadcast.RING, depth=1, swap=Swap.MIX, rows=3, columns=2, size=150):
     return Configuration(size, 16, rows, columns, broadcast, depth, swap, 30)
 
@@ -51,11 +59,13 @@ def configuration(broadcast=Broadcast.RING, depth=1, swap=Swap.MIX, rows=3, colu
 def test_compiled_runs_are_those_of_plain_python(broadcast, depth, monkeypatch):
     runs = [configuration(broadcast, depth, swap) for swap in Swap]
     runs.append(configuration(broadcast, depth, Swap.MIX, rows=2, columns=5))
-    compiled = [simulate(each, machine(each.rank_count), seed=5, noisy=True, panels_seen=3) for each in runs]
+    modes = [(0.7, 1.0), (0.3, 2.5)]
+    machines = [with_modes(machine(each.rank_count), modes[: 2 * (at % 2)]) for at, each in enumerate(runs)]
+    compiled = [simulate(*each, seed=5, noisy=True, panels_seen=3) for each in zip(runs, machines, strict=True)]
     plain = (loop_kernel.steps, solve_kernel.back_substitute)
     monkeypatch.setattr(simulation, "jitted", lambda *_, **__: plain)
-    for each, found in zip(runs, compiled, strict=True):
-        expected = simulate(each, machine(each.rank_count), seed=5, noisy=True, panels_seen=3)
+    for each, its, found in zip(runs, machines, compiled, strict=True):
+        expected = simulate(each, its, seed=5, noisy=True, panels_seen=3)
         assert_allclose(found.ends, expected.ends, rtol=1e-12, atol=0)
         assert_allclose(found.seen, expected.seen, rtol=1e-12, atol=0)
         assert_allclose(found.time, expected.time, rtol=1e-12, atol=0)
@@ -194,3 +204,25 @@ def test_noise_of_blocks_that_are_taken_together_keeps_the_mean():
     drawn = np.array([simulate(its, still, seed=seed, noisy=True).time for seed in range(30)])
     assert abs(drawn.mean() - exact) < 0.005 * exact
     assert drawn.std() < 0.005 * exact
+
+
+@pytest.mark.parametrize(("broadcast", "depth"), [(Broadcast.RING, 0), (Broadcast.TWO_RING, 1), (Broadcast.LONG, 1)])
+def test_messages_that_all_take_twice_as_long_are_those_of_a_network_half_as_fast(broadcast, depth):
+    """But for the pivots, which are drawn from what the messages leave."""
+    its = configuration(broadcast, depth, Swap.MIX, rows=3, columns=5)
+    usual = machine(its.rank_count)
+    slow = usual.pieces.copy()
+    slow[:, :, 1:3] *= 2
+    half = dataclasses.replace(usual, pieces=slow, adapter_gap=2 * usual.adapter_gap)
+    drawn = with_modes(usual, [(1.0, 2.0)])
+    assert_allclose(simulate(its, drawn, seed=3).time, simulate(its, half, seed=3).time, rtol=1e-3, atol=0)
+    assert simulate(its, half, seed=3).time > 1.1 * simulate(its, usual, seed=3).time
+
+
+def test_a_message_is_in_a_mode_as_often_as_its_share_says():
+    pieces = with_modes(machine(2), [(0.5, 1.0), (0.3, 2.0), (0.2, 10.0)]).pieces
+    random = np.random.Generator(np.random.PCG64(1))
+    drawn = np.array([mode_factor(pieces, 1, 2, random) for _ in range(20_000)])
+    for share, factor in ((0.5, 1.0), (0.3, 2.0), (0.2, 10.0)):
+        # Four standard deviations of a count of 20,000.
+        assert abs((drawn == factor).mean() - share) < 4 * np.sqrt(share * (1 - share) / 20_000)

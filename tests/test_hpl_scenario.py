@@ -195,6 +195,20 @@ def test_noise_is_drawn_from_the_seed(file):
     assert quiet < time(1) < 1.2 * quiet
 
 
+def test_messages_take_the_time_of_one_of_their_modes(file):
+    def time(modes, noise):
+        platform = PLATFORM.replace('bandwidth = "12.5 GB/s"', f'bandwidth = "12.5 GB/s"\n{modes}')
+        path = file(APPLICATION + f'noise = "{noise}"\n', platform)
+        return float(evaluate(compile_scenario(load_scenario(path))).values["total.time"])
+
+    some, all_of_them = "modes.a = { weight = 0.9, factor = 1.0 }\nmodes.b = ", "modes.b = "
+    slow = [time(f"{modes}{{ weight = 0.1, factor = 20.0 }}", "network") for modes in (some, all_of_them)]
+    quiet = time(f"{some}{{ weight = 0.1, factor = 20.0 }}", "none")
+    assert quiet < slow[0] < slow[1]
+    with pytest.raises(InvalidFileError, match="noise of messages needs `modes`"):
+        time("", "both")
+
+
 def test_adapters_are_shared_by_the_ranks_of_a_node(file):
     crowded = APPLICATION.replace("ranks_per_node = 1", "ranks_per_node = 3")
     plan, values = plan_and_values(file(crowded))

@@ -67,7 +67,7 @@ def test_the_numbers_are_those_of_the_run(scenario):
     async def check(page):
         assert said(run) in page.text
         assert "Dahu, N = 2,000, NB = 100, P x Q = 2 x 4" in page.text
-        assert "no noise; pivots lie as drawn with seed 0" in page.text
+        assert "noise none; pivots lie as drawn with seed 0" in page.text
         swapped = run.components["row_swap"]
         shown = (swapped.mean(), swapped.min(), swapped.max())
         assert page.line("+ laswp", f"{swapped.mean() / run.time:.1%}", *map(duration, shown))
@@ -95,7 +95,7 @@ def test_a_leaf_that_is_edited_moves_the_page(scenario):
         await page.change(Edit("application.noise", "kernels"), Edit("application.seed", "7"))
         noisy = outcome(scenario, matrix_size=3000, block_size=60, noise="kernels", seed=7)
         assert said(noisy) in page.text
-        assert "kernels deviate and pivots lie as drawn with seed 7" in page.text
+        assert "noise of the kernels; pivots lie as drawn with seed 7" in page.text
         await page.change(Edit(N, "2500"), work=False)
         assert "playing …" in page.text
         assert f"before: {said(noisy)}" in page.text

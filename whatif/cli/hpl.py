@@ -20,7 +20,7 @@ from whatif.limits import TABLE_FORMATS
 if TYPE_CHECKING:
     from whatif.engine.hpl_runs import HPLRuns
     from whatif.export.hpl_prediction import Key, Prediction
-    from whatif.export.hpl_scenario import Placement
+    from whatif.export.hpl_scenario import Noise, Placement
     from whatif.importers.hpl_input import HPLInput
     from whatif.importers.hpl_output import HPLRun
     from whatif.schema.toml import Document
@@ -33,6 +33,12 @@ DEFAULT_MAXIMUM_RUNS: Final = 10_000
 """Combinations of an HPL.dat that are played without being asked twice."""
 MOST_RUNS: Final = 1_000_000
 _NOISY_REPLICATES: Final = 10
+_NOISES: Final[Mapping[tuple[bool, bool], Noise]] = {
+    (False, False): "none",
+    (True, False): "kernels",
+    (False, True): "network",
+    (True, True): "both",
+}
 _INTERVAL: Final = "95 % of times"
 _LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
 """Where an HPL.dat says what a machine may refuse."""
@@ -69,6 +75,7 @@ def machine_options(command: Command) -> Command:
 @click.argument("input_file", metavar="HPL.dat", type=click.Path(path_type=Path))
 @machine_options
 @click.option("--noise", is_flag=True, help="Every call of a kernel deviates, as the platform says.")
+@click.option("--network-noise", is_flag=True, help="Every message takes the time of one of its modes.")
 @click.option("--replicates", type=click.IntRange(1, 10_000), help="Runs of each combination; with --noise: 10.")
 @click.option("--seed", type=click.IntRange(0, 2**53), help="Of the first replicate, the next has the next; else 0.")
 @click.option(
@@ -92,6 +99,7 @@ def command(
     binding: str,
     panel_on: str,
     noise: bool,
+    network_noise: bool,
     replicates: int | None,
     seed: int | None,
     measured: tuple[Path, ...],
@@ -112,7 +120,7 @@ def command(
     if asked.configuration_count > max_points:
         count = f"{asked.configuration_count:,} combinations"
         raise UsageError(f"{input_file}: {count}, more than --max-points {max_points:,}")
-    placement = placement_of(ranks_per_node, binding, panel_on, noise, seed or 0)
+    placement = placement_of(ranks_per_node, binding, panel_on, _NOISES[noise, network_noise], seed or 0)
     first = next(asked.configurations())
     if save is not None:
         _save(save, *scenario_of(first, platform, folders, sets, placement))
@@ -130,14 +138,14 @@ def command(
 
 
 def placement_of(
-    ranks_per_node: int | None, binding: str, panel_on: str, noisy: bool = False, seed: int = 0
+    ranks_per_node: int | None, binding: str, panel_on: str, noise: Noise = "none", seed: int = 0
 ) -> Placement:
     """What the options say of a run."""
     from whatif.export.hpl_scenario import Placement
 
     by_socket, on_host = binding == "by_socket", panel_on == "host"
     return Placement(
-        ranks_per_node, "by_socket" if by_socket else "by_core", "host" if on_host else "device", noisy, seed
+        ranks_per_node, "by_socket" if by_socket else "by_core", "host" if on_host else "device", noise, seed
     )
 
 
@@ -213,16 +221,18 @@ def _measured(files: Sequence[Path]) -> list[HPLRun]:
 
 
 def _narrate(asked: HPLInput, runs: HPLRuns, seeds: range) -> None:
+    from whatif.engine.hpl_machine import NOISES
+
     program = runs.program
     count = asked.configuration_count
     click.echo(
         f"platform {program.loaded.scenario.platform.name}; worst grade of its values: {program.grade}; "
         f"{count:,} run{'s' * (count != 1)}; {runs.ranks_per_node} ranks on a node; "
-        f"noise {'of the kernels' if runs.is_noisy else 'none'}; "
+        f"noise {NOISES[runs.plan.noise]}; "
         + (f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"),
         err=True,
     )
-    if runs.is_noisy and not runs.has_deviations:
+    if runs.plan.kernels_deviate and not runs.has_deviations:
         click.echo("warning: the platform states no deviations of its kernels: only pivots are drawn", err=True)
 
 
@@ -295,7 +305,7 @@ def _tables(runs: HPLRuns, seeds: range, components: bool, measured: bool) -> Ca
         "platform": program.loaded.scenario.platform.name,
         "grade": program.grade,
         "ranks_per_node": str(runs.ranks_per_node),
-        "noise": "kernels" if runs.is_noisy else "none",
+        "noise": runs.plan.noise,
         "seeds": f"{seeds[0]} to {seeds[-1]}",
     }
     return lambda rows: prediction_table(

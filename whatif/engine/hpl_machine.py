@@ -36,6 +36,13 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
 """The same for those that are one of several words."""
 CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
 """Structural leaves of the application."""
+NOISES: Final = {
+    "none": "none",
+    "kernels": "of the kernels",
+    "network": "of the messages",
+    "both": "of kernels and messages",
+}
+"""What deviates, in words."""
 SEED: Final = "application.seed"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 _LIMITS: Final = ("smallest_m", "smallest_n", "smallest_k")
@@ -92,9 +99,14 @@ class Plan:
         return Configuration(**fields)
 
     @property
-    def is_noisy(self) -> bool:
-        """Whether calls of kernels deviate."""
-        return self.choices[CHOICES.index("noise")] == "kernels"
+    def noise(self) -> str:
+        """What deviates: none, kernels, network or both."""
+        return self.choices[CHOICES.index("noise")]
+
+    @property
+    def kernels_deviate(self) -> bool:
+        """Whether calls of kernels do."""
+        return self.noise in ("kernels", "both")
 
     def machine(self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int) -> Machine:
         """The machine at one point, for so many ranks."""
@@ -132,10 +144,12 @@ class Plan:
     def _pieces(self, values: Mapping[str, float], side: int) -> FloatArray:
         """[piece, column] of one distance in the order of sizes, cut where the protocol changes."""
         cells = self.pieces[side]
-        table = np.zeros((1 + max(piece for _, piece, _ in cells), len(Column)))
+        table = np.zeros((1 + max(piece for _, piece, _ in cells), self._width))
         for path, piece, column in cells:
             per_byte = path.endswith("bandwidth")
             table[piece, column] = 1 / values[path] if per_byte else values[path]
+        shares = table[:, Column.MODES :: 2]
+        shares[...] = shares.cumsum(axis=1) / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         table = table[np.argsort(table[:, 0], kind="stable")]
         table[0, 0] = 0.0
         early, eager = (values[path] + 1 for path in self.limits[side])
@@ -146,6 +160,11 @@ class Plan:
             starts >= max(early, eager), RENDEZVOUS, np.where(starts >= early, WHEN_RECEIVED, AT_ONCE)
         )
         return cut
+
+    @property
+    def _width(self) -> int:
+        """Columns of the table of pieces: without modes none of theirs."""
+        return max(Column.MODES, 1 + max(column for side in self.pieces for _, _, column in side))
 
     def _processors(self, ranks: Any, ranks_per_node: int, socket_count: int) -> Any:
         """[rank]: its processor, node after node; raise `UsageError` where fewer are described."""
@@ -179,6 +198,9 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     kernels = tuple(_kernel_cells(leaves))
     datasheet = () if kernels else datasheet_of(leaves)
     sides = [_distance(leaves, ("intra_socket", "inter_socket", "inter_node")), _distance(leaves, ("inter_node",))]
+    drawn = choices[CHOICES.index("noise")] in ("network", "both")
+    if drawn and not any(".modes." in path for path in leaves):
+        raise UsageError("noise of messages needs `modes` in `[network.inter_node.pieces]` (whatif fit kernel)")
     processors, deviations = (
         tuple(path for path in leaves if path.startswith(f"platform.kernels.{table}."))
         for table in ("processors", "deviations")
@@ -186,7 +208,7 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
     return Plan(
         kernels,
-        tuple(tuple(_piece_cells(leaves, side)) for side in sides),
+        tuple(tuple(_piece_cells(leaves, side, drawn)) for side in sides),
         tuple(_limits(leaves, side) for side in sides),
         processors,
         deviations,
@@ -218,13 +240,18 @@ def _distance(leaves: Mapping[str, Any], names: Sequence[str]) -> str:
     raise UsageError("the platform has neither `pieces` nor `postal` parameters in `[network.inter_node]`")
 
 
-def _piece_cells(leaves: Mapping[str, Any], table: str) -> Iterator[tuple[str, int, int]]:
+def _piece_cells(leaves: Mapping[str, Any], table: str, drawn: bool) -> Iterator[tuple[str, int, int]]:
     prefix = f"{table}.pieces."
     names = list(dict.fromkeys(path.removeprefix(prefix).split(".")[0] for path in leaves if path.startswith(prefix)))
     for piece, name in enumerate(names):
         yield f"{prefix}{name}.smallest_size", piece, Column.SMALLEST_SIZE
         yield from ((f"{prefix}{name}.{key}", piece, column) for key, column in _PIECE_SECONDS.items()
                     if f"{prefix}{name}.{key}" in leaves)  # fmt: skip
+        modes = [path for path in leaves if drawn and path.startswith(f"{prefix}{name}.modes.")]
+        shares = [path for path in modes if path.endswith(".weight")]
+        for number, path in enumerate(shares):
+            yield path, piece, Column.MODES + 2 * number
+            yield f"{path.removesuffix('weight')}factor", piece, Column.MODES + 2 * number + 1
     if names:
         return
     for piece, protocol in enumerate(_PROTOCOLS):

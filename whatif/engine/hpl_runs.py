@@ -84,7 +84,7 @@ class HPLRuns:
     @property
     def is_noisy(self) -> bool:
         """Whether calls deviate."""
-        return self.plan.is_noisy
+        return self.plan.noise != "none"
 
     @property
     def panel_place(self) -> str:

@@ -17,6 +17,7 @@ from whatif.simulation.hpl.configuration import Configuration
 
 Binding = Literal["by_core", "by_socket"]
 PanelPlace = Literal["device", "host"]
+Noise = Literal["none", "kernels", "network", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Placement:
     """None: as many as the platform has GPUs on a node, or else cores."""
     binding: Binding = "by_core"
     panel_on: PanelPlace = "device"
-    noisy: bool = False
+    noise: Noise = "none"
     seed: int = 0
 
 
@@ -47,7 +48,7 @@ def hpl_scenario(
     application |= {
         "binding": placement.binding,
         "panel_on": placement.panel_on,
-        "noise": "kernels" if placement.noisy else "none",
+        "noise": placement.noise,
         "seed": placement.seed,
     }
     text = toml_text({"platform": platform, "application": application})

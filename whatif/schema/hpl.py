@@ -55,8 +55,9 @@ class HPL(Application):
     """device: panels are factored where the matrix lies; host: on the cores of the GPUs' node meanwhile (rocHPL)."""
     split_fraction: Fraction = 0.3
     """For panels on the host: share of a process's columns whose rows are swapped a step ahead (rocHPL's -f)."""
-    noise: Literal["none", "kernels"] = "none"
-    """kernels: every call deviates by what `platform.kernels` says; drawn from `seed`."""
+    noise: Literal["none", "kernels", "network", "both"] = "none"
+    """kernels: every call deviates by what `platform.kernels` says; network: every message takes the time of one of the
+    modes of its piece; drawn from `seed`."""
     seed: CountOrZero = 0.0
     """Where the random numbers begin: those of pivots, and of the noise."""
     rank_count: Count = _RANKS

@@ -129,7 +129,7 @@ class Piece(Part):
     receive_bandwidth: BytesPerSecond | None = None
     """Bytes a second that it handles meanwhile."""
     modes: dict[Key, Mode] = {}
-    """Modes of the time; none: every message takes the same."""
+    """Modes of the time, drawn where the noise of HPL says so; none: every message takes the same."""
 
 
 class Distance(Part):

@@ -43,7 +43,7 @@ class Run:
     """[process row, process column]"""
     machine: str
     seed: int
-    noisy: bool
+    noise: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _tell_run(runs: HPLRuns, configuration: Configuration, tell: Callable[[Any],
     outcome = runs.run(configuration, runs.seed, lambda done, steps: told(Share(False, done / steps)), count)
     nodes = (rank_of_process(configuration) // runs.ranks_per_node).reshape(grid_of(configuration))
     machine = runs.program.loaded.scenario.platform.name
-    tell(Run(outcome, nodes, machine, runs.seed, runs.is_noisy))
+    tell(Run(outcome, nodes, machine, runs.seed, runs.plan.noise))
 
 
 def _tell_grids(

@@ -72,8 +72,8 @@ def run_at(
             f"P x Q = {configuration.rank_count:,} processes, but application.rank_count is {rank_count:,.0f}"
         )
     machine = plan.machine(values, int(rank_count), int(ranks_per_node), int(socket_count))
-    seed = int(values[SEED])
-    return simulate(configuration, machine, seed=seed, noisy=plan.is_noisy, panels_seen=panels_seen, progress=progress)
+    seed, noisy = int(values[SEED]), plan.kernels_deviate
+    return simulate(configuration, machine, seed=seed, noisy=noisy, panels_seen=panels_seen, progress=progress)
 
 
 @model("8 N (N + 1) / nodes", "the matrix and the right-hand side in doubles, HPL 2.2")

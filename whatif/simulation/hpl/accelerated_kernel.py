@@ -67,7 +67,7 @@ def factor_on_host(
     factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
     copy_panel(panel, 1, state, run, copies)
     if run.q > 1:
-        broadcast(panel, state, run, messages, pieces)
+        broadcast(panel, state, run, messages, pieces, random)
 
 
 def update_on_device(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, piece_of, wire_of, with_noise
+from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, least_factor, mode_factor, piece_of, wire_of, with_noise
 from whatif.simulation.hpl.layout import (
     ABSENT,
     BEGUN,
@@ -120,6 +120,7 @@ def earliest_sent(me: int, source: int, step: Step) -> float:
     far = 1 if step.marks[sender, NODE] != step.marks[source, NODE] else 0
     piece = piece_of(step.pieces, far, size)
     wire = wire_of(step.pieces, far, piece, size, step.adapters.gap * step.times[source, CROWD])
+    wire *= least_factor(step.pieces, far, piece)
     if step.pieces[far, piece, 7] == AT_ONCE:
         return float(max(clock, bound + wire))
     return float(max(clock, bound) + wire)
@@ -174,7 +175,7 @@ def go_on(me: int, step: Step, random: Any) -> None:
     marks = step.marks
     if marks[me, STATUS] != READY:
         return
-    if marks[me, PHASE] == BEFORE_SWAP and may_go_on(me, step):
+    if marks[me, PHASE] == BEFORE_SWAP and may_go_on(me, step, random):
         gather(me, step, random)
     if marks[me, PHASE] == IN_SWAP:
         exchange_rows(me, step, random)
@@ -194,14 +195,14 @@ def answer_targets(me: int, step: Step) -> None:
                 wake(other, step)
 
 
-def may_go_on(me: int, step: Step) -> bool:
+def may_go_on(me: int, step: Step, random: Any) -> bool:
     """Take the panel if it has been sent by now; whether the process need not wait for that."""
     times, marks = step.times, step.marks
     clock, posted = times[me, CLOCK], times[me, POSTED]
     if marks[me, HAS_PANEL]:
         return True
     if posted <= clock:
-        take(me, step)
+        take(me, step, random)
     elif posted == inf and clock >= times[me, ABSENT]:
         source = me + step.columns[me % step.run.q, SOURCE] - me % step.run.q
         if times[source, CLOCK] <= clock:
@@ -231,7 +232,7 @@ def exchange_rows(me: int, step: Step, random: Any) -> None:
     columns = step.columns[q, WIDE]
     algorithm = 1 if spreads(columns, run) else 0
     plan = step.swaps[algorithm]
-    while marks[me, NEXT] >= 0 and may_go_on(me, step):
+    while marks[me, NEXT] >= 0 and may_go_on(me, step, random):
         at = marks[me, NEXT]
         a, b = step.starts[int(plan[at, FIRST])] + q, step.starts[int(plan[at, SECOND])] + q
         other = a + b - me
@@ -244,12 +245,12 @@ def exchange_rows(me: int, step: Step, random: Any) -> None:
         )
         marks[a, NEXT], marks[b, NEXT] = int(plan[at, NEXT_FIRST]), int(plan[at, NEXT_SECOND])
         wake(other, step)
-    if marks[me, STATUS] == READY and may_go_on(me, step):
+    if marks[me, STATUS] == READY and may_go_on(me, step, random):
         marks[me, PHASE] = BEHIND_SWAP
         times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
 
 
-def take(me: int, step: Step) -> None:
+def take(me: int, step: Step, random: Any) -> None:
     """Receive the panel, let its sender go on, and pass it on."""
     times, marks, pieces, q = step.times, step.marks, step.pieces, me % step.run.q
     from_column = step.columns[q, SOURCE]
@@ -257,6 +258,7 @@ def take(me: int, step: Step) -> None:
     far = 1 if marks[source, NODE] != marks[me, NODE] else 0
     piece = piece_of(pieces, far, size)
     wire = wire_of(pieces, far, piece, size, step.adapters.gap * times[me, CROWD])
+    wire *= mode_factor(pieces, far, piece, random)
     if pieces[far, piece, 7] == RENDEZVOUS:
         end = times[me, CLOCK] + wire
         times[source, CLOCK] = end
@@ -301,7 +303,7 @@ def finish(me: int, step: Step, random: Any) -> None:
             marks[me, STATUS] = AWAITING
             return
         idle = update_until_sent(me, step, random)
-        take(me, step)
+        take(me, step, random)
         if step.panel < step.seen.shape[0]:
             step.seen[step.panel, me, 2] = idle
     if marks[me, STATUS] == READY:

@@ -7,43 +7,47 @@ are synchronous, as HPL's MPI_Ssend.
 
 from __future__ import annotations
 
+from typing import Any
+
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import deliver, piece_of, wire_time
+from whatif.simulation.hpl.costs import deliver, mode_factor, piece_of, wire_of, wire_time
 
 
 def broadcast_row(
     row: FloatArray, size: float, targets: IntArray, spread: IntArray, roll: IntArray, chunk_count: int,
-    chunks: FloatArray, pieces: FloatArray,
+    chunks: FloatArray, pieces: FloatArray, random: Any,
 ) -> None:  # fmt: skip
     """Advance the clocks of a process row over the broadcast of `size` bytes; `chunks` is room for `charge_chunks`."""
     for place in range(row.shape[1]):
         for number in range(3):
             target = targets[place, number]
             if target >= 0 and chunk_count > 0:
-                hand_over(row, place, target, size, pieces)
+                hand_over(row, place, target, size, pieces, random)
             elif target >= 0:
                 far = 1 if row[1, place] != row[1, target] else 0
                 gap = max(row[2, place], row[2, target])
-                row[0, place], row[0, target] = deliver(row[0, place], row[0, target], size, pieces, far, gap)
+                row[0, place], row[0, target] = deliver(row[0, place], row[0, target], size, pieces, far, gap, random)
     if chunk_count > 1:
-        broadcast_long(row, size, spread, roll, chunk_count, chunks, pieces)
+        broadcast_long(row, size, spread, roll, chunk_count, chunks, pieces, random)
 
 
-def hand_over(row: FloatArray, a: int, b: int, size: float, pieces: FloatArray) -> None:
+def hand_over(row: FloatArray, a: int, b: int, size: float, pieces: FloatArray, random: Any) -> None:
     """One synchronous message."""
     far = 1 if row[1, a] != row[1, b] else 0
-    end = max(row[0, a], row[0, b]) + wire_time(pieces, far, size, max(row[2, a], row[2, b]))
+    piece = piece_of(pieces, far, size)
+    wire = wire_of(pieces, far, piece, size, max(row[2, a], row[2, b])) * mode_factor(pieces, far, piece, random)
+    end = max(row[0, a], row[0, b]) + wire
     row[0, a], row[0, b] = end, end
 
 
 def broadcast_long(
     row: FloatArray, size: float, spread: IntArray, roll: IntArray, chunk_count: int, chunks: FloatArray,
-    pieces: FloatArray,
+    pieces: FloatArray, random: Any,
 ) -> None:  # fmt: skip
     """Scatter chunks of the panel along a tree, then roll them round."""
     for at in range(spread.shape[0]):
         there = chunk_bytes(spread[at, 2], spread[at, 3], size, chunk_count)
-        hand_over(row, spread[at, 0], spread[at, 1], there, pieces)
+        hand_over(row, spread[at, 0], spread[at, 1], there, pieces, random)
     charge_chunks(size, chunk_count, chunks, pieces)
     for at in range(roll.shape[0]):
         a, b, there, back = roll[at, 0], roll[at, 1], roll[at, 2], roll[at, 3]
@@ -52,6 +56,7 @@ def broadcast_long(
         if far:
             gap = max(row[2, a], row[2, b])
             wire = max(wire, chunks[there, 4] + chunks[there, 5] * gap, chunks[back, 4] + chunks[back, 5] * gap)
+        wire *= mode_factor(pieces, far, piece_of(pieces, far, chunks[there, 5]), random)
         end = max(row[0, a], row[0, b]) + max(chunks[there, 2 + far], chunks[back, 2 + far]) + wire
         row[0, a], row[0, b] = end, end
 

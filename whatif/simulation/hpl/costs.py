@@ -42,6 +42,8 @@ class Column(IntEnum):
     RECEIVE = 5
     RECEIVE_PER_BYTE = 6
     PROTOCOL = 7
+    MODES = 8
+    """From here on, for each mode of the time: the share of messages in it and those before, and its factor."""
 
 
 def noise(random: Any) -> float:
@@ -110,15 +112,33 @@ def wire_of(pieces: FloatArray, far: int, piece: int, size: float, gap: float) -
     return float(pieces[far, piece, 1] + size * per_byte)
 
 
+def mode_factor(pieces: FloatArray, far: int, piece: int, random: Any) -> float:
+    """How many times as long as the mean a message takes: drawn from the modes of its piece (N'); 1 without any."""
+    at, last = 8, pieces.shape[2]
+    if at == last or pieces[far, piece, at] == 0.0:
+        return 1.0
+    drawn = random.random()
+    while at + 2 < last and drawn >= pieces[far, piece, at]:
+        at += 2
+    return float(pieces[far, piece, at + 1])
+
+
+def least_factor(pieces: FloatArray, far: int, piece: int) -> float:
+    """A bound on `mode_factor` from below."""
+    return 1.0 if pieces.shape[2] == 8 or pieces[far, piece, 8] == 0.0 else 0.0
+
+
 def wire_time(pieces: FloatArray, far: int, size: float, gap: float) -> float:
     """`wire_of` the piece that the size lies in."""
     return wire_of(pieces, far, piece_of(pieces, far, size), size, gap)
 
 
-def send_beside(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float) -> Any:
+def send_beside(
+    sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float, random: Any
+) -> Any:
     """A message whose receive is posted by then: when the sender is free, when it arrives, the receiver's work then."""
     piece = piece_of(pieces, far, size)
-    wire = wire_of(pieces, far, piece, size, gap)
+    wire = wire_of(pieces, far, piece, size, gap) * mode_factor(pieces, far, piece, random)
     if pieces[far, piece, 7] == RENDEZVOUS:
         end = max(sender, receiver) + wire
         return end, end, 0.0
@@ -127,18 +147,20 @@ def send_beside(sender: float, receiver: float, size: float, pieces: FloatArray,
     return sent, start + wire, pieces[far, piece, 5] + size * pieces[far, piece, 6]
 
 
-def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float) -> Any:
+def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float, random: Any) -> Any:
     """One message; the clocks of both sides afterwards."""
-    sent, arrival, work = send_beside(sender, receiver, size, pieces, far, gap)
+    sent, arrival, work = send_beside(sender, receiver, size, pieces, far, gap, random)
     return sent, max(receiver, arrival) + work
 
 
-def exchange(a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, far: int, gap: float) -> Any:
+def exchange(
+    a: float, b: float, from_a: float, from_b: float, pieces: FloatArray, far: int, gap: float, random: Any
+) -> Any:
     """HPL_sdrv: a message each way, the receives posted first; a size of 0 is no message. The clocks afterwards."""
     sent_a, at_b, taken_b = a, b, 0.0
     sent_b, at_a, taken_a = b, a, 0.0
     if from_a > 0:
-        sent_a, at_b, taken_b = send_beside(a, b, from_a, pieces, far, gap)
+        sent_a, at_b, taken_b = send_beside(a, b, from_a, pieces, far, gap, random)
     if from_b > 0:
-        sent_b, at_a, taken_a = send_beside(b, a, from_b, pieces, far, gap)
+        sent_b, at_a, taken_a = send_beside(b, a, from_b, pieces, far, gap, random)
     return max(sent_a, at_a) + taken_a, max(sent_b, at_b) + taken_b

@@ -19,7 +19,7 @@ def step_at_once(
     """One step without look-ahead: factor, broadcast, update."""
     factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
     if run.q > 1:
-        broadcast(panel, state, run, messages, pieces)
+        broadcast(panel, state, run, messages, pieces, random)
     for q in range(run.q):
         update_column(panel, q, columns_behind(panel, q, run), True, state, run, kernels, pieces, noisy, random)
 
@@ -34,7 +34,7 @@ def step_ahead(
         update_column(earlier, panel % run.q, width_of(panel, run), False, state, run, kernels, pieces, noisy, random)
     factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
     if messages.chunk_count > 0:
-        broadcast(panel, state, run, messages, pieces)
+        broadcast(panel, state, run, messages, pieces, random)
         for q in range(run.q):
             update_column(old, q, columns_behind(panel, q, run), True, state, run, kernels, pieces, noisy, random)
         return
@@ -59,7 +59,7 @@ def fill_pipeline(
     for panel in range(run.depth):
         now = lines if width_of(panel, run) == run.nb else last_lines
         factor(panel, state, run, messages, kernels, pieces, now, noisy, random)
-        broadcast(panel, state, run, messages, pieces)
+        broadcast(panel, state, run, messages, pieces, random)
         for q in range(run.q):
             columns = columns_behind(panel, q, run) - columns_behind(run.depth - 1, q, run)
             update_column(panel, q, columns, False, state, run, kernels, pieces, noisy, random)

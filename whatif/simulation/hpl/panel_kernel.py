@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Any
 
 from whatif.models.quantities import FloatArray
-from whatif.simulation.hpl.costs import deliver, exchange, noise, piece_of, wire_time
+from whatif.simulation.hpl.costs import AT_ONCE, deliver, exchange, noise, piece_of, wire_time
 
 
 def factor_panel(
@@ -30,7 +30,7 @@ def factor_panel(
         compute_between(column, lines, pivot, noisy, random)
         if count > 1:
             before = column[0, 0]
-            agree_on_pivot(column, small, large, row, charges, pieces)
+            agree_on_pivot(column, small, large, row, charges, pieces, random)
             agreeing += column[0, 0] - before
     compute_between(column, lines, width, noisy, random)
     return agreeing
@@ -53,7 +53,7 @@ def compute_between(column: FloatArray, lines: FloatArray, at: int, noisy: bool,
 
 
 def charge_pivots(small: float, large: float, pieces: FloatArray, charges: FloatArray) -> None:
-    """[local or remote, small or large, 4]: sending, wire, receiving, and the protocol of both messages."""
+    """[local or remote, small or large, 4]: sending, wire, receiving, and whether these are not all there is to it."""
     for far in range(2):
         for at in range(2):
             size = large if at else small
@@ -61,11 +61,12 @@ def charge_pivots(small: float, large: float, pieces: FloatArray, charges: Float
             charges[far, at, 0] = pieces[far, piece, 3] + size * pieces[far, piece, 4]
             charges[far, at, 1] = wire_time(pieces, far, size, 0.0)
             charges[far, at, 2] = pieces[far, piece, 5] + size * pieces[far, piece, 6]
-            charges[far, at, 3] = pieces[far, piece, 7]
+            charges[far, at, 3] = pieces[far, piece, 7] != AT_ONCE or pieces.shape[2] > 8
+        charges[far, 1, 3] += charges[far, 0, 3]
 
 
 def agree_on_pivot(
-    column: FloatArray, small: float, large: float, row: float, charges: FloatArray, pieces: FloatArray
+    column: FloatArray, small: float, large: float, row: float, charges: FloatArray, pieces: FloatArray, random: Any
 ) -> None:
     """One pivot: fold the processes beyond a power of two in, exchange along the hypercube, unfold."""
     count, cube = column.shape[1], 1
@@ -75,29 +76,34 @@ def agree_on_pivot(
         inner = extra - cube
         far = 1 if column[3, extra] != column[3, inner] else 0
         back = row if inner == 0 else 0.0
-        column[0, extra], column[0, inner] = exchange(column[0, extra], column[0, inner], small, back, pieces, far, 0.0)
+        column[0, extra], column[0, inner] = exchange(
+            column[0, extra], column[0, inner], small, back, pieces, far, 0.0, random
+        )
     step = 1
     while step < cube:
-        exchange_along(column, cube, step, small, large, charges, pieces)
+        exchange_along(column, cube, step, small, large, charges, pieces, random)
         step *= 2
     for extra in range(cube, count):
         inner = extra - cube
         far = 1 if column[3, extra] != column[3, inner] else 0
-        column[0, inner], column[0, extra] = deliver(column[0, inner], column[0, extra], small, pieces, far, 0.0)
+        column[0, inner], column[0, extra] = deliver(
+            column[0, inner], column[0, extra], small, pieces, far, 0.0, random
+        )
 
 
 def exchange_along(
-    column: FloatArray, cube: int, step: int, small: float, large: float, charges: FloatArray, pieces: FloatArray
-) -> None:
+    column: FloatArray, cube: int, step: int, small: float, large: float, charges: FloatArray, pieces: FloatArray,
+    random: Any,
+) -> None:  # fmt: skip
     """One dimension of the hypercube; whoever has the current row sends it along."""
     for base in range(0, cube, 2 * step):
         at = 1 if base == 0 else 0
         for a in range(base, base + step):
             b = a + step
             far = 1 if column[3, a] != column[3, b] else 0
-            if charges[far, at, 3] + charges[far, 0, 3] > 0:
+            if charges[far, at, 3] > 0:
                 size = large if at else small
-                column[0, a], column[0, b] = exchange(column[0, a], column[0, b], size, small, pieces, far, 0.0)
+                column[0, a], column[0, b] = exchange(column[0, a], column[0, b], size, small, pieces, far, 0.0, random)
                 continue
             sent_a, sent_b = column[0, a] + charges[far, at, 0], column[0, b] + charges[far, 0, 0]
             column[0, a] = max(sent_a, sent_b + charges[far, 0, 1]) + charges[far, 0, 2]

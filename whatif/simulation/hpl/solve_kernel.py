@@ -13,10 +13,12 @@ from whatif.simulation.hpl.costs import DAXPY, DGEMV, DTRSV, deliver, size_time
 from whatif.simulation.hpl.layout import CLOCK, NODE, SOLVED, Run, owned, owned_from
 
 
-def pass_words(a: int, b: int, words: float, times: FloatArray, marks: IntArray, pieces: FloatArray) -> None:
+def pass_words(
+    a: int, b: int, words: float, times: FloatArray, marks: IntArray, pieces: FloatArray, random: Any
+) -> None:
     """One message from process a to process b."""
     far = 1 if marks[a, NODE] != marks[b, NODE] else 0
-    times[a, CLOCK], times[b, CLOCK] = deliver(times[a, CLOCK], times[b, CLOCK], 8.0 * words, pieces, far, 0.0)
+    times[a, CLOCK], times[b, CLOCK] = deliver(times[a, CLOCK], times[b, CLOCK], 8.0 * words, pieces, far, 0.0, random)
 
 
 def back_substitute(
@@ -31,7 +33,7 @@ def back_substitute(
     for p in range(run.p):
         rows = owned(run.n, run.nb, p, run.p)
         if rows > 0 and owner != column:
-            pass_words(p * run.q + owner, p * run.q + column, rows, times, marks, pieces)
+            pass_words(p * run.q + owner, p * run.q + column, rows, times, marks, pieces, random)
     times[last % run.p * run.q + column, CLOCK] += size_time(kernels, DTRSV, width, noisy, random)
     for block in range(last - 1, -1, -1):
         substitute_block(block, width, times, marks, kernels, pieces, run, noisy, random)
@@ -52,11 +54,11 @@ def substitute_block(
         p = (block + 1 - step) % run.p
         me, urgent = p * run.q + column, owned_from(start, end, run.nb, p, run.p)
         if step > 0:
-            pass_words((p + 1) % run.p * run.q + column, me, width, times, marks, pieces)
+            pass_words((p + 1) % run.p * run.q + column, me, width, times, marks, pieces, random)
         if urgent > 0:
             times[me, CLOCK] += size_time(kernels, DGEMV, urgent * width, noisy, random)
             if run.q > 1:
-                pass_words(me, p * run.q + following, urgent, times, marks, pieces)
+                pass_words(me, p * run.q + following, urgent, times, marks, pieces, random)
                 times[p * run.q + following, CLOCK] += size_time(kernels, DAXPY, urgent, noisy, random)
     times[block % run.p * run.q + following, CLOCK] += size_time(kernels, DTRSV, run.nb, noisy, random)
     for p in range(run.p):

@@ -155,7 +155,7 @@ def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages
         string_exchanges(state.swaps[slot, algorithm], state.used[slot, algorithm], state.openings[slot, algorithm])
 
 
-def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: FloatArray) -> None:
+def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: FloatArray, random: Any) -> None:
     """Broadcast a panel along every process row, everyone waiting for it."""
     row = state.room.row
     for p in range(run.p):
@@ -165,7 +165,7 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             row[2, place] = state.adapters.gap * state.times[me, CROWD]
         broadcast_row(
             row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
-            state.room.chunks, pieces,
+            state.room.chunks, pieces, random,
         )  # fmt: skip
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q

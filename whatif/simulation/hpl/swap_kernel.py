@@ -204,7 +204,7 @@ def swap_rows(
     if far and place >= 0:
         gap *= adapters.crowds[place]
     begun = max(times[a, CLOCK], times[b, CLOCK])
-    clock_a, clock_b = exchange(times[a, CLOCK], times[b, CLOCK], there, back, pieces, far, gap)
+    clock_a, clock_b = exchange(times[a, CLOCK], times[b, CLOCK], there, back, pieces, far, gap, random)
     if far and place >= 0:
         note(adapters, begun, max(clock_a, clock_b), marks[a, NODE], marks[b, NODE], place)
     if plan[at, AFTER_FIRST] > 0:

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from whatif.engine.hpl_machine import NOISES
 from whatif.export.hpl_prediction import PARTS
 from whatif.export.plot import HEAT_STYLES, AxisDescription, Line, PlotDescription
 from whatif.importers.hpl_output import COMPONENTS, variant_code
@@ -46,7 +47,7 @@ def rate_words(rate: float) -> str:
 def sentences(run: Run) -> list[str]:
     """What a run comes to, its parameters, and what is drawn at random."""
     outcome, chosen = run.outcome, run.outcome.configuration
-    drawn = "kernels deviate and pivots lie" if run.noisy else "no noise; pivots lie"
+    drawn = f"noise {NOISES[run.noise]}; pivots lie"
     return [
         f"{rate_words(outcome.rate)} in {duration(outcome.time)} on {run.machine}, N = {chosen.matrix_size:,}, "
         f"NB = {chosen.block_size:,}, P x Q = {chosen.process_rows:,} x {chosen.process_columns:,}",
