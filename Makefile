@@ -3,16 +3,22 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test bench screenshots clean
+.PHONY: run test checks tests bench screenshots clean
 
 run: $(VENV)/.installed
 	$(BIN)/whatif open jacobi2d
 
+# Beside each other: the checks keep one core busy at a time, the tests wait now and then.
 test: $(VENV)/.installed-test
+	$(MAKE) -j2 checks tests
+
+checks: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+tests: $(VENV)/.installed-test
 	$(BIN)/pytest -n 4
 
 bench: $(VENV)/.installed-test
