@@ -3,6 +3,7 @@
 Messages between nodes are written down with the time they take. Afterwards each one's crowd is the mean number of
 messages that were at its nodes' adapters with it; the same exchange of a later step is charged with that many times
 the adapter's time per byte. Steps change slowly, so that this comes to rest where all agree: at processor sharing.
+Process columns may be several steps apart: messages are counted as if every step were like this one, a period later.
 In long runs only some steps are written down, evenly spread, for the crowds hardly change from one to the next.
 """
 
@@ -14,6 +15,9 @@ from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.layout import CROWD
 
 NOT_NOTED = -1
+_STEPS_OF_PERIOD = 4
+"""A period is the mean of so many steps at least: they take turns."""
+_MOST_PERIODS = 32
 _SHARE_OF_NEWEST = 0.25
 """Of a step's crowds in those of the next: pivots are drawn, so that steps differ by chance."""
 
@@ -52,21 +56,22 @@ def note(adapters: Adapters, begun: float, ended: float, first: float, second: f
         adapters.noted_count[0] = at + 1
 
 
-def end_of_step(step: int, adapters: Adapters, times: FloatArray) -> None:
+def end_of_step(step: int, ends: FloatArray, adapters: Adapters, times: FloatArray) -> None:
     """Settle a step that was written down, and say if the next one will be."""
     if adapters.noted_count[0] != NOT_NOTED:
-        settle(adapters, times)
+        before = max(step - max(adapters.interval, _STEPS_OF_PERIOD), 0)
+        settle(adapters, times, (ends[step] - ends[before]) / max(step - before, 1))
     adapters.noted_count[0] = 0 if (step + 1) % adapters.interval == 0 else NOT_NOTED
 
 
-def settle(adapters: Adapters, times: FloatArray) -> None:
+def settle(adapters: Adapters, times: FloatArray, period: float) -> None:
     """Turn the messages of a step into crowds: those of exchanges, and of every process's panel."""
     count, noted, found = adapters.noted_count[0], adapters.noted, adapters.found
     group_by_node(adapters)
     for at in range(count):
         found[at] = 1.0
     for node in range(len(adapters.starts) - 1):
-        crowds_of_node(adapters, adapters.starts[node], adapters.starts[node + 1])
+        crowds_of_node(adapters, adapters.starts[node], adapters.starts[node + 1], period)
     for at in range(count):
         place = int(noted[at, 4])
         if place >= 0:
@@ -91,7 +96,7 @@ def group_by_node(adapters: Adapters) -> None:
             adapters.members[starts[int(noted[at, side])]] = at
 
 
-def crowds_of_node(adapters: Adapters, first: int, behind: int) -> None:
+def crowds_of_node(adapters: Adapters, first: int, behind: int, period: float) -> None:
     """Mean number of messages at one node during each of its messages; the more crowded of both nodes counts."""
     noted, members, found, count = adapters.noted, adapters.members, adapters.found, behind - first
     begun, ended = adapters.moments[0], adapters.moments[1]
@@ -102,12 +107,21 @@ def crowds_of_node(adapters: Adapters, first: int, behind: int) -> None:
     sort(ended, count)
     add_up(begun, adapters.moments[2], count)
     add_up(ended, adapters.moments[3], count)
+    span = ended[count - 1] if count > 0 else 0.0
+    periods = int(min(span / period, _MOST_PERIODS)) if period > 0.0 else 0
     for at in range(first, behind):
         start, end = noted[members[at], 0] - base, noted[members[at], 1] - base
         if end > start:
-            busy = passed(end, begun, adapters.moments[2], count) - passed(end, ended, adapters.moments[3], count)
-            busy -= passed(start, begun, adapters.moments[2], count) - passed(start, ended, adapters.moments[3], count)
+            busy = 0.0
+            for turn in range(-periods, periods + 1):
+                busy += present(end + turn * period, count, adapters.moments)
+                busy -= present(start + turn * period, count, adapters.moments)
             found[members[at]] = max(found[members[at]], busy / (end - start))
+
+
+def present(now: float, count: int, moments: FloatArray) -> float:
+    """Time that messages have spent at a node until now, added up."""
+    return passed(now, moments[0], moments[2], count) - passed(now, moments[1], moments[3], count)
 
 
 def sort(numbers: FloatArray, count: int) -> None:

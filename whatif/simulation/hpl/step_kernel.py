@@ -280,4 +280,4 @@ def end_step(panel: int, state: State) -> None:
     """Write down when a step ended, and who shared adapters in it."""
     state.ends[panel] = latest(state.times)
     if state.adapters.gap > 0.0:
-        end_of_step(panel, state.adapters, state.times)
+        end_of_step(panel, state.ends, state.adapters, state.times)
