@@ -1,8 +1,9 @@
 """Adapters of nodes that several processes share, compiled.
 
-Messages between nodes are written down with the time they take. Afterwards each one's crowd is the mean number of
-messages that were at its nodes' adapters with it; the same exchange of a later step is charged with that many times
-the adapter's time per byte. Steps change slowly, so that this comes to rest where all agree: at processor sharing.
+Messages between nodes are written down with the time they take: those of panels go out of one node and into another,
+an exchange both ways at once. Afterwards each one's crowd is the mean number of messages that went the same way at its
+nodes with it; the same one of a later step is charged with that many times the adapter's time per byte. Steps change
+slowly, so that this comes to rest where all agree: at processor sharing.
 Process columns may be several steps apart: messages are counted as if every step were like this one, a period later.
 In long runs only some steps are written down, evenly spread, for the crowds hardly change from one to the next.
 """
@@ -15,6 +16,7 @@ from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.hpl.layout import CROWD
 
 NOT_NOTED = -1
+CROWD_PLACE, LANES, NOTED_COLUMNS = 2, 3, 7
 _STEPS_OF_PERIOD = 4
 """A period is the mean of so many steps at least: they take turns."""
 _MOST_PERIODS = 32
@@ -31,28 +33,32 @@ class Adapters(NamedTuple):
     """[exchange, counted from the last, x process columns + distance from the panel's column]: crowd of each exchange
     of a row swap."""
     noted: FloatArray
-    """[message, 5]: when it began and ended, its two nodes, and where its crowd stands in `crowds`; -1 - process for a
-    panel's message."""
+    """[message, 7]: when it began and ended, where its crowd stands in `crowds` (-1 - process for a panel's message),
+    and the lanes it took, -1: none. A node has two lanes: 2 n is the way out, 2 n + 1 the way in."""
     noted_count: IntArray
     """[1]: messages so far; NOT_NOTED in a step of which none are."""
     interval: int
     """Steps from one that is written down to the next."""
     starts: IntArray
-    """[node + 1]: room for where the messages of each node begin in `members`."""
+    """[lane + 1]: room for where the messages of each lane begin in `members`."""
     members: IntArray
-    """[2 x message]: room for messages, node by node."""
+    """[4 x message]: room for messages, lane by lane."""
     found: FloatArray
     """[message]: room for the crowds."""
     moments: FloatArray
-    """[4, message + 1]: room for a node's messages: when they began, when they ended, and the sums of both."""
+    """[4, message + 1]: room for a lane's messages: when they began, when they ended, and the sums of both."""
 
 
-def note(adapters: Adapters, begun: float, ended: float, first: float, second: float, place: float) -> None:
-    """Write a message between two nodes down."""
-    at = adapters.noted_count[0]
-    if NOT_NOTED < at < len(adapters.noted):
-        noted = adapters.noted
-        noted[at, 0], noted[at, 1], noted[at, 2], noted[at, 3], noted[at, 4] = begun, ended, first, second, place
+def note(
+    adapters: Adapters, begun: float, ended: float, sender: float, receiver: float, both: bool, place: float
+) -> None:
+    """Write a message between two nodes down, or one each way."""
+    at, noted = adapters.noted_count[0], adapters.noted
+    if NOT_NOTED < at < len(noted):
+        noted[at, 0], noted[at, 1], noted[at, CROWD_PLACE] = begun, ended, place
+        noted[at, LANES], noted[at, LANES + 1] = 2.0 * sender, 2.0 * receiver + 1.0
+        noted[at, LANES + 2] = 2.0 * receiver if both else -1.0
+        noted[at, LANES + 3] = 2.0 * sender + 1.0 if both else -1.0
         adapters.noted_count[0] = at + 1
 
 
@@ -67,37 +73,39 @@ def end_of_step(step: int, ends: FloatArray, adapters: Adapters, times: FloatArr
 def settle(adapters: Adapters, times: FloatArray, period: float) -> None:
     """Turn the messages of a step into crowds: those of exchanges, and of every process's panel."""
     count, noted, found = adapters.noted_count[0], adapters.noted, adapters.found
-    group_by_node(adapters)
+    group_by_lane(adapters)
     for at in range(count):
         found[at] = 1.0
-    for node in range(len(adapters.starts) - 1):
-        crowds_of_node(adapters, adapters.starts[node], adapters.starts[node + 1], period)
+    for lane in range(len(adapters.starts) - 1):
+        crowds_of_lane(adapters, adapters.starts[lane], adapters.starts[lane + 1], period)
     for at in range(count):
-        place = int(noted[at, 4])
+        place = int(noted[at, CROWD_PLACE])
         if place >= 0:
             adapters.crowds[place] += _SHARE_OF_NEWEST * (found[at] - adapters.crowds[place])
         else:
             times[-1 - place, CROWD] += _SHARE_OF_NEWEST * (found[at] - times[-1 - place, CROWD])
 
 
-def group_by_node(adapters: Adapters) -> None:
-    """Where the messages of each node begin in `members`, and which they are."""
+def group_by_lane(adapters: Adapters) -> None:
+    """Where the messages of each lane begin in `members`, and which they are."""
     starts, noted = adapters.starts, adapters.noted
-    for node in range(len(starts)):
-        starts[node] = 0
+    for lane in range(len(starts)):
+        starts[lane] = 0
     for at in range(adapters.noted_count[0]):
-        for side in range(2, 4):
-            starts[int(noted[at, side])] += 1
-    for node in range(1, len(starts)):
-        starts[node] += starts[node - 1]
+        for side in range(LANES, NOTED_COLUMNS):
+            if noted[at, side] >= 0:
+                starts[int(noted[at, side])] += 1
+    for lane in range(1, len(starts)):
+        starts[lane] += starts[lane - 1]
     for at in range(adapters.noted_count[0] - 1, -1, -1):
-        for side in range(2, 4):
-            starts[int(noted[at, side])] -= 1
-            adapters.members[starts[int(noted[at, side])]] = at
+        for side in range(LANES, NOTED_COLUMNS):
+            if noted[at, side] >= 0:
+                starts[int(noted[at, side])] -= 1
+                adapters.members[starts[int(noted[at, side])]] = at
 
 
-def crowds_of_node(adapters: Adapters, first: int, behind: int, period: float) -> None:
-    """Mean number of messages at one node during each of its messages; the more crowded of both nodes counts."""
+def crowds_of_lane(adapters: Adapters, first: int, behind: int, period: float) -> None:
+    """Mean number of messages in one lane during each of its messages; the most crowded of its lanes counts."""
     noted, members, found, count = adapters.noted, adapters.members, adapters.found, behind - first
     begun, ended = adapters.moments[0], adapters.moments[1]
     base = noted[members[first], 0] if count > 0 else 0.0
@@ -120,7 +128,7 @@ def crowds_of_node(adapters: Adapters, first: int, behind: int, period: float) -
 
 
 def present(now: float, count: int, moments: FloatArray) -> float:
-    """Time that messages have spent at a node until now, added up."""
+    """Time that messages have spent in a lane until now, added up."""
     return passed(now, moments[0], moments[2], count) - passed(now, moments[1], moments[3], count)
 
 

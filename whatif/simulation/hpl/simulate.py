@@ -29,7 +29,7 @@ from whatif.simulation.hpl.configuration import Configuration, Mapping
 from whatif.simulation.hpl.costs import KERNELS
 from whatif.simulation.hpl.layout import Run
 from whatif.simulation.hpl.panel import panel_lines
-from whatif.simulation.hpl.sharing_kernel import Adapters
+from whatif.simulation.hpl.sharing_kernel import NOTED_COLUMNS, Adapters
 from whatif.simulation.hpl.step_kernel import Messages, Room, State
 from whatif.simulation.hpl.swaps import exchanges_of
 from whatif.simulation.jit import jitted
@@ -226,9 +226,9 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
     sections = 1 if machine.host is None else 2
     most = sections * (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
     adapters = Adapters(
-        machine.adapter_gap, np.ones(capacity * q), np.zeros((most, 5)), np.zeros(1, dtype=np.int64),
+        machine.adapter_gap, np.ones(capacity * q), np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64),
         max(1, configuration.step_count // _MOST_SETTLED),
-        np.zeros(int(marks[:, layout.NODE].max()) + 2, dtype=np.int64), np.zeros(2 * most, dtype=np.int64),
+        np.zeros(2 * int(marks[:, layout.NODE].max()) + 3, dtype=np.int64), np.zeros(4 * most, dtype=np.int64),
         np.zeros(most), np.zeros((4, most + 1)),
     )  # fmt: skip
     room = Room(

@@ -172,7 +172,7 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             source = messages.targets[place, 3]
             if source >= 0 and row[1, place] != row[1, source]:
                 begun = max(state.times[me, CLOCK], state.times[p * run.q + (panel + source) % run.q, CLOCK])
-                note(state.adapters, begun, row[0, place], row[1, place], row[1, source], -1 - me)
+                note(state.adapters, begun, row[0, place], row[1, source], row[1, place], False, -1 - me)
         for place in range(run.q):
             took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
 
