@@ -19,6 +19,7 @@ from whatif.engine.validation_hpl import (
     dahu_machine,
     emulator_runs,
     times,
+    tree_runs,
     what_if_runs,
 )
 
@@ -89,6 +90,16 @@ def what_if_table(runs: Sequence[Compared]) -> Iterator[str]:
         yield f"| {run.run.split(',')[0]} | {run.reference_time:.1f} | {run.time:.1f} | {told} |"
 
 
+def tree_table(runs: Sequence[Compared]) -> Iterator[str]:
+    """Few links between switches: times and effects, the emulator's and ours."""
+    yield "| links upwards of a switch with 16 nodes | emulator | ours | difference of the effects |"
+    yield "|---|---:|---:|---:|"
+    for run in runs:
+        if run.time > 0:
+            what = run.run.replace(" links upwards", "")
+            yield f"| {what} | {run.reference_time:.0f} | {run.time:.0f} | {run.error:+.1%} |"
+
+
 def played(letters: Sequence[str], sizes: Sequence[int]) -> Times:
     """Our times on Dahu."""
     asked = [(letter, size) for size in sizes for letter in letters]
@@ -102,5 +113,6 @@ if __name__ == "__main__":
         emulator_table(emulator_runs(rows_of("hpl_emulator.csv"))),
         dahu_table(played(list(DGEMM), sizes)),
         what_if_table(what_if_runs(rows_of("hpl_what_if.csv"))),
+        tree_table(tree_runs(rows_of("hpl_trees.csv"))),
     ):
         print("\n".join(table), end="\n\n")

@@ -209,6 +209,23 @@ def test_messages_take_the_time_of_one_of_their_modes(file):
         time("", "both")
 
 
+def test_messages_share_the_links_of_a_tapered_fat_tree(file):
+    """Four switches of two nodes, with one link upwards each or as many as nodes."""
+    tree = '[network.topology]\nkind = "fat_tree"\nlevel_count = 2\ndown_count = 2\nbandwidth = "1 GB/s"\nup_count = '
+    platform = PLATFORM.replace('bandwidth = "12.5 GB/s"', 'bandwidth = "1 GB/s"')
+    run = APPLICATION.replace("rows = 2", "rows = 4").replace("columns = 3", "columns = 2")
+    plain, wide, narrow = (
+        float(evaluate(compile_scenario(load_scenario(file(run, text)))).values["total.time"])
+        for text in (platform, f"{platform}\n{tree}2\n", f"{platform}\n{tree}1\n")
+    )
+    assert plain <= wide < narrow
+    plan, values = plan_and_values(file(run, f"{platform}\n{tree}1\n"))
+    machine = plan.machine(values, 8, 1, 1)
+    assert machine.groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert machine.links.tolist() == [0] * 8
+    assert_allclose(machine.adapter_gap, 1e-9, rtol=1e-12, atol=0)
+
+
 def test_adapters_are_shared_by_the_ranks_of_a_node(file):
     crowded = APPLICATION.replace("ranks_per_node = 1", "ranks_per_node = 3")
     plan, values = plan_and_values(file(crowded))

@@ -22,6 +22,7 @@ from whatif.engine.validation_hpl import (
     emulator_runs,
     summaries,
     times,
+    tree_runs,
     what_if_runs,
 )
 from whatif.simulation.hpl.costs import matrix_mean
@@ -143,6 +144,14 @@ def test_a_part_ten_times_as_fast_or_slow_does_to_hpl_what_it_does_in_the_emulat
         if "bandwidth" not in what:
             assert abs(run.error) < 0.1
             assert (emulated > 1) == (ours > 1)
+
+
+def test_few_links_between_switches_slow_hpl_down_about_as_much_as_in_the_emulator():
+    rows = [row for row in rows_of("hpl_trees.csv") if (row["roots"], row["shuffled"]) in (("4", "0"), ("16", "0"))]
+    few, many = (run for run in tree_runs(rows) if run.time > 0)
+    assert few.time > 1.1 * many.time
+    assert few.reference_time > 1.1 * many.reference_time
+    assert abs(few.error) < 0.15
 
 
 def test_a_summary_has_the_mean_and_the_largest_absolute_error_of_its_kind():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,7 @@ _PIECE_SECONDS: Final = {
     "bandwidth": Column.PER_BYTE, "send_bandwidth": Column.SEND_PER_BYTE, "receive_bandwidth": Column.RECEIVE_PER_BYTE,
 }  # fmt: skip
 _PROTOCOLS: Final = ("short", "eager", "rendezvous")
+_TREE: Final = tuple(f"platform.network.topology.{name}" for name in ("down_count", "up_count", "bandwidth"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class Plan:
     """Leaves of their relative deviations, likewise."""
     adapter: str
     """Leaf of the bandwidth of a node's adapter; empty: that of its largest messages."""
+    tree: tuple[str, ...]
+    """Leaves of a fat tree's nodes of a lowest switch, its links upwards, and their bandwidth; empty: there is none."""
     datasheet: tuple[str, ...]
     """Leaves of the devices of a node, their peak rate and memory bandwidth, where its kernels were not calibrated."""
     host: HostPlan | None
@@ -82,7 +85,8 @@ class Plan:
         named = [path for path, _, _ in self.kernels]
         named += [path for side in self.pieces for path, _, _ in side]
         named += [path for side in self.limits for path in side]
-        named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.datasheet]
+        named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.tree]
+        named += self.datasheet
         named += [] if self.host is None else self.host.leaves
         named += [*(f"application.{name}" for name in NUMBERS), SEED]
         return tuple(dict.fromkeys(named))
@@ -116,15 +120,20 @@ class Plan:
         pieces = np.stack([_padded(side, longest) for side in sides])
         ranks = np.arange(rank_count)
         nodes = ranks // ranks_per_node
-        gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, Column.PER_BYTE])
         socket = self._processors(ranks, ranks_per_node, socket_count)
+        gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, Column.PER_BYTE])
+        shared = _Shared(gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0)
+        if self.tree:
+            shared = _of_tree([values[path] for path in self.tree], nodes, ranks_per_node, shared)
         return Machine(
             kernels,
             pieces,
             nodes,
             _of_processors([values[path] for path in self.processors], socket),
-            gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0,
+            shared.gap,
             _of_processors([values[path] for path in self.deviations], socket),
+            shared.groups,
+            shared.links,
             None if self.host is None else self.host.host(values),
         )
 
@@ -180,6 +189,23 @@ class Plan:
         return found
 
 
+class _Shared(NamedTuple):
+    """Whose links messages share: time per byte of one, its group and which of its links leads to it, by rank."""
+
+    gap: float
+    groups: Any = None
+    links: Any = None
+
+
+def _of_tree(tree: Sequence[float], nodes: Any, ranks_per_node: int, adapters: _Shared) -> _Shared:
+    """The links of a fat tree's lowest switches to those above, if more messages are on each than on an adapter."""
+    down_count, up_count, bandwidth = tree
+    on_adapter = adapters.gap * ranks_per_node
+    if nodes[-1] < down_count or ranks_per_node * down_count / (up_count * bandwidth) <= on_adapter:
+        return adapters
+    return _Shared(1 / bandwidth, nodes // int(down_count), nodes % int(up_count))
+
+
 def _of_processors(values: Sequence[float], processor: Any) -> FloatArray:
     """[rank]: what its processor has, 1 where nothing is said of processors."""
     found: FloatArray = np.array(values)[processor] if values else np.ones(len(processor))
@@ -213,6 +239,7 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
         processors,
         deviations,
         adapter if adapter in leaves else "",
+        _TREE if set(_TREE) <= set(leaves) else (),
         datasheet,
         host_plan_of(leaves) if choices[CHOICES.index("panel_on")] == "host" else None,
         tuple(choices),

@@ -187,7 +187,7 @@ def links() -> Table:
 
 def hpl() -> Table:
     """HPL on ideal networks and on Dahu beside the emulator, real runs, and what-ifs over the machine's parts."""
-    rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if")]
+    rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees")]
     return _table("HPL, beside the emulator and real runs", compared(*rows), COLUMNS)
 
 

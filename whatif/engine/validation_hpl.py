@@ -6,7 +6,7 @@ Three comparisons (docs/validation.md says where every number is from):
   linear cost) and on Dahu's;
 - Dahu: the emulator and real runs over matrix size, by the letter of Cornebize et al. 2019: A linear dgemm, B the same
   with noise, C polynomial dgemm, D the same with noise; `_het`: each processor by itself;
-- what-ifs: 512 processes on a fat tree, its bandwidth, latency and speed times and divided by ten.
+- what-ifs: 512 processes on a fat tree, its bandwidth, latency and speed times and divided by ten, or few links.
 
 No number here was chosen or changed by a look at a time of HPL.
 """
@@ -68,10 +68,10 @@ Row = Mapping[str, str]
 Rows = Sequence[Row]
 
 
-def compared(emulator: Rows, dahu: Rows, what_ifs: Rows) -> list[Compared]:
-    """All comparisons, from the rows of the three files."""
+def compared(emulator: Rows, dahu: Rows, what_ifs: Rows, trees: Rows) -> list[Compared]:
+    """All comparisons, from the rows of the four files."""
     sizes = sorted(int(row["matrix_size"]) for row in dahu if row["origin"] == MEASURED)
-    return [*emulator_runs(emulator), *dahu_runs(dahu, tuple(DGEMM), sizes), *what_if_runs(what_ifs)]
+    return [*emulator_runs(emulator), *dahu_runs(dahu, tuple(DGEMM), sizes), *what_if_runs(what_ifs), *tree_runs(trees)]
 
 
 def times(plays: Sequence[Play]) -> list[float]:
@@ -243,6 +243,7 @@ _GRID: Final = (16, 32)
 _NODES_PER_LEAF: Final = 16
 _LINK_LATENCY: Final = 24e-6
 _LINK_BANDWIDTH: Final = 1.25e9
+_SLOW: Final = 0.001
 # Seconds on a calibrating machine of 6.217956542969 Gflop/s, for nodes of 1 Gflop/s.
 _DGEMM: Final = 1.742435e-10 * 6.217956542969
 _DTRSM_COST: Final = 8.897459e-11 * 6.217956542969
@@ -276,6 +277,30 @@ def _what_if_configuration(row: Row) -> Configuration:
     """The first run of the authors' HPL.dat."""
     size = int(row["matrix_size"])
     return Configuration(size, 120, *_GRID, Broadcast.RING, 0, Swap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
+
+
+def tree_runs(rows: Rows) -> list[Compared]:
+    """Effects of few links between switches of 10 Mbit/s, over the time with as many as a switch has nodes."""
+    configuration = _what_if_configuration({"matrix_size": "50000"})
+    slow = what_if_machine(bandwidth=_SLOW)
+    machines = [_with_roots(slow, int(row["roots"]), row["shuffled"] == "1") for row in rows]
+    ours = times([Play(configuration, machine) for machine in machines])
+    emulated = [float(row["time_s"]) for row in rows]
+    at = next(at for at, row in enumerate(rows) if (row["roots"], row["shuffled"]) == (str(_NODES_PER_LEAF), "0"))
+    found = []
+    for row, time, reference in zip(rows, ours, emulated, strict=True):
+        words = f"{row['roots']} links upwards{', shuffled' * (row['shuffled'] == '1')}"
+        error = (time / ours[at]) / (reference / emulated[at]) - 1
+        found.append(Compared("few links between switches", words, reference, time, error))
+    return [*found, *summaries(found)]
+
+
+def _with_roots(machine: Machine, roots: int, shuffled: bool) -> Machine:
+    """The machine where messages share the links of their switches; `shuffled`: its nodes in an order by chance."""
+    ranks = np.arange(len(machine.nodes))
+    places = np.random.default_rng(0).permutation(ranks) if shuffled else ranks
+    leaf, gap = places // _NODES_PER_LEAF, 1 / (_SLOW * _LINK_BANDWIDTH)
+    return replace(machine, nodes=leaf, groups=leaf, links=places % roots, adapter_gap=gap)
 
 
 def what_if_machine(bandwidth: float = 1.0, latency: float = 1.0, speed: float = 1.0) -> Machine:

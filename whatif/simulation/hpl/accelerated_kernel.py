@@ -19,9 +19,9 @@ from whatif.simulation.hpl.layout import (
     DEVIATION,
     DEVICE,
     FACTOR,
-    READY,
     SWAPPED,
     UPDATED,
+    UPDATED_SO_FAR,
     Run,
     columns_behind,
     owned,
@@ -116,7 +116,7 @@ def swap_ahead(
         return
     for q in range(run.q):
         columns = far_columns(following, q, run, split_fraction)
-        swap_after(READY, panel, q, columns, True, state, run, kernels, pieces, noisy, random)
+        swap_after(UPDATED_SO_FAR, panel, q, columns, True, state, run, kernels, pieces, noisy, random)
     q = following % run.q
     swap_after(DEVICE, panel, q, width_of(following, run), False, state, run, kernels, pieces, noisy, random)
 
@@ -129,15 +129,15 @@ def step_beside(
     times, owner, old = state.times, panel % run.q, panel - 1
     update_on_device(old, owner, width_of(panel, run), state, run, kernels, noisy, random)
     for me in range(owner, times.shape[0], run.q):
-        times[me, READY] = max(times[me, DEVICE], times[me, CLOCK])
+        times[me, UPDATED_SO_FAR] = max(times[me, DEVICE], times[me, CLOCK])
     for q in range(run.q):
         far = far_columns(panel, q, run, split_fraction)
         update_on_device(old, q, far, state, run, kernels, noisy, random)
     for me in range(owner, times.shape[0], run.q):
-        times[me, CLOCK] = times[me, READY]
+        times[me, CLOCK] = times[me, UPDATED_SO_FAR]
     factor_on_host(panel, state, run, messages, kernels, pieces, lines, copies, noisy, random)
     for me in range(times.shape[0]):
-        times[me, READY] = times[me, DEVICE]
+        times[me, UPDATED_SO_FAR] = times[me, DEVICE]
     for q in range(run.q):
         near = columns_behind(panel, q, run) - far_columns(panel, q, run, split_fraction)
         swap_after(CLOCK, old, q, near, True, state, run, kernels, pieces, noisy, random)

@@ -270,7 +270,7 @@ def take(me: int, step: Step, random: Any) -> None:
         start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[me, CLOCK])
         end = max(times[me, CLOCK], start + wire) + pieces[far, piece, 5] + size * pieces[far, piece, 6]
     if far:
-        note(step.adapters, end - wire, end, marks[source, NODE], marks[me, NODE], False, -1 - me)
+        note(step.adapters, end - wire, end, source, me, False, -1 - me, marks)
     took(step.panel, me, end, times, step.seen)
     marks[me, HAS_PANEL] = 1
     send_on(me, step)

@@ -18,14 +18,15 @@ ABSENT: Final = 11
 """One more column of `times`: its panel is not sent before this."""
 DEVIATION: Final = 12
 """One more column of `times`: deviation of dgemm relative to the model, beside the factor."""
-DEVICE, READY = 13, 14
+DEVICE, UPDATED_SO_FAR = 13, 14
 """More columns of `times`, where panels are factored on the host: when the device is done with all updates it was
 given, and with those that a copy or a swap waits for."""
 TIME_COLUMNS: Final = 15
-NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT = 0, 1, 2, 3, 4, 5, 6, 7
+NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT, GROUP, LINK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 """Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has
-the panel; targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none."""
-MARK_COLUMNS: Final = 8
+the panel; targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none;
+whose links it shares, and which of these leads to it."""
+MARK_COLUMNS: Final = 10
 FIRST, SECOND, FROM_FIRST, FROM_SECOND, WIDE_FIRST, WIDE_SECOND, AFTER_FIRST, AFTER_SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 NEXT_FIRST, NEXT_SECOND, SWAP_COLUMNS = 8, 9, 10
 """Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the

@@ -1,4 +1,4 @@
-"""Adapters of nodes that several processes share, compiled.
+"""Adapters of nodes, or links of switches, that several processes share, compiled.
 
 Messages between nodes are written down with the time they take: those of panels go out of one node and into another,
 an exchange both ways at once. Afterwards each one's crowd is the mean number of messages that went the same way at its
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.layout import CROWD
+from whatif.simulation.hpl.layout import CROWD, GROUP, LINK
 
 NOT_NOTED = -1
 CROWD_PLACE, LANES, NOTED_COLUMNS = 2, 3, 7
@@ -28,13 +28,16 @@ class Adapters(NamedTuple):
     """The messages of a step, and the crowds that follow from them."""
 
     gap: float
-    """Least time per byte of an adapter; 0: none is shared."""
+    """Least time per byte of an adapter or link; 0: none is shared."""
+    link_count: int
+    """Links of a group: 1, a node's adapter; those of a switch to the ones above it."""
     crowds: FloatArray
     """[exchange, counted from the last, x process columns + distance from the panel's column]: crowd of each exchange
     of a row swap."""
     noted: FloatArray
     """[message, 7]: when it began and ended, where its crowd stands in `crowds` (-1 - process for a panel's message),
-    and the lanes it took, -1: none. A node has two lanes: 2 n is the way out, 2 n + 1 the way in."""
+    and the lanes it took, -1: none. Link l of group g has two lanes: 2 (g links + l) is the way out, the next one
+    the way in."""
     noted_count: IntArray
     """[1]: messages so far; NOT_NOTED in a step of which none are."""
     interval: int
@@ -50,15 +53,18 @@ class Adapters(NamedTuple):
 
 
 def note(
-    adapters: Adapters, begun: float, ended: float, sender: float, receiver: float, both: bool, place: float
-) -> None:
-    """Write a message between two nodes down, or one each way."""
-    at, noted = adapters.noted_count[0], adapters.noted
-    if NOT_NOTED < at < len(noted):
+    adapters: Adapters, begun: float, ended: float, sender: int, receiver: int, both: bool, place: float,
+    marks: IntArray,
+) -> None:  # fmt: skip
+    """Write a message from one process to another down, or one each way, unless they share no link."""
+    at, noted, count = adapters.noted_count[0], adapters.noted, adapters.link_count
+    first, second = marks[sender, GROUP] * count, marks[receiver, GROUP] * count
+    if first != second and NOT_NOTED < at < len(noted):
+        there, back = marks[receiver, LINK], marks[sender, LINK]
         noted[at, 0], noted[at, 1], noted[at, CROWD_PLACE] = begun, ended, place
-        noted[at, LANES], noted[at, LANES + 1] = 2.0 * sender, 2.0 * receiver + 1.0
-        noted[at, LANES + 2] = 2.0 * receiver if both else -1.0
-        noted[at, LANES + 3] = 2.0 * sender + 1.0 if both else -1.0
+        noted[at, LANES], noted[at, LANES + 1] = 2 * (first + there), 2 * (second + there) + 1
+        noted[at, LANES + 2] = 2 * (second + back) if both else -1
+        noted[at, LANES + 3] = 2 * (first + back) + 1 if both else -1
         adapters.noted_count[0] = at + 1
 
 

@@ -87,9 +87,13 @@ class Machine:
     factors: FloatArray
     """[rank]: time of dgemm on each rank's processor, relative to the model."""
     adapter_gap: float = 0.0
-    """Time per byte of a node's adapter, which its ranks share; 0: messages never wait for it."""
+    """Time per byte of a node's adapter, which its ranks share, or of a group's link; 0: messages never wait for it."""
     deviations: FloatArray | None = None
     """[rank]: deviation of dgemm on each rank's processor, relative to the model and beside its factor; None: 1."""
+    groups: IntArray | None = None
+    """[rank]: whose links its messages share, if not the adapter of its node: the switch it is connected to."""
+    links: IntArray | None = None
+    """[rank]: the one of a group's links that messages to it take (D-mod-k); None: each group has one."""
     host: Host | None = None
     """None: panels are factored where the matrix lies."""
 
@@ -222,15 +226,10 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
     times[:, layout.FACTOR], times[:, layout.CROWD] = machine.factors[place], 1.0
     times[:, layout.DEVIATION] = deviations[place]
     marks[:, layout.NODE] = np.unique(machine.nodes[place], return_inverse=True)[1]
-    # Panels on the host: rows are swapped in two sections.
-    sections = 1 if machine.host is None else 2
-    most = sections * (capacity + 4) * q + 2 * p * q if machine.adapter_gap > 0 else 0
-    adapters = Adapters(
-        machine.adapter_gap, np.ones(capacity * q), np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64),
-        max(1, configuration.step_count // _MOST_SETTLED),
-        np.zeros(2 * int(marks[:, layout.NODE].max()) + 3, dtype=np.int64), np.zeros(4 * most, dtype=np.int64),
-        np.zeros(most), np.zeros((4, most + 1)),
-    )  # fmt: skip
+    groups = machine.nodes if machine.groups is None else machine.groups
+    marks[:, layout.GROUP] = np.unique(groups[place], return_inverse=True)[1]
+    marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
+    adapters = _adapters(configuration, machine, marks, capacity)
     room = Room(
         np.zeros((5, p)), np.zeros((3, q)), np.zeros((2, 2, 4)), np.zeros((q, 6)), np.zeros(p + 1), np.zeros(p),
         np.zeros(p), np.zeros(p, dtype=np.int64),
@@ -241,6 +240,20 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
         np.zeros((depth + 1, 2), dtype=np.int64), np.zeros((depth + 1, 2, p), dtype=np.int64),
         np.zeros(p * q + 1, dtype=np.int64),
         adapters, room,
+    )  # fmt: skip
+
+
+def _adapters(configuration: Configuration, machine: Machine, marks: IntArray, capacity: int) -> Adapters:
+    process_count, q = len(marks), configuration.process_columns
+    # Panels on the host: rows are swapped in two sections.
+    sections = 1 if machine.host is None else 2
+    most = sections * (capacity + 4) * q + 2 * process_count if machine.adapter_gap > 0 else 0
+    link_count, group_count = (1 + marks[:, [layout.LINK, layout.GROUP]].max(axis=0)).tolist()
+    return Adapters(
+        machine.adapter_gap, link_count, np.ones(capacity * q), np.zeros((most, NOTED_COLUMNS)),
+        np.zeros(1, dtype=np.int64), max(1, configuration.step_count // _MOST_SETTLED),
+        np.zeros(2 * link_count * group_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
+        np.zeros((4, most + 1)),
     )  # fmt: skip
 
 

@@ -171,8 +171,9 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             me = p * run.q + (panel + place) % run.q
             source = messages.targets[place, 3]
             if source >= 0 and row[1, place] != row[1, source]:
-                begun = max(state.times[me, CLOCK], state.times[p * run.q + (panel + source) % run.q, CLOCK])
-                note(state.adapters, begun, row[0, place], row[1, source], row[1, place], False, -1 - me)
+                sender = p * run.q + (panel + source) % run.q
+                begun = max(state.times[me, CLOCK], state.times[sender, CLOCK])
+                note(state.adapters, begun, row[0, place], sender, me, False, -1 - me, state.marks)
         for place in range(run.q):
             took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
 

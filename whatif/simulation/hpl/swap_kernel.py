@@ -206,7 +206,8 @@ def swap_rows(
     begun = max(times[a, CLOCK], times[b, CLOCK])
     clock_a, clock_b = exchange(times[a, CLOCK], times[b, CLOCK], there, back, pieces, far, gap, random)
     if far and place >= 0:
-        note(adapters, begun, max(clock_a, clock_b), marks[a, NODE], marks[b, NODE], True, place)
+        sender, receiver = (a, b) if there > 0 else (b, a)
+        note(adapters, begun, max(clock_a, clock_b), sender, receiver, there > 0 and back > 0, place, marks)
     if plan[at, AFTER_FIRST] > 0:
         clock_a += size_time(kernels, DLASWP03T, plan[at, FROM_SECOND] * columns, noisy, random)
     if plan[at, AFTER_SECOND] == 1:
