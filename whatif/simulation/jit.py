@@ -25,7 +25,7 @@ def jitted(
     Their machine code lies in numba's cache: beside the module, in the user's cache folder where that is read-only,
     or nowhere if neither can be written to.
     """
-    names: dict[str, Any] = {name: value for module in modules for name, value in vars(module).items()}
+    names = _names(modules)
     owners = {module.__name__ for module in modules}
     functions = {n: f for n, f in names.items() if isinstance(f, FunctionType) and f.__module__ in owners}
     # Numba looks only at the file of an entry to see if its code on disk is that of today: the name says the rest.
@@ -37,6 +37,16 @@ def jitted(
         copy.__qualname__ = f"{name}_{stamp:08x}"
         names[name] = _jitted(copy, name in entries, borrowing, name in inlined)
     return tuple(names[entry] for entry in entries)
+
+
+def _names(modules: tuple[ModuleType, ...]) -> dict[str, Any]:
+    """What is known in any of the modules, for their functions are compiled as if they stood in one."""
+    names: dict[str, Any] = {}
+    for module in modules:
+        for name, value in vars(module).items():
+            if names.setdefault(name, value) != value and not name.startswith("__"):
+                raise ValueError(f"{name} of {module.__name__} means something else in a module compiled with it")
+    return names
 
 
 def _said(code: CodeType) -> tuple[Any, ...]:
