@@ -22,7 +22,7 @@ from whatif.units import Quantity, format_quantity
 CURVE_POINTS: Final = 200
 FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
-PLAYED_POINTS: Final = 13
+PLAYED_POINTS: Final = 9
 """Points of a curve whose every point is a run of HPL."""
 FIRST_LEAVES: Final = ("application.matrix_size", "platform.node.gpu_count", "application.rank_count")
 
@@ -265,11 +265,12 @@ def still_there(grid: Grid, program: Program) -> Grid:
 
 
 def default_range(leaf: Leaf, at: Evaluation, points: int = CURVE_POINTS) -> str:
-    """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
+    """A range that a person would pick around a value: small counts one by one, else three octaves each way (HPL: one up)."""
     assert leaf.field is not None
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
+    octaves = 3
     if "hpl.times" in at.program.terms:
-        points = min(points, PLAYED_POINTS)
+        points, octaves = min(points, PLAYED_POINTS), 1  # Twice N is twice as many steps.
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if leaf.field.domain.whole and value <= 64:
@@ -277,7 +278,7 @@ def default_range(leaf: Leaf, at: Evaluation, points: int = CURVE_POINTS) -> str
     if value <= 0:
         unit = "" if str(leaf.dimension) == "1" else f" {leaf.dimension}"
         return f"0 .. 1{unit} linear {points}"
-    low, high = (format_quantity(value * factor, leaf.dimension, digits=6) for factor in (1 / 8, 8))
+    low, high = (format_quantity(value * factor, leaf.dimension, digits=6) for factor in (1 / 8, 2**octaves))
     if domain.whole:
-        low, high = str(max(int(value / 8), 1)), str(int(value * 8))
+        low, high = str(max(int(value / 8), 1)), str(int(value * 2**octaves))
     return f"{low} .. {high} log {points}"
