@@ -265,12 +265,12 @@ def still_there(grid: Grid, program: Program) -> Grid:
 
 
 def default_range(leaf: Leaf, at: Evaluation, points: int = CURVE_POINTS) -> str:
-    """A range that a person would pick around a value: small counts one by one, else three octaves each way (HPL: one up)."""
+    """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
     assert leaf.field is not None
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
     octaves = 3
     if "hpl.times" in at.program.terms:
-        points, octaves = min(points, PLAYED_POINTS), 1  # Twice N is twice as many steps.
+        points, octaves = min(points, PLAYED_POINTS), 1  # Upwards N costs more.
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
     if leaf.field.domain.whole and value <= 64:

@@ -79,7 +79,7 @@ class Step(NamedTuple):
     starts: IntArray
     """[distance]: the first process of the row so far from the old panel's pivot block."""
     waiting: IntArray
-    """[process + 1]: processes that can go on, and behind them how many there are."""
+    """[4 x process + 1]: processes that can go on, and at the end how many there are."""
     adapters: Adapters
     kernels: FloatArray
     pieces: FloatArray
@@ -128,8 +128,8 @@ def earliest_sent(me: int, source: int, step: Step) -> float:
 
 def update_ahead(step: Step, random: Any) -> None:
     """Apply the old panel to the columns behind the new one, while that is broadcast."""
-    run, last = step.run, step.times.shape[0]
-    step.waiting[last] = 0
+    run = step.run
+    step.waiting[-1] = 0
     for place in range(1, run.q + 1):
         for p in range(run.p):
             go_on(p * run.q + (step.panel + place) % run.q, step, random)
@@ -140,20 +140,20 @@ def update_ahead(step: Step, random: Any) -> None:
 
 def go_on_with_all(step: Step, random: Any) -> None:
     """Play the processes that can go on until none is left."""
-    waiting, last = step.waiting, step.times.shape[0]
-    while waiting[last] > 0:
-        waiting[last] -= 1
-        go_on(int(waiting[waiting[last]]), step, random)
+    waiting = step.waiting
+    while waiting[-1] > 0:
+        waiting[-1] -= 1
+        go_on(int(waiting[waiting[-1]]), step, random)
 
 
 def wake(me: int, step: Step) -> None:
-    """A process need not wait any longer."""
-    waiting, last = step.waiting, step.times.shape[0]
+    """A process need not wait any longer. It may be woken once more for each target, before it is played again."""
+    waiting = step.waiting
     if step.marks[me, STATUS] == ASKING:
         step.columns[me % step.run.q, PENDING] -= 1
     step.marks[me, STATUS] = READY
-    waiting[waiting[last]] = me
-    waiting[last] += 1
+    waiting[waiting[-1]] = me
+    waiting[-1] += 1
 
 
 def answer_earliest(step: Step) -> bool:

@@ -238,7 +238,7 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
         times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
         np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, layout.SWAP_COLUMNS)),
         np.zeros((depth + 1, 2), dtype=np.int64), np.zeros((depth + 1, 2, p), dtype=np.int64),
-        np.zeros(p * q + 1, dtype=np.int64),
+        np.zeros(4 * p * q + 1, dtype=np.int64),
         adapters, room,
     )  # fmt: skip
 

@@ -107,7 +107,7 @@ class State(NamedTuple):
     openings: IntArray
     """[slot, algorithm, distance]: the first exchange of each process row, -1: none."""
     waiting: IntArray
-    """[process + 1]: processes that can go on, and behind them how many there are."""
+    """[4 x process + 1]: processes that can go on, and at the end how many there are."""
     adapters: Adapters
     room: Room
 
