@@ -25,7 +25,9 @@ from whatif.engine.validation_hpl import (
     tree_runs,
     what_if_runs,
 )
-from whatif.simulation.hpl.costs import matrix_mean
+from whatif.simulation.hpl.configuration import Broadcast, Configuration, Looking, Swap
+from whatif.simulation.hpl.costs import DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, matrix_mean
+from whatif.simulation.hpl.simulate import Machine, simulate
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "hpl"
 DOCS = Path(__file__).parents[1] / "docs" / "validation.md"
@@ -144,6 +146,20 @@ def test_a_part_ten_times_as_fast_or_slow_does_to_hpl_what_it_does_in_the_emulat
         if "bandwidth" not in what:
             assert abs(run.error) < 0.1
             assert (emulated > 1) == (ours > 1)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "emulated"), [(1.25e9, 3.721447858), (1.25e8, 4.610945712), (1.25e10, 3.633281592)]
+)
+def test_bandwidth_does_what_it_does_in_an_emulator_whose_probes_do_not_grow(bandwidth, emulated):
+    """A switch of the what-ifs' links with 64 ranks, emulated for this project; a failed probe took 0.03 ms."""
+    run = Configuration(6000, 120, 8, 8, Broadcast.RING, 0, Swap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
+    pieces = np.array([[0.0, 96e-6, 1 / bandwidth, 0.0, 0.0, 0.0, 0.0, WHEN_RECEIVED]] * 2)
+    pieces[1, 0], pieces[1, 7] = 65536.0, RENDEZVOUS
+    kernels = np.zeros((len(KERNELS), 5))
+    kernels[0, 1], kernels[DTRSM, 1], kernels[4] = 1.083e-9, 5.53e-10, np.inf
+    found = simulate(run, Machine(kernels, np.stack([pieces, pieces]), np.arange(64), np.ones(64)))
+    assert_allclose(found.time, emulated, rtol=0.015, atol=0)
 
 
 def test_few_links_between_switches_slow_hpl_down_about_as_much_as_in_the_emulator():
