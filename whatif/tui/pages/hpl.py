@@ -96,10 +96,7 @@ class HPL(Page):
 
     def enter(self) -> None:
         """The first part in sight that keys move something in wants them; the grids before all."""
-        for widget in (*self.query(GridsView), *self.query("PlotView, TableView, RankBars")):
-            if all(node.display for node in widget.ancestors_with_self):
-                widget.focus()
-                return
+        self.focus_first((*self.query(GridsView), *self.query("PlotView, TableView, RankBars")))
 
     def on_resize(self, event: events.Resize) -> None:
         """Where there is little room, one part is shown; the frames give way, then the words."""

@@ -199,10 +199,7 @@ class Messages(Page):
 
     def enter(self) -> None:
         """The curves, or the tables, want the keys."""
-        for widget in self.query("PlotView, TableView"):
-            if widget.focusable and all(node.display for node in widget.ancestors_with_self):
-                widget.focus()
-                return
+        self.focus_first(self.query("PlotView, TableView"))
 
     def show(self, study: Study) -> None:
         """Show the last picture in the way that is asked for."""

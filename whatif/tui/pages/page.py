@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from textual.containers import Container
+from textual.widget import Widget
 
 from whatif.tui.commands import Choose, Show
 from whatif.tui.messages import ChangeAsked
@@ -70,6 +71,13 @@ class Page(Container):
 
     def take(self, value: Any) -> None:
         """Show what was computed beside for the study shown last, or what is told of it before."""
+
+    def focus_first(self, widgets: Iterable[Widget]) -> None:
+        """Give the keys to the first of the widgets that is in sight and takes them."""
+        for widget in widgets:
+            if widget.focusable and all(node.display for node in widget.ancestors_with_self):
+                widget.focus()
+                return
 
     def enter(self) -> None:
         """Take the focus, where the page wants it."""

@@ -97,10 +97,7 @@ class Profile(Page):
 
     def enter(self) -> None:
         """The table, or the picture in its place, wants the keys."""
-        for widget in (self.query_one(ColumnsView), *self.query(Picture)):
-            if all(node.display for node in widget.ancestors_with_self):
-                widget.focus()
-                return
+        self.focus_first((self.query_one(ColumnsView), *self.query(Picture)))
 
     def on_resize(self, event: events.Resize) -> None:
         """Where there are few lines, the frames give way, then all but the numbers."""

@@ -98,10 +98,7 @@ class Ranks(Page):
 
     def enter(self) -> None:
         """The picture, or the table in its place, wants the keys."""
-        for widget in self.query("RankBars, TableView"):
-            if all(node.display for node in widget.ancestors_with_self):
-                widget.focus()
-                return
+        self.focus_first(self.query("RankBars, TableView"))
 
     def on_resize(self, event: events.Resize) -> None:
         """Where there are few lines, the frames give way, then the words."""
