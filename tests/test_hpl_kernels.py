@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.errors import UsageError
-from whatif.simulation.hpl import layout, loop_kernel, solve_kernel
+from whatif.simulation.hpl import layout, loop_kernel, sharing_kernel, solve_kernel
 from whatif.simulation.hpl import simulate as simulation
 from whatif.simulation.hpl.broadcasts import paths_of
 from whatif.simulation.hpl.configuration import Broadcast, Configuration, Swap
@@ -226,3 +226,44 @@ def test_a_message_is_in_a_mode_as_often_as_its_share_says():
     for share, factor in ((0.5, 1.0), (0.3, 2.0), (0.2, 10.0)):
         # Four standard deviations of a count of 20,000.
         assert abs((drawn == factor).mean() - share) < 4 * np.sqrt(share * (1 - share) / 20_000)
+
+
+def crowds(messages, period, link_count=1, groups=(0, 1), links=(0, 0)):
+    """Of (begun, ended, sender, receiver, both ways), by hand: a fourth of the way from 1 to what was seen."""
+    count = len(messages)
+    adapters = sharing_kernel.Adapters(
+        1.0, link_count, np.ones(count), np.zeros((count, 7)), np.zeros(1, np.int64), 1,
+        np.zeros(2 * link_count * 2 + 1, np.int64), np.zeros(4 * count, np.int64), np.zeros(count),
+        np.zeros((4, count + 1)),
+    )  # fmt: skip
+    marks = np.zeros((len(groups), layout.MARK_COLUMNS), np.int64)
+    marks[:, layout.GROUP], marks[:, layout.LINK] = groups, links
+    for place, (begun, ended, sender, receiver, both) in enumerate(messages):
+        sharing_kernel.note(adapters, begun, ended, sender, receiver, both, place, marks)
+    sharing_kernel.settle(adapters, np.zeros((1, layout.TIME_COLUMNS)), period)
+    return 1 + 4 * (adapters.crowds - 1)
+
+
+@pytest.mark.parametrize(
+    ("messages", "period", "expected"),
+    [
+        # Together for one of two seconds each; apart; and in opposite directions.
+        ([(0, 2, 0, 1, False), (1, 3, 0, 1, False)], 100.0, [1.5, 1.5]),
+        ([(0, 2, 0, 1, False), (2, 3, 0, 1, False)], 100.0, [1.0, 1.0]),
+        ([(0, 2, 0, 1, False), (0, 2, 1, 0, False)], 100.0, [1.0, 1.0]),
+        # An exchange meets both.
+        ([(0, 2, 0, 1, False), (0, 2, 1, 0, False), (0, 1, 0, 1, True)], 100.0, [1.5, 1.5, 2.0]),
+        # A period later the first is there again, for half of the second.
+        ([(0, 1, 0, 1, False), (3, 5, 0, 1, False)], 4.0, [2.0, 1.5]),
+    ],
+)
+def test_messages_are_counted_that_go_the_same_way_in_this_step_or_another(messages, period, expected):
+    assert_allclose(crowds(messages, period), expected, rtol=1e-12, atol=0)
+
+
+def test_messages_to_places_that_different_links_lead_to_do_not_meet():
+    """Processes 0 and 1 at one switch, 2 and 3 at the other, whose first and second link lead to them."""
+    messages = [(0, 2, 0, 2, False), (0, 2, 1, 3, False), (0, 2, 1, 2, False)]
+    apart = crowds(messages, 100.0, 2, (0, 0, 1, 1), (0, 1, 0, 1))
+    assert_allclose(apart, [2.0, 1.0, 2.0], rtol=1e-12, atol=0)
+    assert_allclose(crowds(messages, 100.0, 1, (0, 0, 1, 1), (0, 0, 0, 0)), [3.0, 3.0, 3.0], rtol=1e-12, atol=0)

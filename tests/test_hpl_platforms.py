@@ -13,8 +13,7 @@ from numpy.testing import assert_allclose
 from whatif.engine.evaluate import evaluate
 from whatif.engine.result import Question
 from whatif.schema.load import load_platform
-from whatif.simulation.hpl.costs import AT_ONCE, RENDEZVOUS, Column, matrix_mean, size_time
-from whatif.simulation.hpl.simulate import kernel_row
+from whatif.simulation.hpl.costs import AT_ONCE, KERNELS, RENDEZVOUS, Column, matrix_mean, size_time
 
 DATA = Path(__file__).parent / "data" / "hpl_platforms"
 WINTER = Path(__file__).parents[2] / "shared" / "data" / "hpl" / "dahu" / "dgemm_calibration.csv"
@@ -111,8 +110,8 @@ def test_the_other_kernels_of_dahu_are_those_published(machine, kernel):
     term, mean, deviation = PUBLISHED[kernel]
     table, size = machine("dahu", 4, 8, 32).kernels, 1000.0
     unit = size if term == "size" else 1.0
-    assert_allclose(size_time(table, kernel_row(kernel), size, False, None), mean * unit, rtol=1e-6, atol=0)
-    assert_allclose(table[kernel_row(kernel), 2:4] @ [1, size], deviation * unit, rtol=1e-6, atol=0)
+    assert_allclose(size_time(table, KERNELS.index(kernel), size, False, None), mean * unit, rtol=1e-6, atol=0)
+    assert_allclose(table[KERNELS.index(kernel), 2:4] @ [1, size], deviation * unit, rtol=1e-6, atol=0)
 
 
 def simgrid(name):
@@ -176,5 +175,5 @@ def test_a_node_multiplies_at_the_rate_that_is_printed(machine, platform, sizes,
 
 def test_kernels_that_nobody_measured_are_free_on_stampede(machine):
     table = machine("stampede", 4, 4, 1).kernels
-    assert not table[kernel_row("dtrsm") + 1 :].any()
-    assert_allclose(size_time(table, kernel_row("dtrsm"), 1e9, False, None), 1e-3, rtol=1e-9, atol=0)
+    assert not table[KERNELS.index("dtrsm") + 1 :].any()
+    assert_allclose(size_time(table, KERNELS.index("dtrsm"), 1e9, False, None), 1e-3, rtol=1e-9, atol=0)

@@ -224,6 +224,10 @@ def test_messages_share_the_links_of_a_tapered_fat_tree(file):
     assert machine.groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert machine.links.tolist() == [0] * 8
     assert_allclose(machine.adapter_gap, 1e-9, rtol=1e-12, atol=0)
+    # A single level has no links upwards.
+    single = tree.replace("level_count = 2", "level_count = 1").replace("down_count = 2", "down_count = 4")
+    plan, values = plan_and_values(file(run, f"{platform}\n{single}1\n"))
+    assert plan.machine(values, 8, 1, 1).groups is None
 
 
 def test_adapters_are_shared_by_the_ranks_of_a_node(file):

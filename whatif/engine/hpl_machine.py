@@ -51,7 +51,9 @@ _PIECE_SECONDS: Final = {
     "bandwidth": Column.PER_BYTE, "send_bandwidth": Column.SEND_PER_BYTE, "receive_bandwidth": Column.RECEIVE_PER_BYTE,
 }  # fmt: skip
 _PROTOCOLS: Final = ("short", "eager", "rendezvous")
-_TREE: Final = tuple(f"platform.network.topology.{name}" for name in ("down_count", "up_count", "bandwidth"))
+_TREE: Final = tuple(
+    f"platform.network.topology.{name}" for name in ("level_count", "down_count", "up_count", "bandwidth")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Plan:
     adapter: str
     """Leaf of the bandwidth of a node's adapter; empty: that of its largest messages."""
     tree: tuple[str, ...]
-    """Leaves of a fat tree's nodes of a lowest switch, its links upwards, and their bandwidth; empty: there is none."""
+    """Leaves of a fat tree: levels, nodes of a lowest switch, its links upwards, their bandwidth; empty: none."""
     datasheet: tuple[str, ...]
     """Leaves of the devices of a node, their peak rate and memory bandwidth, where its kernels were not calibrated."""
     host: HostPlan | None
@@ -199,9 +201,9 @@ class _Shared(NamedTuple):
 
 def _of_tree(tree: Sequence[float], nodes: Any, ranks_per_node: int, adapters: _Shared) -> _Shared:
     """The links of a fat tree's lowest switches to those above, if more messages are on each than on an adapter."""
-    down_count, up_count, bandwidth = tree
+    level_count, down_count, up_count, bandwidth = tree
     on_adapter = adapters.gap * ranks_per_node
-    if nodes[-1] < down_count or ranks_per_node * down_count / (up_count * bandwidth) <= on_adapter:
+    if level_count < 2 or nodes[-1] < down_count or ranks_per_node * down_count / (up_count * bandwidth) <= on_adapter:
         return adapters
     return _Shared(1 / bandwidth, nodes // int(down_count), nodes % int(up_count))
 
@@ -225,7 +227,8 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     datasheet = () if kernels else datasheet_of(leaves)
     sides = [_distance(leaves, ("intra_socket", "inter_socket", "inter_node")), _distance(leaves, ("inter_node",))]
     drawn = choices[CHOICES.index("noise")] in ("network", "both")
-    if drawn and not any(".modes." in path for path in leaves):
+    pieces = tuple(tuple(_piece_cells(leaves, side, drawn)) for side in sides)
+    if drawn and not any(column >= Column.MODES for side in pieces for _, _, column in side):
         raise UsageError("noise of messages needs `modes` in `[network.inter_node.pieces]` (whatif fit kernel)")
     processors, deviations = (
         tuple(path for path in leaves if path.startswith(f"platform.kernels.{table}."))
@@ -234,7 +237,7 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
     return Plan(
         kernels,
-        tuple(tuple(_piece_cells(leaves, side, drawn)) for side in sides),
+        pieces,
         tuple(_limits(leaves, side) for side in sides),
         processors,
         deviations,

@@ -25,8 +25,7 @@ from whatif.simulation.hpl import (
     swap_kernel,
 )
 from whatif.simulation.hpl.broadcasts import paths_of
-from whatif.simulation.hpl.configuration import Configuration, Mapping
-from whatif.simulation.hpl.costs import KERNELS
+from whatif.simulation.hpl.configuration import Configuration, Mapping, Swap
 from whatif.simulation.hpl.layout import Run
 from whatif.simulation.hpl.panel import panel_lines
 from whatif.simulation.hpl.sharing_kernel import NOTED_COLUMNS, Adapters
@@ -219,7 +218,8 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
     p, q = configuration.process_rows, configuration.process_columns
     exchanges = exchanges_of(p)
     # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
-    capacity = max(len(exchanges.binary), len(exchanges.roll) + 4 * p * p.bit_length())
+    rolling = 0 if configuration.swap is Swap.BINARY_EXCHANGE else len(exchanges.roll) + 4 * p * p.bit_length()
+    capacity = max(len(exchanges.binary), rolling, 1)
     place = rank_of_process(configuration)
     deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
     times, marks = np.zeros((p * q, layout.TIME_COLUMNS)), np.zeros((p * q, layout.MARK_COLUMNS), dtype=np.int64)
@@ -264,8 +264,3 @@ def rank_of_process(configuration: Configuration) -> IntArray:
     if configuration.mapping is Mapping.COLUMN:
         return ranks.reshape(q, p).T.reshape(-1)
     return ranks
-
-
-def kernel_row(name: str) -> int:
-    """Where a kernel stands in the table of kernels."""
-    return KERNELS.index(name)

@@ -17,6 +17,7 @@ from whatif.simulation.hpl.layout import (
     FIRST,
     FROM_FIRST,
     FROM_SECOND,
+    GROUP,
     NEXT_FIRST,
     NODE,
     SECOND,
@@ -200,12 +201,12 @@ def swap_rows(
     far = 1 if marks[a, NODE] != marks[b, NODE] else 0
     there = 8.0 * plan[at, FROM_FIRST] * (columns + plan[at, WIDE_FIRST])
     back = 8.0 * plan[at, FROM_SECOND] * (columns + plan[at, WIDE_SECOND])
-    gap = adapters.gap
-    if far and place >= 0:
+    gap, crowded = adapters.gap, place >= 0 and marks[a, GROUP] != marks[b, GROUP]
+    if crowded:
         gap *= adapters.crowds[place]
     begun = max(times[a, CLOCK], times[b, CLOCK])
     clock_a, clock_b = exchange(times[a, CLOCK], times[b, CLOCK], there, back, pieces, far, gap, random)
-    if far and place >= 0:
+    if crowded:
         sender, receiver = (a, b) if there > 0 else (b, a)
         note(adapters, begun, max(clock_a, clock_b), sender, receiver, there > 0 and back > 0, place, marks)
     if plan[at, AFTER_FIRST] > 0:
