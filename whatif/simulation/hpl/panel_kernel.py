@@ -15,12 +15,15 @@ from whatif.simulation.hpl.costs import AT_ONCE, deliver, exchange, noise, piece
 
 
 def factor_panel(
-    column: FloatArray, charges: FloatArray, lines: FloatArray, pieces: FloatArray, noisy: bool, random: Any
-) -> float:
+    column: FloatArray, gaps: FloatArray, charges: FloatArray, lines: FloatArray, pieces: FloatArray, noisy: bool,
+    random: Any,
+) -> float:  # fmt: skip
     """Advance the clocks of one process column over a panel; return the time spent agreeing on pivots.
 
     `column` is [5, distance]: clock, local rows at the panel's first column, factor of dgemm, node, deviation of dgemm;
-    `lines` are `panel_lines`; `charges` is room for `charge_pivots`.
+    `gaps` are [dimension, distance]: time per byte that shared links leave to the exchange of the pair whose nearer
+    process it is, the last dimension that of the processes beyond a power of two; `lines` are `panel_lines`; `charges`
+    is room for `charge_pivots`.
     """
     count, width = column.shape[1], lines.shape[0] - 1
     small, large, row = 8.0 * (width + 4), 8.0 * (2 * width + 4), 8.0 * width
@@ -30,7 +33,7 @@ def factor_panel(
         compute_between(column, lines, pivot, noisy, random)
         if count > 1:
             before = column[0, 0]
-            agree_on_pivot(column, small, large, row, charges, pieces, random)
+            agree_on_pivot(column, gaps, small, large, row, charges, pieces, random)
             agreeing += column[0, 0] - before
     compute_between(column, lines, width, noisy, random)
     return agreeing
@@ -53,7 +56,8 @@ def compute_between(column: FloatArray, lines: FloatArray, at: int, noisy: bool,
 
 
 def charge_pivots(small: float, large: float, pieces: FloatArray, charges: FloatArray) -> None:
-    """[local or remote, small or large, 4]: sending, wire, receiving, and whether these are not all there is to it."""
+    """[local or remote, small or large, 6]: sending, wire, receiving, whether these are not all there is to it; latency
+    and size, where links are shared."""
     for far in range(2):
         for at in range(2):
             size = large if at else small
@@ -62,12 +66,14 @@ def charge_pivots(small: float, large: float, pieces: FloatArray, charges: Float
             charges[far, at, 1] = wire_time(pieces, far, size, 0.0)
             charges[far, at, 2] = pieces[far, piece, 5] + size * pieces[far, piece, 6]
             charges[far, at, 3] = pieces[far, piece, 7] != AT_ONCE or pieces.shape[2] > 8
+            charges[far, at, 4], charges[far, at, 5] = pieces[far, piece, 1], size
         charges[far, 1, 3] += charges[far, 0, 3]
 
 
 def agree_on_pivot(
-    column: FloatArray, small: float, large: float, row: float, charges: FloatArray, pieces: FloatArray, random: Any
-) -> None:
+    column: FloatArray, gaps: FloatArray, small: float, large: float, row: float, charges: FloatArray,
+    pieces: FloatArray, random: Any,
+) -> None:  # fmt: skip
     """One pivot: fold the processes beyond a power of two in, exchange along the hypercube, unfold."""
     count, cube = column.shape[1], 1
     while cube * 2 <= count:
@@ -77,23 +83,23 @@ def agree_on_pivot(
         far = 1 if column[3, extra] != column[3, inner] else 0
         back = row if inner == 0 else 0.0
         column[0, extra], column[0, inner] = exchange(
-            column[0, extra], column[0, inner], small, back, pieces, far, 0.0, random
+            column[0, extra], column[0, inner], small, back, pieces, far, gaps[-1, inner], random
         )
-    step = 1
+    step, dimension = 1, 0
     while step < cube:
-        exchange_along(column, cube, step, small, large, charges, pieces, random)
-        step *= 2
+        exchange_along(column, gaps[dimension], cube, step, small, large, charges, pieces, random)
+        step, dimension = step * 2, dimension + 1
     for extra in range(cube, count):
         inner = extra - cube
         far = 1 if column[3, extra] != column[3, inner] else 0
         column[0, inner], column[0, extra] = deliver(
-            column[0, inner], column[0, extra], small, pieces, far, 0.0, random
+            column[0, inner], column[0, extra], small, pieces, far, gaps[-1, inner], random
         )
 
 
 def exchange_along(
-    column: FloatArray, cube: int, step: int, small: float, large: float, charges: FloatArray, pieces: FloatArray,
-    random: Any,
+    column: FloatArray, gaps: FloatArray, cube: int, step: int, small: float, large: float, charges: FloatArray,
+    pieces: FloatArray, random: Any,
 ) -> None:  # fmt: skip
     """One dimension of the hypercube; whoever has the current row sends it along."""
     for base in range(0, cube, 2 * step):
@@ -103,8 +109,12 @@ def exchange_along(
             far = 1 if column[3, a] != column[3, b] else 0
             if charges[far, at, 3] > 0:
                 size = large if at else small
-                column[0, a], column[0, b] = exchange(column[0, a], column[0, b], size, small, pieces, far, 0.0, random)
+                column[0, a], column[0, b] = exchange(
+                    column[0, a], column[0, b], size, small, pieces, far, gaps[a], random
+                )
                 continue
             sent_a, sent_b = column[0, a] + charges[far, at, 0], column[0, b] + charges[far, 0, 0]
-            column[0, a] = max(sent_a, sent_b + charges[far, 0, 1]) + charges[far, 0, 2]
-            column[0, b] = max(sent_b, sent_a + charges[far, at, 1]) + charges[far, at, 2]
+            back = max(charges[far, 0, 1], charges[far, 0, 4] + charges[far, 0, 5] * gaps[a])
+            there = max(charges[far, at, 1], charges[far, at, 4] + charges[far, at, 5] * gaps[a])
+            column[0, a] = max(sent_a, sent_b + back) + charges[far, 0, 2]
+            column[0, b] = max(sent_b, sent_a + there) + charges[far, at, 2]

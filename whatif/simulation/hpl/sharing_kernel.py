@@ -33,7 +33,8 @@ class Adapters(NamedTuple):
     """Links of a group: 1, a node's adapter; those of a switch to the ones above it."""
     crowds: FloatArray
     """[exchange, counted from the last, x process columns + distance from the panel's column]: crowd of each exchange
-    of a row swap."""
+    of a row swap; and from `pivots` on, [dimension x process rows + distance] of those that agree on pivots."""
+    pivots: int
     noted: FloatArray
     """[message, 7]: when it began and ended, where its crowd stands in `crowds` (-1 - process for a panel's message),
     and the lanes it took, -1: none. Link l of group g has two lanes: 2 (g links + l) is the way out, the next one

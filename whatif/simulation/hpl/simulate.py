@@ -231,7 +231,7 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
     marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
     adapters = _adapters(configuration, machine, marks, capacity)
     room = Room(
-        np.zeros((5, p)), np.zeros((3, q)), np.zeros((2, 2, 4)), np.zeros((q, 6)), np.zeros(p + 1), np.zeros(p),
+        np.zeros((5, p)), np.zeros((3, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)), np.zeros(p + 1), np.zeros(p),
         np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
     return State(
@@ -244,13 +244,14 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
 
 
 def _adapters(configuration: Configuration, machine: Machine, marks: IntArray, capacity: int) -> Adapters:
-    process_count, q = len(marks), configuration.process_columns
+    process_count, p, q = len(marks), configuration.process_rows, configuration.process_columns
+    pivots = p * p.bit_length()
     # Panels on the host: rows are swapped in two sections.
     sections = 1 if machine.host is None else 2
-    most = sections * (capacity + 4) * q + 2 * process_count if machine.adapter_gap > 0 else 0
+    most = sections * (capacity + 4) * q + 2 * process_count + pivots if machine.adapter_gap > 0 else 0
     link_count, group_count = (1 + marks[:, [layout.LINK, layout.GROUP]].max(axis=0)).tolist()
     return Adapters(
-        machine.adapter_gap, link_count, np.ones(capacity * q), np.zeros((most, NOTED_COLUMNS)),
+        machine.adapter_gap, link_count, np.ones(capacity * q + pivots), capacity * q, np.zeros((most, NOTED_COLUMNS)),
         np.zeros(1, dtype=np.int64), max(1, configuration.step_count // _MOST_SETTLED),
         np.zeros(2 * link_count * group_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
         np.zeros((4, most + 1)),

@@ -18,6 +18,7 @@ from whatif.simulation.hpl.costs import (
     matrix_mean,
     size_deviation,
     size_mean,
+    wire_time,
     with_noise,
 )
 from whatif.simulation.hpl.layout import (
@@ -30,6 +31,7 @@ from whatif.simulation.hpl.layout import (
     FACTOR,
     FACTORED,
     FIRST,
+    GROUP,
     NODE,
     SECOND,
     SWAPPED,
@@ -42,7 +44,7 @@ from whatif.simulation.hpl.layout import (
     width_of,
 )
 from whatif.simulation.hpl.panel_kernel import factor_panel
-from whatif.simulation.hpl.sharing_kernel import Adapters, end_of_step, note
+from whatif.simulation.hpl.sharing_kernel import NOT_NOTED, Adapters, end_of_step, note
 from whatif.simulation.hpl.swap_kernel import (
     binary_exchanges,
     draw_pivots,
@@ -60,8 +62,10 @@ class Room(NamedTuple):
     """[5, process row]"""
     row: FloatArray
     """[3, process column]"""
+    gaps: FloatArray
+    """[log2 P + 1, process row]"""
     charges: FloatArray
-    """[2, 2, 4]"""
+    """[2, 2, 6]"""
     chunks: FloatArray
     """[process column, 6]"""
     gathered: FloatArray
@@ -126,7 +130,9 @@ def factor(
         column[2, place] = state.times[p * run.q + q, FACTOR]
         column[3, place] = state.marks[p * run.q + q, NODE]
         column[4, place] = state.times[p * run.q + q, DEVIATION]
-    agreeing = factor_panel(column, state.room.charges, lines, pieces, noisy, random)
+    share_links(panel, state, run)
+    agreeing = factor_panel(column, state.room.gaps, state.room.charges, lines, pieces, noisy, random)
+    note_pivots(panel, width_of(panel, run), state, run, pieces)
     for place in range(count):
         me = (panel + place) % count * run.q + q
         if panel < state.seen.shape[0]:
@@ -136,6 +142,49 @@ def factor(
         state.times[me, CLOCK] = column[0, place]
     if count > 1:
         prepare_swaps(panel, column[1], state, run, messages, random)
+
+
+def share_links(panel: int, state: State, run: Run) -> None:
+    """What shared links leave to the messages that agree on pivots: `Room.gaps`."""
+    gaps, adapters, q = state.room.gaps, state.adapters, panel % run.q
+    if adapters.gap == 0.0:
+        return
+    for dimension in range(gaps.shape[0]):
+        for place in range(run.p):
+            other = partner(place, dimension, gaps.shape[0] - 1)
+            gaps[dimension, place] = 0.0
+            if place < other < run.p:
+                a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
+                if state.marks[a, GROUP] != state.marks[b, GROUP]:
+                    gaps[dimension, place] = adapters.gap * adapters.crowds[adapters.pivots + dimension * run.p + place]
+
+
+def partner(place: int, dimension: int, dimensions: int) -> int:
+    """Whom a process exchanges pivots with; in the last dimension those beyond a power of two, which take no other."""
+    cube = 1 << dimensions
+    if dimension == dimensions:
+        return place + cube
+    return place ^ (1 << dimension) if place < cube else -1
+
+
+def note_pivots(panel: int, width: int, state: State, run: Run, pieces: FloatArray) -> None:
+    """Write down the messages that agreed on pivots: all those of a dimension as one, and one dimension after another.
+
+    So each lane is as busy with them as it is by turns, and on the average.
+    """
+    gaps, adapters, q, room = state.room.gaps, state.adapters, panel % run.q, state.room
+    if adapters.noted_count[0] == NOT_NOTED or adapters.gap == 0.0:
+        return
+    size = 8.0 * (width + 4)
+    for dimension in range(gaps.shape[0]):
+        for place in range(run.p):
+            if gaps[dimension, place] > 0.0:
+                other = partner(place, dimension, gaps.shape[0] - 1)
+                a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
+                at_hand = room.column[0, place] - state.times[a, CLOCK]
+                begun = state.times[a, CLOCK] + at_hand * dimension / gaps.shape[0]
+                busy = width * wire_time(pieces, 1, 2 * size if place == 0 else size, gaps[dimension, place])
+                note(adapters, begun, begun + busy, a, b, True, adapters.pivots + dimension * run.p + place, state.marks)
 
 
 def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages: Messages, random: Any) -> None:
