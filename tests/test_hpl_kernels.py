@@ -232,29 +232,29 @@ def crowds(messages, period, link_count=1, groups=(0, 1), links=(0, 0)):
     """Of (begun, ended, sender, receiver, both ways), by hand: a fourth of the way from 1 to what was seen."""
     count = len(messages)
     adapters = sharing_kernel.Adapters(
-        1.0, link_count, np.ones(count), np.zeros((count, 7)), np.zeros(1, np.int64), 1,
-        np.zeros(2 * link_count * 2 + 1, np.int64), np.zeros(4 * count, np.int64), np.zeros(count),
-        np.zeros((4, count + 1)),
+        1.0, link_count, np.ones(count), np.ones((count, 4)), count, count, np.zeros((count, 7)), np.zeros(1, np.int64),
+        1, np.zeros(2 * link_count * 2 + 1, np.int64), np.zeros(4 * count, np.int64), np.zeros((count, 4)),
+        np.zeros((6, 2 * count + 1)),
     )  # fmt: skip
     marks = np.zeros((len(groups), layout.MARK_COLUMNS), np.int64)
     marks[:, layout.GROUP], marks[:, layout.LINK] = groups, links
     for place, (begun, ended, sender, receiver, both) in enumerate(messages):
         sharing_kernel.note(adapters, begun, ended, sender, receiver, both, place, marks)
-    sharing_kernel.settle(adapters, np.zeros((1, layout.TIME_COLUMNS)), period)
+    sharing_kernel.settle(adapters, period)
     return 1 + 4 * (adapters.crowds - 1)
 
 
 @pytest.mark.parametrize(
     ("messages", "period", "expected"),
     [
-        # Together for one of two seconds each; apart; and in opposite directions.
-        ([(0, 2, 0, 1, False), (1, 3, 0, 1, False)], 100.0, [1.5, 1.5]),
+        # Together for one of two seconds each: three fourths of what they had alone; apart; and in opposite directions.
+        ([(0, 2, 0, 1, False), (1, 3, 0, 1, False)], 100.0, [4 / 3, 4 / 3]),
         ([(0, 2, 0, 1, False), (2, 3, 0, 1, False)], 100.0, [1.0, 1.0]),
         ([(0, 2, 0, 1, False), (0, 2, 1, 0, False)], 100.0, [1.0, 1.0]),
         # An exchange meets both.
-        ([(0, 2, 0, 1, False), (0, 2, 1, 0, False), (0, 1, 0, 1, True)], 100.0, [1.5, 1.5, 2.0]),
+        ([(0, 2, 0, 1, False), (0, 2, 1, 0, False), (0, 1, 0, 1, True)], 100.0, [4 / 3, 4 / 3, 2.0]),
         # A period later the first is there again, for half of the second.
-        ([(0, 1, 0, 1, False), (3, 5, 0, 1, False)], 4.0, [2.0, 1.5]),
+        ([(0, 1, 0, 1, False), (3, 5, 0, 1, False)], 4.0, [2.0, 4 / 3]),
     ],
 )
 def test_messages_are_counted_that_go_the_same_way_in_this_step_or_another(messages, period, expected):

@@ -21,7 +21,6 @@ from whatif.simulation.hpl.layout import (
     ABSENT,
     BEGUN,
     CLOCK,
-    CROWD,
     DEVIATION,
     FACTOR,
     FIRST,
@@ -119,7 +118,9 @@ def earliest_sent(me: int, source: int, step: Step) -> float:
     sender, size = source - source % step.run.q + before, step.rows[MESSAGE, step.marks[me, ROW]]
     far = 1 if step.marks[sender, NODE] != step.marks[source, NODE] else 0
     piece = piece_of(step.pieces, far, size)
-    wire = wire_of(step.pieces, far, piece, size, step.adapters.gap * step.times[source, CROWD])
+    wire = wire_of(
+        step.pieces, far, piece, size, step.adapters.gap * step.adapters.crowds[step.adapters.panels + source]
+    )
     wire *= least_factor(step.pieces, far, piece)
     if step.pieces[far, piece, 7] == AT_ONCE:
         return float(max(clock, bound + wire))
@@ -257,7 +258,7 @@ def take(me: int, step: Step, random: Any) -> None:
     source, size = me + from_column - q, step.rows[MESSAGE, marks[me, ROW]]
     far = 1 if marks[source, NODE] != marks[me, NODE] else 0
     piece = piece_of(pieces, far, size)
-    wire = wire_of(pieces, far, piece, size, step.adapters.gap * times[me, CROWD])
+    wire = wire_of(pieces, far, piece, size, step.adapters.gap * step.adapters.crowds[step.adapters.panels + me])
     wire *= mode_factor(pieces, far, piece, random)
     if pieces[far, piece, 7] == RENDEZVOUS:
         end = times[me, CLOCK] + wire
@@ -270,7 +271,7 @@ def take(me: int, step: Step, random: Any) -> None:
         start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[me, CLOCK])
         end = max(times[me, CLOCK], start + wire) + pieces[far, piece, 5] + size * pieces[far, piece, 6]
     if far:
-        note(step.adapters, end - wire, end, source, me, False, -1 - me, marks)
+        note(step.adapters, end - wire, end, source, me, False, step.adapters.panels + me, marks)
     took(step.panel, me, end, times, step.seen)
     marks[me, HAS_PANEL] = 1
     send_on(me, step)

@@ -123,6 +123,17 @@ def mode_factor(pieces: FloatArray, far: int, piece: int, random: Any) -> float:
     return float(pieces[far, piece, at + 1])
 
 
+def mean_factor(pieces: FloatArray, far: int, piece: int) -> float:
+    """The mean of `mode_factor`."""
+    if pieces.shape[2] == 8 or pieces[far, piece, 8] == 0.0:
+        return 1.0
+    mean, before = 0.0, 0.0
+    for at in range(8, pieces.shape[2], 2):
+        mean += (pieces[far, piece, at] - before) * pieces[far, piece, at + 1]
+        before = pieces[far, piece, at]
+    return float(mean)
+
+
 def least_factor(pieces: FloatArray, far: int, piece: int) -> float:
     """A bound on `mode_factor` from below."""
     return 1.0 if pieces.shape[2] == 8 or pieces[far, piece, 8] == 0.0 else 0.0

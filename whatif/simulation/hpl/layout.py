@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-CLOCK, POSTED, BEGUN, FACTOR, CROWD = 0, 1, 2, 3, 4
+CLOCK, POSTED, BEGUN, FACTOR, DEVIATION = 0, 1, 2, 3, 4
 """Columns of `times`: the process's clock; when its panel was sent to it; when its update began; time of dgemm
-relative to the model; processes that share its node's adapter while it takes a panel."""
+relative to the model, and its deviation relative to that of the model."""
 FACTORED, AGREED, UPDATED, SWAPPED, SOLVED, BROADCAST = 5, 6, 7, 8, 9, 10
 """More columns of `times`: what each part has taken so far, as HPL's detailed timing counts."""
 ABSENT: Final = 11
 """One more column of `times`: its panel is not sent before this."""
-DEVIATION: Final = 12
-"""One more column of `times`: deviation of dgemm relative to the model, beside the factor."""
-DEVICE, UPDATED_SO_FAR = 13, 14
+DEVICE, UPDATED_SO_FAR = 12, 13
 """More columns of `times`, where panels are factored on the host: when the device is done with all updates it was
 given, and with those that a copy or a swap waits for."""
-TIME_COLUMNS: Final = 15
+TIME_COLUMNS: Final = 14
 NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT, GROUP, LINK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 """Columns of `marks`: the process's node and process row; where it is in a step; what it waits for; whether it has
 the panel; targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none;

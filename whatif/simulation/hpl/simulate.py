@@ -28,7 +28,7 @@ from whatif.simulation.hpl.broadcasts import paths_of
 from whatif.simulation.hpl.configuration import Configuration, Mapping, Swap
 from whatif.simulation.hpl.layout import Run
 from whatif.simulation.hpl.panel import panel_lines
-from whatif.simulation.hpl.sharing_kernel import NOTED_COLUMNS, Adapters
+from whatif.simulation.hpl.sharing_kernel import NOTED_COLUMNS, SIDES, Adapters
 from whatif.simulation.hpl.step_kernel import Messages, Room, State
 from whatif.simulation.hpl.swaps import exchanges_of
 from whatif.simulation.jit import jitted
@@ -223,16 +223,15 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
     place = rank_of_process(configuration)
     deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
     times, marks = np.zeros((p * q, layout.TIME_COLUMNS)), np.zeros((p * q, layout.MARK_COLUMNS), dtype=np.int64)
-    times[:, layout.FACTOR], times[:, layout.CROWD] = machine.factors[place], 1.0
-    times[:, layout.DEVIATION] = deviations[place]
+    times[:, layout.FACTOR], times[:, layout.DEVIATION] = machine.factors[place], deviations[place]
     marks[:, layout.NODE] = np.unique(machine.nodes[place], return_inverse=True)[1]
     groups = machine.nodes if machine.groups is None else machine.groups
     marks[:, layout.GROUP] = np.unique(groups[place], return_inverse=True)[1]
     marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
     adapters = _adapters(configuration, machine, marks, capacity)
     room = Room(
-        np.zeros((5, p)), np.zeros((3, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)), np.zeros(p + 1), np.zeros(p),
-        np.zeros(p), np.zeros(p, dtype=np.int64),
+        np.zeros((5, p)), np.zeros((3, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)),
+        np.zeros(p + 1), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
     return State(
         times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
@@ -245,16 +244,18 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
 
 def _adapters(configuration: Configuration, machine: Machine, marks: IntArray, capacity: int) -> Adapters:
     process_count, p, q = len(marks), configuration.process_rows, configuration.process_columns
-    pivots = p * p.bit_length()
+    pivots = capacity * q
+    panels = pivots + p * p.bit_length()
+    places = panels + process_count
     # Panels on the host: rows are swapped in two sections.
     sections = 1 if machine.host is None else 2
-    most = sections * (capacity + 4) * q + 2 * process_count + pivots if machine.adapter_gap > 0 else 0
+    most = sections * (capacity + 4) * q + 2 * process_count + panels - pivots if machine.adapter_gap > 0 else 0
     link_count, group_count = (1 + marks[:, [layout.LINK, layout.GROUP]].max(axis=0)).tolist()
     return Adapters(
-        machine.adapter_gap, link_count, np.ones(capacity * q + pivots), capacity * q, np.zeros((most, NOTED_COLUMNS)),
-        np.zeros(1, dtype=np.int64), max(1, configuration.step_count // _MOST_SETTLED),
-        np.zeros(2 * link_count * group_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
-        np.zeros((4, most + 1)),
+        machine.adapter_gap, link_count, np.ones(places), np.ones((places, SIDES)), pivots, panels,
+        np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64), max(1, configuration.step_count // _MOST_SETTLED),
+        np.zeros(2 * link_count * group_count + 1, dtype=np.int64), np.zeros(SIDES * most, dtype=np.int64),
+        np.zeros((most, SIDES)), np.zeros((6, 2 * most + 1)),
     )  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from whatif.simulation.hpl.costs import (
     matrix_mean,
     size_deviation,
     size_mean,
-    wire_time,
     with_noise,
 )
 from whatif.simulation.hpl.layout import (
@@ -26,12 +25,10 @@ from whatif.simulation.hpl.layout import (
     BEGUN,
     BROADCAST,
     CLOCK,
-    CROWD,
     DEVIATION,
     FACTOR,
     FACTORED,
     FIRST,
-    GROUP,
     NODE,
     SECOND,
     SWAPPED,
@@ -44,7 +41,7 @@ from whatif.simulation.hpl.layout import (
     width_of,
 )
 from whatif.simulation.hpl.panel_kernel import factor_panel
-from whatif.simulation.hpl.sharing_kernel import NOT_NOTED, Adapters, end_of_step, note
+from whatif.simulation.hpl.sharing_kernel import NOT_NOTED, Adapters, end_of_step, note, note_pivots, share_links
 from whatif.simulation.hpl.swap_kernel import (
     binary_exchanges,
     draw_pivots,
@@ -130,9 +127,11 @@ def factor(
         column[2, place] = state.times[p * run.q + q, FACTOR]
         column[3, place] = state.marks[p * run.q + q, NODE]
         column[4, place] = state.times[p * run.q + q, DEVIATION]
-    share_links(panel, state, run)
+    if state.adapters.gap > 0.0:
+        share_links(panel, state.room.gaps, state.adapters, state.marks, run)
     agreeing = factor_panel(column, state.room.gaps, state.room.charges, lines, pieces, noisy, random)
-    note_pivots(panel, width_of(panel, run), state, run, pieces)
+    if state.adapters.noted_count[0] != NOT_NOTED:
+        note_pivots(panel, column[0], state.room.gaps, state.adapters, state.times, state.marks, run, pieces)
     for place in range(count):
         me = (panel + place) % count * run.q + q
         if panel < state.seen.shape[0]:
@@ -142,49 +141,6 @@ def factor(
         state.times[me, CLOCK] = column[0, place]
     if count > 1:
         prepare_swaps(panel, column[1], state, run, messages, random)
-
-
-def share_links(panel: int, state: State, run: Run) -> None:
-    """What shared links leave to the messages that agree on pivots: `Room.gaps`."""
-    gaps, adapters, q = state.room.gaps, state.adapters, panel % run.q
-    if adapters.gap == 0.0:
-        return
-    for dimension in range(gaps.shape[0]):
-        for place in range(run.p):
-            other = partner(place, dimension, gaps.shape[0] - 1)
-            gaps[dimension, place] = 0.0
-            if place < other < run.p:
-                a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
-                if state.marks[a, GROUP] != state.marks[b, GROUP]:
-                    gaps[dimension, place] = adapters.gap * adapters.crowds[adapters.pivots + dimension * run.p + place]
-
-
-def partner(place: int, dimension: int, dimensions: int) -> int:
-    """Whom a process exchanges pivots with; in the last dimension those beyond a power of two, which take no other."""
-    cube = 1 << dimensions
-    if dimension == dimensions:
-        return place + cube
-    return place ^ (1 << dimension) if place < cube else -1
-
-
-def note_pivots(panel: int, width: int, state: State, run: Run, pieces: FloatArray) -> None:
-    """Write down the messages that agreed on pivots: all those of a dimension as one, and one dimension after another.
-
-    So each lane is as busy with them as it is by turns, and on the average.
-    """
-    gaps, adapters, q, room = state.room.gaps, state.adapters, panel % run.q, state.room
-    if adapters.noted_count[0] == NOT_NOTED or adapters.gap == 0.0:
-        return
-    size = 8.0 * (width + 4)
-    for dimension in range(gaps.shape[0]):
-        for place in range(run.p):
-            if gaps[dimension, place] > 0.0:
-                other = partner(place, dimension, gaps.shape[0] - 1)
-                a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
-                at_hand = room.column[0, place] - state.times[a, CLOCK]
-                begun = state.times[a, CLOCK] + at_hand * dimension / gaps.shape[0]
-                busy = width * wire_time(pieces, 1, 2 * size if place == 0 else size, gaps[dimension, place])
-                note(adapters, begun, begun + busy, a, b, True, adapters.pivots + dimension * run.p + place, state.marks)
 
 
 def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages: Messages, random: Any) -> None:
@@ -211,7 +167,7 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
             row[0, place], row[1, place] = state.times[me, CLOCK], state.marks[me, NODE]
-            row[2, place] = state.adapters.gap * state.times[me, CROWD]
+            row[2, place] = state.adapters.gap * state.adapters.crowds[state.adapters.panels + me]
         broadcast_row(
             row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
             state.room.chunks, pieces, random,
@@ -222,7 +178,7 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             if source >= 0 and row[1, place] != row[1, source]:
                 sender = p * run.q + (panel + source) % run.q
                 begun = max(state.times[me, CLOCK], state.times[sender, CLOCK])
-                note(state.adapters, begun, row[0, place], sender, me, False, -1 - me, state.marks)
+                note(state.adapters, begun, row[0, place], sender, me, False, state.adapters.panels + me, state.marks)
         for place in range(run.q):
             took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
 
@@ -330,4 +286,4 @@ def end_step(panel: int, state: State) -> None:
     """Write down when a step ended, and who shared adapters in it."""
     state.ends[panel] = latest(state.times)
     if state.adapters.gap > 0.0:
-        end_of_step(panel, state.ends, state.adapters, state.times)
+        end_of_step(panel, state.ends, state.adapters)
