@@ -42,7 +42,7 @@ from whatif.simulation.hpl.layout import (
     columns_behind,
     spreads,
 )
-from whatif.simulation.hpl.sharing_kernel import Adapters, note
+from whatif.simulation.hpl.sharing_kernel import Adapters, note, panel_gap
 from whatif.simulation.hpl.step_kernel import took, update_deviation, update_mean
 from whatif.simulation.hpl.swap_kernel import gather_time, swap_rows
 
@@ -118,9 +118,7 @@ def earliest_sent(me: int, source: int, step: Step) -> float:
     sender, size = source - source % step.run.q + before, step.rows[MESSAGE, step.marks[me, ROW]]
     far = 1 if step.marks[sender, NODE] != step.marks[source, NODE] else 0
     piece = piece_of(step.pieces, far, size)
-    wire = wire_of(
-        step.pieces, far, piece, size, step.adapters.gap * step.adapters.crowds[step.adapters.panels + source]
-    )
+    wire = wire_of(step.pieces, far, piece, size, panel_gap(step.adapters, sender, source, step.marks))
     wire *= least_factor(step.pieces, far, piece)
     if step.pieces[far, piece, 7] == AT_ONCE:
         return float(max(clock, bound + wire))
@@ -258,7 +256,7 @@ def take(me: int, step: Step, random: Any) -> None:
     source, size = me + from_column - q, step.rows[MESSAGE, marks[me, ROW]]
     far = 1 if marks[source, NODE] != marks[me, NODE] else 0
     piece = piece_of(pieces, far, size)
-    wire = wire_of(pieces, far, piece, size, step.adapters.gap * step.adapters.crowds[step.adapters.panels + me])
+    wire = wire_of(pieces, far, piece, size, panel_gap(step.adapters, source, me, marks))
     wire *= mode_factor(pieces, far, piece, random)
     if pieces[far, piece, 7] == RENDEZVOUS:
         end = times[me, CLOCK] + wire

@@ -1,8 +1,8 @@
 """The broadcast of a panel along one process row that waits for nothing else, compiled.
 
-`row` is [3, distance] from the process that has the panel: when each is ready to take it, its node, and the time per
-byte that its adapter leaves it. Messages of a ring follow one another at each process; those of the long broadcasts
-are synchronous, as HPL's MPI_Ssend.
+`row` is [4, distance] from the process that has the panel: when each is ready to take it, its node, the time per byte
+that its adapter leaves it, and, found here, when it had taken it, which is before it passed it on. Messages of a ring
+follow one another at each process; those of the long broadcasts are synchronous, as HPL's MPI_Ssend.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def broadcast_row(
                 far = 1 if row[1, place] != row[1, target] else 0
                 gap = max(row[2, place], row[2, target])
                 row[0, place], row[0, target] = deliver(row[0, place], row[0, target], size, pieces, far, gap, random)
+                row[3, target] = row[0, target]
     if chunk_count > 1:
         broadcast_long(row, size, spread, roll, chunk_count, chunks, pieces, random)
 
@@ -38,6 +39,7 @@ def hand_over(row: FloatArray, a: int, b: int, size: float, pieces: FloatArray, 
     wire = wire_of(pieces, far, piece, size, max(row[2, a], row[2, b])) * mode_factor(pieces, far, piece, random)
     end = max(row[0, a], row[0, b]) + wire
     row[0, a], row[0, b] = end, end
+    row[3, b] = end
 
 
 def broadcast_long(

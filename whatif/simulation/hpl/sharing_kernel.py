@@ -1,11 +1,11 @@
 """Adapters of nodes, or links of switches, that several processes share, compiled.
 
 Messages between nodes are written down with the time they take: those of panels go out of one node and into another,
-an exchange both ways at once. Afterwards each one's crowd is how many times longer than alone it would take, if it
-shared each lane that it goes through fairly with those that were there with it; the slowest lane counts, and in its
-other lanes a message leaves to others what it cannot use. The same message of a later step is charged with its crowd
-times the adapter's time per byte. Steps change slowly, so that this comes to rest where all agree: at max-min fairness
-of the mean rates.
+an exchange both ways at once. Afterwards each one's crowd is the mean number of messages that went the same way at its
+nodes with it; the same one of a later step is charged with that many times the adapter's time per byte. It is kept as
+two factors: the mean of the lane that it goes through, and what this message meets there over that mean, which is the
+same for all that have its place in the step. Steps change slowly, so that this comes to rest where all agree: at
+processor sharing.
 Process columns may be several steps apart: messages are counted as if every step were like this one, a period later.
 In long runs only some steps are written down, evenly spread, for the crowds hardly change from one to the next.
 """
@@ -20,11 +20,13 @@ from whatif.simulation.hpl.costs import mean_factor, piece_of, wire_of
 from whatif.simulation.hpl.layout import CLOCK, GROUP, LINK, Run, width_of
 
 NOT_NOTED = -1
-CROWD_PLACE, LANES, SIDES, NOTED_COLUMNS = 2, 3, 4, 7
+CROWD_PLACE, LANES, NOTED_COLUMNS = 2, 3, 7
 _STEPS_OF_PERIOD = 4
 """A period is the mean of so many steps at least: they take turns."""
 _SHARE_OF_NEWEST = 0.25
 """Of a step's crowds in those of the next: pivots are drawn, so that steps differ by chance."""
+_SHARE_OF_NEWEST_MEAN = 0.04
+"""Of a step's messages in the mean of a lane: the process rows take turns to hold the pivots."""
 
 
 class Adapters(NamedTuple):
@@ -34,17 +36,17 @@ class Adapters(NamedTuple):
     """Least time per byte of an adapter or link; 0: none is shared."""
     link_count: int
     """Links of a group: 1, a node's adapter; those of a switch to the ones above it."""
+    lanes: FloatArray
+    """[lane]: 1 and the mean number of messages in it. Link l of group g has two lanes: 2 (g links + l) is the way
+    out, the next one the way in."""
     crowds: FloatArray
-    """[place]: crowd of each exchange of a row swap (counted from the last, x process columns + distance from the
-    panel's column), from `pivots` on of those that agree on pivots (dimension x process rows + distance from the
-    panel's row), from `panels` on of the message with which each process gets its panel."""
-    weights: FloatArray
-    """[place, lane of the message]: its rate over a fair share of the lane: below 1 where another lane limits it."""
+    """[place]: crowd over that mean of the lane, of each exchange of a row swap (counted from the last, x process
+    columns + distance from the panel's column), from `pivots` on of those that agree on pivots (dimension x process
+    rows + distance from the panel's row), from `panels` on of the message with which each process gets its panel."""
     pivots: int
     panels: int
     noted: FloatArray
-    """[message, 7]: when it began and ended, where its crowd stands in `crowds`, and the lanes it took, -1: none.
-    Link l of group g has two lanes: 2 (g links + l) is the way out, the next one the way in."""
+    """[message, 7]: when it began and ended, where its crowd stands in `crowds`, and the lanes it took, -1: none."""
     noted_count: IntArray
     """[1]: messages so far; NOT_NOTED in a step of which none are."""
     interval: int
@@ -52,17 +54,33 @@ class Adapters(NamedTuple):
     starts: IntArray
     """[lane + 1]: room for where the messages of each lane begin in `members`."""
     members: IntArray
-    """[4 x message]: room for messages, lane by lane; 4 x its number + which of its lanes."""
+    """[4 x message]: room for messages, lane by lane."""
     found: FloatArray
-    """[message, lane of the message]: room for the crowds."""
+    """[message]: room for the crowds."""
     moments: FloatArray
-    """[6, 2 x message + 1]: room for when a lane's messages begin, with their weights, and when they end, for the
-    moments between which nothing changes, and the sums of a fair share until then."""
+    """[4, message + 1]: room for a lane's messages: when they began, when they ended, and the sums of both."""
+
+
+def crowd_of(adapters: Adapters, sender: int, receiver: int, both: bool, place: int, marks: IntArray) -> float:
+    """How many times longer than alone a message from one process to another takes, or one each way."""
+    count = adapters.link_count
+    first, second = marks[sender, GROUP] * count, marks[receiver, GROUP] * count
+    if first == second:
+        return 1.0
+    there, back = marks[receiver, LINK], marks[sender, LINK]
+    mean = max(adapters.lanes[2 * (first + there)], adapters.lanes[2 * (second + there) + 1])
+    if both:
+        mean = max(mean, adapters.lanes[2 * (second + back)], adapters.lanes[2 * (first + back) + 1])
+    return float(max(mean * adapters.crowds[place], 1.0))
+
+
+def panel_gap(adapters: Adapters, sender: int, receiver: int, marks: IntArray) -> float:
+    """Time per byte that links leave to the message with which a process gets its panel."""
+    return adapters.gap * crowd_of(adapters, sender, receiver, False, adapters.panels + receiver, marks)
 
 
 def note(
-    adapters: Adapters, begun: float, ended: float, sender: int, receiver: int, both: bool, place: float,
-    marks: IntArray,
+    adapters: Adapters, begun: float, ended: float, sender: int, receiver: int, both: bool, place: int, marks: IntArray
 ) -> None:  # fmt: skip
     """Write a message from one process to another down, or one each way, unless they share no link."""
     at, noted, count = adapters.noted_count[0], adapters.noted, adapters.link_count
@@ -95,8 +113,8 @@ def share_links(panel: int, gaps: FloatArray, adapters: Adapters, marks: IntArra
             if place < other < run.p:
                 a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
                 if marks[a, GROUP] != marks[b, GROUP]:
-                    crowd = adapters.crowds[adapters.pivots + dimension * run.p + place]
-                    gaps[dimension, place] = adapters.gap * crowd
+                    at = adapters.pivots + dimension * run.p + place
+                    gaps[dimension, place] = adapters.gap * crowd_of(adapters, a, b, True, at, marks)
 
 
 def note_pivots(
@@ -143,18 +161,23 @@ def settle(adapters: Adapters, period: float) -> None:
     """Turn the messages of a step into crowds, each that of its most crowded lane."""
     noted, found = adapters.noted, adapters.found
     group_by_lane(adapters)
-    for lane in range(len(adapters.starts) - 1):
-        crowds_of_lane(adapters, adapters.starts[lane], adapters.starts[lane + 1], period)
     for at in range(adapters.noted_count[0]):
-        place, crowd = int(noted[at, CROWD_PLACE]), 1.0
-        for side in range(SIDES):
-            if noted[at, LANES + side] >= 0:
-                crowd = max(crowd, found[at, side])
-        adapters.crowds[place] += _SHARE_OF_NEWEST * (crowd - adapters.crowds[place])
-        for side in range(SIDES):
-            if noted[at, LANES + side] >= 0:
-                weight = min(found[at, side] / crowd, 1.0)
-                adapters.weights[place, side] += _SHARE_OF_NEWEST * (weight - adapters.weights[place, side])
+        found[at] = 1.0
+    for lane in range(len(adapters.lanes)):
+        crowds_of_lane(lane, adapters, period)
+    for at in range(adapters.noted_count[0]):
+        place = int(noted[at, CROWD_PLACE])
+        adapters.crowds[place] += _SHARE_OF_NEWEST * (found[at] / most_crowded(at, adapters) - adapters.crowds[place])
+
+
+def most_crowded(message: int, adapters: Adapters) -> float:
+    """The highest mean of the lanes of a message."""
+    mean = 1.0
+    for side in range(LANES, NOTED_COLUMNS):
+        lane = int(adapters.noted[message, side])
+        if lane >= 0:
+            mean = max(mean, adapters.lanes[lane])
+    return mean
 
 
 def group_by_lane(adapters: Adapters) -> None:
@@ -163,103 +186,83 @@ def group_by_lane(adapters: Adapters) -> None:
     for lane in range(len(starts)):
         starts[lane] = 0
     for at in range(adapters.noted_count[0]):
-        for side in range(SIDES):
-            if noted[at, LANES + side] >= 0:
-                starts[int(noted[at, LANES + side])] += 1
+        for side in range(LANES, NOTED_COLUMNS):
+            if noted[at, side] >= 0:
+                starts[int(noted[at, side])] += 1
     for lane in range(1, len(starts)):
         starts[lane] += starts[lane - 1]
     for at in range(adapters.noted_count[0] - 1, -1, -1):
-        for side in range(SIDES):
-            if noted[at, LANES + side] >= 0:
-                starts[int(noted[at, LANES + side])] -= 1
-                adapters.members[starts[int(noted[at, LANES + side])]] = SIDES * at + side
+        for side in range(LANES, NOTED_COLUMNS):
+            if noted[at, side] >= 0:
+                starts[int(noted[at, side])] -= 1
+                adapters.members[starts[int(noted[at, side])]] = at
 
 
-def crowds_of_lane(adapters: Adapters, first: int, behind: int, period: float) -> None:
-    """The crowd of each message in one lane: messages that share it, over the rates they leave one another.
+def crowds_of_lane(lane: int, adapters: Adapters, period: float) -> None:
+    """Mean number of messages in one lane, and during each of its messages; the most crowded of its lanes counts.
 
-    The lane is seen over one period, into which all messages are folded.
+    All messages are folded into one period, so that those of steps before and behind are there too.
     """
-    noted, members, found, count = adapters.noted, adapters.members, adapters.found, behind - first
+    noted, members, found, room = adapters.noted, adapters.members, adapters.found, adapters.moments
+    first, behind = adapters.starts[lane], adapters.starts[lane + 1]
+    count, busy, always = behind - first, 0.0, 0.0
     if count == 0 or period <= 0.0:
         return
-    begun, weights, ended, lost = adapters.moments[0], adapters.moments[1], adapters.moments[2], adapters.moments[3]
-    base, present = noted[members[first] // SIDES, 0], 0.0
     for at in range(count):
-        message, side = members[first + at] // SIDES, members[first + at] % SIDES
-        start, end = noted[message, 0] - base, noted[message, 1] - base
-        weight = adapters.weights[int(noted[message, CROWD_PLACE]), side]
-        present += weight * (floor(end / period) - floor(start / period))
-        begun[at], ended[at] = start - period * floor(start / period), end - period * floor(end / period)
-        weights[at], lost[at] = weight, weight
-    sort(begun, weights, count)
-    sort(ended, lost, count)
-    sweep(adapters.moments, count, present, period)
+        begun, ended = noted[members[first + at], 0], noted[members[first + at], 1]
+        busy += ended - begun
+        always += floor(ended / period) - floor(begun / period)
+        room[0, at], room[1, at] = begun - period * floor(begun / period), ended - period * floor(ended / period)
+    sort(room[0], count)
+    sort(room[1], count)
+    add_up(room[0], room[2], count)
+    add_up(room[1], room[3], count)
     for at in range(first, behind):
-        message, side = members[at] // SIDES, members[at] % SIDES
-        start, end = noted[message, 0] - base, noted[message, 1] - base
-        found[message, side] = 1.0
-        if end > start:
-            share = share_until(end, count, period, adapters.moments) - share_until(
-                start, count, period, adapters.moments
-            )
-            found[message, side] = (
-                (end - start) / share + 1.0 - adapters.weights[int(noted[message, CROWD_PLACE]), side]
-            )
+        begun, ended = noted[members[at], 0], noted[members[at], 1]
+        if ended > begun:
+            met = present(ended, count, busy, always, period, room) - present(begun, count, busy, always, period, room)
+            found[members[at]] = max(found[members[at]], met / (ended - begun))
+    adapters.lanes[lane] += _SHARE_OF_NEWEST_MEAN * (1.0 + busy / period - adapters.lanes[lane])
 
 
-def sweep(room: FloatArray, count: int, present: float, period: float) -> None:
-    """Every moment at which a message begins or ends, the period's end, and the integral of a fair share until then."""
-    begun, weights, ended, lost, moments, shares = room
-    opened, closed, now, share = 0, 0, 0.0, 0.0
-    for at in range(2 * count + 1):
-        opening = closed == count or (opened < count and begun[opened] < ended[closed])
-        moment = period
-        if at < 2 * count:
-            moment = begun[opened] if opening else ended[closed]
-        share += (moment - now) / max(present, 1.0)
-        moments[at], shares[at], now = moment, share, moment
-        if at == 2 * count:
-            return
-        if opening:
-            present += weights[opened]
-            opened += 1
-        else:
-            present -= lost[closed]
-            closed += 1
+def present(now: float, count: int, busy: float, always: float, period: float, room: FloatArray) -> float:
+    """Time that messages have spent in a lane until now, added up; `always`: so many are there when a period begins."""
+    turns = floor(now / period)
+    rest = now - turns * period
+    return float(
+        turns * busy + always * rest + passed(rest, room[0], room[2], count) - passed(rest, room[1], room[3], count)
+    )
 
 
-def share_until(now: float, count: int, period: float, room: FloatArray) -> float:
-    """Integral of a fair share from the beginning until now."""
-    moments, shares, turns = room[4], room[5], floor(now / period)
-    rest, low, high = now - turns * period, 0, 2 * count
-    while low < high:
-        middle = (low + high) // 2
-        if moments[middle] < rest:
-            low = middle + 1
-        else:
-            high = middle
-    share = shares[low]
-    if low > 0:
-        width = moments[low] - moments[low - 1]
-        if width > 0.0:
-            share -= (moments[low] - rest) / width * (shares[low] - shares[low - 1])
-    elif moments[0] > 0.0:
-        share *= rest / moments[0]
-    return float(turns * shares[2 * count] + share)
-
-
-def sort(numbers: FloatArray, beside: FloatArray, count: int) -> None:
-    """Put the first `count` numbers in order (Shell's sort), and what is beside them: numpy's takes longer to compile
-    than all of this."""
+def sort(numbers: FloatArray, count: int) -> None:
+    """Put the first `count` numbers in order (Shell's sort): numpy's takes longer to compile than all of this."""
     gap = 1
     while gap < count:
         gap = 3 * gap + 1
     while gap > 0:
         for at in range(gap, count):
-            number, other, place = numbers[at], beside[at], at
+            number, place = numbers[at], at
             while place >= gap and numbers[place - gap] > number:
-                numbers[place], beside[place] = numbers[place - gap], beside[place - gap]
+                numbers[place] = numbers[place - gap]
                 place -= gap
-            numbers[place], beside[place] = number, other
+            numbers[place] = number
         gap //= 3
+
+
+def add_up(numbers: FloatArray, sums: FloatArray, count: int) -> None:
+    """The sums of the first 0, 1, ... `count` numbers."""
+    sums[0] = 0.0
+    for at in range(count):
+        sums[at + 1] = sums[at] + numbers[at]
+
+
+def passed(now: float, moments: FloatArray, sums: FloatArray, count: int) -> float:
+    """Σ (now - moment) over the moments that have passed."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if moments[middle] < now:
+            low = middle + 1
+        else:
+            high = middle
+    return float(low * now - sums[low])

@@ -28,7 +28,7 @@ from whatif.simulation.hpl.broadcasts import paths_of
 from whatif.simulation.hpl.configuration import Configuration, Mapping, Swap
 from whatif.simulation.hpl.layout import Run
 from whatif.simulation.hpl.panel import panel_lines
-from whatif.simulation.hpl.sharing_kernel import NOTED_COLUMNS, SIDES, Adapters
+from whatif.simulation.hpl.sharing_kernel import NOTED_COLUMNS, Adapters
 from whatif.simulation.hpl.step_kernel import Messages, Room, State
 from whatif.simulation.hpl.swaps import exchanges_of
 from whatif.simulation.jit import jitted
@@ -51,8 +51,9 @@ _MODULES: Final = (
 _ACCELERATED: Final = (*_MODULES, accelerated_kernel)
 _INLINED: Final = frozenset({
     "go_on", "may_go_on", "wake", "answer_targets", "gather", "gather_time", "exchange_rows", "swap_rows", "exchange",
-    "send_beside", "note", "take", "send_on", "finish", "update_until_sent", "columns_time", "update_mean",
-    "update_deviation", "size_time", "with_noise", "noise", "compute_between", "agree_on_pivot", "exchange_along",
+    "send_beside", "note", "crowd_of", "panel_gap", "take", "send_on", "finish", "update_until_sent", "columns_time",
+    "update_mean", "update_deviation", "size_time", "with_noise", "noise", "compute_between", "agree_on_pivot",
+    "exchange_along",
 })  # fmt: skip
 """What is done for every process or exchange of a step, and would be given much for that."""
 _STEPS_AT_ONCE: Final = 64
@@ -230,7 +231,7 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
     marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
     adapters = _adapters(configuration, machine, marks, capacity)
     room = Room(
-        np.zeros((5, p)), np.zeros((3, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)),
+        np.zeros((5, p)), np.zeros((4, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)),
         np.zeros(p + 1), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
     return State(
@@ -251,11 +252,12 @@ def _adapters(configuration: Configuration, machine: Machine, marks: IntArray, c
     sections = 1 if machine.host is None else 2
     most = sections * (capacity + 4) * q + 2 * process_count + panels - pivots if machine.adapter_gap > 0 else 0
     link_count, group_count = (1 + marks[:, [layout.LINK, layout.GROUP]].max(axis=0)).tolist()
+    lane_count = 2 * link_count * group_count
     return Adapters(
-        machine.adapter_gap, link_count, np.ones(places), np.ones((places, SIDES)), pivots, panels,
+        machine.adapter_gap, link_count, np.ones(lane_count), np.ones(places), pivots, panels,
         np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64), max(1, configuration.step_count // _MOST_SETTLED),
-        np.zeros(2 * link_count * group_count + 1, dtype=np.int64), np.zeros(SIDES * most, dtype=np.int64),
-        np.zeros((most, SIDES)), np.zeros((6, 2 * most + 1)),
+        np.zeros(lane_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
+        np.zeros((4, most + 1)),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from whatif.simulation.hpl.costs import (
     matrix_mean,
     size_deviation,
     size_mean,
+    wire_time,
     with_noise,
 )
 from whatif.simulation.hpl.layout import (
@@ -41,7 +42,15 @@ from whatif.simulation.hpl.layout import (
     width_of,
 )
 from whatif.simulation.hpl.panel_kernel import factor_panel
-from whatif.simulation.hpl.sharing_kernel import NOT_NOTED, Adapters, end_of_step, note, note_pivots, share_links
+from whatif.simulation.hpl.sharing_kernel import (
+    NOT_NOTED,
+    Adapters,
+    end_of_step,
+    note,
+    note_pivots,
+    panel_gap,
+    share_links,
+)
 from whatif.simulation.hpl.swap_kernel import (
     binary_exchanges,
     draw_pivots,
@@ -58,7 +67,7 @@ class Room(NamedTuple):
     column: FloatArray
     """[5, process row]"""
     row: FloatArray
-    """[3, process column]"""
+    """[4, process column]"""
     gaps: FloatArray
     """[log2 P + 1, process row]"""
     charges: FloatArray
@@ -167,7 +176,8 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
             row[0, place], row[1, place] = state.times[me, CLOCK], state.marks[me, NODE]
-            row[2, place] = state.adapters.gap * state.adapters.crowds[state.adapters.panels + me]
+            source = p * run.q + (panel + max(messages.targets[place, 3], 0)) % run.q
+            row[2, place] = panel_gap(state.adapters, source, me, state.marks)
         broadcast_row(
             row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
             state.room.chunks, pieces, random,
@@ -177,8 +187,17 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             source = messages.targets[place, 3]
             if source >= 0 and row[1, place] != row[1, source]:
                 sender = p * run.q + (panel + source) % run.q
-                begun = max(state.times[me, CLOCK], state.times[sender, CLOCK])
-                note(state.adapters, begun, row[0, place], sender, me, False, state.adapters.panels + me, state.marks)
+                wire = wire_time(pieces, 1, panel_bytes(panel, p, run), row[2, place])
+                note(
+                    state.adapters,
+                    row[3, place] - wire,
+                    row[3, place],
+                    sender,
+                    me,
+                    False,
+                    state.adapters.panels + me,
+                    state.marks,
+                )
         for place in range(run.q):
             took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
 

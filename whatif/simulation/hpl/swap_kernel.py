@@ -24,7 +24,7 @@ from whatif.simulation.hpl.layout import (
     WIDE_FIRST,
     WIDE_SECOND,
 )
-from whatif.simulation.hpl.sharing_kernel import Adapters, note
+from whatif.simulation.hpl.sharing_kernel import Adapters, crowd_of, note
 
 
 def draw_pivots(rows: FloatArray, width: int, counts: FloatArray, random: Any) -> None:
@@ -202,13 +202,14 @@ def swap_rows(
     there = 8.0 * plan[at, FROM_FIRST] * (columns + plan[at, WIDE_FIRST])
     back = 8.0 * plan[at, FROM_SECOND] * (columns + plan[at, WIDE_SECOND])
     gap, crowded = adapters.gap, place >= 0 and marks[a, GROUP] != marks[b, GROUP]
+    sender, receiver = (a, b) if there > 0 else (b, a)
+    both = there > 0 and back > 0
     if crowded:
-        gap *= adapters.crowds[place]
+        gap *= crowd_of(adapters, sender, receiver, both, place, marks)
     begun = max(times[a, CLOCK], times[b, CLOCK])
     clock_a, clock_b = exchange(times[a, CLOCK], times[b, CLOCK], there, back, pieces, far, gap, random)
     if crowded:
-        sender, receiver = (a, b) if there > 0 else (b, a)
-        note(adapters, begun, max(clock_a, clock_b), sender, receiver, there > 0 and back > 0, place, marks)
+        note(adapters, begun, max(clock_a, clock_b), sender, receiver, both, place, marks)
     if plan[at, AFTER_FIRST] > 0:
         clock_a += size_time(kernels, DLASWP03T, plan[at, FROM_SECOND] * columns, noisy, random)
     if plan[at, AFTER_SECOND] == 1:
