@@ -134,6 +134,12 @@ def mean_factor(pieces: FloatArray, far: int, piece: int) -> float:
     return float(mean)
 
 
+def mean_wire(pieces: FloatArray, far: int, size: float, gap: float) -> float:
+    """The mean of how long a message is on its way."""
+    piece = piece_of(pieces, far, size)
+    return wire_of(pieces, far, piece, size, gap) * mean_factor(pieces, far, piece)
+
+
 def least_factor(pieces: FloatArray, far: int, piece: int) -> float:
     """A bound on `mode_factor` from below."""
     return 1.0 if pieces.shape[2] == 8 or pieces[far, piece, 8] == 0.0 else 0.0

@@ -16,7 +16,7 @@ from math import floor
 from typing import NamedTuple
 
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.costs import mean_factor, piece_of, wire_of
+from whatif.simulation.hpl.costs import mean_wire
 from whatif.simulation.hpl.layout import CLOCK, GROUP, LINK, Run, width_of
 
 NOT_NOTED = -1
@@ -135,18 +135,9 @@ def note_pivots(
                 a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
                 size = 8.0 * (2 * width + 4) if place == 0 else 8.0 * (width + 4)
                 begun = times[a, CLOCK] + (ended[place] - times[a, CLOCK]) * dimension / parts
-                piece = piece_of(pieces, 1, size)
-                wire = wire_of(pieces, 1, piece, size, gaps[dimension, place]) * mean_factor(pieces, 1, piece)
-                note(
-                    adapters,
-                    begun,
-                    begun + width * wire,
-                    a,
-                    b,
-                    True,
-                    adapters.pivots + dimension * run.p + place,
-                    marks,
-                )
+                busy = width * mean_wire(pieces, 1, size, gaps[dimension, place])
+                at = adapters.pivots + dimension * run.p + place
+                note(adapters, begun, begun + busy, a, b, True, at, marks)
 
 
 def end_of_step(step: int, ends: FloatArray, adapters: Adapters) -> None:

@@ -16,9 +16,9 @@ from whatif.simulation.hpl.costs import (
     DTRSM,
     matrix_deviation,
     matrix_mean,
+    mean_wire,
     size_deviation,
     size_mean,
-    wire_time,
     with_noise,
 )
 from whatif.simulation.hpl.layout import (
@@ -187,7 +187,7 @@ def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: Fl
             source = messages.targets[place, 3]
             if source >= 0 and row[1, place] != row[1, source]:
                 sender = p * run.q + (panel + source) % run.q
-                wire = wire_time(pieces, 1, panel_bytes(panel, p, run), row[2, place])
+                wire = mean_wire(pieces, 1, panel_bytes(panel, p, run), row[2, place])
                 note(
                     state.adapters,
                     row[3, place] - wire,
