@@ -162,12 +162,14 @@ def test_bandwidth_does_what_it_does_in_an_emulator_whose_probes_do_not_grow(ban
     assert_allclose(found.time, emulated, rtol=0.015, atol=0)
 
 
-def test_few_links_between_switches_slow_hpl_down_about_as_much_as_in_the_emulator():
-    rows = [row for row in rows_of("hpl_trees.csv") if (row["roots"], row["shuffled"]) in (("4", "0"), ("16", "0"))]
-    few, many = (run for run in tree_runs(rows) if run.time > 0)
-    assert few.time > 1.1 * many.time
-    assert few.reference_time > 1.1 * many.reference_time
-    assert abs(few.error) < 0.15
+def test_few_links_between_switches_slow_hpl_down_as_much_as_in_the_emulator():
+    rows = [row for row in rows_of("hpl_trees.csv") if (row["rank_count"], row["depth"]) == ("64", "0")]
+    found = [run for run in tree_runs(rows) if run.time > 0]
+    assert len(found) == 8
+    assert np.abs([run.time / run.reference_time - 1 for run in found]).max() < 0.07
+    assert np.abs([run.error for run in found]).max() < 0.07
+    # From as many links as a switch has nodes to one, their order by chance.
+    assert max(run.time for run in found) > 3.4 * min(run.time for run in found)
 
 
 def test_a_summary_has_the_mean_and_the_largest_absolute_error_of_its_kind():

@@ -241,6 +241,8 @@ def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -
 
 _GRID: Final = (16, 32)
 _NODES_PER_LEAF: Final = 16
+# By ranks; as many nodes share a switch where links are few.
+_PROCESS_ROWS: Final = {512: 16, 64: 8}
 _LINK_LATENCY: Final = 24e-6
 _LINK_BANDWIDTH: Final = 1.25e9
 _SLOW: Final = 0.001
@@ -271,7 +273,7 @@ def what_if_runs(rows: Rows) -> list[Compared]:
     return [*found, *summaries([run for run in found if "default" not in run.run])]
 
 
-def _change(row: Row) -> dict[str, float]:
+def _change(row: Row) -> dict[str, Any]:
     return {row["changed"]: float(row["factor"])} if row["changed"] else {}
 
 
@@ -283,39 +285,51 @@ def _what_if_configuration(row: Row) -> Configuration:
 
 def tree_runs(rows: Rows) -> list[Compared]:
     """Effects of few links between switches of 10 Mbit/s, over the time with as many as a switch has nodes."""
-    configuration = _what_if_configuration({"matrix_size": "50000"})
-    slow = what_if_machine(bandwidth=_SLOW)
-    machines = [_with_roots(slow, int(row["roots"]), row["shuffled"] == "1") for row in rows]
-    ours = times([Play(configuration, machine) for machine in machines])
-    emulated = [float(row["time_s"]) for row in rows]
-    at = next(at for at, row in enumerate(rows) if (row["roots"], row["shuffled"]) == (str(_NODES_PER_LEAF), "0"))
+    ours = times([Play(_tree_configuration(row), _tree_machine(row)) for row in rows])
+    played = {tuple(row.values())[:-1]: (float(row["time_s"]), time) for row, time in zip(rows, ours, strict=True)}
     found = []
-    for row, time, reference in zip(rows, ours, emulated, strict=True):
-        words = f"{row['roots']} links upwards{', shuffled' * (row['shuffled'] == '1')}"
-        error = (time / ours[at]) / (reference / emulated[at]) - 1
-        found.append(Compared("few links between switches", words, reference, time, error))
-    return [*found, *summaries(found)]
+    for (origin, count, size, depth, roots, shuffled), (reference, time) in played.items():
+        was, ours_was = played[origin, count, size, depth, str(_PROCESS_ROWS[int(count)]), "0"]
+        words = f"{count} ranks, N {size}, depth {depth}, {roots} links upwards{', shuffled' * (shuffled == '1')}"
+        error = (time / ours_was) / (reference / was) - 1
+        found.append(Compared(f"few links between switches, {origin}", words, reference, time, error))
+    return [*found, *summaries([run for run in found if run.error])]
 
 
-def _with_roots(machine: Machine, roots: int, shuffled: bool) -> Machine:
-    """The machine where messages share the links of their switches; `shuffled`: its nodes in an order by chance."""
-    ranks = np.arange(len(machine.nodes))
-    places = np.random.default_rng(0).permutation(ranks) if shuffled else ranks
-    leaf, gap = places // _NODES_PER_LEAF, _CROSS_TRAFFIC / (_SLOW * _LINK_BANDWIDTH)
-    return replace(machine, nodes=leaf, groups=leaf, links=places % roots, adapter_gap=gap)
+def _tree_configuration(row: Row) -> Configuration:
+    rank_count = int(row["rank_count"])
+    p = _PROCESS_ROWS[rank_count]
+    grid, depth = (p, rank_count // p), int(row["depth"])
+    return replace(_what_if_configuration(row), process_rows=grid[0], process_columns=grid[1], depth=depth)
 
 
-def what_if_machine(bandwidth: float = 1.0, latency: float = 1.0, speed: float = 1.0) -> Machine:
-    """512 nodes of one rank on a fat tree of two levels, its links and nodes so many times as fast (latency: long).
+def _tree_machine(row: Row) -> Machine:
+    """The machine where messages share the links of their switches; shuffled: its nodes in an order by chance."""
+    factors = _FACTORS if row["origin"] == "published" else ((0, 1.0, 1.0),)
+    ranks = np.arange(int(row["rank_count"]))
+    places = np.random.default_rng(0).permutation(ranks) if row["shuffled"] == "1" else ranks
+    leaf, gap = places // _PROCESS_ROWS[len(ranks)], _CROSS_TRAFFIC / (_SLOW * _LINK_BANDWIDTH)
+    machine = what_if_machine(bandwidth=_SLOW, rank_count=len(ranks), factors=factors)
+    return replace(machine, nodes=leaf, groups=leaf, links=places % int(row["roots"]), adapter_gap=gap)
+
+
+def what_if_machine(
+    bandwidth: float = 1.0,
+    latency: float = 1.0,
+    speed: float = 1.0,
+    rank_count: int = _GRID[0] * _GRID[1],
+    factors: Sequence[tuple[float, float, float]] = _FACTORS,
+) -> Machine:
+    """Nodes of one rank on a fat tree of two levels, its links and nodes so many times as fast (latency: long).
 
     A message crosses two links below the same switch, and four otherwise; links are not shared.
     """
     sides = [
         _pieces([(size, links * latency * _LINK_LATENCY * slower, 1 / (bandwidth * _LINK_BANDWIDTH * share))
-                 for size, slower, share in _FACTORS])
+                 for size, slower, share in factors])
         for links in (2, 4)
     ]  # fmt: skip
-    ranks = np.arange(_GRID[0] * _GRID[1])
+    ranks = np.arange(rank_count)
     return Machine(
         _kernels(_DGEMM / speed, _DTRSM_COST / speed), np.stack(sides), ranks // _NODES_PER_LEAF, np.ones(len(ranks))
     )
