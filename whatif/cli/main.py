@@ -24,6 +24,7 @@ VERBS: Final[dict[str, str]] = {
     "fit": "Fit the parameters of a platform to measurements.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
+    "diff": "Say which changes explain why two scenarios differ.",
     "check": "Validate scenario and platform files.",
     "validate": "Compare the models with measurements and other simulators.",
     "list": "List platforms, scenarios, or the leaves of a scenario.",

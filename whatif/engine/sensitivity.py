@@ -12,7 +12,7 @@ import numpy as np
 from whatif.engine.evaluate import Evaluation, Values, evaluate
 from whatif.engine.result import NO_NUMBER
 from whatif.engine.term import Program
-from whatif.errors import ImpossiblePointError, UsageError, did_you_mean
+from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
@@ -68,7 +68,7 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     expressions have no elasticity and are left out. Raise `UsageError` for an unknown result, `ImpossiblePointError`
     where the result has no number, or is 0, as the values stand.
     """
-    term = _term_of(program, result)
+    term = program.term_of(result)
     moves = [_move(program, leaf) for leaf in program.leaves.values() if _moves(program, leaf)]
     evaluation = evaluate(program, _perturbed(moves))
     shape = (2 * len(moves) + 1,)
@@ -81,13 +81,6 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
         for index, move in enumerate(moves)
     ]
     return tuple(sorted(found, key=lambda item: -1.0 if item.reason else abs(item.elasticity), reverse=True))
-
-
-def _term_of(program: Program, result: str) -> str:
-    terms = {**program.columns, **{f"terms.{phase.phase}": phase.term for phase in program.phases}}
-    if result not in terms:
-        raise UsageError(f"`{result}`: there is no such result or phase{did_you_mean(result, terms)}")
-    return terms[result]
 
 
 def _moves(program: Program, leaf: Leaf) -> bool:

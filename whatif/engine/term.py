@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args, get_type_hints
 
 import numpy as np
 
+from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import Citation, Core, FloatArray
 from whatif.schema.leaves import Leaf, worst
 from whatif.schema.load import Loaded
@@ -131,6 +132,13 @@ class Program:
     def grade(self) -> str:
         """The worst grade of the values that the results depend on."""
         return worst(self.leaves[path].grade for path in self.reached)
+
+    def term_of(self, result: str) -> str:
+        """The term behind a result column or a phase (`terms.NAME`); raise `UsageError` for any other name."""
+        terms = {**self.columns, **{f"terms.{phase.phase}": phase.term for phase in self.phases}}
+        if result not in terms:
+            raise UsageError(f"`{result}`: there is no such result or phase{did_you_mean(result, terms)}")
+        return terms[result]
 
     def inputs_of(self, name: str) -> frozenset[str]:
         """The leaves that a term depends on."""

@@ -42,7 +42,7 @@ def markdown_rows(table: Table, out: TextIO, heading: bool = True) -> None:
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
     """Columns for the eye; returns their widths, with which further rows go on without a heading."""
     rows = list(shown_rows(table))
-    fitting = list(widths) or [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(table.columns)]
+    fitting = list(widths) or [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(table.columns)]
     if not widths:
         out.write(_line(list(table.columns), fitting))
     out.writelines(_line(row, fitting) for row in rows)

@@ -1,0 +1,71 @@
+"""Scenarios as they were in a revision of a git repository: `REV:path`."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from whatif.errors import InvalidFileError, UsageError
+from whatif.limits import MAXIMUM_ARCHIVE_SIZE
+
+_SECONDS: Final = 60
+
+
+def names_a_revision(text: str) -> bool:
+    """Whether a text is `REV:path`, and not a file whose name has a colon."""
+    revision, colon, path = text.partition(":")
+    return bool(colon and revision and path) and not Path(text).exists()
+
+
+@contextmanager
+def checked_out(text: str) -> Iterator[Path]:
+    """The file that `REV:path` names, in a folder of its own beside the TOML files that lay beside it, for a while.
+
+    The path is relative to the present folder, as for `git show REV:./path`. Nothing in the repository is changed.
+    Raise `UsageError` where there is no such repository, revision or file.
+    """
+    revision, _, path = text.partition(":")
+    commit = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], text,
+                  f"`{revision}` is no revision here").decode().strip()  # fmt: skip
+    wanted = PurePosixPath(path)
+    if wanted.is_absolute() or ".." in wanted.parts:
+        raise UsageError(f"{text}: the path must lie below this folder")
+    patterns = [
+        f":(glob){folder}/**/*.toml" if str(folder) != "." else ":(glob)**/*.toml" for folder in [wanted.parent]
+    ]
+    packed = _git(["archive", "--format=tar", commit, "--", *patterns], text, f"no `{path}` in {revision}")
+    if len(packed) > MAXIMUM_ARCHIVE_SIZE:
+        raise UsageError(f"{text}: the TOML files beside it are larger than {MAXIMUM_ARCHIVE_SIZE // 10**6} MB")
+    with TemporaryDirectory(prefix="whatif-") as folder:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(folder, filter="data")
+        if not (Path(folder) / wanted).is_file():
+            raise UsageError(f"{text}: no `{path}` in {revision}")
+        try:
+            yield Path(folder) / wanted
+        except InvalidFileError as error:
+            problems = [replace(one, file=one.file.replace(f"{folder}/", f"{revision}:")) for one in error.problems]
+            raise InvalidFileError(problems) from None
+
+
+def _git(arguments: list[str], text: str, otherwise: str) -> bytes:
+    try:
+        run = subprocess.run(  # noqa: S603
+            ["git", *arguments],  # noqa: S607
+            capture_output=True, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise UsageError(f"{text}: git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{text}: git took more than {_SECONDS} s") from None
+    if run.returncode != 0:
+        said = run.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        raise UsageError(f"{text}: {otherwise}{f' ({said})' if said else ''}")
+    return run.stdout
