@@ -100,7 +100,7 @@ def whatif_main(monkeypatch, capsys, tmp_path):
         captured = capsys.readouterr()
         code = caught.value.code
         assert "Traceback" not in captured.err
-        assert code in (0, 2, 3, 4)
+        assert code in (0, 2, 3, 4, 5)
         assert code == 0 or captured.err.strip()
         return code, captured.out, captured.err
 

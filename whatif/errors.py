@@ -12,6 +12,7 @@ EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
 EXIT_IMPOSSIBLE = 4
+EXIT_MOVED = 5
 
 
 class WhatifError(Exception):
@@ -28,6 +29,12 @@ class ImpossiblePointError(WhatifError):
     """The question has no answer at this point; the message is the reason."""
 
     exit_code = EXIT_IMPOSSIBLE
+
+
+class MovedError(WhatifError):
+    """Results are not what they were."""
+
+    exit_code = EXIT_MOVED
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,33 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from whatif.cli.options import platforms_option
-from whatif.errors import InvalidFileError, Problem
+from whatif.errors import ImpossiblePointError, InvalidFileError, MovedError, Problem, UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
+
+if TYPE_CHECKING:
+    from whatif.engine.result import Question
+    from whatif.export.baseline_file import Move
 
 
 @click.command("check", short_help="Validate scenario and platform files.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE..")
 @platforms_option
-def command(files: tuple[str, ...], folders: tuple[Path, ...]) -> None:
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="JSON",
+              help="Exit with 5 where a result of a scenario is not as in this file.")  # fmt: skip
+@click.option("--tolerance", default="0.1 %", show_default=True, metavar="SHARE",
+              help="How far a result may move: `1 %` or 0.01.")  # fmt: skip
+@click.option("--update", is_flag=True, help="Write the results of today into the file of --against.")
+def command(
+    files: tuple[str, ...], folders: tuple[Path, ...], against: Path | None, tolerance: str, update: bool
+) -> None:
     """Validate FILE.., each a scenario or a platform, by path or name; exit with 3 if any is invalid."""
+    if update and against is None:
+        raise UsageError("--update needs --against JSON, the file to write")
+    share = _share(tolerance)
     problems: list[Problem] = []
+    questions: dict[str, Question] = {}
     for name in files:
         try:
-            kind = _check(name, folders)
+            kind, question = _check(name, folders)
         except InvalidFileError as error:
             problems.extend(error.problems)
         else:
             click.echo(f"{name}: ok ({kind})")
+            questions |= {} if question is None else {name: question}
     if problems:
         raise InvalidFileError(problems)
+    if against is not None:
+        _hold(questions, against, share, update)
 
 
-def _check(name: str, folders: tuple[Path, ...]) -> str:
+def _share(text: str) -> float:
+    """A tolerance as a share."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        share = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        share = -1.0
+    if rest.strip() or not 0 <= share < float("inf"):
+        raise UsageError(f"--tolerance {text}: expected a share such as `1 %` or 0.01")
+    return share
+
+
+def _hold(questions: Mapping[str, Question], path: Path, tolerance: float, update: bool) -> None:
+    """Compare the results of scenarios with those of a file, or write them there."""
+    from whatif.export.baseline_file import moves, read_results, write_results
+
+    results = {name: _results(name, question) for name, question in questions.items()}
+    if update:
+        write_results(path, results)
+        click.echo(f"{path}: results of {', '.join(results)}", err=True)
+        return
+    known = read_results(path)
+    lines = [f"{name}: not in {path}" for name in results if name not in known]
+    lines += [
+        f"{move.scenario}: {move.result}: {_told(move.before)} -> {_told(move.after)}{_moved(move)}"
+        for move in moves(known, results, tolerance)
+    ]
+    for line in lines:
+        click.echo(line)
+    if lines:
+        raise MovedError(f"not as in {path}; `whatif diff` says why, --update takes the results as they are")
+
+
+def _results(name: str, question: Question) -> dict[str, float]:
+    from whatif.axes import Grid
+    from whatif.engine.result import run_whole
+
+    result = run_whole(question, Grid())
+    if result.reasons:
+        raise ImpossiblePointError(f"{name}: impossible: {'; '.join(result.reasons)}")
+    terms = {f"terms.{phase}": time for phase, time in result.terms.items()}
+    return {key: float(time) for key, time in {**result.columns, **terms}.items()}
+
+
+def _told(time: float | None) -> str:
+    from whatif.units import SECOND, format_quantity
+
+    return "not there" if time is None else format_quantity(time, SECOND, 6)
+
+
+def _moved(move: Move) -> str:
+    if not move.before or move.after is None:
+        return ""
+    return f" ({move.after / move.before - 1:+.2%})"
+
+
+def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Question | None]:
     from whatif.engine.result import Question
     from whatif.engine.sweep import file_axes, grid_of
     from whatif.schema.load import load_part, load_platform, open_document
@@ -36,17 +112,17 @@ def _check(name: str, folders: tuple[Path, ...]) -> str:
 
     if not is_file(Path(name)) and name in shipped_names("platforms"):
         load_platform(name, folders)
-        return "platform"
+        return "platform", None
     document = open_document(name, "scenarios", folders)
     if "part" in document.data:
         load_part(name, folders)
-        return "part"
+        return "part", None
     if looks_like_platform(document.data):
         load_platform(name, folders)
-        return "platform"
+        return "platform", None
     question = Question(document, folders=folders)
     grid_of(file_axes(question.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
-    return "scenario"
+    return "scenario", question
 
 
 def looks_like_platform(data: dict[str, object]) -> bool:

@@ -34,7 +34,7 @@ VERBS: Final[dict[str, str]] = {
 
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped one, such as jacobi2d. Data goes to stdout, narration to stderr. "
-    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 impossible point, 130 interrupted."
+    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 impossible point, 5 results moved, 130 interrupted."
 )
 
 

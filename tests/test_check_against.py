@@ -1,0 +1,99 @@
+"""Results held to those of a file, as a repository's CI does it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+TEXT = """
+[platform]
+extends = "summit"
+[application]
+name = "t"
+rank_count = 6
+iteration_count = 10
+[application.phases.work]
+kind = "overhead"
+overhead_time = "{time}"
+"""
+
+
+@pytest.fixture
+def held(whatif_main, tmp_path):
+    """A scenario of 10 iterations of 2 s, its results written down: (run, scenario, file)."""
+    scenario = tmp_path / "mine.toml"
+    scenario.write_text(TEXT.format(time="2 s"))
+    code, out, err = whatif_main("check", "mine.toml", "summit", "--against", "held.json", "--update")
+    assert (code, out, err) == (
+        0,
+        "mine.toml: ok (scenario)\nsummit: ok (platform)\n",
+        "held.json: results of mine.toml\n",
+    )
+    return whatif_main, scenario, tmp_path / "held.json"
+
+
+def test_results_as_they_were_pass_and_are_those_of_a_run(held):
+    run, _, file = held
+    results = json.loads(file.read_text())["results"]["mine.toml"]
+    assert (results["iteration_time"], results["total_time"], results["terms.work"]) == (2.0, 20.0, 2.0)
+    assert run("check", "mine.toml", "--against", "held.json")[0] == 0
+
+
+def test_a_result_that_moved_is_told_with_exit_code_5(held):
+    run, scenario, _ = held
+    scenario.write_text(TEXT.format(time="2.01 s"))
+    code, out, err = run("check", "mine.toml", "--against", "held.json")
+    assert code == 5
+    assert "mine.toml: iteration_time: 2 s -> 2.01 s (+0.50%)" in out.splitlines()
+    assert "whatif diff" in err
+    assert run("check", "mine.toml", "--against", "held.json", "--tolerance", "1 %")[0] == 0
+    assert run("check", "mine.toml", "--against", "held.json", "--tolerance", "0.004")[0] == 5
+
+
+def test_phases_that_came_or_went_and_scenarios_that_are_not_there_are_told(held):
+    run, scenario, _ = held
+    scenario.write_text(TEXT.format(time="2 s").replace("phases.work", "phases.other"))
+    code, out, _ = run("check", "mine.toml", "minife", "--against", "held.json")
+    assert code == 5
+    assert out.splitlines()[2:] == [
+        "minife: not in held.json",
+        "mine.toml: terms.work: 2 s -> not there",
+        "mine.toml: terms.other: not there -> 2 s",
+    ]
+
+
+def test_an_update_keeps_the_other_scenarios(held):
+    run, _, file = held
+    assert run("check", "minife", "--against", "held.json", "--update")[0] == 0
+    assert json.loads(file.read_text())["results"].keys() == {"mine.toml", "minife"}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code", "said"),
+    [
+        (None, ["--against", "none.json"], 2, "none.json: no such file; --update makes it"),
+        ("{}", [], 3, "held.json: no file of results"),
+        ("[1", [], 3, "held.json: no file of results"),
+        ('{"results": {"mine.toml": {"iteration_time": "2"}}}', [], 3, "held.json: no file of results"),
+        (None, ["--tolerance", "-1 %"], 2, "--tolerance -1 %: expected a share"),
+        (None, ["--tolerance", "much"], 2, "--tolerance much: expected a share"),
+    ],
+)
+def test_bad_input_is_said(held, text, options, code, said):
+    run, _, file = held
+    if text is not None:
+        file.write_text(text)
+    found = run("check", "mine.toml", "--against", "held.json", *options)
+    assert found[0] == code
+    assert said in found[2]
+
+
+def test_an_update_needs_a_file_and_a_scenario_an_answer(held):
+    run, scenario, _ = held
+    code, _, err = run("check", "mine.toml", "--update")
+    assert (code, "--update needs --against" in err) == (2, True)
+    scenario.write_text(TEXT.format(time="2 s").replace("rank_count = 6", "rank_count = 1000000"))
+    code, _, err = run("check", "mine.toml", "--against", "held.json")
+    assert code == 4
+    assert err.startswith("whatif: mine.toml: impossible: ")
