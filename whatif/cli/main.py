@@ -25,6 +25,7 @@ VERBS: Final[dict[str, str]] = {
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "diff": "Say which changes explain why two scenarios differ.",
+    "sensitivity": "Rank the values that a result follows, or climb the ladder of ideals.",
     "check": "Validate scenario and platform files.",
     "validate": "Compare the models with measurements and other simulators.",
     "list": "List platforms, scenarios, or the leaves of a scenario.",
