@@ -26,6 +26,7 @@ VERBS: Final[dict[str, str]] = {
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "diff": "Say which changes explain why two scenarios differ.",
     "sensitivity": "Rank the values that a result follows, or climb the ladder of ideals.",
+    "seek": "Find the value of a leaf that meets a target.",
     "check": "Validate scenario and platform files.",
     "validate": "Compare the models with measurements and other simulators.",
     "list": "List platforms, scenarios, or the leaves of a scenario.",

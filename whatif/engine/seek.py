@@ -1,0 +1,175 @@
+"""The value of one leaf that meets a target: the one nearest to the present value, to either side.
+
+The result need not follow the leaf in one direction only: it is looked for on a grid over the whole range first, then
+between the last value that misses the target and the first that meets it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.engine.evaluate import Evaluation, evaluate
+from whatif.engine.result import NO_NUMBER
+from whatif.engine.term import Program
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import Expression
+from whatif.schema.leaves import Leaf
+from whatif.units import SECOND, UnitError, format_quantity, parse_quantity
+
+Choices = NDArray[np.bool_]
+_TARGET: Final = re.compile(r"\s*(?P<result>[\w.]+)\s*(?P<sense><=|>=|<|>)\s*(?P<bound>.+?)\s*")
+_SPREAD: Final = 1000.0
+"""How far a range that was not given reaches to either side of the present value: so many times."""
+_POINTS, _FINER, _ROUNDS = 2049, 129, 6
+"""Points of the first grid, of each finer one, and how often it is refined: to 10^-12 of the first distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A result that is to be at most, or at least, so many seconds."""
+
+    result: str
+    at_most: bool
+    bound: float
+
+    def met(self, numbers: FloatArray) -> Choices:
+        """Elementwise; a point without a number meets no target."""
+        return numbers <= self.bound if self.at_most else numbers >= self.bound
+
+    def __str__(self) -> str:
+        return f"{self.result} {'<=' if self.at_most else '>='} {format_quantity(self.bound, SECOND, 4)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The nearest value that meets a target, or the one that comes closest to it."""
+
+    target: Target
+    leaf: Leaf
+    value: float
+    now: float
+    """The result as the leaf stands; NaN where it has none."""
+    then: float
+    """The result at `value`."""
+    is_met: bool
+    phases: Mapping[str, float]
+    """Times of the phases at `value`, the longest first: where the target is not met, what stands in its way."""
+
+
+def parse_target(text: str, program: Program) -> Target:
+    """`iteration_time <= 5 ms`, `terms.halo < 80 %` (of what it is now), `total_time >= 1 s`; raise `UsageError`."""
+    match = _TARGET.fullmatch(text)
+    if match is None:
+        raise UsageError(f"target `{text}`: expected RESULT <= TIME, such as `iteration_time <= 5 ms` or `<= 80 %`")
+    term = program.term_of(match["result"])
+    at_most = match["sense"] in ("<=", "<")
+    share = re.fullmatch(r"([0-9.eE+-]+)\s*%", match["bound"])
+    if share:
+        now = float(_numbers(evaluate(program), term))
+        return Target(match["result"], at_most, _share(share[1], text) * now)
+    try:
+        bound = parse_quantity(match["bound"])
+    except UnitError as error:
+        raise UsageError(f"target `{text}`: {error}") from None
+    if bound.dimension != SECOND:
+        raise UsageError(f"target `{text}`: {match['result']} is a time; `{match['bound']}` is none")
+    return Target(match["result"], at_most, bound.value)
+
+
+def _share(text: str, target: str) -> float:
+    try:
+        return float(text) / 100
+    except ValueError:
+        raise UsageError(f"target `{target}`: `{text}` is no number") from None
+
+
+def seek(program: Program, path: str, target: Target, low: float | None = None, high: float | None = None) -> Sought:
+    """The value of a leaf nearest to the present one that meets a target, between two ends in base units.
+
+    Ends that are not given are a thousandth of the present value and a thousand times it, as far as the leaf may be.
+    Raise `UsageError` for a leaf that is no number of its own, or has no effect, or a range that is none.
+    """
+    leaf = _leaf(program, path, target)
+    term = program.term_of(target.result)
+    grid = _grid(leaf, low, high)
+    now = float(_numbers(evaluate(program), term))
+    present = float(leaf.value)
+    if target.met(np.array(now)):
+        return _sought(program, target, leaf, present, now)
+    numbers = _numbers(evaluate(program, {path: grid}), term)
+    met = target.met(numbers)
+    if not met.any():
+        return _sought(program, target, leaf, _closest(grid, numbers, target, leaf), now)
+    for _ in range(_ROUNDS):
+        grid = _between(grid, met, present, leaf)
+        met = target.met(_numbers(evaluate(program, {path: grid}), term))
+    return _sought(program, target, leaf, float(grid[met][np.abs(grid[met] - present).argmin()]), now)
+
+
+def _leaf(program: Program, path: str, target: Target) -> Leaf:
+    from whatif.engine.sweep import swept_leaf
+
+    leaf = swept_leaf(path, program)
+    if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
+        raise UsageError(f"`{path}`: only a number of its own can be sought")
+    if path not in program.inputs_of(program.term_of(target.result)):
+        raise UsageError(f"`{path}` has no effect on {target.result}")
+    return leaf
+
+
+def _grid(leaf: Leaf, low: float | None, high: float | None) -> FloatArray:
+    """Values of the range in order, each a constant factor from the next; whole where they have to be."""
+    assert leaf.field is not None
+    domain, present = leaf.field.domain, float(leaf.value)
+    given = low is not None or high is not None
+    if present <= 0 and not given:
+        raise UsageError(f"`{leaf.path}` is {leaf.text()}: say between which values to seek, PATH=LOW .. HIGH")
+    first = max(present / _SPREAD, domain.minimum) if low is None else low
+    last = min(present * _SPREAD, domain.maximum) if high is None else high
+    if not (first < last and domain.accepts(last) and (domain.accepts(first) or first == domain.minimum)):
+        raise UsageError(f"`{leaf.path}`: no range; values must be {domain.describe(leaf.dimension)}")
+    grid = np.geomspace(first, last, _POINTS) if first > 0 else np.linspace(first, last, _POINTS)
+    grid = np.unique(np.append(np.round(grid) if domain.whole else grid, np.clip(present, first, last)))
+    return np.array(grid[domain.accepts(grid)])
+
+
+def _numbers(evaluation: Evaluation, term: str) -> FloatArray:
+    swept = [array for path, array in evaluation.values.items() if path in evaluation.swept]
+    shape = np.broadcast_shapes(*(array.shape for array in swept)) if swept else ()
+    return np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
+
+
+def _between(grid: FloatArray, met: Choices, present: float, leaf: Leaf) -> FloatArray:
+    """A finer grid from the value that meets the target nearest to the present one to its neighbour on that side."""
+    assert leaf.field is not None
+    at = int(np.flatnonzero(met)[np.abs(grid[met] - present).argmin()])
+    beside = at + (1 if grid[at] < present else -1)
+    beside = min(max(beside, 0), len(grid) - 1)
+    finer = np.linspace(grid[beside], grid[at], _FINER)
+    if leaf.field.domain.whole:
+        finer = np.round(finer)
+    return np.unique(np.append(finer, grid[at]))
+
+
+def _closest(grid: FloatArray, numbers: FloatArray, target: Target, leaf: Leaf) -> float:
+    if not np.isfinite(numbers).any():
+        raise ImpossiblePointError(
+            f"impossible: no value of {leaf.path} between {grid[0]:g} and {grid[-1]:g}: {NO_NUMBER}"
+        )
+    worth = np.where(np.isfinite(numbers), numbers if target.at_most else -numbers, np.inf)
+    return float(grid[worth.argmin()])
+
+
+def _sought(program: Program, target: Target, leaf: Leaf, value: float, now: float) -> Sought:
+    evaluation = evaluate(program, {leaf.path: np.array([value])})
+    then = float(_numbers(evaluation, program.term_of(target.result))[0])
+    times = {phase.phase: float(np.ravel(evaluation.values[phase.term])[0]) for phase in program.phases}
+    longest_first = dict(sorted(times.items(), key=lambda item: -item[1]))
+    return Sought(target, leaf, value, now, then, bool(target.met(np.array(then))), longest_first)
