@@ -1,0 +1,126 @@
+"""Machines ranked over applications, against hand arithmetic and single runs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from numpy.testing import assert_allclose
+
+from whatif.axes import Grid
+from whatif.engine.merit import ranking
+from whatif.engine.result import Question, run_whole
+from whatif.errors import UsageError
+from whatif.schema.toml import parse_document
+
+TEXT = """
+platform = "summit"
+[application]
+name = "t"
+rank_count = {ranks}
+iteration_count = 1
+[application.phases.work]
+kind = "overhead"
+overhead_time = "= 1 s * {formula}"
+"""
+
+
+def question(formula, ranks=4):
+    return Question(parse_document(TEXT.format(formula=formula, ranks=ranks), "t.toml"))
+
+
+def applications():
+    """6 s and 10 s on a node of Summit with its 6 GPUs; 4 s and 15 s on one of Lassen with 4."""
+    return {"a": question("platform.node.gpu_count"), "b": question("60 / platform.node.gpu_count")}
+
+
+def test_the_merit_is_the_weighted_geometric_mean_of_the_speedups():
+    found = ranking(applications(), ["summit", "lassen"], {"a": 3.0})
+    lassen, summit = found.standings
+    assert (lassen.platform, summit.platform) == ("lassen", "summit")
+    assert found.weights == {"a": 0.75, "b": 0.25}
+    assert found.references == {"a": 6.0, "b": 10.0}
+    assert_allclose([lassen.speedups["a"], lassen.speedups["b"]], [1.5, 2 / 3], rtol=1e-12, atol=0)
+    assert_allclose([lassen.merit, summit.merit], [1.5**0.5, 1.0], rtol=1e-12, atol=0)
+
+
+def test_the_weight_at_which_another_machine_leads_is_told():
+    found = ranking(applications(), ["summit", "lassen"], {"a": 3.0})
+    assert [(turn.application, turn.leader) for turn in found.turns] == [("a", "summit"), ("b", "summit")]
+    assert_allclose([turn.turns_at for turn in found.turns], [0.5, 0.5], rtol=1e-12, atol=0)
+    for weight, leader in ((0.49, "summit"), (0.51, "lassen")):
+        weights = {"a": weight, "b": 1 - weight}
+        assert ranking(applications(), ["summit", "lassen"], weights).standings[0].platform == leader
+    alone = ranking({"a": applications()["a"]}, ["summit", "lassen"])
+    assert (alone.standings[0].platform, alone.turns) == ("lassen", ())
+
+
+def test_reference_times_shift_all_merits_by_one_factor():
+    found = ranking(applications(), ["summit", "lassen"], {"a": 3.0}, {"a": 12.0})
+    assert found.references == {"a": 12.0, "b": 10.0}
+    assert_allclose([its.merit for its in found.standings], [1.5**0.5 * 2**0.75, 2**0.75], rtol=1e-12, atol=0)
+
+
+def test_a_machine_without_an_answer_is_last_and_says_why_unless_it_does_not_count():
+    # Lassen has 792 nodes of 4 GPUs.
+    asked = {"small": question("platform.node.gpu_count"), "large": question("2", ranks=4000)}
+    found = ranking(asked, ["summit", "lassen"])
+    assert [its.platform for its in found.standings] == ["summit", "lassen"]
+    assert math.isnan(found.standings[1].merit)
+    assert found.standings[1].reason.startswith("large: the ranks need more nodes")
+    assert found.turns == ()
+    found = ranking(asked, ["summit", "lassen"], {"large": 0.0})
+    assert_allclose(found.standings[0].merit, 1.5, rtol=1e-12, atol=0)
+    assert found.standings[0].platform == "lassen"
+
+
+@pytest.mark.parametrize(
+    ("weights", "references", "said"),
+    [
+        ({"a": 0.0, "b": 0.0}, {}, "weights add up to 0"),
+        ({"a": -1.0}, {}, "weight of `a`: -1 must be 0 or more"),
+        ({"c": 1.0}, {}, "weight of `c`: it is none of the applications a, b"),
+        ({}, {"c": 1.0}, "reference time of `c`"),
+    ],
+)
+def test_weights_that_say_nothing_are_refused(weights, references, said):
+    with pytest.raises(UsageError, match=said):
+        ranking(applications(), ["summit", "lassen"], weights, references)
+
+
+def test_the_verb_prints_a_row_a_machine(whatif_main):
+    names = ("jacobi2d", "minife")
+    machines = ("--platform", "summit", "--platform", "frontier", "--platform", "jupiter")
+    code, out, err = whatif_main("compare", *names, *machines, "--weight", "minife=3", "--format", "csv")
+    assert code == 0
+    heading, *rows = (line.split(",") for line in out.splitlines())
+    assert heading[:4] == ["platform", "merit", "jacobi2d time [s]", "jacobi2d speedup"]
+    assert [row[0] for row in rows] == ["jupiter", "frontier", "summit"]
+    for row in rows:
+        for name, time in zip(names, row[2::2], strict=True):
+            answer = run_whole(Question.open(name, platform=row[0]), Grid()).columns["total_time"]
+            assert_allclose(float(time), answer, rtol=1e-12, atol=0)
+        assert_allclose(float(row[1]), float(row[3]) ** 0.25 * float(row[5]) ** 0.75, rtol=1e-12, atol=0)
+    assert "minife: weight 75.0%, reference time 1.14 s" in err
+    assert "jupiter leads whatever one application weighs" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--weight", "minife"], 2, "--weight minife: expected SCENARIO=VALUE"),
+        (["--weight", "minife=much"], 2, "`much` is no number"),
+        (["--reference", "minife=3 GB"], 2, "`3 GB` must be a time greater than 0"),
+        (["--result", "terms.nope"], 2, "`terms.nope`: there is no such result"),
+        (
+            ["--set", "application.rank_count=1000000"],
+            2,
+            "no reference time of `minife`: on summit: the ranks need more",
+        ),
+        (["--set", "application.rank_count=1000000", "--reference", "minife=1 s"], 4, "no machine has an answer"),
+    ],
+)
+def test_bad_questions_are_said(whatif_main, options, code, said):
+    found, _, err = whatif_main("compare", "minife", "--platform", "summit", *options)
+    assert found == code
+    assert said in err
