@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import named_platform, open_question, platforms_option, set_option
+from whatif.cli.options import named_platform, open_question, platforms_option, print_table, set_option
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -39,7 +38,6 @@ def command(
     Says at which weight of an application another machine would lead. --set holds for all scenarios.
     """
     from whatif.engine.merit import ranking
-    from whatif.export.tables import TABLE_WRITERS
 
     platforms: dict[str, None] = {}
     for name in names:
@@ -49,7 +47,7 @@ def command(
     counted = {name: _number(text) for name, text in _pairs(weights, "--weight").items()}
     given = {name: _seconds(text) for name, text in _pairs(references, "--reference").items()}
     found = ranking(questions, list(platforms), counted, given, result)
-    TABLE_WRITERS[file_format](_table(found), sys.stdout)
+    print_table(_table(found), file_format, [[f"{name} time" for name in questions]])
     _tell(found)
 
 

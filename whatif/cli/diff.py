@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, platforms_option, set_option
+from whatif.cli.options import open_question, platforms_option, print_table, set_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -47,13 +46,12 @@ def command(
     machine. --set holds for both. Exact where up to 14 changes have an effect; else orders are drawn, with an error.
     """
     from whatif.engine.attribution import attribute
-    from whatif.export.tables import TABLE_WRITERS
 
     with ExitStack() as stack:
         one, other = _questions(first, second, platforms, folders, sets, stack)
         found = attribute(one.program, other.program, result, by_table=by == "table", seed=seed)
     _tell(found, seed)
-    TABLE_WRITERS[file_format](_table(found, bars=file_format == "table"), sys.stdout)
+    print_table(_table(found, bars=file_format == "table"), file_format, [["waterfall"], ["then"], ["before", "after"]])
 
 
 def _questions(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+import sys
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +14,7 @@ from whatif.errors import UsageError
 
 if TYPE_CHECKING:
     from whatif.engine.result import Question
+    from whatif.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,6 +41,15 @@ def question_options(command: Command) -> Command:
 def scenario_options(command: Command) -> Command:
     """SCENARIO with `--platform`, `--platforms` and `--set`."""
     return click.argument("scenario")(question_options(command))
+
+
+def print_table(table: Table, file_format: str, optional: Sequence[Collection[str]] = ()) -> None:
+    """Write a table to stdout; for a terminal that is too narrow without the first groups of optional columns."""
+    from whatif.export.tables import TABLE_WRITERS, narrowed
+
+    if file_format == "table" and sys.stdout.isatty():
+        table = narrowed(table, shutil.get_terminal_size().columns, optional)
+    TABLE_WRITERS[file_format](table, sys.stdout)
 
 
 def named_platform(platform: str, folders: tuple[Path, ...]) -> tuple[str, tuple[Path, ...]]:

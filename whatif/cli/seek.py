@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, scenario_options
+from whatif.cli.options import open_question, print_table, scenario_options
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -35,14 +34,13 @@ def command(
     Exit with 4 where no value does, and say how close it comes and which phase stands in the way.
     """
     from whatif.engine.seek import parse_target, seek
-    from whatif.export.tables import TABLE_WRITERS
 
     program = open_question(scenario, platform, folders, sets).program
     path, low, high = _range(vary, program)
     found = seek(program, path, parse_target(target, program), low, high)
     if not found.is_met:
         raise ImpossiblePointError(_in_the_way(found))
-    TABLE_WRITERS[file_format](_table(found), sys.stdout)
+    print_table(_table(found), file_format, [["factor"]])
 
 
 def _range(text: str, program: Program) -> tuple[str, float | None, float | None]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, scenario_options
+from whatif.cli.options import open_question, print_table, scenario_options
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
@@ -35,12 +34,11 @@ def command(
 
     The ladder makes rates infinite and fixed times 0, part by part, the part first that saves most: the bottlenecks.
     """
-    from whatif.export.tables import TABLE_WRITERS
 
     program = open_question(scenario, platform, folders, sets).program
     bars = file_format == "table"
     table = _ladder(program, result, bars) if show == "ladder" else _tornado(program, result, everything, bars)
-    TABLE_WRITERS[file_format](table, sys.stdout)
+    print_table(table, file_format, [["tornado", "what_is_left"], ["change"], ["now"]])
 
 
 def _tornado(program: Program, result: str, everything: bool, bars: bool) -> Table:

@@ -23,6 +23,7 @@ from whatif.units import SECOND
 
 _INFINITE: Final = 1e12
 """How many times as fast an ideal rate is."""
+_NOTHING: Final = 1e-9
 _LEAST: Final = 1e-3
 """A rung that saves less of the result as it stands is left out, and so are those behind it."""
 
@@ -65,7 +66,8 @@ def ladder(program: Program, result: str = "iteration_time") -> Ladder:
         saved = left - float(found[best])
         if not saved > _LEAST * first:
             break
-        left = float(found[best])
+        # A trillionth of what it was is what is left of nothing.
+        left = float(found[best]) if found[best] > _NOTHING * first else 0.0
         ideal.append(candidates[best])
         rungs.append(Rung(candidates[best], saved, left))
     return Ladder(result, first, tuple(rungs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final, TextIO
 
 import numpy as np
@@ -57,6 +57,17 @@ def worth_showing(table: Table) -> Table:
         if (np.any(column.values != "") if column.dimension is None else np.any(np.isfinite(column.values)))
     }
     return Table(kept, table.notes)
+
+
+def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> Table:
+    """The table without the first groups of optional columns, as many as it takes for `column_rows` to fit a width."""
+    columns, left = dict(table.columns), list(optional)
+    cells = [list(table.columns), *shown_rows(table)]
+    widths = {name: max(map(len, column)) for name, column in zip(columns, zip(*cells, strict=True), strict=True)}
+    while left and sum(widths[name] + 2 for name in columns) - 2 > width:
+        gone = left.pop(0)
+        columns = {name: column for name, column in columns.items() if name not in gone}
+    return Table(columns, table.notes)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
