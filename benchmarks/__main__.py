@@ -8,12 +8,12 @@ from benchmarks.flows import sharing
 from benchmarks.hpl import high_performance_linpack
 from benchmarks.importers import reading
 from benchmarks.measure import Row
-from benchmarks.model import edit_of_a_leaf, million_points, million_ranks
+from benchmarks.model import decisions, edit_of_a_leaf, million_points, million_ranks
 from benchmarks.patterns import patterns
 from benchmarks.screen import key_to_picture, start
 from benchmarks.simulation import replaying
 
-MODEL = (million_points, edit_of_a_leaf, million_ranks)
+MODEL = (million_points, edit_of_a_leaf, million_ranks, decisions)
 EXPLORER = (key_to_picture, typing, start, first_frame)
 MEASUREMENTS = (reading, fitting)
 SIMULATION = (replaying, patterns, sharing, high_performance_linpack)

@@ -10,8 +10,10 @@ import numpy as np
 
 from benchmarks.measure import Row, median_seconds
 from whatif.axes import Grid
+from whatif.engine.attribution import attribute
 from whatif.engine.evaluate import evaluate
 from whatif.engine.result import Question, run
+from whatif.engine.sensitivity import elasticities
 from whatif.engine.session import Session
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.models.patterns import GridPattern, message_counts
@@ -107,3 +109,29 @@ def _counted_in_python(side: int, ranks_per_node: int) -> int:
                 other = (x + dx) * side**2 + (y + dy) * side + z + dz
                 nodes[rank // ranks_per_node] += other // ranks_per_node != rank // ranks_per_node
     return int(nodes.max())
+
+
+def decisions() -> Iterator[Row]:
+    """Elasticities of every value of MiniMD, and why Frontier is faster, against evaluating point after point."""
+    program, other = Question.open("minimd").program, Question.open("minimd", platform="frontier").program
+    one = median_seconds(lambda: evaluate(program), 25, time.process_time)
+    seconds = median_seconds(lambda: elasticities(program), 15, time.process_time)
+    count = 2 * len(elasticities(program)) + 1
+    alone = f"{count} points one by one"
+    yield Row(
+        "tornado of all values, CPU",
+        f"{1e3 * seconds:.1f} ms",
+        f"{1e3 * one * count:.0f} ms",
+        one * count / seconds,
+        alone,
+    )
+    seconds = median_seconds(lambda: attribute(program, other), 5, time.process_time)
+    count = 2 ** len(attribute(program, other).changes)
+    alone = f"{count} combinations one by one"
+    yield Row(
+        "why Frontier is faster, exact, CPU",
+        f"{1e3 * seconds:.0f} ms",
+        f"{one * count:.1f} s",
+        one * count / seconds,
+        alone,
+    )
