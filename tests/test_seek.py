@@ -120,6 +120,8 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
     assert (code, out) == (4, "")
     assert "at best it is 1.15 ms" in err
     assert "what stands in the way: matvec_inner 502 us" in err
+    code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 s")
+    assert (code, err) == (0, "iteration_time <= 1 s is met as it stands\n")
 
 
 @pytest.mark.parametrize(

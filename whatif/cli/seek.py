@@ -40,6 +40,8 @@ def command(
     found = seek(program, path, parse_target(target, program), low, high)
     if not found.is_met:
         raise ImpossiblePointError(_in_the_way(found))
+    if found.value == float(found.leaf.value):
+        click.echo(f"{found.target} is met as it stands", err=True)
     print_table(_table(found), file_format, [["factor"]])
 
 
