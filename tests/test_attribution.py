@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from itertools import permutations
 
@@ -16,6 +17,7 @@ from whatif.engine.result import Question, run_whole
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 TEXT = """
 [platform]
 extends = "summit"
@@ -156,7 +158,7 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
         (["jacobi2d"], "name a second scenario, or the machine"),
         (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "once or twice"),
         (["jacobi2d", "minife", "--result", "terms.stencil"], "`terms.stencil`: there is no such result"),
-        (["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is no revision here"),
+        pytest.param(["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is no revision here", marks=needs_git),
     ],
 )
 def test_bad_questions_say_what_to_do(whatif_main, arguments, said):
@@ -170,7 +172,8 @@ def repository(tmp_path):
     """Two revisions of a scenario with a platform beside it."""
 
     def git(*arguments):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=tmp_path, check=True)
+        settings = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *settings, *arguments], cwd=tmp_path, check=True)
 
     folder = tmp_path / "scenarios"
     folder.mkdir()
@@ -186,6 +189,7 @@ def repository(tmp_path):
     return folder
 
 
+@needs_git
 def test_a_file_is_compared_with_what_it_was_in_a_revision(whatif_main, repository):
     code, out, err = whatif_main("diff", "HEAD~1:scenarios/mine.toml", "scenarios/mine.toml", "--format", "csv")
     assert code == 0
@@ -193,6 +197,7 @@ def test_a_file_is_compared_with_what_it_was_in_a_revision(whatif_main, reposito
     assert "7 s -> 13 s" in err
 
 
+@needs_git
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
