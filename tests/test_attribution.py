@@ -198,6 +198,13 @@ def test_a_file_is_compared_with_what_it_was_in_a_revision(whatif_main, reposito
 
 
 @needs_git
+def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypatch):
+    monkeypatch.chdir(repository)
+    code, out, _ = whatif_main("diff", "HEAD~1:mine.toml", "HEAD:mine.toml", "--format", "csv")
+    assert (code, len(out.splitlines())) == (0, 2)
+
+
+@needs_git
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [

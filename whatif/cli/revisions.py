@@ -37,15 +37,12 @@ def checked_out(text: str) -> Iterator[Path]:
     wanted = PurePosixPath(path)
     if wanted.is_absolute() or ".." in wanted.parts:
         raise UsageError(f"{text}: the path must lie below this folder")
-    patterns = [
-        f":(glob){folder}/**/*.toml" if str(folder) != "." else ":(glob)**/*.toml" for folder in [wanted.parent]
-    ]
-    packed = _git(["archive", "--format=tar", commit, "--", *patterns], text, f"no `{path}` in {revision}")
+    beside = f":(glob){wanted.parent / '**' / '*.toml'}"
+    packed = _git(["archive", "--format=tar", commit, "--", beside], text, f"no `{path}` in {revision}")
     if len(packed) > MAXIMUM_ARCHIVE_SIZE:
         raise UsageError(f"{text}: the TOML files beside it are larger than {MAXIMUM_ARCHIVE_SIZE // 10**6} MB")
     with TemporaryDirectory(prefix="whatif-") as folder:
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(folder, filter="data")
+        _unpack(packed, Path(folder))
         if not (Path(folder) / wanted).is_file():
             raise UsageError(f"{text}: no `{path}` in {revision}")
         try:
@@ -53,6 +50,17 @@ def checked_out(text: str) -> Iterator[Path]:
         except InvalidFileError as error:
             problems = [replace(one, file=one.file.replace(f"{folder}/", f"{revision}:")) for one in error.problems]
             raise InvalidFileError(problems) from None
+
+
+def _unpack(packed: bytes, folder: Path) -> None:
+    """Write the plain files of an archive below a folder; links are left out."""
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            target = (folder / member.name).resolve()
+            if content is not None and target.is_relative_to(folder.resolve()):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content.read())
 
 
 def _git(arguments: list[str], text: str, otherwise: str) -> bytes:
