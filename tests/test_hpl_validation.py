@@ -168,6 +168,8 @@ def test_few_links_between_switches_slow_hpl_down_as_much_as_in_the_emulator():
     assert len(found) == 8
     assert np.abs([run.time / run.reference_time - 1 for run in found]).max() < 0.07
     assert np.abs([run.error for run in found]).max() < 0.07
+    documented = DOCS.read_text().splitlines()
+    assert all(line in documented for line in list(tables.tree_table(found))[2:])
     # From as many links as a switch has nodes to one, their order by chance.
     assert max(run.time for run in found) > 3.4 * min(run.time for run in found)
 

@@ -111,6 +111,8 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
         (["--weight", "minife"], 2, "--weight minife: expected SCENARIO=VALUE"),
         (["--weight", "minife=much"], 2, "`much` is no number"),
         (["--reference", "minife=3 GB"], 2, "`3 GB` must be a time greater than 0"),
+        (["--result", "transfer_time"], 2, "on summit: transfer_time is 0 s there, which has no speedup"),
+        (["--result", "transfer_time", "--reference", "minife=1 s"], 4, "no machine has an answer"),
         (["--result", "terms.nope"], 2, "`terms.nope`: there is no such result"),
         (
             ["--set", "application.rank_count=1000000"],

@@ -130,7 +130,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
         (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is a time; `4 GB` is none"),
         (BANDWIDTH, "iteration_time = 4 ms", "expected RESULT <= TIME"),
         (BANDWIDTH, "iteration_tine <= 4 ms", "did you mean `iteration_time`"),
-        (BANDWIDTH, "iteration_time <= e %", "`e` is no number"),
+        (BANDWIDTH, "iteration_time <= e %", "`e %` is no share"),
         (BANDWIDTH, "terms.halo <= 1 us", f"`{BANDWIDTH}` has no effect on terms.halo"),
         ("platform.node.gpu.dram_bandwidht", "iteration_time <= 4 ms", f"did you mean `{BANDWIDTH}`"),
         ("platform.name", "iteration_time <= 4 ms", "a text that no result depends on"),

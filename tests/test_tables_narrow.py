@@ -43,3 +43,10 @@ def test_a_table_without_rows_is_its_heading():
     out = io.StringIO()
     column_rows(Table.of_rows({"name": None, "now": ONE}, []), out)
     assert out.getvalue() == "name  now\n"
+
+
+def test_of_paths_that_are_too_long_the_end_stays():
+    table = Table(
+        {"path": Column(np.array(["platform.node.gpu.memory", "short"], dtype=object)), "now": TABLE.columns["now"]}
+    )
+    assert list(narrowed(table, 23, []).columns["path"].values) == ["...node.gpu.memory", "short"]

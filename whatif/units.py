@@ -169,6 +169,16 @@ _PREFIXES = (
 )  # fmt: skip
 
 
+def parse_share(text: str) -> float | None:
+    """Read `1 %` or `0.01`, at least 0; None for anything else."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        share = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        return None
+    return share if not rest and 0 <= share < math.inf else None
+
+
 def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
     """Write a value in base units with the prefix a reader expects: 1.25e10 B/s becomes `12.5 GB/s`."""
     if not math.isfinite(value):

@@ -11,6 +11,7 @@ import click
 from whatif.cli.options import platforms_option
 from whatif.errors import ImpossiblePointError, InvalidFileError, MovedError, Problem, UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
+from whatif.units import parse_share
 
 if TYPE_CHECKING:
     from whatif.engine.result import Question
@@ -31,7 +32,9 @@ def command(
     """Validate FILE.., each a scenario or a platform, by path or name; exit with 3 if any is invalid."""
     if update and against is None:
         raise UsageError("--update needs --against JSON, the file to write")
-    share = _share(tolerance)
+    share = parse_share(tolerance)
+    if share is None:
+        raise UsageError(f"--tolerance {tolerance}: expected a share such as `1 %` or 0.01")
     problems: list[Problem] = []
     questions: dict[str, Question] = {}
     for name in files:
@@ -44,20 +47,10 @@ def command(
             questions |= {} if question is None else {name: question}
     if problems:
         raise InvalidFileError(problems)
+    if against is not None and not questions:
+        raise UsageError(f"--against {against}: there is no scenario among {', '.join(files)}")
     if against is not None:
         _hold(questions, against, share, update)
-
-
-def _share(text: str) -> float:
-    """A tolerance as a share."""
-    number, percent, rest = text.strip().partition("%")
-    try:
-        share = float(number) / (100.0 if percent else 1.0)
-    except ValueError:
-        share = -1.0
-    if rest.strip() or not 0 <= share < float("inf"):
-        raise UsageError(f"--tolerance {text}: expected a share such as `1 %` or 0.01")
-    return share
 
 
 def _hold(questions: Mapping[str, Question], path: Path, tolerance: float, update: bool) -> None:
@@ -88,8 +81,8 @@ def _results(name: str, question: Question) -> dict[str, float]:
     result = run_whole(question, Grid())
     if result.reasons:
         raise ImpossiblePointError(f"{name}: impossible: {'; '.join(result.reasons)}")
-    terms = {f"terms.{phase}": time for phase, time in result.terms.items()}
-    return {key: float(time) for key, time in {**result.columns, **terms}.items()}
+    columns = result.table().columns.items()
+    return {name: float(column.values[0]) for name, column in columns if column.dimension is not None}
 
 
 def _told(time: float | None) -> str:

@@ -92,14 +92,16 @@ def attribute(
     moved = float(numbers.at(np.array([[True] * len(groups) + [False]]))[0])
     if abs(moved - after) > _SAME * abs(after):
         groups = [*groups, _structure(first, second, result)]
-    parts, exact = _parts(numbers, len(groups), abs(after - before), seed)
+    parts, exact = _parts(numbers, len(groups), before, after, seed)
     changes = [Change(group.name, group.before, group.after, *part) for group, part in zip(groups, parts, strict=True)]
     idle += tuple(change.name for change in changes if change.contribution == 0 and change.name != STRUCTURE)
     kept = (change for change in changes if change.contribution != 0)
     return Attribution(result, before, after, tuple(sorted(kept, key=lambda c: -abs(c.contribution))), idle, exact)
 
 
-def _parts(numbers: _Numbers, count: int, difference: float, seed: int) -> tuple[list[tuple[float, float]], bool]:
+def _parts(
+    numbers: _Numbers, count: int, before: float, after: float, seed: int
+) -> tuple[list[tuple[float, float]], bool]:
     """Contribution and standard error of every change, and whether they are exact.
 
     Many values change between two machines and few have an effect: where no more than can be combined make a step in
@@ -109,10 +111,11 @@ def _parts(numbers: _Numbers, count: int, difference: float, seed: int) -> tuple
     if count <= _MOST_EXACT:
         return _listed(everyone, count, *_exact(numbers, everyone, count)), True
     contributions, errors = _drawn(numbers, count, seed)
-    active = everyone[(np.abs(contributions) + errors) > _SAME * difference]
+    nothing = _SAME * max(abs(before), abs(after))
+    active = everyone[np.abs(contributions) + errors > nothing]
     if len(active) <= _MOST_EXACT:
         found, none = _exact(numbers, active, count)
-        if abs(abs(found.sum()) - difference) <= _SAME * difference * count:
+        if abs(found.sum() - (after - before)) <= count * nothing:
             return _listed(active, count, found, none), True
     return _listed(everyone, count, contributions, errors), False
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whatif.axes import Grid
-from whatif.engine.result import Question, run_whole
+from whatif.engine.result import Question, array_of, run_whole
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 
@@ -99,9 +99,11 @@ def _time(question: Question, platform: str, result: str) -> tuple[float, str]:
         answer = run_whole(question.on_platform(platform), Grid())
     except WhatifError as error:
         return np.nan, str(error)
-    terms = {**answer.columns, **{f"terms.{phase}": time for phase, time in answer.terms.items()}}
     answer.program.term_of(result)
-    return float(terms[result]), "; ".join(answer.reasons)
+    time = float(array_of(answer, result))
+    if not answer.reasons and not time > 0:
+        return np.nan, f"{result} is {time:g} s there, which has no speedup"
+    return time, "; ".join(answer.reasons)
 
 
 def _references(
@@ -112,8 +114,7 @@ def _references(
     for name in questions:
         found[name] = float(given.get(name, answer[name][0]))
         if not 0 < found[name] < np.inf:
-            reason = answer[name][1] or "its time is no positive number"
-            raise UsageError(f"no reference time of `{name}`: on {first}: {reason}")
+            raise UsageError(f"no reference time of `{name}`: on {first}: {answer[name][1]}")
     return found
 
 

@@ -21,7 +21,7 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
-from whatif.units import SECOND, UnitError, format_quantity, parse_quantity
+from whatif.units import SECOND, UnitError, format_quantity, parse_quantity, parse_share
 
 Choices = NDArray[np.bool_]
 _TARGET: Final = re.compile(r"\s*(?P<result>[\w.]+)\s*(?P<sense><=|>=|<|>)\s*(?P<bound>.+?)\s*")
@@ -70,10 +70,11 @@ def parse_target(text: str, program: Program) -> Target:
         raise UsageError(f"target `{text}`: expected RESULT <= TIME, such as `iteration_time <= 5 ms` or `<= 80 %`")
     term = program.term_of(match["result"])
     at_most = match["sense"] in ("<=", "<")
-    share = re.fullmatch(r"([0-9.eE+-]+)\s*%", match["bound"])
-    if share:
-        now = float(_numbers(evaluate(program), term))
-        return Target(match["result"], at_most, _share(share[1], text) * now)
+    if match["bound"].endswith("%"):
+        share = parse_share(match["bound"])
+        if share is None:
+            raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
+        return Target(match["result"], at_most, share * float(_numbers(evaluate(program), term)))
     try:
         bound = parse_quantity(match["bound"])
     except UnitError as error:
@@ -81,13 +82,6 @@ def parse_target(text: str, program: Program) -> Target:
     if bound.dimension != SECOND:
         raise UsageError(f"target `{text}`: {match['result']} is a time; `{match['bound']}` is none")
     return Target(match["result"], at_most, bound.value)
-
-
-def _share(text: str, target: str) -> float:
-    try:
-        return float(text) / 100
-    except ValueError:
-        raise UsageError(f"target `{target}`: `{text}` is no number") from None
 
 
 def seek(program: Program, path: str, target: Target, low: float | None = None, high: float | None = None) -> Sought:

@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO
 
 import numpy as np
 
-from whatif.table import Table
+from whatif.table import Column, Table
 from whatif.units import ONE, Dimension, format_quantity
 
 
@@ -60,13 +60,22 @@ def worth_showing(table: Table) -> Table:
 
 
 def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> Table:
-    """The table without the first groups of optional columns, as many as it takes for `column_rows` to fit a width."""
+    """The table without the first groups of optional columns, as many as it takes for `column_rows` to fit a width.
+
+    Where that is not enough, texts of the first column lose their beginning: of a path the end says more.
+    """
     columns, left = dict(table.columns), list(optional)
     cells = [list(table.columns), *shown_rows(table)]
     widths = {name: max(map(len, column)) for name, column in zip(columns, zip(*cells, strict=True), strict=True)}
     while left and sum(widths[name] + 2 for name in columns) - 2 > width:
         gone = left.pop(0)
         columns = {name: column for name, column in columns.items() if name not in gone}
+    over = sum(widths[name] + 2 for name in columns) - 2 - width
+    first = next(iter(columns))
+    if over > 0 and columns[first].dimension is None:
+        room = max(widths[first] - over, 12)
+        names = [text if len(text) <= room else f"..{text[2 - room :]}" for text in columns[first].values]
+        columns[first] = Column(np.array(names, dtype=object))
     return Table(columns, table.notes)
 
 
