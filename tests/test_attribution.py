@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine import attribution
 from whatif.engine.attribution import STRUCTURE, attribute
@@ -18,26 +19,10 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-TEXT = """
-[platform]
-extends = "summit"
-[application]
-name = "t"
-rank_count = 6
-iteration_count = 1
-[parameters]
-a = {a}
-b = {b}
-c = {c}
-d = 1.0
-[application.phases.work]
-kind = "overhead"
-overhead_time = "= 1 s * {formula}"
-"""
 
 
 def program(formula="(a * b + c)", **values):
-    text = TEXT.format(**{"a": 2.0, "b": 3.0, "c": 1.0} | values, formula=formula)
+    text = one_phase(f"= 1 s * {formula}", **{"a": 2.0, "b": 3.0, "c": 1.0, "d": 1.0} | values)
     return Question(parse_document(text, "t.toml")).program
 
 
@@ -178,7 +163,7 @@ def repository(tmp_path):
     folder = tmp_path / "scenarios"
     folder.mkdir()
     (folder / "here.toml").write_text('extends = "summit"\n')
-    (folder / "mine.toml").write_text(TEXT.format(a=2.0, b=3.0, c=1.0, formula="(a * b + c)").replace("summit", "here"))
+    (folder / "mine.toml").write_text(one_phase("= 1 s * (a * b + c)", platform="here", a=2.0, b=3.0, c=1.0))
     git("init", "-q")
     git("add", ".")
     git("commit", "-q", "-m", "first")

@@ -6,24 +6,14 @@ import json
 
 import pytest
 
-TEXT = """
-[platform]
-extends = "summit"
-[application]
-name = "t"
-rank_count = 6
-iteration_count = 10
-[application.phases.work]
-kind = "overhead"
-overhead_time = "{time}"
-"""
+from tests.one_phase import one_phase
 
 
 @pytest.fixture
 def held(whatif_main, tmp_path):
     """A scenario of 10 iterations of 2 s, its results written down: (run, scenario, file)."""
     scenario = tmp_path / "mine.toml"
-    scenario.write_text(TEXT.format(time="2 s"))
+    scenario.write_text(one_phase("2 s", iterations=10))
     code, out, err = whatif_main("check", "mine.toml", "summit", "--against", "held.json", "--update")
     assert (code, out, err) == (
         0,
@@ -42,7 +32,7 @@ def test_results_as_they_were_pass_and_are_those_of_a_run(held):
 
 def test_a_result_that_moved_is_told_with_exit_code_5(held):
     run, scenario, _ = held
-    scenario.write_text(TEXT.format(time="2.01 s"))
+    scenario.write_text(one_phase("2.01 s", iterations=10))
     code, out, err = run("check", "mine.toml", "--against", "held.json")
     assert code == 5
     assert "mine.toml: iteration_time: 2 s -> 2.01 s (+0.50%)" in out.splitlines()
@@ -53,7 +43,7 @@ def test_a_result_that_moved_is_told_with_exit_code_5(held):
 
 def test_phases_that_came_or_went_and_scenarios_that_are_not_there_are_told(held):
     run, scenario, _ = held
-    scenario.write_text(TEXT.format(time="2 s").replace("phases.work", "phases.other"))
+    scenario.write_text(one_phase("2 s", iterations=10).replace("phases.work", "phases.other"))
     code, out, _ = run("check", "mine.toml", "minife", "--against", "held.json")
     assert code == 5
     assert out.splitlines()[2:] == [
@@ -95,7 +85,7 @@ def test_an_update_needs_a_file_and_a_scenario_an_answer(held):
     assert (code, "--update needs --against" in err) == (2, True)
     code, _, err = run("check", "summit", "--against", "held.json", "--update")
     assert (code, "there is no scenario among summit" in err) == (2, True)
-    scenario.write_text(TEXT.format(time="2 s").replace("rank_count = 6", "rank_count = 1000000"))
+    scenario.write_text(one_phase("2 s", iterations=10).replace("rank_count = 6", "rank_count = 1000000"))
     code, _, err = run("check", "mine.toml", "--against", "held.json")
     assert code == 4
     assert err.startswith("whatif: mine.toml: impossible: ")

@@ -7,26 +7,16 @@ import math
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine.merit import ranking
 from whatif.engine.result import Question, run_whole
 from whatif.errors import UsageError
 from whatif.schema.toml import parse_document
 
-TEXT = """
-platform = "summit"
-[application]
-name = "t"
-rank_count = {ranks}
-iteration_count = 1
-[application.phases.work]
-kind = "overhead"
-overhead_time = "= 1 s * {formula}"
-"""
-
 
 def question(formula, ranks=4):
-    return Question(parse_document(TEXT.format(formula=formula, ranks=ranks), "t.toml"))
+    return Question(parse_document(one_phase(f"= 1 s * {formula}", ranks=ranks), "t.toml"))
 
 
 def applications():

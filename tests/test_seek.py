@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine.result import Question, run_whole
 from whatif.engine.seek import parse_target, seek
@@ -13,23 +14,10 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
-TEXT = """
-[platform]
-extends = "summit"
-[application]
-name = "t"
-rank_count = 6
-iteration_count = 1
-[parameters]
-x = {x}
-[application.phases.work]
-kind = "overhead"
-overhead_time = "= 1 s * ({formula})"
-"""
 
 
 def sought(formula, x, target, low=None, high=None):
-    program = Question(parse_document(TEXT.format(x=x, formula=formula), "t.toml")).program
+    program = Question(parse_document(one_phase(f"= 1 s * ({formula})", x=x), "t.toml")).program
     return seek(program, "parameters.x", parse_target(target, program), low, high)
 
 
