@@ -115,7 +115,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
 @pytest.mark.parametrize(
     ("vary", "target", "said"),
     [
-        (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is a time; `4 GB` is none"),
+        (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is in s; `4 GB` is not"),
         (BANDWIDTH, "iteration_time = 4 ms", "expected RESULT <= TIME"),
         (BANDWIDTH, "iteration_tine <= 4 ms", "did you mean `iteration_time`"),
         (BANDWIDTH, "iteration_time <= e %", "`e %` is no share"),

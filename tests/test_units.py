@@ -14,6 +14,7 @@ from whatif import units
 from whatif.units import (
     BASES,
     BINARY_PREFIXES,
+    CURRENCIES,
     DECIMAL_PREFIXES,
     SMALL_PREFIXES,
     SYMBOLS,
@@ -33,24 +34,28 @@ def registry():
     pints.define("op = flop")
     pints.define("cell = []")
     pints.define("message = []")
+    pints.define("gCO2e = [carbon]")
+    pints.define("tCO2e = 1e6 gCO2e")
+    for currency in CURRENCIES:
+        pints.define(f"{currency} = [money_{currency}]")
     return pints
 
 
 PINT = registry()
-PINT_BASES = (PINT.second, PINT.byte, PINT.flop, PINT.joule)
+PINT_BASES = (PINT.second, PINT.byte, PINT.flop, PINT.joule, *map(PINT.parse_units, ("gCO2e", *CURRENCIES)))
 # pint reads `B` as byte and `h` as Planck's constant unless it is told the hour.
 SPELLED = {"h": "hour", "1": "dimensionless", "min": "minute", "Wh": "watt_hour", "B": "byte", "bit": "bit"}
 LONG_PREFIX = {"k": "kilo", "M": "mega", "G": "giga", "T": "tera", "P": "peta", "E": "exa"}
 LONG_PREFIX |= {"m": "milli", "u": "micro", "µ": "micro", "μ": "micro", "n": "nano"}
 LONG_PREFIX |= {"Ki": "kibi", "Mi": "mebi", "Gi": "gibi", "Ti": "tebi", "": ""}
 LONG_UNIT = {"s": "second", "J": "joule", "W": "watt", "Hz": "hertz", "flop": "flop", "op": "op"}
-LONG_UNIT |= {"cell": "cell", "message": "message"} | SPELLED
+LONG_UNIT |= {name: name for name in ("cell", "message", "gCO2e", "tCO2e", *CURRENCIES)} | SPELLED
 CASES = [(prefix, symbol) for symbol, (_, _, prefixes) in SYMBOLS.items() for prefix in prefixes]
 
 
 def in_pint(dimension):
     unit = PINT.dimensionless
-    for base, power in zip(PINT_BASES, dimension.powers, strict=True):
+    for base, power in zip(PINT_BASES, dimension.powers, strict=False):
         unit = unit * base**power
     return unit
 
@@ -265,7 +270,7 @@ def test_any_text_is_a_quantity_or_a_unit_error(text):
     assert reason
 
 
-@given(st.tuples(*[st.integers(-4, 4)] * 4), st.tuples(*[st.integers(-4, 4)] * 4), st.integers(-2, 2))
+@given(st.tuples(*[st.integers(-4, 4)] * len(BASES)), st.tuples(*[st.integers(-4, 4)] * len(BASES)), st.integers(-2, 2))
 def test_dimensions_multiply_as_powers_add(one, other, power):
     a, b = Dimension(one), Dimension(other)
     assert (a * b) / b == a
@@ -273,7 +278,7 @@ def test_dimensions_multiply_as_powers_add(one, other, power):
     assert (a / b) ** -1 == b / a
 
 
-@given(st.tuples(*[st.integers(-9, 9)] * 4))
+@given(st.tuples(*[st.integers(-9, 9)] * len(BASES)))
 def test_the_name_of_a_dimension_is_a_unit_of_it(powers):
     dimension = Dimension(powers)
     assume(any(powers))
@@ -282,5 +287,20 @@ def test_the_name_of_a_dimension_is_a_unit_of_it(powers):
 
 def test_bases_are_what_pint_calls_them():
     assert [parse_quantity(f"1 {base}") for base in BASES] == [
-        Quantity(1.0, Dimension(tuple(int(i == j) for j in range(4)))) for i in range(4)
+        Quantity(1.0, Dimension(tuple(int(i == j) for j in range(len(BASES))))) for i in range(len(BASES))
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [("0.15 EUR/kWh", 0.15 / 3.6e6), ("2.5 USD/h", 2.5 / 3600), ("380 gCO2e/kWh", 380 / 3.6e6), ("3 MWh", 1.08e10),
+     ("12 MUSD", 1.2e7), ("40 tCO2e", 4e7), ("900 kJ", 9e5)],
+)  # fmt: skip
+def test_energy_money_and_carbon_are_written_as_people_say_them(text, base):
+    quantity = parse_quantity(text)
+    assert_allclose(quantity.value, base, rtol=1e-15, atol=0)
+    assert format_quantity(quantity.value, quantity.dimension) == text
+
+
+def test_no_currency_is_another_one():
+    assert parse_quantity("1 EUR").dimension != parse_quantity("1 USD").dimension

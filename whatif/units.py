@@ -1,7 +1,8 @@
 """Units of measure: parse and format quantities; inside the program everything is float64 in base units.
 
-Base units are s, B, flop and J; every other unit is a product of powers of them. `op` counts the same thing
-as `flop`, one operation; `cell` and `message` are counts and carry no dimension.
+Base units are s, B, flop, J, gCO2e and the currencies; every other unit is a product of powers of them. `op` counts
+the same thing as `flop`, one operation; `cell` and `message` are counts and carry no dimension. Each currency is a
+dimension of its own: nothing here knows what one is worth in another.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 
-BASES = ("s", "B", "flop", "J")
+CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "KRW", "INR")
+BASES = ("s", "B", "flop", "J", "gCO2e", *CURRENCIES)
 MAXIMUM_LENGTH = 200
 
 DECIMAL_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
@@ -27,12 +30,16 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """Integer powers of the base units, in the order of `BASES`; supports `*`, `/` and `**`."""
+    """Integer powers of `BASES`, in their order, up to the last that is not 0; supports `*`, `/` and `**`."""
 
-    powers: tuple[int, ...] = (0, 0, 0, 0)
+    powers: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        count = max((at for at, power in enumerate(self.powers, start=1) if power), default=0)
+        object.__setattr__(self, "powers", self.powers[:count])
 
     def __mul__(self, other: Dimension) -> Dimension:
-        return Dimension(tuple(a + b for a, b in zip(self.powers, other.powers, strict=True)))
+        return Dimension(tuple(a + b for a, b in zip_longest(self.powers, other.powers, fillvalue=0)))
 
     def __truediv__(self, other: Dimension) -> Dimension:
         return self * other**-1
@@ -45,23 +52,22 @@ class Dimension:
 
 
 def _spell(powers: Iterable[int]) -> str:
-    """`B^2/s` for (−1, 2, 0, 0): the name of a dimension that has none of its own."""
-    named = [(base, power) for base, power in zip(BASES, powers, strict=True) if power]
+    """`B^2/s` for (−1, 2): the name of a dimension that has none of its own."""
+    named = [(base, power) for base, power in zip(BASES, powers, strict=False) if power]
     above = [base if power == 1 else f"{base}^{power}" for base, power in named if power > 0]
     below = [base if power == -1 else f"{base}^{-power}" for base, power in named if power < 0]
     return "/".join(["*".join(above) or "1", *below])
 
 
 ONE = Dimension()
-SECOND = Dimension((1, 0, 0, 0))
-BYTE = Dimension((0, 1, 0, 0))
-FLOP = Dimension((0, 0, 1, 0))
-JOULE = Dimension((0, 0, 0, 1))
+SECOND, BYTE, FLOP, JOULE, CARBON, *_MONEY = (Dimension((*(0,) * place, 1)) for place in range(len(BASES)))
+MONEY = dict(zip(CURRENCIES, _MONEY, strict=True))
 PER_SECOND = SECOND**-1
 BYTE_PER_SECOND = BYTE / SECOND
 FLOP_PER_SECOND = FLOP / SECOND
 FLOP_PER_BYTE = FLOP / BYTE
 WATT = JOULE / SECOND
+CARBON_PER_JOULE = CARBON / JOULE
 
 _NAMES = {ONE: "1", WATT: "W", PER_SECOND: "1/s"}
 
@@ -84,6 +90,9 @@ SYMBOLS: dict[str, tuple[Dimension, float, dict[str, float]]] = {
     "Wh": (JOULE, 3600.0, _LARGE),
     "W": (WATT, 1.0, _ALL),
     "Hz": (PER_SECOND, 1.0, _LARGE),
+    "gCO2e": (CARBON, 1.0, {"": 1.0, "k": 1e3}),
+    "tCO2e": (CARBON, 1e6, {"": 1.0, "k": 1e3, "M": 1e6}),
+    **{currency: (dimension, 1.0, {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}) for currency, dimension in MONEY.items()},
 }
 
 UNITS: dict[str, tuple[Dimension, float]] = {
@@ -102,7 +111,7 @@ _MEANT = {
 
 UNSIGNED = r"(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 NUMBER = rf"[+-]?{UNSIGNED}"
-UNIT_WORD = r"[A-Za-zµμ]+"
+UNIT_WORD = r"[A-Za-zµμ]+(?:2e)?"
 _QUANTITY = re.compile(rf"\s*({NUMBER})\s*(.*?)\s*", re.DOTALL)
 _POWER = re.compile(rf"(1|{UNIT_WORD})(?:\^(-?\d))?")
 
@@ -163,6 +172,15 @@ def _scaled(number: str, size: float) -> float:
     return float(number) * size
 
 
+# What people say instead of the base unit, from which size on.
+_CUSTOMARY = {
+    JOULE: (3.6e6, "Wh", 3600.0),
+    CARBON: (1e6, "tCO2e", 1e6),
+    CARBON_PER_JOULE: (0.0, "gCO2e/kWh", 1 / 3.6e6),
+    **{money / SECOND: (0.0, f"{name}/h", 1 / 3600) for name, money in MONEY.items()},
+    **{money / JOULE: (0.0, f"{name}/kWh", 1 / 3.6e6) for name, money in MONEY.items()},
+}
+
 _PREFIXES = (
     (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
     (1e-3, "m"), (1e-6, "u"), (1e-9, "n"),
@@ -183,27 +201,36 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
     """Write a value in base units with the prefix a reader expects: 1.25e10 B/s becomes `12.5 GB/s`."""
     if not math.isfinite(value):
         return str(value)
-    size, prefix = _prefix(value, dimension)
+    size, unit = _unit(value, dimension)
     number = f"{value / size:.{digits}g}"
     if "e+" in number and abs(value / size) < 1e15:
         number = f"{value / size:.0f}"
-    return number if dimension == ONE else f"{number} {prefix}{dimension}"
+    return number if dimension == ONE else f"{number} {unit}"
 
 
-def _prefix(value: float, dimension: Dimension) -> tuple[float, str]:
+def _unit(value: float, dimension: Dimension) -> tuple[float, str]:
+    """The unit that a reader expects for a value, and its size in base units."""
     size = abs(value)
     if dimension == BYTE and (binary := _binary_prefix(size)):
-        return binary
-    table = _prefixes(dimension)
+        return binary[0], f"{binary[1]}{dimension}"
+    name, scale = customary_unit(size, dimension)
     if size == 0:
-        return 1.0, ""
-    return next(((s, p) for s, p in table if size >= s * (1 - 1e-12)), table[-1])
+        return scale, name
+    known = _prefixes(name)
+    factor, prefix = next((item for item in known if size >= item[0] * scale * (1 - 1e-12)), known[-1])
+    return factor * scale, prefix + name
+
+
+def customary_unit(value: float, dimension: Dimension) -> tuple[str, float]:
+    """The name without a prefix, and the size, of the unit that people use for such a value: Wh, or EUR/kWh."""
+    least, name, size = _CUSTOMARY.get(dimension, (math.inf, "", 1.0))
+    return (name, size) if abs(value) >= least else (str(dimension), 1.0)
 
 
 @lru_cache(maxsize=256)
-def _prefixes(dimension: Dimension) -> tuple[tuple[float, str], ...]:
-    """The prefixes, the largest first, that the first unit in the name of a dimension can take: s takes no k."""
-    first = re.fullmatch(rf"({UNIT_WORD})(?:[*/].*)?", str(dimension))
+def _prefixes(name: str) -> tuple[tuple[float, str], ...]:
+    """The prefixes, the largest first, that the first unit of a name can take: s takes no k."""
+    first = re.fullmatch(rf"({UNIT_WORD})(?:[*/].*)?", name)
     allowed = SYMBOLS[first[1]][2] if first else {"": 1.0}
     return tuple((size, prefix) for size, prefix in _PREFIXES if prefix in allowed)
 

@@ -64,10 +64,7 @@ def _hold(questions: Mapping[str, Question], path: Path, tolerance: float, updat
         return
     known = read_results(path)
     lines = [f"{name}: not in {path}" for name in results if name not in known]
-    lines += [
-        f"{move.scenario}: {move.result}: {_told(move.before)} -> {_told(move.after)}{_moved(move)}"
-        for move in moves(known, results, tolerance)
-    ]
+    lines += [_line(move, questions[move.scenario]) for move in moves(known, results, tolerance)]
     for line in lines:
         click.echo(line)
     if lines:
@@ -85,10 +82,15 @@ def _results(name: str, question: Question) -> dict[str, float]:
     return {name: float(column.values[0]) for name, column in columns if column.dimension is not None}
 
 
-def _told(time: float | None) -> str:
+def _line(move: Move, question: Question) -> str:
+    """What a result was and is; one that is not there any more was a time."""
     from whatif.units import SECOND, format_quantity
 
-    return "not there" if time is None else format_quantity(time, SECOND, 6)
+    dimension = SECOND if move.after is None else question.program.dimension_of(move.result)
+    before, after = (
+        "not there" if value is None else format_quantity(value, dimension, 6) for value in (move.before, move.after)
+    )
+    return f"{move.scenario}: {move.result}: {before} -> {after}{_moved(move)}"
 
 
 def _moved(move: Move) -> str:

@@ -75,7 +75,7 @@ def _end(text: str, field: QuantityField, whole: str) -> float:
 def _in_the_way(found: Sought) -> str:
     from whatif.units import SECOND, format_quantity
 
-    then = format_quantity(found.then, SECOND, 4)
+    then = format_quantity(found.then, found.target.dimension, 4)
     longest = ", ".join(f"{name} {format_quantity(time, SECOND, 3)}" for name, time in list(found.phases.items())[:2])
     value = format_quantity(found.value, found.leaf.dimension, 4)
     return (
@@ -86,11 +86,11 @@ def _in_the_way(found: Sought) -> str:
 
 def _table(found: Sought) -> Table:
     from whatif.table import Table
-    from whatif.units import ONE, SECOND
+    from whatif.units import ONE
 
     present = float(found.leaf.value)
     factor = found.value / present if present else float("nan")
     result = found.target.result
     columns = {"leaf": None, "now": found.leaf.dimension, "sought": found.leaf.dimension, "factor": ONE}
-    columns |= {f"{result} now": SECOND, f"{result} then": SECOND}
+    columns |= dict.fromkeys((f"{result} now", f"{result} then"), found.target.dimension)
     return Table.of_rows(columns, [[found.leaf.path, present, found.value, factor, found.now, found.then]])

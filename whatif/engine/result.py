@@ -23,7 +23,6 @@ from whatif.schema.leaves import worst
 from whatif.schema.load import load_document, open_document
 from whatif.schema.toml import Document
 from whatif.table import Column, Table
-from whatif.units import SECOND
 
 NO_NUMBER: Final = "the model gives no number there"
 
@@ -137,8 +136,8 @@ class Result:
     def table(self) -> Table:
         """One row a point: swept leaves, columns, phase times (`terms.NAME`), and why it is impossible, if it is."""
         columns = {path: self._coordinate(path) for path in self.grid.leaves()}
-        columns |= {name: self._column(array) for name, array in self.columns.items()}
-        columns |= {f"terms.{name}": self._column(array) for name, array in self.terms.items()}
+        columns |= {name: self._column(name, array) for name, array in self.columns.items()}
+        columns |= {name: self._column(name, array) for name, array in self._phases()}
         columns["impossible"] = Column(self.reason.ravel())
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
 
@@ -147,8 +146,11 @@ class Result:
         dimension = leaf.dimension if leaf is not None and leaf.field is not None else None
         return Column(self.grid.coordinate(path).ravel(), dimension)
 
-    def _column(self, array: FloatArray) -> Column:
-        return Column(self.grid.spread(array).ravel(), SECOND)
+    def _phases(self) -> Iterator[tuple[str, FloatArray]]:
+        return ((f"terms.{name}", array) for name, array in self.terms.items())
+
+    def _column(self, name: str, array: FloatArray) -> Column:
+        return Column(self.grid.spread(array).ravel(), self.program.dimension_of(name))
 
 
 def run(question: Question, grid: Grid = Grid(), chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:  # noqa: B008

@@ -21,7 +21,7 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
-from whatif.units import SECOND, UnitError, format_quantity, parse_quantity, parse_share
+from whatif.units import SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
 
 Choices = NDArray[np.bool_]
 _TARGET: Final = re.compile(r"\s*(?P<result>[\w.]+)\s*(?P<sense><=|>=|<|>)\s*(?P<bound>.+?)\s*")
@@ -33,18 +33,19 @@ _POINTS, _FINER, _ROUNDS = 2049, 129, 6
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A result that is to be at most, or at least, so many seconds."""
+    """A result that is to be at most, or at least, a bound in base units."""
 
     result: str
     at_most: bool
     bound: float
+    dimension: Dimension = SECOND
 
     def met(self, numbers: FloatArray) -> Choices:
         """Elementwise; a point without a number meets no target."""
         return numbers <= self.bound if self.at_most else numbers >= self.bound
 
     def __str__(self) -> str:
-        return f"{self.result} {'<=' if self.at_most else '>='} {format_quantity(self.bound, SECOND, 4)}"
+        return f"{self.result} {'<=' if self.at_most else '>='} {format_quantity(self.bound, self.dimension, 4)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +69,20 @@ def parse_target(text: str, program: Program) -> Target:
     match = _TARGET.fullmatch(text)
     if match is None:
         raise UsageError(f"target `{text}`: expected RESULT <= TIME, such as `iteration_time <= 5 ms` or `<= 80 %`")
-    term = program.term_of(match["result"])
+    term, dimension = program.term_of(match["result"]), program.dimension_of(match["result"])
     at_most = match["sense"] in ("<=", "<")
     if match["bound"].endswith("%"):
         share = parse_share(match["bound"])
         if share is None:
             raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
-        return Target(match["result"], at_most, share * float(_numbers(evaluate(program), term)))
+        return Target(match["result"], at_most, share * float(_numbers(evaluate(program), term)), dimension)
     try:
         bound = parse_quantity(match["bound"])
     except UnitError as error:
         raise UsageError(f"target `{text}`: {error}") from None
-    if bound.dimension != SECOND:
-        raise UsageError(f"target `{text}`: {match['result']} is a time; `{match['bound']}` is none")
-    return Target(match["result"], at_most, bound.value)
+    if bound.dimension != dimension:
+        raise UsageError(f"target `{text}`: {match['result']} is in {dimension}; `{match['bound']}` is not")
+    return Target(match["result"], at_most, bound.value, dimension)
 
 
 def seek(program: Program, path: str, target: Target, low: float | None = None, high: float | None = None) -> Sought:

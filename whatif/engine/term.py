@@ -140,6 +140,10 @@ class Program:
             raise UsageError(f"`{result}`: there is no such result or phase{did_you_mean(result, terms)}")
         return terms[result]
 
+    def dimension_of(self, result: str) -> Dimension:
+        """The unit of a result column or a phase (`terms.NAME`)."""
+        return self.terms[self.term_of(result)].dimension
+
     def inputs_of(self, name: str) -> frozenset[str]:
         """The leaves that a term depends on."""
         return self._upstream([name])

@@ -166,13 +166,13 @@ def limits(values: Sequence[FloatArray], scale: Scale, *, roomy: bool) -> tuple[
 @lru_cache(maxsize=512)
 def axis_unit(reference: float, dimension: Dimension) -> AxisUnit:
     """Pick the largest prefixed unit that is not larger than the reference, in base units."""
-    name = str(dimension)
     if dimension == units.ONE:
         return AxisUnit("", 1.0)
+    name, size = units.customary_unit(reference, dimension)
     known = list(_prefixed(name))
     fitting = [unit for unit in known if unit.size <= abs(reference) * (1 + 1e-9)]
     if reference == 0 or not known:
-        return AxisUnit(name, 1.0)
+        return AxisUnit(name, size)
     return max(fitting, key=lambda unit: unit.size) if fitting else min(known, key=lambda unit: unit.size)
 
 

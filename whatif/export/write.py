@@ -81,15 +81,17 @@ def write_table(results: Iterable[Result], out: TextIO) -> None:
 
 def _write_point(result: Result, out: TextIO) -> None:
     iteration = float(result.columns["iteration_time"])
-    rows = [(name, float(array), name.startswith(("total", "setup"))) for name, array in result.columns.items()]
-    rows += [(f"  {name}", float(array), False) for name, array in result.terms.items()]
-    width = max(len(name) for name, _, _ in rows)
-    for name, value, whole_run in rows:
+    rows = [(name, name, float(array)) for name, array in result.columns.items()]
+    rows += [(f"terms.{name}", f"  {name}", float(array)) for name, array in result.terms.items()]
+    width = max(len(shown) for _, shown, _ in rows)
+    for name, shown, value in rows:
         if value == 0 and name in ("transfer_time", "overlap_time", "setup_time"):
             continue
-        share = f"{value / iteration:8.1%}" if iteration > 0 and not whole_run else ""
-        shown = format_quantity(value, SECOND) if math.isfinite(value) else "-"
-        out.write(f"{name:{width}}  {shown:>12}{share}".rstrip() + "\n")
+        dimension = result.program.dimension_of(name)
+        part = iteration > 0 and dimension == SECOND and not name.startswith(("total", "setup"))
+        share = f"{value / iteration:8.1%}" if part else ""
+        number = format_quantity(value, dimension) if math.isfinite(value) else "-"
+        out.write(f"{shown:{width}}  {number:>12}{share}".rstrip() + "\n")
 
 
 def _write_columns(results: Iterable[Result], out: TextIO) -> None:
