@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +80,16 @@ class Grid:
             if path in axis.leaves:
                 return np.broadcast_to(axis.leaves[path].reshape(self._position(index)), self.shape)
         raise KeyError(path)
+
+    def join(
+        self, parts: Iterable[tuple[tuple[slice, ...], Grid, Mapping[str, NDArray[np.float64]]]]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Arrays by name of the parts of this grid, each at its place; NaN where there is none."""
+        whole: dict[str, NDArray[np.float64]] = {}
+        for where, part, arrays in parts:
+            for name, array in arrays.items():
+                whole.setdefault(name, np.full(self.shape, np.nan))[where] = part.spread(array)
+        return whole
 
     def chunks(self, points: int) -> Iterator[Grid]:
         """Parts of at most `points` points, in the order of the points; along the leading axis where that suffices."""

@@ -14,6 +14,7 @@ from whatif.errors import UsageError
 
 if TYPE_CHECKING:
     from whatif.engine.result import Question
+    from whatif.engine.uncertainty import Sampling
     from whatif.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -41,6 +42,43 @@ def question_options(command: Command) -> Command:
 def scenario_options(command: Command) -> Command:
     """SCENARIO with `--platform`, `--platforms` and `--set`."""
     return click.argument("scenario")(question_options(command))
+
+
+def sampling_options(command: Command) -> Command:
+    """`--samples`, `--seed`, `--level` and `--spread`; `sampling_of` makes a `Sampling` of them."""
+    samples = click.option(
+        "--samples", type=click.IntRange(2), metavar="N",
+        help="Draw the uncertain values N times (best a power of 2): results get a band.",
+    )  # fmt: skip
+    seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the samples.")
+    level = click.option(
+        "--level", default="90%", show_default=True, help="The share of the samples that a band holds."
+    )
+    spread = click.option(
+        "--spread", "spreads", multiple=True, metavar="GRADE=SHARE",
+        help="What a value of a grade without a distribution may be off: `assumed=20%`, as a log-normal.",
+    )  # fmt: skip
+    return samples(seed(level(spread(command))))
+
+
+def sampling_of(samples: int | None, seed: int, level: str, spreads: tuple[str, ...]) -> Sampling | None:
+    """How samples are drawn, None where none are asked for; raise `UsageError` for shares that are none."""
+    from whatif.units import parse_share
+
+    if samples is None:
+        if spreads:
+            raise UsageError("--spread needs --samples N")
+        return None
+    from whatif.engine.uncertainty import Sampling
+
+    shares: dict[str, float] = {}
+    for text in (f"level={level}", *(spreads)):
+        grade, _, share = (part.strip() for part in text.partition("="))
+        number = parse_share(share)
+        if number is None:
+            raise UsageError(f"`{text}`: expected a share, such as 20%")
+        shares[grade] = number
+    return Sampling(samples, seed, shares.pop("level"), shares)
 
 
 def print_table(table: Table, file_format: str, optional: Sequence[Collection[str]] = ()) -> None:

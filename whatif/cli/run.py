@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, scenario_options
+from whatif.cli.options import open_question, sampling_of, sampling_options, scenario_options
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
     from whatif.engine.result import Question, Result
+    from whatif.engine.uncertainty import Sampling
 
 
 @click.command("run", short_help="Evaluate a scenario, or sweep any of its leaves.")
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     help="Sweep a leaf: `1, 2, 4`, `1 GB/s .. 64 GB/s log 7`, `.. linear N`, `.. step SIZE`; "
     "`PATH=SPEC; PATH=SPEC` moves leaves together; `platform=a, b` compares machines.",
 )
+@sampling_options
 @click.option("--point", is_flag=True, help="Ignore the sweep that the scenario itself asks for.")
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Default: by the name of FILE, else table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
@@ -39,6 +41,10 @@ def command(
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     sweeps: tuple[str, ...],
+    samples: int | None,
+    seed: int,
+    level: str,
+    spreads: tuple[str, ...],
     point: bool,
     file_format: str | None,
     output: Path | None,
@@ -48,13 +54,14 @@ def command(
     """Evaluate SCENARIO as it stands, or over the grid of all --sweep options (else over its own sweep)."""
     if plot and (output is not None or file_format is not None):
         raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format")
+    sampling = sampling_of(samples, seed, level, spreads)
     question = open_question(scenario, platform, folders, sets)
     grid = _grid(question, sweeps, point, max_points)
-    _narrate(question, grid)
+    _narrate(question, grid, sampling)
     if plot:
-        _plot(question, grid)
+        _plot(question, grid, sampling)
     else:
-        _write(question, grid, file_format or _format_of(output), output)
+        _write(question, grid, file_format or _format_of(output), output, sampling)
 
 
 def _grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
@@ -69,12 +76,20 @@ def _grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) 
     return grid_of([axis for axis in axes if question.sets.keys().isdisjoint(axis.leaves)], limit)
 
 
-def _narrate(question: Question, grid: Grid) -> None:
+def _narrate(question: Question, grid: Grid, sampling: Sampling | None) -> None:
     program = question.program
     click.echo(program.loaded.question or program.loaded.name, err=True)
     axes = " x ".join(f"{' + '.join(axis.leaves)} ({len(axis)})" for axis in grid.axes) or "one point"
     platform = program.loaded.scenario.platform.name
     click.echo(f"platform {platform}; worst grade of its values: {program.grade}; {axes}", err=True)
+    if sampling is not None:
+        from whatif.engine.uncertainty import uncertain
+
+        count = len(uncertain(program, sampling, grid.leaves()))
+        bands = f"{sampling.names[0]} to {sampling.names[2]} of {sampling.count:,} samples"
+        click.echo(f"{count} uncertain values; {bands}", err=True)
+    elif any(leaf.distribution is not None for leaf in program.leaves.values()):
+        click.echo("some values are distributions: --samples 1024 says what that makes of the results", err=True)
 
 
 def _format_of(output: Path | None) -> str:
@@ -86,12 +101,12 @@ def _format_of(output: Path | None) -> str:
     return known[output.suffix]
 
 
-def _write(question: Question, grid: Grid, file_format: str, output: Path | None) -> None:
+def _write(question: Question, grid: Grid, file_format: str, output: Path | None, sampling: Sampling | None) -> None:
     from whatif.engine.result import run
     from whatif.export.write import WRITERS, write_file
 
     tally = Tally(grid)
-    results = tally.watch(run(question, grid))
+    results = tally.watch(run(question, grid, sampling=sampling))
     if output is not None:
         write_file(results, file_format, output)
     elif file_format == "parquet":
@@ -101,14 +116,14 @@ def _write(question: Question, grid: Grid, file_format: str, output: Path | None
     tally.report()
 
 
-def _plot(question: Question, grid: Grid) -> None:
+def _plot(question: Question, grid: Grid, sampling: Sampling | None) -> None:
     from whatif.engine.result import run_whole
     from whatif.export.figure import terminal_plot
 
     if not grid.axes:
         raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
     tally = Tally(grid)
-    result = next(iter(tally.watch(iter([run_whole(question, grid)]))))
+    result = next(iter(tally.watch(iter([run_whole(question, grid, sampling)]))))
     click.echo(terminal_plot(result), color=None if sys.stdout.isatty() else False)
     tally.report()
 
@@ -121,6 +136,7 @@ class Tally:
         self.structural = any(axis.structural for axis in grid.axes)
         self.seen = 0
         self.impossible = 0
+        self.unanswered = 0.0
         self.reasons: dict[str, None] = {}
         self.extrapolated: dict[str, None] = {}
         self.grades: dict[str, None] = {}
@@ -133,6 +149,8 @@ class Tally:
             self.reasons |= dict.fromkeys(result.reasons)
             self.extrapolated |= dict.fromkeys(result.extrapolated)
             self.grades[result.grade] = None
+            if result.bands is not None:
+                self.unanswered += (1 - result.bands.answered) * result.grid.size
             if self.seen < self.size and sys.stderr.isatty():
                 click.echo(f"\r{self.seen / self.size:4.0%}", nl=False, err=True)
             yield result
@@ -141,6 +159,10 @@ class Tally:
         """Say why points are missing and which are extrapolated; an answer without a single point is an error."""
         for line in self.extrapolated:
             click.echo(f"warning: {line}", err=True)
+        if self.unanswered:
+            click.echo(
+                f"warning: {self.unanswered / self.size:.1%} of the samples have no answer and do not count", err=True
+            )
         if self.structural:
             from whatif.schema.leaves import worst
 

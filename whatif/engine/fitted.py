@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.engine.evaluate import Evaluation
 from whatif.engine.term import Program, Reference, Term
 from whatif.models.protocol import by_protocol
+from whatif.models.quantities import FloatArray
 from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
 
+Choices = NDArray[np.bool_] | np.bool_
 _VARIABLES: Final[dict[str, tuple[str, Dimension]]] = {
     "message_size": ("sizes of", BYTE),
     "process_count": ("process counts of", ONE),
@@ -58,20 +61,26 @@ def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) ->
             yield FittedRange(name, table, variable, reference, low, high)
 
 
-def extrapolations(evaluation: Evaluation) -> tuple[str, ...]:
-    """What lies outside the range that it was fitted in, in words."""
-    found: dict[str, None] = {}
+def extrapolations(evaluation: Evaluation) -> dict[str, Choices]:
+    """What lies outside the range that it was fitted in, in words (`PHASE: ..`), and at which points of the grid."""
+    found: dict[str, Choices] = {}
     for item in fitted_ranges(evaluation.program):
         reference = item.reference
         array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
-        beyond = array[(array < item.low) | (array > item.high)]
-        if beyond.size:
-            words, dimension = _VARIABLES[item.variable]
-            least, most, low, high = (
-                format_quantity(float(value), dimension) for value in (beyond.min(), beyond.max(), item.low, item.high)
-            )
-            reach = least if least == most else f"{least} to {most}"
-            phase = item.term.partition(".")[0]
-            said = f"{words} {reach} lie outside the {low} to {high} that {item.table} was fitted to"
-            found[f"{phase}: {said}"] = None
-    return tuple(found)
+        beyond = (array < item.low) | (array > item.high)
+        if beyond.any():
+            text = _words(item, array[beyond])
+            term = evaluation.program.terms.get(reference) if isinstance(reference, str) else None
+            axes = tuple(range(-len(term.core), 0)) if term is not None else ()
+            found[text] = found.get(text, np.False_) | beyond.any(axis=axes)
+    return found
+
+
+def _words(item: FittedRange, beyond: FloatArray) -> str:
+    words, dimension = _VARIABLES[item.variable]
+    least, most, low, high = (
+        format_quantity(float(value), dimension) for value in (beyond.min(), beyond.max(), item.low, item.high)
+    )
+    reach = least if least == most else f"{least} to {most}"
+    phase = item.term.partition(".")[0]
+    return f"{phase}: {words} {reach} lie outside the {low} to {high} that {item.table} was fitted to"

@@ -14,15 +14,17 @@ import numpy as np
 from whatif.axes import Axis, Grid
 from whatif.engine.compile import compile_scenario
 from whatif.engine.evaluate import Evaluation, Texts, evaluate
-from whatif.engine.fitted import extrapolations
+from whatif.engine.fitted import Choices, extrapolations
 from whatif.engine.sweep import PLATFORM_LEAF, is_machine, structural_points
 from whatif.engine.term import Program
+from whatif.engine.uncertainty import Bands, Sampling, bands_of, joined_bands
 from whatif.errors import InvalidFileError, UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.leaves import worst
 from whatif.schema.load import load_document, open_document
 from whatif.schema.toml import Document
 from whatif.table import Column, Table
+from whatif.units import Dimension
 
 NO_NUMBER: Final = "the model gives no number there"
 
@@ -102,17 +104,27 @@ class Question:
 class Result:
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
 
-    `grade` is the worst grade of the values that the results depend on; `forbidden` says why points cannot exist,
-    empty where they can, None where all of them can; `extrapolated` what lies outside the range it was fitted in.
+    `grades` are the worst grades of the values that the results depend on; `forbidden` says why points cannot exist,
+    empty where they can, None where all of them can; `extrapolated` what lies outside the range it was fitted in
+    (`PHASE: ..`), and where.
     """
 
     program: Program
     grid: Grid
     columns: Mapping[str, FloatArray]
     terms: Mapping[str, FloatArray]
-    grade: str
+    dimensions: Mapping[str, Dimension]
+    """The units of columns and phases, these as `terms.NAME`."""
+    grades: Texts
     forbidden: Texts | None = None
-    extrapolated: tuple[str, ...] = ()
+    extrapolated: Mapping[str, Choices] = field(default_factory=dict)
+    bands: Bands | None = None
+    """Quantiles over samples of the uncertain values, where they were asked for and there are any."""
+
+    @cached_property
+    def grade(self) -> str:
+        """The worst grade of all points."""
+        return worst(np.ravel(self.grades).tolist())
 
     @cached_property
     def reason(self) -> Texts:
@@ -134,59 +146,79 @@ class Result:
         return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
 
     def table(self) -> Table:
-        """One row a point: swept leaves, columns, phase times (`terms.NAME`), and why it is impossible, if it is."""
+        """One row a point: swept leaves, columns, phase times (`terms.NAME`), why it is impossible, if it is, the worst
+        grade of what it rests on, and the phases that lie outside the range they were fitted in."""
         columns = {path: self._coordinate(path) for path in self.grid.leaves()}
-        columns |= {name: self._column(name, array) for name, array in self.columns.items()}
-        columns |= {name: self._column(name, array) for name, array in self._phases()}
+        for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):
+            columns |= dict(self._columns(name))
         columns["impossible"] = Column(self.reason.ravel())
+        columns["grade"] = Column(np.broadcast_to(self.grades, self.grid.shape).ravel())
+        columns["extrapolated"] = Column(self._beyond().ravel())
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
+
+    def _beyond(self) -> Texts:
+        """The phases that lie outside the range they were fitted in, at every point."""
+        phases = np.full(self.grid.shape, "", dtype=object)
+        for text, where in self.extrapolated.items():
+            name = text.partition(":")[0]
+            added = np.where(phases == "", name, phases + f", {name}")
+            phases = np.where(where, added, phases)
+        return phases
 
     def _coordinate(self, path: str) -> Column:
         leaf = self.program.leaves.get(path)
         dimension = leaf.dimension if leaf is not None and leaf.field is not None else None
         return Column(self.grid.coordinate(path).ravel(), dimension)
 
-    def _phases(self) -> Iterator[tuple[str, FloatArray]]:
-        return ((f"terms.{name}", array) for name, array in self.terms.items())
+    def _columns(self, name: str) -> Iterator[tuple[str, Column]]:
+        """A result, and its quantiles where there are samples: `total_time`, `total_time.p5`, .."""
+        arrays = {name: array_of(self, name)}
+        if self.bands is not None:
+            suffixes, quantiles = self.bands.sampling.names, self.bands.values[name]
+            arrays |= {f"{name}.{suffix}": array for suffix, array in zip(suffixes, quantiles, strict=True)}
+        for key, array in arrays.items():
+            yield key, Column(self.grid.spread(array).ravel(), self.dimensions[name])
 
-    def _column(self, name: str, array: FloatArray) -> Column:
-        return Column(self.grid.spread(array).ravel(), self.program.dimension_of(name))
 
-
-def run(question: Question, grid: Grid = Grid(), chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:  # noqa: B008
-    """Evaluate a grid, in chunks along its leading axis, in order."""
+def run(
+    question: Question,
+    grid: Grid = Grid(),  # noqa: B008
+    chunk_points: int = CHUNK_POINTS,
+    sampling: Sampling | None = None,
+) -> Iterator[Result]:
+    """Evaluate a grid, in chunks along its leading axis, in order; with samples of what is uncertain, if asked."""
     structural = any(axis.structural for axis in grid.axes)
     evaluation: Evaluation | None = None
-    for part in grid.chunks(chunk_points):
+    for part in grid.chunks(chunk_points if sampling is None else max(1, chunk_points // sampling.count)):
         if structural:
-            yield _run_structural(question, part)
+            yield _run_structural(question, part, sampling)
         else:
             # From chunk to chunk only what lies downstream of the leading axis is computed anew.
             evaluation = evaluate(question.program, part.arrays(), evaluation)
-            yield result_of(evaluation, part)
+            yield result_of(evaluation, part, sampling)
 
 
-def run_whole(question: Question, grid: Grid) -> Result:
+def run_whole(question: Question, grid: Grid, sampling: Sampling | None = None) -> Result:
     """Evaluate a grid that is known to be small in one piece."""
-    return next(run(question, grid, chunk_points=max(1, grid.size)))
+    points = grid.size * (1 if sampling is None else sampling.count)
+    return next(run(question, grid, chunk_points=max(1, points), sampling=sampling))
 
 
-def result_of(evaluation: Evaluation, grid: Grid) -> Result:
-    """The result columns of an evaluation."""
+def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = None) -> Result:
+    """The result columns of an evaluation, with bands where samples are asked for and something is uncertain."""
     program = evaluation.program
     columns = {name: evaluation.column(name) for name in program.columns}
     terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
-    return Result(program, grid, columns, terms, program.grade, evaluation.reason(), extrapolations(evaluation))
+    dimensions = {name: program.terms[term].dimension for name, term in program.results.items()}
+    told = (np.array(program.grade, dtype=object), evaluation.reason(), extrapolations(evaluation))
+    bands = None if sampling is None else bands_of(program, grid, sampling)
+    return Result(program, grid, columns, terms, dimensions, *told, bands)
 
 
-def _run_structural(question: Question, grid: Grid) -> Result:
+def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -> Result:
     """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
-    columns: dict[str, FloatArray] = {}
-    terms: dict[str, FloatArray] = {}
     reason = np.full(grid.shape, "", dtype=object)
-    grades: list[str] = []
-    extrapolated: dict[str, None] = {}
-    first: Program | None = None
+    parts: list[tuple[tuple[slice, ...], Result]] = []
     failed: InvalidFileError | None = None
     for places in product(*(_places(axis) for axis in grid.axes)):
         structural = {path: value for _, values in places for path, value in values.items()}
@@ -199,18 +231,30 @@ def _run_structural(question: Question, grid: Grid) -> Result:
             failed = problem
             continue
         _refuse_missing(program, part, structural)
-        result = result_of(evaluate(program, part.arrays()), part)
-        for target, source in ((columns, result.columns), (terms, result.terms)):
-            for name, array in source.items():
-                target.setdefault(name, np.full(grid.shape, np.nan))[where] = part.spread(array)
+        result = result_of(evaluate(program, part.arrays()), part, sampling)
         reason[where] = result.reason
-        grades.append(result.grade)
-        extrapolated |= dict.fromkeys(result.extrapolated)
-        first = first or program
-    if first is None:
+        parts.append((where, result))
+    if not parts:
         assert failed is not None
         raise failed
-    return Result(first, grid, columns, terms, worst(grades), reason, tuple(extrapolated))
+    return _joined(grid, parts, reason)
+
+
+def _joined(grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
+    """One result of those of the parts of a grid; NaN where a part has no such column."""
+    results = [result for _, result in parts]
+    columns = grid.join((where, result.grid, result.columns) for where, result in parts)
+    terms = grid.join((where, result.grid, result.terms) for where, result in parts)
+    dimensions = {name: dimension for result in results for name, dimension in result.dimensions.items()}
+    grades = np.full(grid.shape, "", dtype=object)
+    extrapolated: dict[str, Choices] = {}
+    for where, result in parts:
+        grades[where] = result.grades
+        for text, beyond in result.extrapolated.items():
+            extrapolated.setdefault(text, np.zeros(grid.shape, dtype=bool))[where] = beyond  # type: ignore[index]
+    bands = joined_bands(grid, [(where, result.grid, result.bands) for where, result in parts])
+    told = (grades, reason, extrapolated)
+    return Result(results[0].program, grid, columns, terms, dimensions, *told, bands)
 
 
 def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:

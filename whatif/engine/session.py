@@ -15,6 +15,7 @@ from whatif.engine.sweep import PLATFORM_LEAF, file_axes, grid_of, parse_axis, s
 from whatif.engine.term import Program
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
+from whatif.schema.distributions import Uncertain
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import STATED, Leaf
 from whatif.units import Quantity, format_quantity
@@ -241,7 +242,9 @@ def _edited_grade(leaf: Leaf) -> Any:
 
 def _says(leaf: Leaf, value: float | None, text: str) -> bool:
     """Whether a typed value is the one that a leaf has already."""
-    return leaf.value == value if value is not None else leaf.text() == text.strip()
+    if value is None or leaf.distribution is not None or isinstance(value, Uncertain):
+        return leaf.text() == text.strip()
+    return bool(leaf.value == value)
 
 
 def _moved(leaf: Leaf, value: float, steps: int, size: Step) -> str:

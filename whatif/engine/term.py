@@ -133,12 +133,16 @@ class Program:
         """The worst grade of the values that the results depend on."""
         return worst(self.leaves[path].grade for path in self.reached)
 
+    @cached_property
+    def results(self) -> Mapping[str, str]:
+        """The terms behind the result columns and the phases, these as `terms.NAME`."""
+        return {**self.columns, **{f"terms.{phase.phase}": phase.term for phase in self.phases}}
+
     def term_of(self, result: str) -> str:
         """The term behind a result column or a phase (`terms.NAME`); raise `UsageError` for any other name."""
-        terms = {**self.columns, **{f"terms.{phase.phase}": phase.term for phase in self.phases}}
-        if result not in terms:
-            raise UsageError(f"`{result}`: there is no such result or phase{did_you_mean(result, terms)}")
-        return terms[result]
+        if result not in self.results:
+            raise UsageError(f"`{result}`: there is no such result or phase{did_you_mean(result, self.results)}")
+        return self.results[result]
 
     def dimension_of(self, result: str) -> Dimension:
         """The unit of a result column or a phase (`terms.NAME`)."""

@@ -56,12 +56,13 @@ def _words(
         place, *readings = readout(description, cross[0])
         words.append((Run(f"{place.label} ", "label"), Run(place.value.ljust(_READING), "marker")))
     compared = any(line.style == "baseline" for line in description.lines)
-    for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
+    styled = enumerate(zip(description.lines, description.line_styles(), strict=True))
+    for row, (index, (line, style)) in enumerate(item for item in styled if item[1][0].label):
         key = "" if colours else f"{_key(index)} "
         runs = [Run(f"{glyphs.pen(line, index).sample} {key}{line.label}", style)]
         if readings:
             wide = compared and index == 0
-            runs.append(Run(f" {readings[index].value.ljust(_COMPARED if wide else _READING)}", "marker"))
+            runs.append(Run(f" {readings[row].value.ljust(_COMPARED if wide else _READING)}", "marker"))
         words.append(tuple(runs))
     return words
 
@@ -88,10 +89,10 @@ def _trails(description: PlotDescription, points: Sequence[Points], area: Area) 
         known = np.flatnonzero(np.isfinite(places[1]))
         stressed = known if description.x.ticks else lonely(places[1])
         dots = walk(places)
-        if line.style == "baseline":
+        if line.style != "data":
             dots = dots[:, np.arange(dots.shape[1]) // area.glyphs.columns % 4 < 2]
         # Keys stand apart along the right half: at the very end those of near curves would cover each other.
-        key = known[::-1][index * known.size // (2 * len(description.lines)) :][:1]
+        key = known[::-1][index * known.size // (2 * len(description.lines)) :][: bool(line.label)]
         cells = [area.cells(places[:, at]) for at in (stressed, key)]
         yield _Trail(style, area.glyphs.pen(line, index), dots, *cells)
 

@@ -53,7 +53,7 @@ def figure(
     lines = _categories(result, y, x) if single else _family(result, y, x)
     if single and before is not None and has_column(before, y):
         lines = (*lines, Line("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
-    dimension = result.program.dimension_of(y)
+    dimension = result.dimensions[y]
     label = "time" if dimension == SECOND else y
     y_axis = AxisDescription(label, dimension, y_scale or suiting([line.y for line in lines]))
     return PlotDescription(y, _axis(result, axis, x_scale), y_axis, lines, markers)
@@ -71,12 +71,12 @@ def heat_map(
     Further axes stay at their first place. `here` is the present point on both axes, None where it is on neither.
     """
     first, second = result.grid.axes[:2]
-    values, (x, up) = _over_two_axes(result, y), here or (None, None)
+    values, (x, up) = _over_two_axes(result.grid.spread(array_of(result, y))), here or (None, None)
     return HeatMap(
         y,
         _axis(result, first, x_scale),
         _axis(result, second, y_scale),
-        AxisDescription(_label(y), result.program.dimension_of(y), suiting([values])),
+        AxisDescription(_label(y), result.dimensions[y], suiting([values])),
         _positions(first),
         _positions(second),
         values,
@@ -114,8 +114,18 @@ def suiting(values: Sequence[FloatArray]) -> Scale:
 def _categories(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
     """`y`, and beside the time of an iteration the categories it is made of."""
     parts = [f"{category}_time" for category in CATEGORIES] if y == Y_COLUMN else []
-    curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in (y, *parts))
-    return tuple(Line(_label(name), x, curve) for name, curve in curves if name == y or np.nansum(curve) > 0)
+    curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in parts)
+    main = Line(_label(y), x, result.grid.spread(array_of(result, y)).ravel())
+    bands = (Line(label, x, end.ravel(), "band") for label, end in _ends(result, y).items())
+    return (main, *bands, *(Line(_label(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
+
+
+def _ends(result: Result, y: str) -> dict[str, FloatArray]:
+    """The lower and the upper end of the band of a result, over the grid, by name; empty without samples."""
+    if result.bands is None:
+        return {}
+    names, quantiles = result.bands.sampling.names, result.bands.values[y]
+    return {names[at]: result.grid.spread(quantiles[at]) for at in (0, 2)}
 
 
 def _label(name: str) -> str:
@@ -124,14 +134,18 @@ def _label(name: str) -> str:
 
 def _family(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
     """One curve for each place of the second axis, a few of many; further axes stay at their first place."""
-    second, values = result.grid.axes[1], _over_two_axes(result, y)
+    second, values = result.grid.axes[1], _over_two_axes(result.grid.spread(array_of(result, y)))
+    ends = [_over_two_axes(end) for end in _ends(result, y).values()]
     chosen = np.unique(np.linspace(0, len(second) - 1, min(len(second), MAXIMUM_CURVES)).astype(int))
-    return tuple(Line(_place(result, second, int(index)), x, values[:, index]) for index in chosen)
+    lines: list[Line] = []
+    for index in chosen.tolist():
+        lines.append(Line(_place(result, second, index), x, values[:, index]))
+        lines += [Line("", x, end[:, index], "band") for end in ends]
+    return tuple(lines)
 
 
-def _over_two_axes(result: Result, y: str) -> FloatArray:
-    """A column over the first two axes, at the first place of the others."""
-    values = result.grid.spread(array_of(result, y))
+def _over_two_axes(values: FloatArray) -> FloatArray:
+    """A result over the first two axes, at the first place of the others."""
     return values.reshape(*values.shape[:2], -1)[:, :, 0]
 
 

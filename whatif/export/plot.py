@@ -52,7 +52,8 @@ class AxisDescription:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A curve in base units; a non-finite value is a gap. The style is `data` or `baseline`."""
+    """A curve in base units; a non-finite value is a gap. The style is `data`, `baseline`, or `band`: an end of the
+    range of the curve before it. A line without a label is in no legend."""
 
     label: str
     x: FloatArray
@@ -85,9 +86,12 @@ class PlotDescription:
     markers: tuple[Marker, ...] = ()
 
     def line_styles(self) -> tuple[str, ...]:
-        """Name the style of each line: `baseline`, or the data styles in turn."""
-        numbers = itertools.count()
-        return tuple(line.style if line.style == "baseline" else series_style(next(numbers)) for line in self.lines)
+        """Name the style of each line: `baseline`, or the data styles in turn; a band has that of its curve."""
+        data = itertools.accumulate((line.style == "data" for line in self.lines), initial=-1)
+        return tuple(
+            "baseline" if line.style == "baseline" else series_style(max(number, 0))
+            for line, number in zip(self.lines, itertools.islice(data, 1, None), strict=True)
+        )
 
 
 def series_style(index: int) -> str:

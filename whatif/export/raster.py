@@ -42,7 +42,7 @@ class Glyphs(NamedTuple):
 
     def pen(self, line: Line, index: int) -> Pen:
         """The pen of the index-th line."""
-        return self.pens[0 if line.style == "baseline" else 1 + index % (len(self.pens) - 1)]
+        return self.pens[1 + index % (len(self.pens) - 1) if line.style == "data" else 0]
 
 
 def _pen(characters: str, sample: str) -> Pen:

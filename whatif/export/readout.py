@@ -33,6 +33,7 @@ def readout(description: Description, x: float, y: float = np.nan) -> tuple[Read
     readings = [
         Reading(line.label, written(_at(line, x, description.x), description.y), style)
         for line, style in zip(description.lines, description.line_styles(), strict=True)
+        if line.label
     ]
     change = _change(description, x)
     if change:

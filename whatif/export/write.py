@@ -52,10 +52,10 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
     table = result.table()
     for row in table.rows():
         cells = dict(zip(table.columns, row, strict=True))
-        reason = cells.pop("impossible")
+        marks = {name: mark for name in ("impossible", "extrapolated") if (mark := cells.pop(name))}
         terms = {name: cells.pop(name) for name in table.columns if name.startswith("terms.")}
         cells["terms"] = {name.removeprefix("terms."): value for name, value in terms.items()}
-        yield cells | ({"impossible": reason} if reason else {})
+        yield cells | marks
 
 
 def write_csv(results: Iterable[Result], out: TextIO) -> None:
@@ -84,14 +84,19 @@ def _write_point(result: Result, out: TextIO) -> None:
     rows = [(name, name, float(array)) for name, array in result.columns.items()]
     rows += [(f"terms.{name}", f"  {name}", float(array)) for name, array in result.terms.items()]
     width = max(len(shown) for _, shown, _ in rows)
+    bands = result.bands
+    if bands is not None:
+        out.write(f"{'':{width + 23}}{''.join(f'{name:>12}' for name in bands.sampling.names)}\n")
     for name, shown, value in rows:
         if value == 0 and name in ("transfer_time", "overlap_time", "setup_time"):
             continue
-        dimension = result.program.dimension_of(name)
+        dimension = result.dimensions[name]
         part = iteration > 0 and dimension == SECOND and not name.startswith(("total", "setup"))
-        share = f"{value / iteration:8.1%}" if part else ""
+        share = f"{value / iteration:.1%}" if part else ""
         number = format_quantity(value, dimension) if math.isfinite(value) else "-"
-        out.write(f"{shown:{width}}  {number:>12}{share}".rstrip() + "\n")
+        quantiles = () if bands is None else bands.values[name]
+        band = "".join(f"{format_quantity(float(quantile), dimension):>12}" for quantile in quantiles)
+        out.write(f"{shown:{width}}  {number:>12}{share:>9}{band}".rstrip() + "\n")
 
 
 def _write_columns(results: Iterable[Result], out: TextIO) -> None:
@@ -99,15 +104,29 @@ def _write_columns(results: Iterable[Result], out: TextIO) -> None:
     widths: list[int] = []
     for result in results:
         table = result.table().columns
-        names = names or [name for name, column in table.items() if _worth_showing(name, column)]
+        hidden = _hidden_quantiles(result)
+        names = names or [name for name, column in table.items() if name not in hidden and _worth_showing(name, column)]
         columns = {name: table[name] for name in names}
         widths = column_rows(Table(columns), out, widths)
+
+
+def _hidden_quantiles(result: Result) -> set[str]:
+    """The quantiles that a table for the eye has no room for: all but the ends of the band of two times."""
+    if result.bands is None:
+        return set()
+    lower, _, upper = result.bands.sampling.names
+    quantiles = {f"{name}.{suffix}" for name in result.dimensions for suffix in result.bands.sampling.names}
+    return quantiles.difference(f"{name}.{end}" for name in ("total_time", "iteration_time") for end in (lower, upper))
 
 
 def _worth_showing(name: str, column: Column) -> bool:
     if name in ("overlap_time", "setup_time"):
         return bool(np.nansum(column.values))
-    return not name.startswith("terms.") and (name != "impossible" or bool(np.any(column.values != "")))
+    if name == "grade":
+        return bool(np.any(column.values != column.values[0]))
+    if column.dimension is None and name in ("impossible", "extrapolated"):
+        return bool(np.any(column.values != ""))
+    return not name.startswith("terms.")
 
 
 def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:

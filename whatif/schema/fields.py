@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from whatif import units
+from whatif.schema.distributions import Uncertain, is_distribution, parse_distribution
 from whatif.schema.expressions import Expression, ExpressionError, parse_expression
 from whatif.units import Dimension, UnitError, format_quantity, parse_quantity
 
@@ -68,6 +69,8 @@ class QuantityField:
         """The value in base units of what a file or a person wrote; raise ValueError with what is allowed."""
         if isinstance(raw, str) and raw.lstrip().startswith("="):
             return self._expression(raw.strip())
+        if isinstance(raw, str) and is_distribution(raw):
+            return self._uncertain(raw)
         quantity = self._quantity(raw)
         if self.dimension is None:
             return quantity
@@ -80,7 +83,23 @@ class QuantityField:
         value = self.parse(raw)
         if isinstance(value, Expression):
             raise ValueError(f"`{raw}`: a swept value must be a number, not an expression")
-        return value.value if isinstance(value, units.Quantity) else value
+        number = value.value if isinstance(value, units.Quantity) else value
+        if isinstance(number, Uncertain):
+            raise ValueError(f"`{raw}`: a swept value must be a number, not a distribution")
+        return number
+
+    def _uncertain(self, text: str) -> Uncertain | units.Quantity:
+        """A distribution whose centre and ends are allowed; what lies beyond them is never drawn."""
+        distribution, centre = parse_distribution(text, self._quantity)
+        value = round(centre.value) if self.domain.whole else centre.value
+        wrong = [number for number in (value, *distribution.ends) if not self.domain.accepts(number)]
+        if wrong and self.dimension is not None:
+            allowed = self.domain.describe(self.dimension)
+            raise ValueError(
+                f"`{text}`: {format_quantity(wrong[0], self.dimension)} is not allowed; it must be {allowed}"
+            )
+        number = Uncertain(value, distribution)
+        return units.Quantity(number, centre.dimension) if self.dimension is None else number
 
     def _expression(self, text: str) -> Expression:
         try:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from whatif.schema.distributions import Distribution, Uncertain, is_distribution
 from whatif.schema.expressions import Expression
 from whatif.schema.fields import QuantityField, quantity_field
 from whatif.schema.load import Loaded
@@ -33,6 +34,8 @@ class FittedLeaf:
     """In base units."""
     ranges: Mapping[str, tuple[float, float]]
     """Least and largest value of each variable of the points, such as `message_size`, in base units."""
+    correlation: Mapping[str, float]
+    """With each value of the same fit, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,17 @@ class Leaf:
         """Whether changing it can change which terms there are."""
         return self.field is None
 
+    @property
+    def distribution(self) -> Distribution | None:
+        """What its file, or an edit, says that the value may be; None for a plain number."""
+        return self.value.distribution if isinstance(self.value, Uncertain) else None
+
     def text(self, digits: int = 6) -> str:
         """The value as a person writes it, with its unit; 17 digits are all there are."""
         if isinstance(self.value, Expression):
             return self.value.text
+        if self.distribution is not None:
+            return self.distribution.text
         if self.field is None:
             return (
                 "none"
@@ -163,14 +173,15 @@ def _fitted(path: KeyPath, layer: Layer) -> FittedLeaf | None:
         return None
     error = _number(entry["standard_errors"][at])
     ranges = {name: (_number(low), _number(high)) for name, (low, high) in entry.get("ranges", {}).items()}
-    return FittedLeaf(error, ranges)
+    paths = (".".join((*path[:-1], name)) for name in entry["parameters"])
+    return FittedLeaf(error, ranges, dict(zip(paths, entry["correlation"][at], strict=True)))
 
 
 def _number(text: str | float) -> float:
-    """A quantity as a file states it; NaN, which nothing equals, for an expression."""
+    """A quantity as a file states it; NaN, which nothing equals, for an expression or a distribution."""
     if not isinstance(text, str):
         return text
-    return math.nan if text.lstrip().startswith("=") else parse_quantity(text).value
+    return math.nan if text.lstrip().startswith("=") or is_distribution(text) else parse_quantity(text).value
 
 
 def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:

@@ -69,9 +69,18 @@ class Fitted(Part):
             raise _error("`standard_errors` must be quantities that are not negative")
         if any(rows[at][at] != 1 for at in range(count)) or rows != [list(row) for row in zip(*rows, strict=True)]:
             raise _error("`correlation` must be symmetric with ones on its diagonal")
+        if not _positive(rows):
+            raise _error("`correlation` is no correlation: the matrix has a negative eigenvalue")
         if any(low.value > high.value or low.dimension != high.dimension for low, high in self.ranges.values()):
             raise _error("`ranges` must be the least and the largest value, in one unit")
         return self
+
+
+def _positive(rows: list[list[float]]) -> bool:
+    """Whether a symmetric matrix is positive semidefinite, but for rounding in print."""
+    import numpy as np
+
+    return bool(np.linalg.eigvalsh(np.array(rows)).min() > -1e-3) if rows else True
 
 
 def _error(message: str, path: str = "") -> PydanticCustomError:

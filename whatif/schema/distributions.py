@@ -1,0 +1,146 @@
+"""Uncertain values: what a file may write in place of a number, `12.5 GB/s +- 0.3 GB/s` or `uniform(1 us, 2 us)`.
+
+| written | known of the value | as it stands |
+|---|---|---|
+| `V +- E`, `V +- 2 %`, `normal(V, E)` | normal: mean V, standard deviation E | V |
+| `lognormal(V, F)` | log-normal: median V, geometric standard deviation F, at least 1 | V |
+| `uniform(A, B)` | anything from A to B | the middle |
+| `triangular(A, M, B)` | from A to B, most likely M | M |
+| `empirical(X, X, ..)` | one of these values, each as likely | their median |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from whatif.units import NUMBER, ONE, Quantity, UnitError, parse_quantity, parse_share
+
+Kind = Literal["normal", "lognormal", "uniform", "triangular", "empirical"]
+MOST_VALUES: Final = 1000
+_CALL: Final = re.compile(rf"\s*({'|'.join(get_args(Kind))})\s*\((.*)\)\s*", re.DOTALL)
+_ERROR: Final = re.compile(r"\s*(.+?)\s*(?:\+-|±|\+/-)\s*(.+?)\s*", re.DOTALL)
+_COUNTS: Final = {"normal": 2, "lognormal": 2, "uniform": 2, "triangular": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """What is known of a value: its kind, its numbers in base units, and the text that a person wrote."""
+
+    kind: Kind
+    numbers: tuple[float, ...]
+    """Of a log-normal the geometric standard deviation is a factor."""
+    text: str = ""
+
+    @property
+    def centre(self) -> float:
+        """The value as it stands, where no samples are drawn."""
+        if self.kind == "uniform":
+            return sum(self.numbers) / 2
+        if self.kind == "empirical":
+            return sorted(self.numbers)[(len(self.numbers) - 1) // 2]
+        return self.numbers[1 if self.kind == "triangular" else 0]
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The least and the largest value where there are such: a normal or log-normal one has none."""
+        return () if self.kind in ("normal", "lognormal") else (min(self.numbers), max(self.numbers))
+
+
+class Uncertain(float):
+    """A number, the centre of its distribution."""
+
+    distribution: Distribution
+
+    def __new__(cls, value: float, distribution: Distribution) -> Uncertain:
+        """A number with what is known of it."""
+        number = super().__new__(cls, value)
+        number.distribution = distribution
+        return number
+
+    def __getnewargs__(self) -> Any:
+        return float(self), self.distribution
+
+
+def is_distribution(text: str) -> bool:
+    """Whether a text is meant as a distribution."""
+    return bool(_CALL.fullmatch(text) or _ERROR.fullmatch(text))
+
+
+def parse_distribution(text: str, quantity: Callable[[str], Quantity]) -> tuple[Distribution, Quantity]:
+    """Read a distribution, each number of it through `quantity`; also its centre.
+
+    Raise ValueError for what is none, such as a negative deviation.
+    """
+    match = _CALL.fullmatch(text)
+    if match is None:
+        value, error = _ERROR.fullmatch(text).groups()  # type: ignore[union-attr]
+        kind, words = "normal", [value, error]
+    else:
+        kind, words = match[1], [word.strip() for word in match[2].split(",")]
+    if len(words) != _COUNTS.get(kind, len(words)) or not all(words) or len(words) > MOST_VALUES:
+        wanted = _COUNTS.get(kind, f"1 to {MOST_VALUES}")
+        raise ValueError(f"`{text[:80]}`: a {kind} distribution has {wanted} numbers, separated by commas")
+    first, numbers = _READERS.get(kind, _read_all)(words, quantity)
+    _refuse(kind, numbers, text)
+    distribution = Distribution(kind, tuple(numbers), text.strip())  # type: ignore[arg-type]
+    return distribution, Quantity(distribution.centre, first.dimension)
+
+
+def _read_all(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tuple[Quantity, list[float]]:
+    quantities = [quantity(word) for word in words]
+    other = next((item for item in quantities if item.dimension != quantities[0].dimension), None)
+    if other is not None:
+        raise ValueError(f"`{', '.join(words)}`: {quantities[0].dimension} and {other.dimension} in one distribution")
+    return quantities[0], sorted(item.value for item in quantities)
+
+
+def _read_normal(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tuple[Quantity, list[float]]:
+    """A value and its standard deviation, in its unit or as a share of it; `12.5 +- 0.3 GB/s` has the unit of both."""
+    value, error = words
+    share = parse_share(error) if "%" in error else None
+    if share is not None:
+        centre = quantity(value)
+        return centre, [centre.value, share * abs(centre.value)]
+    raw, deviation = _plain(value), _plain(error)
+    if raw.dimension == ONE != deviation.dimension:
+        value = f"{value} {re.sub(NUMBER, '', error, count=1)}"
+        raw = _plain(value)
+    if raw.dimension != deviation.dimension:
+        raise ValueError(f"`{value} +- {error}`: {raw.dimension} and {deviation.dimension} in one distribution")
+    centre = quantity(value)
+    # A bandwidth may be written as time per byte: then it is the relative deviation that is the same.
+    size = centre.value / raw.value if raw.value else 1.0
+    return centre, [centre.value, deviation.value * abs(size)]
+
+
+def _read_lognormal(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tuple[Quantity, list[float]]:
+    median, factor = quantity(words[0]), _plain(words[1])
+    if factor.dimension != ONE:
+        raise ValueError(f"`{words[1]}`: a geometric standard deviation is a factor without a unit, such as 1.1")
+    return median, [median.value, factor.value]
+
+
+_READERS: Final[dict[str, Callable[..., tuple[Quantity, list[float]]]]] = {
+    "normal": _read_normal,
+    "lognormal": _read_lognormal,
+}
+
+
+def _plain(text: str) -> Quantity:
+    try:
+        return parse_quantity(text)
+    except UnitError as error:
+        raise ValueError(str(error)) from None
+
+
+def _refuse(kind: str, numbers: Sequence[float], text: str) -> None:
+    """What no distribution can be."""
+    if kind == "normal" and numbers[1] < 0:
+        raise ValueError(f"`{text}`: a standard deviation must not be negative")
+    if kind == "lognormal" and not (numbers[0] > 0 and numbers[1] >= 1):
+        raise ValueError(f"`{text}`: a log-normal value is greater than 0, its geometric standard deviation at least 1")
+    if kind in ("uniform", "triangular") and not numbers[0] < numbers[-1]:
+        raise ValueError(f"`{text}`: the numbers must not be all alike")
