@@ -15,7 +15,8 @@ from tests.one_phase import one_phase
 from whatif.axes import Axis, Grid
 from whatif.engine.result import Question, run, run_whole
 from whatif.engine.uncertainty import Sampling, correlations, sample_axis, values_at
-from whatif.errors import InvalidFileError, UsageError
+from whatif.engine.variance import _variance, sobol_indices
+from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.toml import parse_document
@@ -166,7 +167,7 @@ rank_count = 12
 iteration_count = 1
 [application.grid]
 scaling = "weak"
-cells = {{ x = 4096, y = 4096 }}
+cells = {{ x = 65536, y = 65536 }}
 [application.phases.halo]
 kind = "halo"
 model = "postal"
@@ -194,7 +195,7 @@ def test_a_covariance_that_is_not_positive_is_refused():
     text = FITS.format(correlation=[[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]).replace(*rows)
     text = text.replace('["1 us", "1 GB/s"]', '["1 us", "1 GB/s", "1 GB/s"]')
     with pytest.raises(InvalidFileError, match="negative eigenvalue"):
-        Question(parse_document(text, "f.toml")).program
+        _ = Question(parse_document(text, "f.toml")).program
 
 
 def test_values_of_a_grade_can_be_given_a_spread():
@@ -209,8 +210,64 @@ def test_values_of_a_grade_can_be_given_a_spread():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"count": 1}, {"level": 1.0}, {"level": 0.0}, {"spreads": {"sure": 0.1}}, {"spreads": {"assumed": math.inf}}]
+    "bad",
+    [{"count": 1}, {"level": 1.0}, {"level": 0.0}, {"spreads": {"sure": 0.1}}, {"spreads": {"assumed": math.inf}}],
 )
 def test_a_sampling_that_is_none_is_refused(bad):
     with pytest.raises(UsageError):
         Sampling(**bad)
+
+
+def test_sobol_indices_are_those_of_the_formula():
+    asked = question("a + b * c", a="uniform(0, 1)", b="uniform(0, 1)", c="uniform(0, 1)")
+    found = sobol_indices(asked.program, Sampling(8192))
+    assert_allclose([found.mean, found.deviation**2], [3 / 4, 19 / 144], rtol=0.002, atol=0)
+    indices = {item.paths: item for item in found.indices}
+    for name, first, total in (("a", 12 / 19, 12 / 19), ("b", 3 / 19, 4 / 19), ("c", 3 / 19, 4 / 19)):
+        item = indices[(f"parameters.{name}",)]
+        assert_allclose([item.first, item.total], [first, total], rtol=0.02, atol=0)
+        assert abs(item.first - first) < item.first_error < 0.1 * first
+        assert abs(item.total - total) < item.total_error < 0.1 * total
+
+
+def test_sobol_indices_of_the_same_samples_are_scipy_s():
+    draw = np.random.default_rng(3).normal(5.0, 1.0, (4, 256))
+    found = _variance(draw[0], draw[1], {("b",): draw[2], ("c",): draw[3]}, 0.9)
+    reference = stats.sobol_indices(func={"f_A": draw[:1], "f_B": draw[1:2], "f_AB": draw[2:, np.newaxis]}, n=256)
+    indices = {item.paths[0]: item for item in found.indices}
+    assert_allclose([indices[name].first for name in "bc"], reference.first_order, rtol=1e-9, atol=0)
+    assert_allclose([indices[name].total for name in "bc"], reference.total_order, rtol=1e-9, atol=0)
+
+
+def test_values_of_one_fit_are_one_factor():
+    found = sobol_indices(fitted([[1, -0.8], [-0.8, 1]]), Sampling(1024))
+    [only] = found.indices
+    assert [path.rpartition(".")[2] for path in only.paths] == ["latency", "bandwidth"]
+    assert_allclose([only.first, only.total], [1, 1], rtol=0.03, atol=0)
+
+
+def test_without_variance_there_is_nothing_to_explain():
+    with pytest.raises(UsageError, match="is uncertain"):
+        sobol_indices(question("a", a="1").program, Sampling(64))
+    with pytest.raises(ImpossiblePointError, match="the same result"):
+        sobol_indices(question("max(a, 9)", a="uniform(0, 1)").program, Sampling(64))
+    asked = question("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
+    with pytest.raises(ImpossiblePointError, match="of the samples have no answer: the ranks need more nodes"):
+        sobol_indices(asked.program, Sampling(256))
+
+
+def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
+    spread = ("--spread", "assumed=20%", "--samples", "256")
+    code, out, err = whatif_main("run", "minimd", "--platform", "frontier", *spread, "--format", "json", "--point")
+    row = json.loads(out)["rows"][0]
+    assert code == 0
+    assert row["iteration_time.p5"] < row["iteration_time.p50"] < row["iteration_time.p95"]
+    assert row["terms"]["force.p5"] <= row["terms"]["force.p95"]
+    assert "p5 to p95 of 256 samples" in err
+    shown = whatif_main("run", "minimd", "--platform", "frontier", *spread, "--point")[1]
+    assert shown.splitlines()[0].split() == ["p5", "p50", "p95"]
+    code, out, err = whatif_main("sensitivity", "minimd", "--platform", "frontier", *spread, "--show", "sobol")
+    assert code == 0
+    assert "additional_bandwidth" in out.splitlines()[1]
+    assert whatif_main("run", "minimd", "--spread", "assumed=20%")[0] == 2
+    assert whatif_main("run", "minimd", "--samples", "64", "--level", "x")[0] == 2

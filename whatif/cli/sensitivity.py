@@ -7,38 +7,51 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, print_table, scenario_options
+from whatif.cli.options import open_question, print_table, sampling_of, sampling_options, scenario_options
+from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.engine.ladder import Ladder
     from whatif.engine.sensitivity import Elasticity
     from whatif.engine.term import Program
+    from whatif.engine.uncertainty import Sampling
     from whatif.table import Table
 
 _BAR_WIDTH = 24
+SOBOL_SAMPLES = 4096
 
 
 @click.command("sensitivity", short_help="Rank the values that a result follows, or climb the ladder of ideals.")
 @scenario_options
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
-@click.option("--show", type=click.Choice(["tornado", "ladder"]), default="tornado", show_default=True,
-              help="Elasticities of all values, or what is left if the worst part were ideal, then more.")  # fmt: skip
-@click.option("--all", "everything", is_flag=True, help="Elasticities of 0 too, and of values that cannot move.")
+@click.option("--show", type=click.Choice(["tornado", "ladder", "sobol"]), default="tornado", show_default=True,
+              help="Elasticities of all values; what is left if the worst part were ideal, then more; or what explains "
+                   "the variance of the samples.")  # fmt: skip
+@sampling_options
+@click.option("--all", "everything", is_flag=True, help="Values without effect too, and those that cannot move.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], result: str, show: str,
-    everything: bool, file_format: str,
+    samples: int | None, seed: int, level: str, spreads: tuple[str, ...], everything: bool, file_format: str,
 ) -> None:  # fmt: skip
     """Say what the result of SCENARIO depends on: by how many percent it moves with one percent of each value.
 
     The ladder makes rates infinite and fixed times 0, part by part, the part first that saves most: the bottlenecks.
+    Sobol' indices say which uncertain value (`V +- E`, or --spread) is worth measuring.
     """
-
+    sampling = sampling_of(samples or (SOBOL_SAMPLES if show == "sobol" else None), seed, level, spreads)
+    if sampling is not None and show != "sobol":
+        raise UsageError("--samples goes with --show sobol")
     program = open_question(scenario, platform, folders, sets).program
     bars = file_format == "table"
-    table = _ladder(program, result, bars) if show == "ladder" else _tornado(program, result, everything, bars)
-    print_table(table, file_format, [["tornado", "what_is_left"], ["change"], ["now"]])
+    if show == "ladder":
+        table = _ladder(program, result, bars)
+    elif sampling is not None:
+        table = _sobol(program, sampling, result, everything, bars)
+    else:
+        table = _tornado(program, result, everything, bars)
+    print_table(table, file_format, [["tornado", "what_is_left", "explains"], ["change"], ["now"]])
 
 
 def _tornado(program: Program, result: str, everything: bool, bars: bool) -> Table:
@@ -67,24 +80,43 @@ def _arm(item: Elasticity, most: float) -> str:
     return f"{'#' * left:>{half}}|{'#' * right:<{half}}"
 
 
+def _sobol(program: Program, sampling: Sampling, result: str, everything: bool, bars: bool) -> Table:
+    from whatif.engine.variance import sobol_indices
+    from whatif.table import Table
+    from whatif.units import ONE, format_quantity
+
+    found = sobol_indices(program, sampling, result)
+    columns = {"value": None, "first": ONE, "first_error": ONE, "total": ONE, "total_error": ONE}
+    columns |= {"explains": None} if bars else {}
+    rows = []
+    for item in found.indices:
+        numbers = [item.first, item.first_error, item.total, item.total_error]
+        if everything or any(numbers):
+            rows.append([", ".join(item.paths), *numbers, *([_bar(item.total)] if bars else [])])
+    mean, deviation = (format_quantity(value, program.dimension_of(result)) for value in (found.mean, found.deviation))
+    told = f"{result}: {mean} on average, standard deviation {deviation}; errors at {sampling.level:.0%}"
+    click.echo(f"{told}, {sampling.count:,} samples", err=True)
+    return Table.of_rows(columns, rows, {"result": result})
+
+
 def _ladder(program: Program, result: str, bars: bool) -> Table:
     from whatif.engine.ladder import ladder
     from whatif.table import Table
-    from whatif.units import ONE, SECOND, format_quantity
+    from whatif.units import ONE, format_quantity
 
+    dimension = program.dimension_of(result)
     found: Ladder = ladder(program, result)
-    columns = {"ideal": None, "saved": SECOND, "left": SECOND, "share_left": ONE} | (
+    columns = {"ideal": None, "saved": dimension, "left": dimension, "share_left": ONE} | (
         {"what_is_left": None} if bars else {}
     )
     rows = []
     for rung in found.rungs:
         share = rung.left / found.time
         rows.append([rung.part, rung.saved, rung.left, share, *([_bar(share)] if bars else [])])
-    click.echo(
-        f"{result}: {format_quantity(found.time, SECOND, 4)} as it stands; each rung is ideal with all above", err=True
-    )
+    now = format_quantity(found.time, dimension, 4)
+    click.echo(f"{result}: {now} as it stands; each rung is ideal with all above", err=True)
     return Table.of_rows(columns, rows, {"result": result, "time": f"{found.time!r}"})
 
 
 def _bar(share: float) -> str:
-    return ("#" * round(share * _BAR_WIDTH)).ljust(_BAR_WIDTH)
+    return ("#" * round(min(share, 1.0) * _BAR_WIDTH)).ljust(_BAR_WIDTH)

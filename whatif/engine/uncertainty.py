@@ -121,7 +121,7 @@ def sample_axis(program: Program, sampling: Sampling, fixed: Iterable[str] = ())
         return None
     keys = sampling.keys or tuple(key_of(program, path) for path in known)
     columns = [keys.index(key_of(program, path)) for path in known]
-    numbers = _uniform(len(keys), sampling.count, sampling.seed)[:, columns]
+    numbers = uniform_numbers(len(keys), sampling.count, sampling.seed)[:, columns]
     return Axis(SAMPLES, leaf_samples(program, known, numbers))
 
 
@@ -140,7 +140,7 @@ def _domain(leaf: Leaf) -> Domain:
 
 
 @lru_cache(maxsize=8)
-def _uniform(dimensions: int, count: int, seed: int) -> FloatArray:
+def uniform_numbers(dimensions: int, count: int, seed: int) -> FloatArray:
     """Numbers between 0 and 1 of shape [sample, dimension]."""
     from scipy.stats import qmc
 
