@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine.merit import ranking
 from whatif.engine.result import Question, run_whole
+from whatif.engine.uncertainty import Sampling
 from whatif.errors import UsageError
 from whatif.schema.toml import parse_document
 
@@ -62,6 +65,41 @@ def test_a_machine_without_an_answer_is_last_and_says_why_unless_it_does_not_cou
     found = ranking(asked, ["summit", "lassen"], {"large": 0.0})
     assert_allclose(found.standings[0].merit, 1.5, rtol=1e-12, atol=0)
     assert found.standings[0].platform == "lassen"
+
+
+def test_what_is_uncertain_of_an_application_is_the_same_on_all_machines():
+    text = one_phase("= 1 s * x * platform.node.gpu_count", x='"lognormal(1, 3)"')
+    asked = Question(parse_document(text, "t.toml"))
+    found = ranking({"a": asked}, ["summit", "lassen"], sampling=Sampling(1024))
+    lassen, summit = (its.chances for its in found.standings)
+    assert (lassen.ahead, lassen.best, summit.ahead, summit.best) == (1.0, 1.0, 0.0, 0.0)
+    assert_allclose(lassen.merits[2] / lassen.merits[0], 3 ** (2 * 1.6449), rtol=0.02, atol=0)
+
+
+def test_what_is_uncertain_of_a_machine_is_its_own():
+    """Both have the same GPU: ln of the ratio is normal, sqrt(2) ln 1.2 wide, around ln 1.5 / 10."""
+    formula = "platform.node.gpu_count ** 0.1 * (1 GB/s / platform.node.gpu.dram_bandwidth)"
+    grade = question(formula).program.leaves["platform.node.gpu.dram_bandwidth"].grade
+    found = ranking({"a": question(formula)}, ["summit", "lassen"], sampling=Sampling(8192, spreads={grade: 0.2}))
+    chances = {its.platform: its.chances for its in found.standings}
+    expected = stats.norm.cdf(0.1 * math.log(1.5) / (math.sqrt(2) * math.log(1.2)))
+    assert_allclose(chances["lassen"].ahead, expected, rtol=0.01, atol=0)
+    assert_allclose(chances["lassen"].best + chances["summit"].best, 1.0, rtol=1e-12, atol=0)
+
+
+def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
+    options = ("--platform", "summit", "--platform", "frontier", "--samples", "512", "--spread", "assumed=20%")
+    code, out, _ = whatif_main("compare", "minimd", *options, "--show", "commitment", "--format", "json")
+    rows = {row["platform"]: row for row in json.loads(out)["rows"]}
+    assert code == 0
+    asked = Question.open("minimd", platform="frontier")
+    upper = run_whole(asked, Grid(), Sampling(512, spreads={"assumed": 0.2})).bands.values["total_time"][2]
+    assert_allclose(rows["frontier"]["time p95"], upper, rtol=0.01, atol=0)
+    assert rows["frontier"]["grade"] == "assumed"
+    assert_allclose(rows["frontier"]["speedup p95"], rows["summit"]["time"] / rows["frontier"]["time p95"], rtol=1e-12)
+    shown = whatif_main("compare", "minimd", *options, "--format", "html")[1]
+    assert shown.startswith("<table>")
+    assert "<td>frontier</td>" in shown
 
 
 @pytest.mark.parametrize(

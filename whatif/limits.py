@@ -8,7 +8,7 @@ MOST_POINTS: Final = 10**9
 """Points that can be asked for at all."""
 FORMATS: Final = ("table", "json", "csv", "markdown", "parquet")
 """What results can be written as."""
-TABLE_FORMATS: Final = ("table", "json", "csv", "markdown")
+TABLE_FORMATS: Final = ("table", "json", "csv", "markdown", "html")
 """What tables of measurements and of fitted parameters can be written as."""
 MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Bytes of the TOML files of a git revision beside a scenario."""

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import named_platform, open_question, platforms_option, print_table, set_option
+from whatif.cli.options import (
+    named_platform,
+    open_question,
+    platforms_option,
+    print_table,
+    sampling_of,
+    sampling_options,
+    set_option,
+)
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.merit import Ranking
+    from whatif.engine.merit import Ranking, Standing
+    from whatif.engine.uncertainty import Sampling
     from whatif.table import Table
+    from whatif.units import Dimension
 
 
 @click.command("compare", short_help="Rank machines over several applications.")
@@ -27,15 +37,20 @@ if TYPE_CHECKING:
 @click.option("--reference", "references", multiple=True, metavar="SCENARIO=TIME", help="Its reference time, `120 s`.")
 @platforms_option
 @set_option
+@sampling_options
+@click.option("--show", type=click.Choice(["ranking", "commitment"]), default="ranking", show_default=True,
+              help="One row a machine; or one a machine and application, with the time to commit to.")  # fmt: skip
 @click.option("--result", default="total_time", show_default=True, help="The time to compare: a result of each.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     scenarios: tuple[str, ...], names: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
-    folders: tuple[Path, ...], sets: tuple[str, ...], result: str, file_format: str,
+    folders: tuple[Path, ...], sets: tuple[str, ...], samples: int | None, seed: int, level: str,
+    spreads: tuple[str, ...], show: str, result: str, file_format: str,
 ) -> None:  # fmt: skip
     """Rank machines by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
-    Says at which weight of an application another machine would lead. --set holds for all scenarios.
+    Says at which weight of an application another machine would lead; with --samples, how likely each machine is the
+    best and ahead of the first. --set holds for all scenarios.
     """
     from whatif.engine.merit import ranking
 
@@ -46,8 +61,13 @@ def command(
     questions = {name: open_question(name, None, folders, sets) for name in scenarios}
     counted = {name: _number(text) for name, text in _pairs(weights, "--weight").items()}
     given = {name: _seconds(text) for name, text in _pairs(references, "--reference").items()}
-    found = ranking(questions, list(platforms), counted, given, result)
-    print_table(_table(found), file_format, [[f"{name} time" for name in questions]])
+    sampling = sampling_of(samples, seed, level, spreads)
+    found = ranking(questions, list(platforms), counted, given, result, sampling)
+    if show == "commitment":
+        print_table(commitments(found, sampling), file_format, [["grade"], ["weight"]])
+    else:
+        bands = [] if sampling is None else [[f"merit {name}" for name in sampling.names]]
+        print_table(_table(found, sampling), file_format, [[f"{name} time" for name in questions], *bands])
     _tell(found)
 
 
@@ -80,12 +100,14 @@ def _seconds(text: str) -> float:
     return time.value
 
 
-def _table(found: Ranking) -> Table:
-    """One row a machine, the best first: its merit, time and speedup of every application, why there is none."""
+def _table(found: Ranking, sampling: Sampling | None) -> Table:
+    """One row a machine, the best first: its merit and chances, time and speedup of every application, or why not."""
     from whatif.table import Table
     from whatif.units import ONE, SECOND
 
-    columns = {"platform": None, "merit": ONE}
+    columns: dict[str, Dimension | None] = {"platform": None, "merit": ONE}
+    if sampling is not None:
+        columns |= dict.fromkeys([*(f"merit {name}" for name in sampling.names), "best", "ahead"], ONE)
     for name in found.weights:
         columns |= {f"{name} time": SECOND, f"{name} speedup": ONE}
     has_reasons = any(its.reason for its in found.standings)
@@ -93,9 +115,48 @@ def _table(found: Ranking) -> Table:
     rows = []
     for its in found.standings:
         cells = [cell for name in found.weights for cell in (its.times[name], its.speedups[name])]
-        rows.append([its.platform, its.merit, *cells, *([its.reason] if has_reasons else [])])
+        chances = [] if sampling is None else _chances(its)
+        rows.append([its.platform, its.merit, *chances, *cells, *([its.reason] if has_reasons else [])])
     weights = ", ".join(f"{name} {weight:.3g}" for name, weight in found.weights.items())
     return Table.of_rows(columns, rows, {"weights": weights})
+
+
+def _chances(its: Standing) -> list[float]:
+    if its.chances is None:
+        return [math.nan] * 5
+    return [*its.chances.merits, its.chances.best, its.chances.ahead]
+
+
+def commitments(found: Ranking, sampling: Sampling | None) -> Table:
+    """One row a machine and application: the time and speedup to commit to, and what they are worth.
+
+    With samples the time is the upper end of the band, which the machine keeps with that probability.
+    """
+    import numpy as np
+
+    from whatif.table import Table
+    from whatif.units import ONE, SECOND
+
+    upper = "" if sampling is None else f" {sampling.names[2]}"
+    columns = {"platform": None, "application": None, "weight": ONE, "reference": SECOND, "time": SECOND}
+    columns |= {f"time{upper}": SECOND, f"speedup{upper}": ONE, "grade": None, "remarks": None}
+    rows = []
+    for its in found.standings:
+        for name, answer in its.answers.items():
+            time = answer.time
+            if sampling is not None and answer.samples is not None:
+                time = float(np.nanquantile(answer.samples, sampling.quantiles[2]))
+            committed = [] if sampling is None else [time]
+            numbers = [
+                found.weights[name],
+                found.references[name],
+                answer.time,
+                *committed,
+                found.references[name] / time,
+            ]
+            remarks = "; ".join(text for text in (answer.reason, *answer.extrapolated) if text)
+            rows.append([its.platform, name, *numbers, answer.grade, remarks])
+    return Table.of_rows(columns, rows, {"weights": ", ".join(found.weights)})
 
 
 def _tell(found: Ranking) -> None:

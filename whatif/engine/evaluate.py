@@ -50,6 +50,11 @@ class Evaluation:
         array = self.values[term.name]
         return array if term.core else self.masked(array)
 
+    def numbers(self, term: str) -> FloatArray:
+        """The value of a term without core axes at every swept point, NaN where the point cannot exist."""
+        shape = np.broadcast_shapes(*(self.values[path].shape for path in self.swept))
+        return np.broadcast_to(self.masked(self.values[term]), shape)
+
     def reason(self) -> Texts | None:
         """Why a point cannot exist, the first reason that applies, empty where it can; None where all can."""
         result: Texts | None = None

@@ -9,14 +9,41 @@ at which another machine leads has a closed form.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from whatif.axes import Grid
 from whatif.engine.result import Question, array_of, run_whole
+from whatif.engine.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """The time of an application on a machine, with what it is worth."""
+
+    time: float
+    """In s; NaN where there is none."""
+    reason: str = ""
+    """Why there is none."""
+    grade: str = ""
+    extrapolated: tuple[str, ...] = ()
+    samples: FloatArray | None = None
+    """The time at every sample of what is uncertain; the same sample of all answers goes together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chances:
+    """What the samples say of a machine."""
+
+    merits: tuple[float, float, float]
+    """Lower end, median and upper end of the band of the merit."""
+    best: float
+    """Probability that no other machine has a higher merit."""
+    ahead: float
+    """Probability that its merit is higher than that of the first platform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +51,19 @@ class Standing:
     """A machine with its merit; NaN where an application has no answer there."""
 
     platform: str
-    times: Mapping[str, float]
-    """In s, by application."""
+    answers: Mapping[str, Answer]
+    """By application."""
     speedups: Mapping[str, float]
     """Reference time over time, by application."""
     merit: float
     reason: str
     """Why an application has no answer; empty where all have."""
+    chances: Chances | None = None
+
+    @property
+    def times(self) -> dict[str, float]:
+        """In s, by application."""
+        return {name: answer.time for name, answer in self.answers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +93,41 @@ def ranking(
     weights: Mapping[str, float] | None = None,
     references: Mapping[str, float] | None = None,
     result: str = "total_time",
+    sampling: Sampling | None = None,
 ) -> Ranking:
     """Rank platforms over applications by name.
 
-    Weights are 1 where they are not given, and need not add up to 1; reference times are those on the first platform.
+    Weights are 1 where they are not given, and need not add up to 1; reference times are those on the first platform,
+    as the values stand. With samples a machine has its chances: what is uncertain of an application is drawn once for
+    all machines, what is uncertain of a machine once for all applications.
     Raise `UsageError` for weights that are negative or add up to 0, names that are not asked for, and a first platform
     without an answer where its times are needed.
     """
     shares = _shares(questions, weights or {})
-    answers = {name: {app: _time(question, name, result) for app, question in questions.items()} for name in platforms}
+    answers = _answers(questions, platforms, result, sampling)
     reference = _references(questions, references or {}, platforms[0], answers[platforms[0]])
     standings = [_standing(name, answer, shares, reference) for name, answer in answers.items()]
+    if sampling is not None:
+        standings = _with_chances(standings, shares, reference, sampling)
     standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
     return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)))
+
+
+def _answers(
+    questions: Mapping[str, Question], platforms: Sequence[str], result: str, sampling: Sampling | None
+) -> dict[str, dict[str, Answer]]:
+    """By platform and application."""
+    asked = {name: {app: question.on_platform(name) for app, question in questions.items()} for name in platforms}
+    found = {name: {app: _answer(question, result) for app, question in its.items()} for name, its in asked.items()}
+    if sampling is None:
+        return found
+    programs = {
+        (name, app): asked[name][app].program for name, its in found.items() for app in its if not its[app].reason
+    }
+    alike = replace(sampling, keys=shared_keys(programs.values(), sampling))
+    for (name, app), program in programs.items():
+        found[name][app] = replace(found[name][app], samples=result_samples(program, result, alike))
+    return found
 
 
 def _known(given: Mapping[str, float], questions: Mapping[str, Question], what: str) -> None:
@@ -93,39 +148,72 @@ def _shares(questions: Mapping[str, Question], weights: Mapping[str, float]) -> 
     return {name: weight / total for name, weight in stated.items()}
 
 
-def _time(question: Question, platform: str, result: str) -> tuple[float, str]:
-    """The result on a platform in s, and why there is none."""
+def _answer(question: Question, result: str) -> Answer:
+    """The time of an application on the platform of a question."""
     try:
-        answer = run_whole(question.on_platform(platform), Grid())
+        answer = run_whole(question, Grid())
     except WhatifError as error:
-        return np.nan, str(error)
+        return Answer(np.nan, str(error))
     answer.program.term_of(result)
     time = float(array_of(answer, result))
+    told = (answer.grade, tuple(answer.extrapolated))
     if not answer.reasons and not time > 0:
-        return np.nan, f"{result} is {time:g} s there, which has no speedup"
-    return time, "; ".join(answer.reasons)
+        return Answer(np.nan, f"{result} is {time:g} s there, which has no speedup", *told)
+    return Answer(time, "; ".join(answer.reasons), *told)
 
 
 def _references(
-    questions: Mapping[str, Question], given: Mapping[str, float], first: str, answer: Mapping[str, tuple[float, str]]
+    questions: Mapping[str, Question], given: Mapping[str, float], first: str, answer: Mapping[str, Answer]
 ) -> dict[str, float]:
     _known(given, questions, "reference time")
     found = {}
     for name in questions:
-        found[name] = float(given.get(name, answer[name][0]))
+        found[name] = float(given.get(name, answer[name].time))
         if not 0 < found[name] < np.inf:
-            raise UsageError(f"no reference time of `{name}`: on {first}: {answer[name][1]}")
+            raise UsageError(f"no reference time of `{name}`: on {first}: {answer[name].reason}")
     return found
 
 
 def _standing(
-    name: str, answer: Mapping[str, tuple[float, str]], shares: Mapping[str, float], references: Mapping[str, float]
+    name: str, answers: Mapping[str, Answer], shares: Mapping[str, float], references: Mapping[str, float]
 ) -> Standing:
-    times = {app: time for app, (time, _) in answer.items()}
-    speedups = {app: references[app] / time for app, time in times.items()}
+    speedups = {app: references[app] / answer.time for app, answer in answers.items()}
     counted = [shares[app] * np.log(speedup) for app, speedup in speedups.items() if shares[app] > 0]
-    reasons = [f"{app}: {reason}" for app, (_, reason) in answer.items() if reason]
-    return Standing(name, times, speedups, float(np.exp(sum(counted))), "; ".join(reasons))
+    reasons = [f"{app}: {answer.reason}" for app, answer in answers.items() if answer.reason]
+    return Standing(name, answers, speedups, float(np.exp(sum(counted))), "; ".join(reasons))
+
+
+def _with_chances(
+    standings: Sequence[Standing], shares: Mapping[str, float], references: Mapping[str, float], sampling: Sampling
+) -> list[Standing]:
+    """The standings, the first platform first, with what their samples say; those without an answer have none."""
+    able = [its for its in standings if np.isfinite(its.merit)]
+    merits = {its.platform: _merits(its, shares, references) for its in able}
+    whole = np.all([np.isfinite(array) for array in merits.values()], axis=0)
+    if not whole.any():
+        return list(standings)
+    drawn = {name: array[whole] for name, array in merits.items()}
+    most = np.max(list(drawn.values()), axis=0)
+    first = drawn.get(standings[0].platform)
+    found = []
+    for its in standings:
+        own = drawn.get(its.platform)
+        if own is not None:
+            lower, median, upper = (float(item) for item in np.quantile(own, sampling.quantiles))
+            ahead = np.nan if first is None else float((own > first).mean())
+            its = replace(its, chances=Chances((lower, median, upper), float((own >= most).mean()), ahead))  # noqa: PLW2901
+        found.append(its)
+    return found
+
+
+def _merits(its: Standing, shares: Mapping[str, float], references: Mapping[str, float]) -> FloatArray:
+    """The merit of a machine at every sample."""
+    logarithms = [
+        share * np.log(references[app] / samples)
+        for app, share in shares.items()
+        if share > 0 and (samples := its.answers[app].samples) is not None
+    ]
+    return np.asarray(np.exp(np.sum(logarithms, axis=0)))
 
 
 def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[Turn]:

@@ -105,8 +105,10 @@ def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -
 
 
 def key_of(program: Program, path: str) -> str:
-    """What an uncertain value is drawn by: an application's is one on all machines, a machine's is its own."""
-    return f"{program.loaded.scenario.platform.name}: {path}" if path.startswith("platform.") else path
+    """What an uncertain value is drawn by: an application's is one on all machines, a machine's is one for all."""
+    loaded = program.loaded
+    owner = loaded.scenario.platform.name if path.startswith("platform.") else loaded.name
+    return f"{owner}: {path}"
 
 
 def shared_keys(programs: Iterable[Program], sampling: Sampling) -> tuple[str, ...]:
@@ -209,6 +211,13 @@ def _triangle(numbers: tuple[float, ...], shares: FloatArray) -> FloatArray:
     rising, width = (mode - low) / (high - low), high - low
     below = low + np.sqrt(shares * width * (mode - low))
     return np.where(shares < rising, below, high - np.sqrt((1 - shares) * width * (high - mode)))
+
+
+def result_samples(program: Program, result: str, sampling: Sampling) -> FloatArray:
+    """A result column or phase at every sample, NaN where it has no answer; all alike where nothing is uncertain."""
+    axis = sample_axis(program, sampling)
+    evaluation = evaluate(program, {} if axis is None else axis.leaves)
+    return np.broadcast_to(evaluation.numbers(program.term_of(result)), (sampling.count,))
 
 
 def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whatif.engine.evaluate import Evaluation, Values, evaluate
+from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.term import Program
 from whatif.engine.uncertainty import Sampling, correlations, leaf_samples, uncertain, uniform_numbers
 from whatif.errors import ImpossiblePointError, UsageError
@@ -73,9 +73,7 @@ def factors(program: Program, paths: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _numbers(evaluation: Evaluation, term: str) -> FloatArray:
-    swept: Values = {path: evaluation.values[path] for path in evaluation.swept}
-    shape = np.broadcast_shapes(*(array.shape for array in swept.values()))
-    numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
+    numbers = evaluation.numbers(term)
     known = np.isfinite(numbers)
     if not known.all():
         why = "; ".join(evaluation.reasons())

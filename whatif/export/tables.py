@@ -1,10 +1,11 @@
-"""Tables as text: CSV and JSON in base units for programs, columns and Markdown with units for people."""
+"""Tables as text: CSV and JSON in base units for programs; columns, Markdown and HTML with units for people."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
+from html import escape
 from typing import Any, Final, TextIO
 
 import numpy as np
@@ -37,6 +38,16 @@ def markdown_rows(table: Table, out: TextIO, heading: bool = True) -> None:
     for row in shown_rows(table):
         cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
         out.write(f"| {' | '.join(cells)} |\n")
+
+
+def html_rows(table: Table, out: TextIO) -> None:
+    """One table of a page, with units written out; texts are escaped."""
+    heading = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    out.write(f"<table>\n<thead><tr>{heading}</tr></thead>\n<tbody>\n")
+    for row in shown_rows(table):
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
+        out.write(f"<tr>{cells}</tr>\n")
+    out.write("</tbody>\n</table>\n")
 
 
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
@@ -101,4 +112,5 @@ TABLE_WRITERS: Final[dict[str, Callable[[Table, TextIO], object]]] = {
     "json": json_rows,
     "csv": csv_rows,
     "markdown": markdown_rows,
+    "html": html_rows,
 }
