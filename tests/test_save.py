@@ -706,7 +706,7 @@ def check_rows(document, session):
     assert document["axes"] == list(session.grid.leaves())
     assert document["platform"] == session.result.program.loaded.scenario.platform.name
     for name, column in table.columns.items():
-        if name == "impossible":
+        if name in ("impossible", "extrapolated"):
             assert [row.get(name, "") for row in rows] == column.values.tolist()
         elif column.values.dtype == object:
             assert [row[name] for row in rows] == column.values.tolist()
