@@ -134,7 +134,9 @@ def test_parquet_equals_csv(good, tmp_path):
     for index, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         texts = [row[index] for row in rows]
         values = column.to_pylist()
-        assert values == (texts if name in (MODEL, "impossible", "grade", "extrapolated") else [float(text) for text in texts]), name
+        assert values == (
+            texts if name in (MODEL, "impossible", "grade", "extrapolated") else [float(text) for text in texts]
+        ), name
     assert table.schema.field("total_time").metadata == {b"unit": b"s"}
     assert table.schema.field(GPUS).metadata == {b"unit": b""}
 

@@ -12,14 +12,18 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from tests.one_phase import one_phase
+from tests.page_harness import on_page
 from whatif.axes import Axis, Grid
 from whatif.engine.result import Question, run, run_whole
-from whatif.engine.uncertainty import Sampling, correlations, sample_axis, values_at
+from whatif.engine.uncertainty import Sampling, bands_of, correlations, sample_axis, values_at
 from whatif.engine.variance import _variance, sobol_indices
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain, QuantityField
 from whatif.schema.toml import parse_document
+from whatif.tui.commands import Adopt, Show
+from whatif.tui.pages.explore import Explore
+from whatif.tui.words import duration
 from whatif.units import BYTE_PER_SECOND, ONE, SECOND
 
 ANY = Domain(minimum=-math.inf)
@@ -271,3 +275,24 @@ def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
     assert "additional_bandwidth" in out.splitlines()[1]
     assert whatif_main("run", "minimd", "--spread", "assumed=20%")[0] == 2
     assert whatif_main("run", "minimd", "--samples", "64", "--level", "x")[0] == 2
+
+
+def test_the_explorer_shows_bands_and_takes_them_away():
+    async def check(page):
+        page.app.show(Adopt("frontier").apply(page.app.study))
+        await page.settle()
+        before = page.lines
+        page.app.show(Show("samples", "256").apply(page.app.study))
+        await page.settle()
+        assert "nothing is uncertain" in page.line("nothing")
+        page.app.show(Show("spread", "assumed").apply(page.app.study))
+        await page.settle()
+        assert "p5 to p95 of 256 samples" in page.line("p5 to")
+        program = page.app.study.session.program
+        lower, _, upper = bands_of(program, Grid(), Sampling(256, spreads={"assumed": 0.2})).values["iteration_time"]
+        assert f"{duration(float(lower), 3)} .. {duration(float(upper), 3)}" in page.line(" .. ")
+        page.app.show(Show("samples", "off").apply(page.app.study))
+        await page.settle()
+        assert page.lines == before
+
+    on_page(Explore, check, "minimd", (150, 40))

@@ -206,7 +206,9 @@ def _said(leaf: Leaf | None) -> Any:
     if leaf is None:
         return None
     value = leaf.value.text if isinstance(leaf.value, Expression) else leaf.value
-    return (value.strip() if isinstance(value, str) else value), leaf.dimension
+    known = leaf.distribution
+    told = None if known is None else (known.kind, known.numbers)
+    return (value.strip() if isinstance(value, str) else value), leaf.dimension, told
 
 
 def _literal(text: str, leaf: Leaf | None) -> str:

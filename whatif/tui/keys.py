@@ -22,6 +22,8 @@ PAGE_KEYS: Final = (
     _key("explore", "x_scale", "O", "turn('x_scale')", "", "x axis: automatic, linear, logarithmic"),
     _key("explore", "second", "m", "turn('second')", "", "Two swept leaves: curves or a heat map"),
     _key("explore", "swap", "x", "swap", "", "Exchange the two axes"),
+    _key("explore", "bands", "B", "bands", "band", "Samples of the uncertain values: the band of the result, or none"),
+    _key("explore", "spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
     _key("explore", "table", "v", "table", "table", "The plot, or the table of its numbers"),
     _key("explore", "parts", "p", "turn('breakdown')", "", "Break the time down by phase or by category"),
     _key("compare", "sort", "o", "sort(1)", "sort", "Sort by the next column"),

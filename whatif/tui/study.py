@@ -31,6 +31,10 @@ class View:
     y_scale: str = "auto"
     second: str = "curves"
     """What a second swept leaf is drawn as."""
+    samples: str = "off"
+    """How many samples of the uncertain values give results a band."""
+    spread: str = "none"
+    """Up to which grade values without a distribution vary too: assumed ones by 20 %, those of data sheets by 10 %."""
     picture: str = "plot"
     """A plot, or the table of its numbers."""
     breakdown: str = "phase"
@@ -103,6 +107,8 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "x_scale": ("auto", "linear", "log"),
     "y_scale": ("auto", "linear", "log"),
     "second": ("curves", "heat"),
+    "samples": ("off", "1024", "256", "4096"),
+    "spread": ("none", "assumed", "datasheet"),
     "picture": ("plot", "table"),
     "breakdown": ("phase", "category"),
     "marker": ("braille", "block", "ascii"),

@@ -27,9 +27,9 @@ def grade_style(grade: str) -> str:
     return _GRADES.get(grade, MUTED)
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float, digits: int = 5) -> str:
     """A time as a reader expects it, or a dash for a point that cannot exist."""
-    return format_quantity(seconds, SECOND, digits=5) if math.isfinite(seconds) else "–"
+    return format_quantity(seconds, SECOND, digits) if math.isfinite(seconds) else "–"
 
 
 def percent(fraction: float) -> str:

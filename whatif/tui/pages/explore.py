@@ -10,12 +10,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.engine.session import Asked
 from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
 from whatif.export.plot import HeatMap, PlotDescription, Scale
 from whatif.tui.commands import Swap
 from whatif.tui.messages import ChangeAsked
-from whatif.tui.pages.page import Page, stepped
+from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.study import Study
+from whatif.tui.uncertain import Uncertainty, sampling_of, uncertainty
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.headline import HeadlineView
 from whatif.tui.widgets.plot import PlotView
@@ -29,6 +31,10 @@ class Explore(Page):
     """Headline, plot and breakdown of a study."""
 
     NAME: ClassVar[str] = "explore"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: tuple[Asked, Uncertainty] | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -51,7 +57,8 @@ class Explore(Page):
     def _show_headline(self, study: Study) -> None:
         program = study.session.program
         headline, scenario = self.query_one(HeadlineView), program.loaded.scenario
-        headline.show(study)
+        found = self._bands(study)
+        headline.show(study, None if found is None else found.point)
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
         headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
 
@@ -64,11 +71,38 @@ class Explore(Page):
         if not drawn:
             return
         self.query_one("#sweep").border_title = Content(_title(drawn_column(study), session.grid.leaves()))
-        description = picture(study)
+        found = self._bands(study)
+        self.query_one("#sweep").border_subtitle = Content("" if found is None else found.remark())
+        description = picture(study, found)
         if tabular:
             self.query_one(TableView).show(plot_table(description))
         else:
             self.query_one(PlotView).show(description)
+
+    def _bands(self, study: Study) -> Uncertainty | None:
+        """The bands that were computed for what a study asks."""
+        wanted = sampling_of(study.view)
+        if self._known is None or wanted is None:
+            return None
+        asked, found = self._known
+        return found if asked is study.session.asked and found.point.sampling == wanted else None
+
+    def job(self, study: Study) -> Job | None:
+        """Draw samples, where they are wanted and not there yet."""
+        sampling = sampling_of(study.view)
+        if sampling is None or self._bands(study) is not None:
+            return None
+        return Job(uncertainty, (study.session.asked, sampling))
+
+    def take(self, value: Uncertainty) -> None:
+        """Show the bands."""
+        if self._study is not None:
+            self._known = self._study.session.asked, value
+            self.show(self._study)
+
+    def action_bands(self) -> None:
+        """Show the bands, or none."""
+        self.choose("samples", lambda view: "1024" if view.samples == "off" else "off")
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column or phase."""
@@ -86,15 +120,16 @@ def drawn_column(study: Study) -> str:
     return study.view.y if study.view.y in columns_to_plot(study.session.result) else Y_COLUMN
 
 
-def picture(study: Study) -> PlotDescription | HeatMap:
-    """What the sweep of a study is drawn as."""
+def picture(study: Study, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
+    """What the sweep of a study is drawn as, with bands where they are known."""
     session, view, y = study.session, study.view, drawn_column(study)
     scales = _SCALES[view.x_scale], _SCALES[view.y_scale]
     if view.second == "heat" and len(session.grid.axes) > 1:
         places = [session.place_on(axis) for axis in session.grid.axes[:2]]
         return replace(heat_map(session.result, y, (places[0], places[1]), *scales), title="")
     before = study.behind.result if study.behind is not None else None
-    return replace(figure(session.result, y, session.here, before, *scales), title="")
+    result = session.result if bands is None else replace(session.result, bands=bands.sweep)
+    return replace(figure(result, y, session.here, before, *scales), title="")
 
 
 def _title(column: str, paths: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.engine.uncertainty import Bands
 from whatif.export.figure import Headline, headline
 from whatif.tui.study import Study
 from whatif.tui.words import MUTED, duration, percent
@@ -32,15 +33,18 @@ class HeadlineView(Container):
         for name in ("iteration", "total", "communication", "bottleneck"):
             yield Tile(id=name, markup=False)
 
-    def show(self, study: Study) -> None:
-        """Show another answer."""
+    def show(self, study: Study, bands: Bands | None = None) -> None:
+        """Show another answer, with its band where samples were drawn."""
         now = headline(study.session.point)
         before = headline(study.baseline.point) if study.changed else None
-        self._show_times(now, before, study)
+        self._show_times(now, before, study, bands)
         self._show_parts(now, study)
 
-    def _show_times(self, now: Headline, before: Headline | None, study: Study) -> None:
+    def _show_times(self, now: Headline, before: Headline | None, study: Study, bands: Bands | None) -> None:
         was = f"was {duration(before.iteration_time)}" if before else ""
+        if bands is not None:
+            lower, _, upper = (duration(float(value), 3) for value in bands.values["iteration_time"])
+            was = f"{lower} .. {upper}"
         iteration = ((duration(now.iteration_time), "bold $text-primary"), _change(now, before))
         self._tile("iteration").show("iteration", iteration, was)
         count = study.session.program.leaves.get("application.iteration_count")
