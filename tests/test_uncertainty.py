@@ -284,10 +284,10 @@ def test_the_explorer_shows_bands_and_takes_them_away():
         before = page.lines
         page.app.show(Show("samples", "256").apply(page.app.study))
         await page.settle()
-        assert "nothing is uncertain" in page.line("nothing")
+        assert "nothing is uncertain" in str(page.page.query_one("#sweep").border_subtitle)
         page.app.show(Show("spread", "assumed").apply(page.app.study))
         await page.settle()
-        assert "p5 to p95 of 256 samples" in page.line("p5 to")
+        assert "p5 to p95 of 256 samples" in str(page.page.query_one("#sweep").border_subtitle)
         program = page.app.study.session.program
         lower, _, upper = bands_of(program, Grid(), Sampling(256, spreads={"assumed": 0.2})).values["iteration_time"]
         assert f"{duration(float(lower), 3)} .. {duration(float(upper), 3)}" in page.line(" .. ")
