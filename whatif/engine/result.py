@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -30,6 +31,9 @@ NO_NUMBER: Final = "the model gives no number there"
 # Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
 CHUNK_POINTS: Final = 65_536
 
+Choices = tuple[tuple[str, str], ...]
+"""Structural values by path, sorted: what a program is compiled for."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -39,7 +43,7 @@ class Question:
     platform: str | None = None
     sets: Mapping[str, Any] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
-    _programs: dict[tuple[tuple[str, str], ...], Program] = field(default_factory=dict, compare=False, repr=False)
+    _programs: dict[Choices, Program | InvalidFileError] = field(default_factory=dict, compare=False, repr=False)
     _original: list[Program | None] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
@@ -85,18 +89,49 @@ class Question:
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
         """The compiled scenario with other structural values."""
-        key = tuple(sorted(structural.items()))
+        key = _key(structural)
         if key not in self._programs:
-            sets = {path: value for path, value in structural.items() if path != PLATFORM_LEAF}
-            self._programs[key] = compile_scenario(
-                load_document(
-                    self.document,
-                    platform=structural.get(PLATFORM_LEAF, self.platform),
-                    sets={**self.sets, **sets},
-                    folders=self.folders,
-                )
-            )
-        return self._programs[key]
+            try:
+                self._programs[key] = self._compile(structural)
+            except InvalidFileError as problem:
+                self._programs[key] = problem
+        program = self._programs[key]
+        if isinstance(program, InvalidFileError):
+            raise program.with_traceback(None)
+        return program
+
+    def _compile(self, structural: Mapping[str, str]) -> Program:
+        sets = {path: value for path, value in structural.items() if path != PLATFORM_LEAF}
+        platform = structural.get(PLATFORM_LEAF, self.platform)
+        return compile_scenario(
+            load_document(self.document, platform=platform, sets={**self.sets, **sets}, folders=self.folders)
+        )
+
+    def compiled(self, grid: Grid) -> Question:
+        """The question compiled for every structural choice of a grid, which then needs no file any more; choices
+        that no file could state are kept as the errors that they are."""
+        for structural in _structural_choices(grid):
+            with suppress(InvalidFileError):
+                self.program_at(structural)
+        keys = map(_key, _structural_choices(grid))
+        return replace(self, _programs={key: self._programs[key] for key in keys})
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """What is compiled so far."""
+        return tuple(item for item in self._programs.values() if isinstance(item, Program))
+
+    def of_part(self, part: Grid) -> Question:
+        """A compiled question for a part of its grid: of the other programs, only those that add results."""
+        names: set[str] = set()
+        wanted = set(map(_key, _structural_choices(part)))
+        kept: dict[Choices, Program | InvalidFileError] = {}
+        for key, item in self._programs.items():
+            adds = isinstance(item, Program) and not names.issuperset(result_names(item))
+            names.update(result_names(item) if isinstance(item, Program) else ())
+            if adds or key in wanted:
+                kept[key] = item
+        return replace(self, _programs=kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,17 +186,26 @@ class Result:
         return Column(self.grid.spread(array).ravel(), SECOND)
 
 
+class Evaluator:
+    """Evaluates parts of a grid, one after the other; what did not change since the last one is not computed anew."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._latest: Evaluation | None = None
+
+    def run(self, grid: Grid, chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:
+        """The results of a part, in chunks along its leading axis, in order."""
+        for part in grid.chunks(chunk_points):
+            if any(axis.structural for axis in part.axes):
+                yield _run_structural(self._question, part)
+            else:
+                self._latest = evaluate(self._question.program, part.arrays(), self._latest)
+                yield result_of(self._latest, part)
+
+
 def run(question: Question, grid: Grid = Grid(), chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:  # noqa: B008
     """Evaluate a grid, in chunks along its leading axis, in order."""
-    structural = any(axis.structural for axis in grid.axes)
-    evaluation: Evaluation | None = None
-    for part in grid.chunks(chunk_points):
-        if structural:
-            yield _run_structural(question, part)
-        else:
-            # From chunk to chunk only what lies downstream of the leading axis is computed anew.
-            evaluation = evaluate(question.program, part.arrays(), evaluation)
-            yield result_of(evaluation, part)
+    return Evaluator(question.compiled(grid)).run(grid, chunk_points)
 
 
 def run_whole(question: Question, grid: Grid) -> Result:
@@ -179,8 +223,9 @@ def result_of(evaluation: Evaluation, grid: Grid) -> Result:
 
 def _run_structural(question: Question, grid: Grid) -> Result:
     """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
-    columns: dict[str, FloatArray] = {}
-    terms: dict[str, FloatArray] = {}
+    known = question.programs
+    columns = {name: np.full(grid.shape, np.nan) for program in known for name in program.columns}
+    terms = {phase.phase: np.full(grid.shape, np.nan) for program in known for phase in program.phases}
     reason = np.full(grid.shape, "", dtype=object)
     grades: list[str] = []
     extrapolated: dict[str, None] = {}
@@ -200,15 +245,15 @@ def _run_structural(question: Question, grid: Grid) -> Result:
         result = result_of(evaluate(program, part.arrays()), part)
         for target, source in ((columns, result.columns), (terms, result.terms)):
             for name, array in source.items():
-                target.setdefault(name, np.full(grid.shape, np.nan))[where] = part.spread(array)
+                target[name][where] = part.spread(array)
         reason[where] = result.reason
         grades.append(result.grade)
         extrapolated |= dict.fromkeys(result.extrapolated)
         first = first or program
-    if first is None:
+    if not known:
         assert failed is not None
         raise failed
-    return Result(first, grid, columns, terms, worst(grades), reason, tuple(extrapolated))
+    return Result(first or known[0], grid, columns, terms, worst(grades), reason, tuple(extrapolated))
 
 
 def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
@@ -224,6 +269,21 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
         raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
+
+
+def result_names(program: Program) -> list[str]:
+    """The columns and phases of a program's results."""
+    return [*program.columns, *(f"terms.{phase.phase}" for phase in program.phases)]
+
+
+def _structural_choices(grid: Grid) -> Iterator[dict[str, str]]:
+    """The structural values that a grid combines; one empty choice where it has none."""
+    for places in product(*(_places(axis) for axis in grid.axes)):
+        yield {path: value for _, values in places for path, value in values.items()}
+
+
+def _key(structural: Mapping[str, str]) -> Choices:
+    return tuple(sorted(structural.items()))
 
 
 def _places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:
