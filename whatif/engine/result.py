@@ -121,6 +121,11 @@ class Question:
         """What is compiled so far."""
         return tuple(item for item in self._programs.values() if isinstance(item, Program))
 
+    @property
+    def choices(self) -> tuple[Choices, ...]:
+        """The structural choices that it is compiled for."""
+        return tuple(self._programs)
+
     def of_part(self, part: Grid) -> Question:
         """A compiled question for a part of its grid: of the other programs, only those that add results."""
         names: set[str] = set()
