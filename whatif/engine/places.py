@@ -146,9 +146,12 @@ def _local_cluster(count: int) -> Iterator[Place]:
         from distributed import LocalCluster
     except ImportError:
         raise _needs_extra() from None
-    with LocalCluster(
-        n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
-    ) as cluster, _cluster(cluster.scheduler_address, "local") as place:
+    with (
+        LocalCluster(
+            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        ) as cluster,
+        _cluster(cluster.scheduler_address, "local") as place,
+    ):
         yield place
 
 
