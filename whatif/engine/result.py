@@ -179,7 +179,9 @@ class Result:
         columns = {path: self._coordinate(path) for path in self.grid.leaves()}
         columns |= {name: self._column(array) for name, array in self.columns.items()}
         columns |= {f"terms.{name}": self._column(array) for name, array in self.terms.items()}
-        columns["impossible"] = Column(self.reason.ravel())
+        # A view of one text costs nothing, however many points there are.
+        nowhere = np.broadcast_to(np.array("", dtype=object), self.grid.size)
+        columns["impossible"] = Column(self.reason.ravel() if self.reasons else nowhere)
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
 
     def _coordinate(self, path: str) -> Column:

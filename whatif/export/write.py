@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.engine.result import Result
 from whatif.errors import UsageError
@@ -122,6 +123,7 @@ def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
             pa.field(
                 name,
                 pa.string() if column.values.dtype == object else pa.float64(),
+                nullable=False,
                 metadata={"unit": column.unit},
             )
             for name, column in columns.items()
@@ -133,8 +135,16 @@ def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
     options = {"compression": "zstd", "use_dictionary": texts, "use_byte_stream_split": numbers}
     with parquet.ParquetWriter(out, schema, **options) as writer:
         for result in results:
-            table = result.table()
-            writer.write_table(pa.table([column.values for column in table.columns.values()], schema=schema))
+            arrays = [_arrow(column.values) for column in result.table().columns.values()]
+            writer.write_table(pa.table(arrays, schema=schema))
+
+
+def _arrow(values: NDArray[Any]) -> Any:
+    """An array of Arrow; one text that stands everywhere is not looked at again and again."""
+    import pyarrow as pa
+
+    everywhere = values.dtype == object and values.strides == (0,) and len(values)
+    return pa.repeat(pa.scalar(values[0], pa.string()), len(values)) if everywhere else pa.array(values)
 
 
 WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
