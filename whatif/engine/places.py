@@ -18,8 +18,10 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from threading import Thread
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from whatif.errors import UsageError, WhatifError
@@ -42,6 +44,8 @@ class Place:
     name: str
     executor: Executor
     count: Callable[[], int]
+    starting: Callable[[], AbstractContextManager[None]] = nullcontext
+    """What surrounds the handing over of a task, where that may start a worker."""
 
     def outcomes(
         self, function: Callable[[Task], Value], tasks: Iterable[Task], *, ordered: bool
@@ -57,7 +61,7 @@ class Place:
             with self._failures_told():
                 room = _AHEAD * max(self.count(), 1) - len(waiting)
             for task in itertools.islice(remaining, max(room, 0)):
-                with self._failures_told():
+                with self._failures_told(), self.starting():
                     waiting[self.executor.submit(function, task)] = task
             if not waiting:
                 return
@@ -125,9 +129,9 @@ def _threads(count: int) -> Iterator[Place]:
 def _processes(count: int) -> Iterator[Place]:
     others = set(multiprocessing.active_children())
     # A fork would inherit the threads of numpy and Arrow in whatever state they are.
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _end_when_interrupted)
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _end_with_parent)
     try:
-        yield Place("processes", pool, lambda: count)
+        yield Place("processes", pool, lambda: count, _interrupts_held)
     finally:
         # What is under way is not wanted any more; where all is done nothing is.
         pool.shutdown(wait=False, cancel_futures=True)
@@ -135,9 +139,28 @@ def _processes(count: int) -> Iterator[Place]:
             child.terminate()
 
 
-def _end_when_interrupted() -> None:
-    """The terminal interrupts workers too; only the program itself tells of it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _end_with_parent() -> None:
+    """A worker of a program that was killed would wait for work for ever."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """The terminal interrupts workers too, and each would tell of it: those that are started here never hear it."""
+    # Started any later, it would end the silence.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -146,17 +169,16 @@ def _local_cluster(count: int) -> Iterator[Place]:
         from distributed import LocalCluster
     except ImportError:
         raise _needs_extra() from None
-    with (
-        LocalCluster(
+    with _interrupts_held():
+        cluster = LocalCluster(
             n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
-        ) as cluster,
-        _cluster(cluster.scheduler_address, "local") as place,
-    ):
+        )
+    with cluster, _cluster(cluster.scheduler_address, "local", direct_to_workers=True) as place:
         yield place
 
 
 @contextmanager
-def _cluster(address: str, name: str) -> Iterator[Place]:
+def _cluster(address: str, name: str, **options: bool) -> Iterator[Place]:
     try:
         from distributed import Client
     except ImportError:
@@ -164,7 +186,7 @@ def _cluster(address: str, name: str) -> Iterator[Place]:
     # It logs, with tracebacks, what is told here in a sentence.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
     try:
-        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, direct_to_workers=True)
+        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, **options)
     except (OSError, ValueError) as problem:
         raise UsageError(f"--on {name}: no scheduler answers there: {str(problem)[:200]}") from None
     try:
