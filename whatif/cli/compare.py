@@ -13,7 +13,6 @@ from whatif.cli.options import (
     open_question,
     platforms_option,
     print_table,
-    sampling_of,
     sampling_options,
     set_option,
 )
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     scenarios: tuple[str, ...], names: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
-    folders: tuple[Path, ...], sets: tuple[str, ...], samples: int | None, seed: int, level: str,
-    spreads: tuple[str, ...], show: str, result: str, file_format: str,
+    folders: tuple[Path, ...], sets: tuple[str, ...], sampling: Sampling | None, show: str, result: str,
+    file_format: str,
 ) -> None:  # fmt: skip
     """Rank machines by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
@@ -61,7 +60,6 @@ def command(
     questions = {name: open_question(name, None, folders, sets) for name in scenarios}
     counted = {name: _number(text) for name, text in _pairs(weights, "--weight").items()}
     given = {name: _seconds(text) for name, text in _pairs(references, "--reference").items()}
-    sampling = sampling_of(samples, seed, level, spreads)
     found = ranking(questions, list(platforms), counted, given, result, sampling)
     if show == "commitment":
         print_table(commitments(found, sampling), file_format, [["grade"], ["weight"]])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Collection, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -45,40 +46,43 @@ def scenario_options(command: Command) -> Command:
 
 
 def sampling_options(command: Command) -> Command:
-    """`--samples`, `--seed`, `--level` and `--spread`; `sampling_of` makes a `Sampling` of them."""
-    samples = click.option(
+    """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as one `sampling`."""
+
+    @wraps(command)
+    def packed(
+        *arguments: Any, samples: int | None, seed: int, level: str, spreads: tuple[str, ...], **others: Any
+    ) -> Any:
+        return command(*arguments, sampling=_sampling(samples, seed, level, spreads), **others)
+
+    add_samples = click.option(
         "--samples", type=click.IntRange(2), metavar="N",
         help="Draw the uncertain values N times (best a power of 2): results get a band.",
     )  # fmt: skip
-    seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the samples.")
-    level = click.option(
-        "--level", default="90%", show_default=True, help="The share of the samples that a band holds."
-    )
-    spread = click.option(
+    add_seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
+    add_level = click.option("--level", default="90%", show_default=True, help="The share of the samples in a band.")
+    add_spread = click.option(
         "--spread", "spreads", multiple=True, metavar="GRADE=SHARE",
         help="What a value of a grade without a distribution may be off: `assumed=20%`, as a log-normal.",
     )  # fmt: skip
-    return samples(seed(level(spread(command))))
+    options: Any = add_samples(add_seed(add_level(add_spread(packed))))
+    return cast("Command", options)
 
 
-def sampling_of(samples: int | None, seed: int, level: str, spreads: tuple[str, ...]) -> Sampling | None:
+def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ...]) -> Sampling | None:
     """How samples are drawn, None where none are asked for; raise `UsageError` for shares that are none."""
+    if samples is None and not spreads:
+        return None
+    from whatif.engine.uncertainty import DEFAULT_COUNT, Sampling
     from whatif.units import parse_share
 
-    if samples is None:
-        if spreads:
-            raise UsageError("--spread needs --samples N")
-        return None
-    from whatif.engine.uncertainty import Sampling
-
     shares: dict[str, float] = {}
-    for text in (f"level={level}", *(spreads)):
+    for text in (f"level={level}", *spreads):
         grade, _, share = (part.strip() for part in text.partition("="))
         number = parse_share(share)
         if number is None:
             raise UsageError(f"`{text}`: expected a share, such as 20%")
         shares[grade] = number
-    return Sampling(samples, seed, shares.pop("level"), shares)
+    return Sampling(samples or DEFAULT_COUNT, seed, shares.pop("level"), shares)
 
 
 def print_table(table: Table, file_format: str, optional: Sequence[Collection[str]] = ()) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import open_question, sampling_of, sampling_options, scenario_options
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.cli.options import open_question, sampling_options, scenario_options
+from whatif.cli.workforce import Telling, Workforce
+from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
-    from whatif.engine.result import Question, Result
+    from whatif.engine.result import Question, Request
     from whatif.engine.uncertainty import Sampling
 
 
@@ -32,36 +32,44 @@ if TYPE_CHECKING:
 @sampling_options
 @click.option("--point", is_flag=True, help="Ignore the sweep that the scenario itself asks for.")
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Default: by the name of FILE, else table.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="With --on and no suffix, a folder of Parquet files; the same command goes on with it.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Draw the iteration time over the first swept leaf.")
 @click.option("--max-points", type=click.IntRange(1, MOST_POINTS), default=DEFAULT_MAXIMUM_POINTS, show_default=True)
+@click.option("--on", metavar="WHERE", help="Evaluate parts side by side: `threads`, `processes`, `local` (a cluster "
+              "of dask.distributed on this machine) or the address of a scheduler, `tcp://HOST:8786`.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 4096), help="With --on; default: as many as there are cores here.")
+@click.option("--part-points", type=click.IntRange(1, MOST_POINTS), metavar="N",
+              help="With --on: points that a worker evaluates at a time.")  # fmt: skip
 def command(
     scenario: str,
     platform: str | None,
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     sweeps: tuple[str, ...],
-    samples: int | None,
-    seed: int,
-    level: str,
-    spreads: tuple[str, ...],
+    sampling: Sampling | None,
     point: bool,
     file_format: str | None,
     output: Path | None,
     plot: bool,
     max_points: int,
+    **elsewhere: Any,
 ) -> None:
     """Evaluate SCENARIO as it stands, or over the grid of all --sweep options (else over its own sweep)."""
-    if plot and (output is not None or file_format is not None):
-        raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format")
-    sampling = sampling_of(samples, seed, level, spreads)
+    from whatif.engine.result import Request
+
+    workforce = Workforce(**elsewhere)
+    if plot and (output is not None or file_format is not None or workforce.on is not None):
+        raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format nor --on")
     question = open_question(scenario, platform, folders, sets)
-    grid = _grid(question, sweeps, point, max_points)
-    _narrate(question, grid, sampling)
+    request = Request(question, _grid(question, sweeps, point, max_points), sampling)
+    _narrate(request)
     if plot:
-        _plot(question, grid, sampling)
+        _plot(request)
+    elif output is not None and file_format is None and workforce.makes_data_set(output):
+        workforce.write_data_set(request, output)
     else:
-        _write(question, grid, file_format or _format_of(output), output, sampling)
+        _write(request, file_format or _format_of(output), output, workforce)
 
 
 def _grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
@@ -76,8 +84,8 @@ def _grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) 
     return grid_of([axis for axis in axes if question.sets.keys().isdisjoint(axis.leaves)], limit)
 
 
-def _narrate(question: Question, grid: Grid, sampling: Sampling | None) -> None:
-    program = question.program
+def _narrate(request: Request) -> None:
+    program, grid, sampling = request.question.program, request.grid, request.sampling
     click.echo(program.loaded.question or program.loaded.name, err=True)
     axes = " x ".join(f"{' + '.join(axis.leaves)} ({len(axis)})" for axis in grid.axes) or "one point"
     platform = program.loaded.scenario.platform.name
@@ -95,80 +103,36 @@ def _narrate(question: Question, grid: Grid, sampling: Sampling | None) -> None:
 def _format_of(output: Path | None) -> str:
     if output is None:
         return "table"
+    if output.is_dir():
+        raise UsageError(f"{output}: is a directory; --on makes a data set in it")
     known = {".json": "json", ".csv": "csv", ".md": "markdown", ".parquet": "parquet", ".txt": "table"}
     if output.suffix not in known:
         raise UsageError(f"{output}: cannot tell the format from `{output.suffix}`; say --format")
     return known[output.suffix]
 
 
-def _write(question: Question, grid: Grid, file_format: str, output: Path | None, sampling: Sampling | None) -> None:
-    from whatif.engine.result import run
+def _write(request: Request, file_format: str, output: Path | None, workforce: Workforce) -> None:
     from whatif.export.write import WRITERS, write_file
 
-    tally = Tally(grid)
-    results = tally.watch(run(question, grid, sampling=sampling))
-    if output is not None:
-        write_file(results, file_format, output)
-    elif file_format == "parquet":
+    if output is None and file_format == "parquet":
         raise UsageError("Parquet is not for a terminal; name a file with -o")
-    else:
-        WRITERS[file_format](results, sys.stdout)
-    tally.report()
+    telling = Telling(request.grid)
+    with workforce.results(request) as evaluated:
+        results = telling.watch(evaluated)
+        if output is not None:
+            write_file(results, file_format, output)
+        else:
+            WRITERS[file_format](results, sys.stdout)
+    telling.report()
 
 
-def _plot(question: Question, grid: Grid, sampling: Sampling | None) -> None:
+def _plot(request: Request) -> None:
     from whatif.engine.result import run_whole
     from whatif.export.figure import terminal_plot
 
-    if not grid.axes:
+    if not request.grid.axes:
         raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
-    tally = Tally(grid)
-    result = next(iter(tally.watch(iter([run_whole(question, grid, sampling)]))))
+    telling = Telling(request.grid)
+    result = next(iter(telling.watch([run_whole(request.question, request.grid, request.sampling)])))
     click.echo(terminal_plot(result), color=None if sys.stdout.isatty() else False)
-    tally.report()
-
-
-class Tally:
-    """Counts the points that cannot exist while results pass by, and tells about progress on long runs."""
-
-    def __init__(self, grid: Grid) -> None:
-        self.size = grid.size
-        self.structural = any(axis.structural for axis in grid.axes)
-        self.seen = 0
-        self.impossible = 0
-        self.unanswered = 0.0
-        self.reasons: dict[str, None] = {}
-        self.extrapolated: dict[str, None] = {}
-        self.grades: dict[str, None] = {}
-
-    def watch(self, results: Iterable[Result]) -> Iterator[Result]:
-        """Pass results on, counting."""
-        for result in results:
-            self.seen += result.grid.size
-            self.impossible += result.impossible
-            self.reasons |= dict.fromkeys(result.reasons)
-            self.extrapolated |= dict.fromkeys(result.extrapolated)
-            self.grades[result.grade] = None
-            if result.bands is not None:
-                self.unanswered += (1 - result.bands.answered) * result.grid.size
-            if self.seen < self.size and sys.stderr.isatty():
-                click.echo(f"\r{self.seen / self.size:4.0%}", nl=False, err=True)
-            yield result
-
-    def report(self) -> None:
-        """Say why points are missing and which are extrapolated; an answer without a single point is an error."""
-        for line in self.extrapolated:
-            click.echo(f"warning: {line}", err=True)
-        if self.unanswered:
-            click.echo(
-                f"warning: {self.unanswered / self.size:.1%} of the samples have no answer and do not count", err=True
-            )
-        if self.structural:
-            from whatif.schema.leaves import worst
-
-            click.echo(f"worst grade over all of them: {worst(self.grades)}", err=True)
-        reasons = "; ".join(self.reasons)
-        if self.impossible == self.size:
-            raise ImpossiblePointError(f"impossible: {reasons}")
-        if self.impossible:
-            click.echo(f"{self.impossible} of {self.size} points are impossible: {reasons}", err=True)
+    telling.report()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, print_table, sampling_of, sampling_options, scenario_options
+from whatif.cli.options import open_question, print_table, sampling_options, scenario_options
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whatif.table import Table
 
 _BAR_WIDTH = 24
-SOBOL_SAMPLES = 4096
+_SOBOL_SAMPLES = 4096
 
 
 @click.command("sensitivity", short_help="Rank the values that a result follows, or climb the ladder of ideals.")
@@ -33,21 +33,20 @@ SOBOL_SAMPLES = 4096
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], result: str, show: str,
-    samples: int | None, seed: int, level: str, spreads: tuple[str, ...], everything: bool, file_format: str,
+    sampling: Sampling | None, everything: bool, file_format: str,
 ) -> None:  # fmt: skip
     """Say what the result of SCENARIO depends on: by how many percent it moves with one percent of each value.
 
     The ladder makes rates infinite and fixed times 0, part by part, the part first that saves most: the bottlenecks.
     Sobol' indices say which uncertain value (`V +- E`, or --spread) is worth measuring.
     """
-    sampling = sampling_of(samples or (SOBOL_SAMPLES if show == "sobol" else None), seed, level, spreads)
     if sampling is not None and show != "sobol":
-        raise UsageError("--samples goes with --show sobol")
+        raise UsageError("--samples and --spread go with --show sobol")
     program = open_question(scenario, platform, folders, sets).program
     bars = file_format == "table"
     if show == "ladder":
         table = _ladder(program, result, bars)
-    elif sampling is not None:
+    elif show == "sobol":
         table = _sobol(program, sampling, result, everything, bars)
     else:
         table = _tornado(program, result, everything, bars)
@@ -80,11 +79,13 @@ def _arm(item: Elasticity, most: float) -> str:
     return f"{'#' * left:>{half}}|{'#' * right:<{half}}"
 
 
-def _sobol(program: Program, sampling: Sampling, result: str, everything: bool, bars: bool) -> Table:
+def _sobol(program: Program, sampling: Sampling | None, result: str, everything: bool, bars: bool) -> Table:
+    from whatif.engine.uncertainty import Sampling
     from whatif.engine.variance import sobol_indices
     from whatif.table import Table
     from whatif.units import ONE, format_quantity
 
+    sampling = sampling or Sampling(_SOBOL_SAMPLES)
     found = sobol_indices(program, sampling, result)
     columns = {"value": None, "first": ONE, "first_error": ONE, "total": ONE, "total_error": ONE}
     columns |= {"explains": None} if bars else {}

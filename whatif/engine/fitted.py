@@ -15,7 +15,7 @@ from whatif.models.protocol import by_protocol
 from whatif.models.quantities import FloatArray
 from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
 
-Choices = NDArray[np.bool_] | np.bool_
+Points = NDArray[np.bool_] | np.bool_
 _VARIABLES: Final[dict[str, tuple[str, Dimension]]] = {
     "message_size": ("sizes of", BYTE),
     "process_count": ("process counts of", ONE),
@@ -61,9 +61,9 @@ def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) ->
             yield FittedRange(name, table, variable, reference, low, high)
 
 
-def extrapolations(evaluation: Evaluation) -> dict[str, Choices]:
+def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
     """What lies outside the range that it was fitted in, in words (`PHASE: ..`), and at which points of the grid."""
-    found: dict[str, Choices] = {}
+    found: dict[str, Points] = {}
     for item in fitted_ranges(evaluation.program):
         reference = item.reference
         array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -14,7 +15,7 @@ import numpy as np
 from whatif.axes import Axis, Grid
 from whatif.engine.compile import compile_scenario
 from whatif.engine.evaluate import Evaluation, Texts, evaluate
-from whatif.engine.fitted import Choices, extrapolations
+from whatif.engine.fitted import Points, extrapolations
 from whatif.engine.sweep import PLATFORM_LEAF, is_machine, structural_points
 from whatif.engine.term import Program
 from whatif.engine.uncertainty import Bands, Sampling, bands_of, joined_bands
@@ -31,6 +32,9 @@ NO_NUMBER: Final = "the model gives no number there"
 # Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
 CHUNK_POINTS: Final = 65_536
 
+Choices = tuple[tuple[str, str], ...]
+"""Structural values by path, sorted: what a program is compiled for."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -40,7 +44,7 @@ class Question:
     platform: str | None = None
     sets: Mapping[str, Any] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
-    _programs: dict[tuple[tuple[str, str], ...], Program] = field(default_factory=dict, compare=False, repr=False)
+    _programs: dict[Choices, Program | InvalidFileError] = field(default_factory=dict, compare=False, repr=False)
     _original: list[Program | None] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
@@ -86,18 +90,54 @@ class Question:
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
         """The compiled scenario with other structural values."""
-        key = tuple(sorted(structural.items()))
+        key = _key(structural)
         if key not in self._programs:
-            sets = {path: value for path, value in structural.items() if path != PLATFORM_LEAF}
-            self._programs[key] = compile_scenario(
-                load_document(
-                    self.document,
-                    platform=structural.get(PLATFORM_LEAF, self.platform),
-                    sets={**self.sets, **sets},
-                    folders=self.folders,
-                )
-            )
-        return self._programs[key]
+            try:
+                self._programs[key] = self._compile(structural)
+            except InvalidFileError as problem:
+                self._programs[key] = problem
+        program = self._programs[key]
+        if isinstance(program, InvalidFileError):
+            raise program.with_traceback(None)
+        return program
+
+    def _compile(self, structural: Mapping[str, str]) -> Program:
+        sets = {path: value for path, value in structural.items() if path != PLATFORM_LEAF}
+        platform = structural.get(PLATFORM_LEAF, self.platform)
+        return compile_scenario(
+            load_document(self.document, platform=platform, sets={**self.sets, **sets}, folders=self.folders)
+        )
+
+    def compiled(self, grid: Grid) -> Question:
+        """The question compiled for every structural choice of a grid, which then needs no file any more; choices
+        that no file could state are kept as the errors that they are."""
+        for structural in _structural_choices(grid):
+            with suppress(InvalidFileError):
+                self.program_at(structural)
+        keys = map(_key, _structural_choices(grid))
+        return replace(self, _programs={key: self._programs[key] for key in keys})
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """What is compiled so far."""
+        return tuple(item for item in self._programs.values() if isinstance(item, Program))
+
+    @property
+    def choices(self) -> tuple[Choices, ...]:
+        """The structural choices that it is compiled for."""
+        return tuple(self._programs)
+
+    def of_part(self, part: Grid) -> Question:
+        """A compiled question for a part of its grid: of the other programs, only those that add results."""
+        names: set[str] = set()
+        wanted = set(map(_key, _structural_choices(part)))
+        kept: dict[Choices, Program | InvalidFileError] = {}
+        for key, item in self._programs.items():
+            adds = isinstance(item, Program) and not names.issuperset(result_names(item))
+            names.update(result_names(item) if isinstance(item, Program) else ())
+            if adds or key in wanted:
+                kept[key] = item
+        return replace(self, _programs=kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +157,7 @@ class Result:
     """The units of columns and phases, these as `terms.NAME`."""
     grades: Texts
     forbidden: Texts | None = None
-    extrapolated: Mapping[str, Choices] = field(default_factory=dict)
+    extrapolated: Mapping[str, Points] = field(default_factory=dict)
     bands: Bands | None = None
     """Quantiles over samples of the uncertain values, where they were asked for and there are any."""
 
@@ -151,9 +191,13 @@ class Result:
         columns = {path: self._coordinate(path) for path in self.grid.leaves()}
         for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):
             columns |= dict(self._columns(name))
-        columns["impossible"] = Column(self.reason.ravel())
-        columns["grade"] = Column(np.broadcast_to(self.grades, self.grid.shape).ravel())
-        columns["extrapolated"] = Column(self._beyond().ravel())
+        # A view of one text costs nothing, however many points there are.
+        nowhere = np.broadcast_to(np.array("", dtype=object), self.grid.size)
+        columns["impossible"] = Column(self.reason.ravel() if self.reasons else nowhere)
+        columns["grade"] = Column(
+            np.broadcast_to(self.grades.ravel() if self.grades.ndim else self.grades, self.grid.size)
+        )
+        columns["extrapolated"] = Column(self._beyond().ravel() if self.extrapolated else nowhere)
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
 
     def _beyond(self) -> Texts:
@@ -180,6 +224,37 @@ class Result:
             yield key, Column(self.grid.spread(array).ravel(), self.dimensions[name])
 
 
+class Evaluator:
+    """Evaluates parts of a grid, one after the other; what did not change since the last one is not computed anew."""
+
+    def __init__(self, question: Question, sampling: Sampling | None = None) -> None:
+        self._question, self._sampling = question, sampling
+        self._latest: Evaluation | None = None
+
+    def run(self, grid: Grid, chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:
+        """The results of a part, in chunks along its leading axis, in order."""
+        samples = 1 if self._sampling is None else self._sampling.count
+        for part in grid.chunks(max(1, chunk_points // samples)):
+            if any(axis.structural for axis in part.axes):
+                yield _run_structural(self._question, part, self._sampling)
+            else:
+                self._latest = evaluate(self._question.program, part.arrays(), self._latest)
+                yield result_of(self._latest, part, self._sampling)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A question with the grid that it is asked over, and how what is uncertain is drawn, if at all."""
+
+    question: Question
+    grid: Grid
+    sampling: Sampling | None = None
+
+    def compiled(self) -> Request:
+        """The request with its question compiled for all of its grid: it needs no files any more."""
+        return replace(self, question=self.question.compiled(self.grid))
+
+
 def run(
     question: Question,
     grid: Grid = Grid(),  # noqa: B008
@@ -187,15 +262,7 @@ def run(
     sampling: Sampling | None = None,
 ) -> Iterator[Result]:
     """Evaluate a grid, in chunks along its leading axis, in order; with samples of what is uncertain, if asked."""
-    structural = any(axis.structural for axis in grid.axes)
-    evaluation: Evaluation | None = None
-    for part in grid.chunks(chunk_points if sampling is None else max(1, chunk_points // sampling.count)):
-        if structural:
-            yield _run_structural(question, part, sampling)
-        else:
-            # From chunk to chunk only what lies downstream of the leading axis is computed anew.
-            evaluation = evaluate(question.program, part.arrays(), evaluation)
-            yield result_of(evaluation, part, sampling)
+    return Evaluator(question.compiled(grid), sampling).run(grid, chunk_points)
 
 
 def run_whole(question: Question, grid: Grid, sampling: Sampling | None = None) -> Result:
@@ -234,27 +301,30 @@ def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -
         result = result_of(evaluate(program, part.arrays()), part, sampling)
         reason[where] = result.reason
         parts.append((where, result))
-    if not parts:
+    if not question.programs:
         assert failed is not None
         raise failed
-    return _joined(grid, parts, reason)
+    return _joined(question, grid, parts, reason)
 
 
-def _joined(grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
-    """One result of those of the parts of a grid; NaN where a part has no such column."""
-    results = [result for _, result in parts]
-    columns = grid.join((where, result.grid, result.columns) for where, result in parts)
-    terms = grid.join((where, result.grid, result.terms) for where, result in parts)
-    dimensions = {name: dimension for result in results for name, dimension in result.dimensions.items()}
+def _joined(question: Question, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
+    """One result of those of the parts of a grid; NaN where a part, or all of them, have no such column."""
+    known = question.programs
+    dimensions = {name: item.terms[term].dimension for item in known for name, term in item.results.items()}
+    nowhere = np.full(grid.shape, np.nan)
+    columns = {name: nowhere for item in known for name in item.columns}
+    terms = {phase.phase: nowhere for item in known for phase in item.phases}
+    columns |= grid.join((where, result.grid, result.columns) for where, result in parts)
+    terms |= grid.join((where, result.grid, result.terms) for where, result in parts)
     grades = np.full(grid.shape, "", dtype=object)
-    extrapolated: dict[str, Choices] = {}
+    extrapolated: dict[str, Points] = {}
     for where, result in parts:
         grades[where] = result.grades
         for text, beyond in result.extrapolated.items():
             extrapolated.setdefault(text, np.zeros(grid.shape, dtype=bool))[where] = beyond  # type: ignore[index]
     bands = joined_bands(grid, [(where, result.grid, result.bands) for where, result in parts])
-    told = (grades, reason, extrapolated)
-    return Result(results[0].program, grid, columns, terms, dimensions, *told, bands)
+    program = parts[0][1].program if parts else known[0]
+    return Result(program, grid, columns, terms, dimensions, grades, reason, extrapolated, bands)
 
 
 def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
@@ -270,6 +340,21 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
         raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
+
+
+def result_names(program: Program) -> list[str]:
+    """The columns and phases of a program's results."""
+    return [*program.columns, *(f"terms.{phase.phase}" for phase in program.phases)]
+
+
+def _structural_choices(grid: Grid) -> Iterator[dict[str, str]]:
+    """The structural values that a grid combines; one empty choice where it has none."""
+    for places in product(*(_places(axis) for axis in grid.axes)):
+        yield {path: value for _, values in places for path, value in values.items()}
+
+
+def _key(structural: Mapping[str, str]) -> Choices:
+    return tuple(sorted(structural.items()))
 
 
 def _places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:

@@ -27,6 +27,7 @@ from whatif.schema.platform import GRADES
 SAMPLES: Final = "samples"
 """The name of the axis."""
 MOST_SAMPLES: Final = 2**20
+DEFAULT_COUNT: Final = 1024
 _EDGE: Final = 1e-12
 """What is kept from the ends of (0, 1), where a normal distribution has no value."""
 
@@ -39,7 +40,7 @@ Quantiles = tuple[FloatArray, FloatArray, FloatArray]
 class Sampling:
     """How uncertain values are drawn, and which share of the results their band holds."""
 
-    count: int = 1024
+    count: int = DEFAULT_COUNT
     """A power of two, for which the sequence is balanced."""
     seed: int = 0
     level: float = 0.9

@@ -13,10 +13,11 @@ from whatif.errors import UsageError
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInterrupt,)) -> Iterator[Path]:
     """A temporary file beside `path` that takes its place when the block ends without an error.
 
-    Interrupted by the user, it stays beside it as `NAME.partial`, so that nothing computed is lost.
+    Ended by the user or by another error to `keep` it for, it stays beside it as `NAME.partial`, so that nothing
+    computed is lost.
     """
     try:
         path = path.resolve() if path.is_symlink() else path
@@ -33,14 +34,23 @@ def atomic_file(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(_mode(path))
         temporary.replace(path)
-    except KeyboardInterrupt:
-        partial = path.with_name(f"{path.name}.partial")
-        temporary.replace(partial)
-        raise KeyboardInterrupt(f"interrupted; what was computed is in {partial}") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    except (KeyboardInterrupt, OSError, UsageError) as problem:
+        kept = _kept(temporary, path) if isinstance(problem, keep) else ""
+        if isinstance(problem, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"interrupted{kept}") from None
+        said = f"{path}: cannot be written: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+        raise UsageError(f"{said}{kept}") from problem
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _kept(temporary: Path, path: Path) -> str:
+    """Leave what is written so far beside the file, if that is anything; what to tell of it."""
+    if not temporary.stat().st_size:
+        return ""
+    partial = path.with_name(f"{path.name}.partial")
+    temporary.replace(partial)
+    return f"; what was computed is in {partial}"
 
 
 def _mode(path: Path) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.engine.result import Result
 from whatif.errors import UsageError
@@ -143,15 +144,28 @@ def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
             pa.field(
                 name,
                 pa.string() if column.values.dtype == object else pa.float64(),
+                nullable=False,
                 metadata={"unit": column.unit},
             )
             for name, column in columns.items()
         ]
     )
-    with parquet.ParquetWriter(out, schema) as writer:
+    # Bytes of one significance beside each other: a quarter of the size of what dictionaries make of sweeps, no slower.
+    texts = [name for name, column in columns.items() if column.values.dtype == object]
+    numbers = [name for name in columns if name not in texts]
+    options = {"compression": "zstd", "use_dictionary": texts, "use_byte_stream_split": numbers}
+    with parquet.ParquetWriter(out, schema, **options) as writer:
         for result in results:
-            table = result.table()
-            writer.write_table(pa.table([column.values for column in table.columns.values()], schema=schema))
+            arrays = [_arrow(column.values) for column in result.table().columns.values()]
+            writer.write_table(pa.table(arrays, schema=schema))
+
+
+def _arrow(values: NDArray[Any]) -> Any:
+    """An array of Arrow; one text that stands everywhere is not looked at again and again."""
+    import pyarrow as pa
+
+    everywhere = values.dtype == object and values.strides == (0,) and len(values)
+    return pa.repeat(pa.scalar(values[0], pa.string()), len(values)) if everywhere else pa.array(values)
 
 
 WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
@@ -163,8 +177,10 @@ WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
 
 
 def write_file(results: Iterable[Result], file_format: str, path: Path) -> None:
-    """Write to a file, which appears only when it is complete."""
-    with atomic_file(path) as temporary:
+    """Write to a file, which appears only when it is complete; what was computed before an error stays beside it."""
+    # What is left of a Parquet file on a full disk nobody can read.
+    keep = (KeyboardInterrupt, UsageError) if file_format == "parquet" else (KeyboardInterrupt, UsageError, OSError)
+    with atomic_file(path, keep) as temporary:
         if file_format == "parquet":
             with temporary.open("wb") as binary:
                 write_parquet(results, binary)

@@ -1,0 +1,203 @@
+"""Where work is done: threads or processes of this machine, a cluster started on it, or one that runs already."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from threading import Thread
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from whatif.errors import UsageError, WhatifError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Task = TypeVar("Task")
+Value = TypeVar("Value")
+
+_CONNECT_SECONDS: Final = 5
+_AHEAD: Final = 2
+"""Tasks under way for each worker: one that it does, and one so that it need not wait for the next."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Workers that do tasks side by side; `count` tells how many there are now, `name` what the user calls them."""
+
+    name: str
+    executor: Executor
+    count: Callable[[], int]
+    starting: Callable[[], AbstractContextManager[None]] = nullcontext
+    """What surrounds the handing over of a task, where that may start a worker."""
+
+    def outcomes(
+        self, function: Callable[[Task], Value], tasks: Iterable[Task], *, ordered: bool
+    ) -> Iterator[tuple[Task, Value]]:
+        """Each task with its outcome, in their order or as they end; few are under way, however many there are.
+
+        Function, tasks and outcomes are pickled. A task whose worker is lost is done again where `name` is a cluster.
+        Raise `UsageError` where the workers are lost or fail.
+        """
+        waiting: dict[Future[Value], Task] = {}
+        remaining = iter(tasks)
+        while True:
+            with self._failures_told():
+                room = _AHEAD * max(self.count(), 1) - len(waiting)
+            for task in itertools.islice(remaining, max(room, 0)):
+                with self._failures_told(), self.starting():
+                    waiting[self.executor.submit(function, task)] = task
+            if not waiting:
+                return
+            first = itertools.islice(waiting, 1) if ordered else waiting
+            for future in wait(list(first), return_when=FIRST_COMPLETED).done:
+                task = waiting.pop(future)
+                with self._failures_told():
+                    value = future.result()
+                yield task, value
+
+    @contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        try:
+            yield
+        except (WhatifError, MemoryError):
+            raise
+        except Exception as problem:
+            raise UsageError(f"{self.name}: {_reason(problem)}") from problem
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, CancelledError | OSError):
+        return "the scheduler cannot be reached any more"
+    if isinstance(problem, BrokenProcessPool):
+        return "a worker was ended by the system; it may need more memory than there is"
+    if type(problem).__name__ == "KilledWorker":
+        return "one part of the work ended every worker that tried it; it may need more memory than they have"
+    return f"a worker failed: {type(problem).__name__}: {str(problem)[:300]}"
+
+
+@contextmanager
+def opened(on: str, worker_count: int | None = None) -> Iterator[Place]:
+    """Workers at `threads`, `processes`, `local` (a cluster of dask.distributed for as long as this lasts) or the
+    address of a running scheduler, such as `tcp://HOST:PORT`; `worker_count` is by default the cores of this machine.
+
+    Raise `UsageError` for anything else, a scheduler that does not answer, or without the extra.
+    """
+    start = {"threads": _threads, "processes": _processes, "local": _local_cluster}.get(on)
+    if start is not None:
+        with start(worker_count or _core_count()) as place:
+            yield place
+    elif "://" not in on:
+        raise UsageError(f"--on {on}: expected threads, processes, local, or a scheduler such as tcp://HOST:8786")
+    elif worker_count is not None:
+        raise UsageError(f"--workers: {on} has the workers that it has")
+    else:
+        with _cluster(on, on) as place:
+            yield place
+
+
+def _core_count() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[Place]:
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield Place("threads", pool, lambda: count)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Place]:
+    others = set(multiprocessing.active_children())
+    # A fork would inherit the threads of numpy and Arrow in whatever state they are.
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _end_with_parent)
+    try:
+        yield Place("processes", pool, lambda: count, _interrupts_held)
+    finally:
+        # What is under way is not wanted any more; where all is done nothing is.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+
+
+def _end_with_parent() -> None:
+    """A worker of a program that was killed would wait for work for ever."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """The terminal interrupts workers too, and each would tell of it: those that are started here never hear it."""
+    # Started any later, it would end the silence.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _local_cluster(count: int) -> Iterator[Place]:
+    try:
+        from distributed import LocalCluster
+    except ImportError:
+        raise _needs_extra() from None
+    with _interrupts_held():
+        cluster = LocalCluster(
+            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        )
+    with cluster, _cluster(cluster.scheduler_address, "local", direct_to_workers=True) as place:
+        yield place
+
+
+@contextmanager
+def _cluster(address: str, name: str, **options: bool) -> Iterator[Place]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise _needs_extra() from None
+    # It logs, with tracebacks, what is told here in a sentence.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
+    try:
+        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, **options)
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"--on {name}: no scheduler answers there: {str(problem)[:200]}") from None
+    try:
+        yield Place(name, client.get_executor(pure=False), lambda: _thread_count(client))
+    finally:
+        client.close(timeout=_CONNECT_SECONDS)
+
+
+def _thread_count(client: Client) -> int:
+    return sum(client.nthreads().values())
+
+
+def _needs_extra() -> UsageError:
+    return UsageError("a cluster needs dask.distributed: pip install 'whatif[cluster]'")
