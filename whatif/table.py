@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whatif.units import Dimension
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,20 @@ class Table:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).values) if self.columns else 0
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a data frame, in base units; `attrs` hold the units of its columns and the notes."""
+        import pandas
+
+        frame = pandas.DataFrame({name: column.values for name, column in self.columns.items()})
+        frame.attrs.update(units={name: column.unit for name, column in self.columns.items()}, **self.notes)
+        return frame
+
+    def _repr_html_(self) -> str:
+        """The table with its units, for a notebook."""
+        frame = self.to_pandas()
+        units = frame.attrs["units"]
+        return str(frame.rename(columns={name: f"{name} [{unit}]" for name, unit in units.items() if unit}).to_html())
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows as plain Python values: floats, texts, None for what does not exist."""
