@@ -11,7 +11,7 @@ import click
 
 from whatif.cli.options import open_question, scenario_options
 from whatif.errors import ImpossiblePointError, UsageError
-from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS
+from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 )
 @click.option("--point", is_flag=True, help="Ignore the sweep that the scenario itself asks for.")
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Default: by the name of FILE, else table.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write a table, or the plot as .svg, .png or .pdf.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Draw the iteration time over the first swept leaf.")
 @click.option("--max-points", type=click.IntRange(1, MOST_POINTS), default=DEFAULT_MAXIMUM_POINTS, show_default=True)
 def command(
@@ -47,17 +48,20 @@ def command(
 ) -> None:
     """Evaluate SCENARIO as it stands, or over the grid of all --sweep options (else over its own sweep)."""
     if plot and (output is not None or file_format is not None):
-        raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format")
+        raise UsageError("--plot draws on the terminal; it goes with neither -o (-o FILE.svg alone draws) nor --format")
     question = open_question(scenario, platform, folders, sets)
-    grid = _grid(question, sweeps, point, max_points)
+    grid = asked_grid(question, sweeps, point, max_points)
     _narrate(question, grid)
     if plot:
         _plot(question, grid)
+    elif file_format is None and output is not None and output.suffix.lower() in PICTURES:
+        _draw(question, grid, output)
     else:
         _write(question, grid, file_format or _format_of(output), output)
 
 
-def _grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
+def asked_grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
+    """The grid of the --sweep options, else of the scenario's own sweep; none for --point."""
     from whatif.engine.sweep import file_axes, grid_of, parse_option
 
     if point and sweeps:
@@ -110,6 +114,26 @@ def _plot(question: Question, grid: Grid) -> None:
     tally = Tally(grid)
     result = next(iter(tally.watch(iter([run_whole(question, grid)]))))
     click.echo(terminal_plot(result), color=None if sys.stdout.isatty() else False)
+    tally.report()
+
+
+def _draw(question: Question, grid: Grid, output: Path) -> None:
+    """Write the plot of a sweep, or the phases of a single point, as a picture."""
+    from whatif.engine.evaluate import evaluate
+    from whatif.engine.result import run_whole
+    from whatif.engine.timeline import timeline
+    from whatif.export.bars import phase_bars
+    from whatif.export.figure import figure, told_apart
+    from whatif.export.picture import check_picture, write_picture
+
+    check_picture(output)
+    if not grid.axes:
+        program = question.program
+        write_picture(phase_bars(program, timeline(program, evaluate(program))), output)
+        return
+    tally = Tally(grid)
+    result = next(iter(tally.watch(iter([run_whole(question, grid)]))))
+    write_picture(told_apart(figure(result), result), output)
     tally.report()
 
 

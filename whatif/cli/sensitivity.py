@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, print_table, scenario_options
+from whatif.cli.options import open_question, picture_option, print_table, scenario_options
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
@@ -26,19 +26,35 @@ _BAR_WIDTH = 24
               help="Elasticities of all values, or what is left if the worst part were ideal, then more.")  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Elasticities of 0 too, and of values that cannot move.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@picture_option
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], result: str, show: str,
-    everything: bool, file_format: str,
+    everything: bool, file_format: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Say what the result of SCENARIO depends on: by how many percent it moves with one percent of each value.
 
     The ladder makes rates infinite and fixed times 0, part by part, the part first that saves most: the bottlenecks.
     """
-
     program = open_question(scenario, platform, folders, sets).program
+    if output is not None:
+        _draw(program, result, show, output)
+        return
     bars = file_format == "table"
     table = _ladder(program, result, bars) if show == "ladder" else _tornado(program, result, everything, bars)
     print_table(table, file_format, [["tornado", "what_is_left"], ["change"], ["now"]])
+
+
+def _draw(program: Program, result: str, show: str, output: Path) -> None:
+    from whatif.engine.ladder import ladder
+    from whatif.engine.sensitivity import elasticities
+    from whatif.export.bars import ladder_bars, tornado_bars
+    from whatif.export.picture import check_picture, write_picture
+
+    check_picture(output)
+    if show == "ladder":
+        write_picture(ladder_bars(program, ladder(program, result)), output)
+    else:
+        write_picture(tornado_bars(program, result, elasticities(program, result)), output)
 
 
 def _tornado(program: Program, result: str, everything: bool, bars: bool) -> Table:
