@@ -55,7 +55,7 @@ def _other(
     from whatif.schema.load import open_document
     from whatif.schema.shipped import kind_of, names_in
 
-    is_file = against.endswith(".toml") and Path(against).is_file()
+    is_file = Path(against).is_file()
     kind = kind_of(open_document(against, "scenarios").data) if is_file else None
     name, searched = named_platform(against, folders)
     machines, scenarios = (names_in(searched, of) for of in ("platforms", "scenarios"))

@@ -31,7 +31,7 @@ _WIDTH: Final = 7.2
 _HEIGHT: Final = 3.6
 _TITLE_WIDTH: Final = 80
 _OF_ITS_OWN: Final = re.compile(
-    r'<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<!--.*?-->| id="[A-Za-z0-9]+_\d+"', re.DOTALL
+    r'<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<!--.*?-->| id="[A-Za-z0-9.]+_\d+"', re.DOTALL
 )
 """What an SVG has as a file, and as a part of a page would say of all of it."""
 
@@ -123,6 +123,11 @@ def _figure(description: Drawable) -> Figure:
     if not isinstance(description, StackedBar) and description.title:
         above = isinstance(description, BarChart) and description.legend
         axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=26 if above else 10)
+    # Once is enough: saving would lay it out, and draw it for nothing, again.
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine("none")
     return figure
 
 

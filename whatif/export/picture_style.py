@@ -75,4 +75,4 @@ SETTINGS: Final[dict[str, Any]] = {
 
 def printed(text: str) -> str:
     """A quantity as people print it: `-3 us` is `−3 µs`."""
-    return re.sub(r"(?<![\w.])-(?=\d)", "−", re.sub(r"\bu(?=(?:s|J|W|Wh)\b)", "µ", text))
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", re.sub(r"(?<=[\d(])( ?)u(?=(?:s|J|W|Wh)\b)", r"\1µ", text))
