@@ -60,7 +60,9 @@ def test_numbers_are_those_of_the_command_line(whatif_main):
 
 def test_arrays_are_in_base_units_and_xarray_has_a_dimension_for_each_axis():
     bandwidth = "platform.node.gpu.dram_bandwidth"
-    swept = whatif.sweep("jacobi2d", {bandwidth: np.array([4e11, 8e11])}, {"platform": ["summit", "lassen"]}, samples=32)
+    swept = whatif.sweep(
+        "jacobi2d", {bandwidth: np.array([4e11, 8e11])}, {"platform": ["summit", "lassen"]}, samples=32
+    )
     texts = whatif.sweep("jacobi2d", {bandwidth: "400 GB/s, 800 GB/s"}, {"platform": "summit, lassen"})
     assert_allclose(swept["total_time"], texts["total_time"], rtol=1e-12, atol=0)
     found = swept.to_xarray()

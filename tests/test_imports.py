@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = ("numpy", "pydantic", "textual", "scipy", "pandas", "plotext", "pyarrow", "rich", "tomli")
+HEAVY = (
+    "numpy", "pydantic", "textual", "scipy", "pandas", "plotext", "pyarrow", "rich", "tomli", "matplotlib", "jinja2",
+)  # fmt: skip
 
 
 def imported(*codes):
@@ -29,10 +31,10 @@ def test_help_imports_no_library_but_click():
 
 
 def test_help_of_a_verb_imports_neither_numpy_nor_textual():
-    verbs = ["run", "explain", "check", "list", "schema", "resolve", "open", "serve"]
+    verbs = ["run", "explain", "check", "list", "schema", "resolve", "open", "serve", "report"]
     found = imported(*(command(verb, "--help") for verb in verbs))
     for verb, modules in zip(verbs, found, strict=True):
-        assert not modules & {"numpy", "pydantic", "textual", "scipy", "pandas", "plotext"}, verb
+        assert not modules & {"numpy", "pydantic", "textual", "scipy", "pandas", "plotext", "matplotlib"}, verb
 
 
 def test_commands_import_no_terminal_and_no_plotting():
@@ -48,7 +50,7 @@ def test_commands_import_no_terminal_and_no_plotting():
     found = imported(*(command(*arguments) for arguments in commands))
     for arguments, modules in zip(commands, found, strict=True):
         assert {"numpy", "pydantic"} <= modules, "the probe must see what is imported"
-        assert not modules & {"textual", "scipy", "pandas", "plotext", "pyarrow", "rich"}, arguments
+        assert not modules & {"textual", "scipy", "pandas", "plotext", "pyarrow", "rich", "matplotlib"}, arguments
 
 
 def test_a_plot_imports_no_terminal():

@@ -89,17 +89,19 @@ def chromium(folder):
 
 
 class Page:
-    """A page of the browser, and what its terminal received."""
+    """A page of the browser, what it told, and what its terminal received."""
 
     def __init__(self, connection):
         self.connection = connection
         self.numbers = itertools.count()
         self.received = b""
+        self.events = []
 
     async def call(self, method, **parameters):
         number = next(self.numbers)
         await self.connection.send_json({"id": number, "method": method, "params": parameters})
         while (message := await self.connection.receive_json()).get("id") != number:
+            self.events += [message] if "method" in message else []
             if message.get("method") == "Network.webSocketFrameReceived":
                 frame = message["params"]["response"]
                 self.received += base64.b64decode(frame["payloadData"]) if frame["opcode"] == 2 else b""

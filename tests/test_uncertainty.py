@@ -16,7 +16,7 @@ from tests.page_harness import on_page
 from whatif.axes import Axis, Grid
 from whatif.engine.result import Question, run, run_whole
 from whatif.engine.uncertainty import Sampling, bands_of, correlations, sample_axis, values_at
-from whatif.engine.variance import _variance, sobol_indices
+from whatif.engine.variance import sobol_indices, variance_of
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.schema.distributions import Uncertain
 from whatif.schema.fields import Domain, QuantityField
@@ -236,7 +236,7 @@ def test_sobol_indices_are_those_of_the_formula():
 
 def test_sobol_indices_of_the_same_samples_are_scipy_s():
     draw = np.random.default_rng(3).normal(5.0, 1.0, (4, 256))
-    found = _variance(draw[0], draw[1], {("b",): draw[2], ("c",): draw[3]}, 0.9)
+    found = variance_of(draw[0], draw[1], {("b",): draw[2], ("c",): draw[3]}, Sampling(256))
     reference = stats.sobol_indices(func={"f_A": draw[:1], "f_B": draw[1:2], "f_AB": draw[2:, np.newaxis]}, n=256)
     indices = {item.paths[0]: item for item in found.indices}
     assert_allclose([indices[name].first for name in "bc"], reference.first_order, rtol=1e-9, atol=0)

@@ -32,12 +32,14 @@ from whatif.engine.sensitivity import Elasticity, elasticities
 from whatif.engine.sweep import file_axes, grid_of, parse_axis
 from whatif.engine.uncertainty import Sampling
 from whatif.errors import UsageError, WhatifError
+from whatif.export.figure import Y_COLUMN, figure, told_apart
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from matplotlib.figure import Figure
 
 Scenario = str | Path | Question
 Values = str | Sequence[str | int | float] | FloatArray
@@ -78,6 +80,20 @@ class Result(engine.Result):
                 found[f"{name}_band"] = (["quantile", *names], spread)
             found.coords["quantile"] = list(self.bands.sampling.quantiles)
         return found
+
+    def plot(self, path: str | Path | None = None, y: str = Y_COLUMN) -> Figure:
+        """The sweep as `whatif run --plot` draws it, with its band, as a figure of matplotlib (extra `report`).
+
+        With a path, also a file, `.svg`, `.png` or `.pdf`. Raise `UsageError` for a single point.
+        """
+        from whatif.export.picture import draw, write_picture
+
+        if not self.grid.axes:
+            raise UsageError("a single point has no plot; sweep a leaf")
+        description = told_apart(figure(self, y), self)
+        if path is not None:
+            write_picture(description, Path(path))
+        return draw(description)
 
     def _repr_html_(self) -> str:
         """The table, for a notebook."""

@@ -12,3 +12,5 @@ TABLE_FORMATS: Final = ("table", "json", "csv", "markdown", "html")
 """What tables of measurements and of fitted parameters can be written as."""
 MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Bytes of the TOML files of a git revision beside a scenario."""
+PICTURES: Final = (".svg", ".png", ".pdf")
+"""What plots can be written as."""

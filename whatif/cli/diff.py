@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, platforms_option, print_table, set_option
+from whatif.cli.options import open_question, picture_option, platforms_option, print_table, set_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -36,9 +36,10 @@ _BAR_WIDTH, _CELL_WIDTH = 24, 20
               help="What counts as one change: a value, or all values of one table.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the orders that are drawn.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@picture_option
 def command(
     first: str, second: str | None, platforms: tuple[str, ...], folders: tuple[Path, ...], sets: tuple[str, ...],
-    result: str, by: str, seed: int, file_format: str,
+    result: str, by: str, seed: int, file_format: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Attribute the difference between A and B to the values that changed, in no order (Shapley values).
 
@@ -46,11 +47,18 @@ def command(
     machine. --set holds for both. Exact where up to 14 changes have an effect; else orders are drawn, with an error.
     """
     from whatif.engine.attribution import attribute
+    from whatif.export.bars import names_of, waterfall_bars
+    from whatif.export.picture import check_picture, write_picture
 
+    if output is not None:
+        check_picture(output)
     with ExitStack() as stack:
         one, other = _questions(first, second, platforms, folders, sets, stack)
         found = attribute(one.program, other.program, result, by_table=by == "table", seed=seed)
     _tell(found, seed)
+    if output is not None:
+        write_picture(waterfall_bars(one.program, found, names_of(one, other)), output)
+        return
     print_table(_table(found, bars=file_format == "table"), file_format, [["waterfall"], ["then"], ["before", "after"]])
 
 

@@ -24,6 +24,7 @@ VERBS: Final[dict[str, str]] = {
     "fit": "Fit the parameters of a platform to measurements.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
+    "report": "Write an answer and all it rests on as one HTML page.",
     "compare": "Rank machines over several applications.",
     "diff": "Say which changes explain why two scenarios differ.",
     "sensitivity": "Rank the values that a result follows, or climb the ladder of ideals.",

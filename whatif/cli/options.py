@@ -33,6 +33,13 @@ platforms_option = click.option(
     help="Look for platforms here as well.",
 )
 set_option = click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a leaf.")
+picture_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the bars as a picture instead: .svg, .png or .pdf.",
+)
 
 
 def question_options(command: Command) -> Command:

@@ -11,7 +11,7 @@ import click
 from whatif.cli.options import open_question, sampling_options, scenario_options
 from whatif.cli.workforce import Telling, Workforce
 from whatif.errors import UsageError
-from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS
+from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 @click.option("--point", is_flag=True, help="Ignore the sweep that the scenario itself asks for.")
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Default: by the name of FILE, else table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-              help="With --on and no suffix, a folder of Parquet files; the same command goes on with it.")  # fmt: skip
+              help="A table, or the plot as .svg, .png or .pdf; with --on and no suffix, a folder of Parquet files, "
+                   "with which the same command goes on.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Draw the iteration time over the first swept leaf.")
 @click.option("--max-points", type=click.IntRange(1, MOST_POINTS), default=DEFAULT_MAXIMUM_POINTS, show_default=True)
 @click.option("--on", metavar="WHERE", help="Evaluate parts side by side: `threads`, `processes`, `local` (a cluster "
@@ -60,19 +61,24 @@ def command(
 
     workforce = Workforce(**elsewhere)
     if plot and (output is not None or file_format is not None or workforce.on is not None):
-        raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format nor --on")
+        raise UsageError(
+            "--plot draws on the terminal; it goes with neither -o (-o FILE.svg alone draws) nor --format nor --on"
+        )
     question = open_question(scenario, platform, folders, sets)
-    request = Request(question, _grid(question, sweeps, point, max_points), sampling)
+    request = Request(question, asked_grid(question, sweeps, point, max_points), sampling)
     _narrate(request)
     if plot:
         _plot(request)
+    elif file_format is None and output is not None and output.suffix.lower() in PICTURES:
+        _draw(request, output)
     elif output is not None and file_format is None and workforce.makes_data_set(output):
         workforce.write_data_set(request, output)
     else:
         _write(request, file_format or _format_of(output), output, workforce)
 
 
-def _grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
+def asked_grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
+    """The grid of the --sweep options, else of the scenario's own sweep; none for --point."""
     from whatif.engine.sweep import file_axes, grid_of, parse_option
 
     if point and sweeps:
@@ -135,4 +141,24 @@ def _plot(request: Request) -> None:
     telling = Telling(request.grid)
     result = next(iter(telling.watch([run_whole(request.question, request.grid, request.sampling)])))
     click.echo(terminal_plot(result), color=None if sys.stdout.isatty() else False)
+    telling.report()
+
+
+def _draw(request: Request, output: Path) -> None:
+    """Write the plot of a sweep, or the phases of a single point, as a picture."""
+    from whatif.engine.evaluate import evaluate
+    from whatif.engine.result import run_whole
+    from whatif.engine.timeline import timeline
+    from whatif.export.bars import phase_bars
+    from whatif.export.figure import figure, told_apart
+    from whatif.export.picture import check_picture, write_picture
+
+    check_picture(output)
+    if not request.grid.axes:
+        program = request.question.program
+        write_picture(phase_bars(program, timeline(program, evaluate(program))), output)
+        return
+    telling = Telling(request.grid)
+    result = next(iter(telling.watch([run_whole(request.question, request.grid, request.sampling)])))
+    write_picture(told_apart(figure(result), result), output)
     telling.report()

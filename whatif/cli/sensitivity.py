@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, print_table, sampling_options, scenario_options
+from whatif.cli.options import open_question, picture_option, print_table, sampling_options, scenario_options
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from whatif.engine.sensitivity import Elasticity
     from whatif.engine.term import Program
     from whatif.engine.uncertainty import Sampling
+    from whatif.engine.variance import Variance
     from whatif.table import Table
 
 _BAR_WIDTH = 24
@@ -31,9 +32,10 @@ _SOBOL_SAMPLES = 4096
 @sampling_options
 @click.option("--all", "everything", is_flag=True, help="Values without effect too, and those that cannot move.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@picture_option
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], result: str, show: str,
-    sampling: Sampling | None, everything: bool, file_format: str,
+    sampling: Sampling | None, everything: bool, file_format: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Say what the result of SCENARIO depends on: by how many percent it moves with one percent of each value.
 
@@ -43,6 +45,9 @@ def command(
     if sampling is not None and show != "sobol":
         raise UsageError("--samples and --spread go with --show sobol")
     program = open_question(scenario, platform, folders, sets).program
+    if output is not None:
+        _draw(program, result, show, sampling, output)
+        return
     bars = file_format == "table"
     if show == "ladder":
         table = _ladder(program, result, bars)
@@ -51,6 +56,21 @@ def command(
     else:
         table = _tornado(program, result, everything, bars)
     print_table(table, file_format, [["tornado", "what_is_left", "explains"], ["change"], ["now"]])
+
+
+def _draw(program: Program, result: str, show: str, sampling: Sampling | None, output: Path) -> None:
+    from whatif.engine.ladder import ladder
+    from whatif.engine.sensitivity import elasticities
+    from whatif.export.bars import ladder_bars, tornado_bars, variance_bars
+    from whatif.export.picture import check_picture, write_picture
+
+    check_picture(output)
+    if show == "ladder":
+        write_picture(ladder_bars(program, ladder(program, result)), output)
+    elif show == "sobol":
+        write_picture(variance_bars(result, _variance(program, sampling, result)), output)
+    else:
+        write_picture(tornado_bars(program, result, elasticities(program, result)), output)
 
 
 def _tornado(program: Program, result: str, everything: bool, bars: bool) -> Table:
@@ -80,13 +100,10 @@ def _arm(item: Elasticity, most: float) -> str:
 
 
 def _sobol(program: Program, sampling: Sampling | None, result: str, everything: bool, bars: bool) -> Table:
-    from whatif.engine.uncertainty import Sampling
-    from whatif.engine.variance import sobol_indices
     from whatif.table import Table
     from whatif.units import ONE, format_quantity
 
-    sampling = sampling or Sampling(_SOBOL_SAMPLES)
-    found = sobol_indices(program, sampling, result)
+    found = _variance(program, sampling, result)
     columns = {"value": None, "first": ONE, "first_error": ONE, "total": ONE, "total_error": ONE}
     columns |= {"explains": None} if bars else {}
     rows = []
@@ -95,9 +112,17 @@ def _sobol(program: Program, sampling: Sampling | None, result: str, everything:
         if everything or any(numbers):
             rows.append([", ".join(item.paths), *numbers, *([_bar(item.total)] if bars else [])])
     mean, deviation = (format_quantity(value, program.dimension_of(result)) for value in (found.mean, found.deviation))
-    told = f"{result}: {mean} on average, standard deviation {deviation}; errors at {sampling.level:.0%}"
-    click.echo(f"{told}, {sampling.count:,} samples", err=True)
+    drawn = found.sampling
+    told = f"{result}: {mean} on average, standard deviation {deviation}; errors at {drawn.level:.0%}"
+    click.echo(f"{told}, {drawn.count:,} samples", err=True)
     return Table.of_rows(columns, rows, {"result": result})
+
+
+def _variance(program: Program, sampling: Sampling | None, result: str) -> Variance:
+    from whatif.engine.uncertainty import Sampling
+    from whatif.engine.variance import sobol_indices
+
+    return sobol_indices(program, sampling or Sampling(_SOBOL_SAMPLES), result)
 
 
 def _ladder(program: Program, result: str, bars: bool) -> Table:

@@ -55,7 +55,7 @@ def ladder(program: Program, result: str = "iteration_time") -> Ladder:
     has no number as the values stand.
     """
     term = program.term_of(result)
-    parts = _parts(program, term)
+    parts = ideal_parts(program, result)
     ideal: list[str] = []
     rungs: list[Rung] = []
     first = left = float(_results(program, term, [[]], parts)[0])
@@ -73,10 +73,10 @@ def ladder(program: Program, result: str = "iteration_time") -> Ladder:
     return Ladder(result, first, tuple(rungs))
 
 
-def _parts(program: Program, term: str) -> dict[str, list[Leaf]]:
-    """Parts by name, with the leaves that become ideal with each."""
+def ideal_parts(program: Program, result: str) -> dict[str, list[Leaf]]:
+    """What a rung may make ideal, by name, with the leaves of each; raise `UsageError` for an unknown result."""
     parts: dict[str, list[Leaf]] = {}
-    inputs = program.inputs_of(term)
+    inputs = program.inputs_of(program.term_of(result))
     for path, leaf in program.leaves.items():
         stated = path in inputs and leaf.field is not None and not isinstance(leaf.value, Expression)
         if stated and (leaf.dimension == SECOND or _is_rate(leaf)):

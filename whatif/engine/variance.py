@@ -40,6 +40,7 @@ class Variance:
     mean: float
     deviation: float
     indices: tuple[SobolIndex, ...]
+    sampling: Sampling
 
 
 def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration_time") -> Variance:
@@ -62,7 +63,7 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
         group: _numbers(evaluate(program, first | {path: second[path] for path in group}, at_first), term)
         for group in factors(program, list(known))
     }
-    return _variance(base, other, mixed, sampling.level)
+    return variance_of(base, other, mixed, sampling)
 
 
 def factors(program: Program, paths: Sequence[str]) -> list[tuple[str, ...]]:
@@ -81,8 +82,8 @@ def _numbers(evaluation: Evaluation, term: str) -> FloatArray:
     return numbers
 
 
-def _variance(
-    base: FloatArray, other: FloatArray, mixed: Mapping[tuple[str, ...], FloatArray], level: float
+def variance_of(
+    base: FloatArray, other: FloatArray, mixed: Mapping[tuple[str, ...], FloatArray], sampling: Sampling
 ) -> Variance:
     """The estimators, of numbers less their mean, for which they are most precise."""
     both = np.concatenate([base, other])
@@ -95,10 +96,10 @@ def _variance(
     for paths, array in mixed.items():
         moved = array - mean
         first, total = (
-            _ratio(part, spread, level) for part in (other * (moved - base), (base - moved) ** 2 / 2)
+            _ratio(part, spread, sampling.level) for part in (other * (moved - base), (base - moved) ** 2 / 2)
         )  # fmt: skip
         indices.append(SobolIndex(paths, *first, *total))
-    return Variance(mean, deviation, tuple(sorted(indices, key=lambda item: -item.total)))
+    return Variance(mean, deviation, tuple(sorted(indices, key=lambda item: -item.total)), sampling)
 
 
 def _ratio(above: FloatArray, below: FloatArray, level: float) -> tuple[float, float]:

@@ -101,8 +101,8 @@ class Axes(NamedTuple):
 
 def axes_of(description: PlotDescription, points: Sequence[Points]) -> Axes:
     """Choose limits and units of both axes from the points that are drawn; the y axis gets a little air."""
-    x_view = _view(description.x, [x[np.isfinite(y)] for x, y in points], roomy=False)
-    return Axes(x_view, _view(description.y, [y for _, y in points], roomy=True))
+    x_view = view_of(description.x, [x[np.isfinite(y)] for x, y in points], roomy=False)
+    return Axes(x_view, view_of(description.y, [y for _, y in points], roomy=True))
 
 
 def points_of(description: PlotDescription) -> list[Points]:
@@ -125,13 +125,14 @@ def _tiled(axis: AxisDescription, values: FloatArray) -> AxisView:
     places = np.unique(axis_space(values, axis))
     places = places[np.isfinite(places)]
     if places.size < 2:
-        return _view(axis, [places], roomy=False)
+        return view_of(axis, [places], roomy=False)
     first, last = places[1] - places[0], places[-1] - places[-2]
     most = math.log10(LARGEST) if axis.scale is Scale.LOG else LARGEST
-    return _view(axis, [np.clip([places[0] - first / 2, places[-1] + last / 2], -most, most)], roomy=False)
+    return view_of(axis, [np.clip([places[0] - first / 2, places[-1] + last / 2], -most, most)], roomy=False)
 
 
-def _view(axis: AxisDescription, values: Sequence[FloatArray], *, roomy: bool) -> AxisView:
+def view_of(axis: AxisDescription, values: Sequence[FloatArray], *, roomy: bool) -> AxisView:
+    """The axis over values in axis space; a roomy one gets a little air, and likes to start at zero."""
     if axis.ticks:
         return AxisView(axis, -0.5, len(axis.ticks) - 0.5, AxisUnit("", 1.0))
     low, high = limits(values, axis.scale, roomy=roomy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -82,6 +82,25 @@ def heat_map(
         values,
         None if x is None or up is None else (x, up),
     )
+
+
+def told_apart(description: PlotDescription, result: Result) -> PlotDescription:
+    """The plot with a name for each place of its first axis, where values come more than once or not in order.
+
+    So it is with leaves that move together: curves over the first one alone would run back into themselves.
+    """
+    axis = result.grid.axes[0]
+    x = _positions(axis)
+    if x.size < 2 or np.all(np.diff(x) > 0) or np.all(np.diff(x) < 0):
+        return description
+    alone = [Axis(path, {path: values}) for path, values in axis.leaves.items()]
+    tied = [(_axis(result, one, None), _positions(one)) for one in alone]
+    names = ([written(float(value), described) for value in values] for described, values in tied)
+    ticks = tuple(", ".join(place) for place in zip(*names, strict=True))
+    label = ", ".join(described.name for described, _ in tied)
+    places = np.arange(x.size, dtype=np.float64)
+    lines = tuple(replace(line, x=places) for line in description.lines)
+    return replace(description, x=AxisDescription(label, ticks=ticks), lines=lines, markers=())
 
 
 def _positions(axis: Axis) -> FloatArray:
