@@ -10,20 +10,20 @@ from pydantic import BaseModel
 
 import whatif.models
 from whatif.engine.term import signature
-from whatif.schema import application, hpl, kernels, network, platform
+from whatif.schema import application, hpl, kernels, network, platform, price
 from whatif.schema.fields import quantity_field
 
 
 def quantity_names() -> dict[str, list[str]]:
     """Names by unit, both sorted; `any` for parameters that take whatever they are given."""
     units: dict[str, set[str]] = defaultdict(set)
-    for module in (platform, network, kernels, application, hpl):
+    for module in (platform, price, network, kernels, application, hpl):
         for part in vars(module).values():
             if isinstance(part, type) and issubclass(part, BaseModel):
                 for name, info in part.model_fields.items():
                     field = quantity_field(info)
                     if field is not None and part is not platform.Fitted:
-                        units[str(field.dimension)].add(name)
+                        units[field.unit].add(name)
     for found in pkgutil.iter_modules(whatif.models.__path__):
         for function in vars(importlib.import_module(f"whatif.models.{found.name}")).values():
             if hasattr(function, "citation"):

@@ -16,6 +16,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS
 if TYPE_CHECKING:
     from whatif.axes import Grid
     from whatif.engine.result import Question, Result
+    from whatif.engine.term import Program
 
 
 @click.command("run", short_help="Evaluate a scenario, or sweep any of its leaves.")
@@ -74,7 +75,15 @@ def _narrate(question: Question, grid: Grid) -> None:
     click.echo(program.loaded.question or program.loaded.name, err=True)
     axes = " x ".join(f"{' + '.join(axis.leaves)} ({len(axis)})" for axis in grid.axes) or "one point"
     platform = program.loaded.scenario.platform.name
-    click.echo(f"platform {platform}; worst grade of its values: {program.grade}; {axes}", err=True)
+    click.echo(f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}", err=True)
+
+
+def _energy(program: Program) -> str:
+    """What energy and cost rest on, where that is less than what times rest on."""
+    from whatif.schema.leaves import worst
+
+    grade = worst([program.grade, *program.other_grades.values()])
+    return "" if grade == program.grade else f" (energy and cost: {grade})"
 
 
 def _format_of(output: Path | None) -> str:
