@@ -25,6 +25,7 @@ VERBS: Final[dict[str, str]] = {
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "compare": "Rank machines over several applications.",
+    "budget": "Say what a budget of money or power buys.",
     "diff": "Say which changes explain why two scenarios differ.",
     "sensitivity": "Rank the values that a result follows, or climb the ladder of ideals.",
     "seek": "Find the value of a leaf that meets a target.",

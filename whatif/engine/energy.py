@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from whatif.engine.context import Context
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.engine.wiring import Wiring
-from whatif.models.cost import capital_cost, energy_cost, node_price, node_time, rent_cost, total_cost
+from whatif.models.cost import capital_cost, energy_cost, node_price, node_time, owned_cost, rent_cost, total_cost
 from whatif.models.power import (
+    busy_power,
     busy_time,
     capped_clock,
     capped_power,
@@ -37,6 +38,11 @@ ENERGIES: Final = ("iteration_energy", "total_energy", "mean_power")
 RESULTS: Final = (*ENERGIES, "total_carbon", "total_cost")
 """The columns that only platforms with power, prices or a carbon intensity have."""
 
+NODE_CAPITAL: Final = "node.price"
+BUSY_POWER: Final = "node.busy_power"
+OWNED_COST: Final = "node.owned_cost"
+"""Terms for budgets: a node's capital, its power while kernels run, and its cost over its lifetime."""
+
 Columns = dict[str, str]
 Missing = dict[str, tuple[str, ...]]
 
@@ -62,8 +68,7 @@ def _clock(context: Context) -> str:
     powers: dict[str, Reference] = {"power_cap": CAP, "idle_power": f"{GPU}.idle_power"}
     reason = f"the power cap leaves nothing to compute with ({CAP} is not above idle_power)"
     wiring.require("node.power_cap fits", reason, exceeds_idle, powers)
-    more: dict[str, Reference] = {key: f"{GPU}.{key}" for key in ("dynamic_power", "power_exponent")}
-    return wiring.add(name, capped_clock, powers | more)
+    return wiring.add(name, capped_clock, powers | _leaves(GPU, "dynamic_power", "power_exponent"))
 
 
 def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> tuple[Columns, Missing]:
@@ -166,13 +171,10 @@ def _energies(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str,
     idle = _idle_power(context)
     nodes: dict[str, Reference] = {"nodes_needed": context.nodes_needed, "idle_power": idle}
     nodes["power_usage_effectiveness"] = PUE
-    busy: dict[str, Reference] = {
-        "iteration_time": times["iteration_time"],
-        "device_count": _devices(context),
-        "dynamic_power": _dynamic_power(context),
-        "busy_time": _busy(context, phases),
-    }
-    once = wiring.add("iteration.energy", iteration_energy, nodes | busy)
+    used: dict[str, Reference] = {"device_count": _devices(context), "dynamic_power": _dynamic_power(context)}
+    wiring.add(BUSY_POWER, busy_power, nodes | used)
+    busy: dict[str, Reference] = {"iteration_time": times["iteration_time"], "busy_time": _busy(context, phases)}
+    once = wiring.add("iteration.energy", iteration_energy, nodes | used | busy)
     run: dict[str, Reference] = {"iteration_energy": once, "setup_time": times["setup_time"]}
     run["iteration_count"] = "application.iteration_count"
     total = wiring.add("total.energy", total_energy, nodes | run)
@@ -196,6 +198,7 @@ def _carbon(wiring: Wiring, columns: Columns, missing: Missing) -> Columns:
 def _cost(context: Context, columns: Columns, times: Mapping[str, str], missing: Missing) -> Columns:
     """Rent, or a share of the capital; with the energy, that rent includes where no price of energy is stated."""
     wiring = context.wiring
+    _wire_capital(wiring)
     rented = f"{PRICE}.node_rate" in wiring.leaves
     is_paid = not rented or f"{PRICE}.energy_price" in wiring.leaves
     lacking = () if rented else _lacking_capital(wiring)
@@ -212,11 +215,15 @@ def _cost(context: Context, columns: Columns, times: Mapping[str, str], missing:
         paid: dict[str, Reference] = {"total_energy": columns["total_energy"], "energy_price": f"{PRICE}.energy_price"}
         currency = wiring.dimension(f"{PRICE}.energy_price") * JOULE
         costs.append(wiring.add("total.energy_cost", energy_cost, paid, dimension=currency))
-    return {
-        "total_cost": wiring.add(
-            "total.cost", total_cost, {cost: cost for cost in costs}, dimension=wiring.dimension(costs[0])
-        )
-    }
+    total = wiring.add("total.cost", total_cost, {cost: cost for cost in costs}, dimension=wiring.dimension(costs[0]))
+    if f"{PRICE}.lifetime" in wiring.leaves:
+        owned: dict[str, Reference] = {"total_cost": total, "node_time": nodes}
+        wiring.add(OWNED_COST, owned_cost, owned | _leaves(PRICE, "lifetime", "utilisation"))
+    return {"total_cost": total}
+
+
+def _leaves(table: str, *keys: str) -> dict[str, Reference]:
+    return {key: f"{table}.{key}" for key in keys}
 
 
 def _lacking_capital(wiring: Wiring) -> tuple[str, ...]:
@@ -241,15 +248,18 @@ def _rent(wiring: Wiring, nodes: str) -> str:
     return wiring.add("total.rent", rent_cost, inputs, dimension=wiring.dimension(rate) * SECOND)
 
 
-def capital_of_node(wiring: Wiring) -> str:
-    """The leaf or the term of one node's capital."""
+def _wire_capital(wiring: Wiring) -> None:
+    """The capital of a node as a term where that of the machine is stated."""
     machine = f"{PRICE}.machine_price"
-    if machine not in wiring.leaves:
-        return f"{PRICE}.node_price"
-    return wiring.add("node.price", node_price, {"machine_price": machine, "node_count": "platform.node_count"})
+    if machine in wiring.leaves:
+        wiring.add(NODE_CAPITAL, node_price, {"machine_price": machine, "node_count": "platform.node_count"})
+
+
+def node_capital(terms: Container[str]) -> str:
+    """The term or the leaf of one node's capital."""
+    return NODE_CAPITAL if NODE_CAPITAL in terms else f"{PRICE}.node_price"
 
 
 def _capital(wiring: Wiring, nodes: str) -> str:
-    inputs: dict[str, Reference] = {"node_time": nodes, "node_price": capital_of_node(wiring)}
-    inputs |= {key: f"{PRICE}.{key}" for key in ("lifetime", "utilisation")}
-    return wiring.add("total.capital_cost", capital_cost, inputs)
+    inputs: dict[str, Reference] = {"node_time": nodes, "node_price": node_capital(wiring.terms)}
+    return wiring.add("total.capital_cost", capital_cost, inputs | _leaves(PRICE, "lifetime", "utilisation"))

@@ -46,3 +46,12 @@ def energy_cost(total_energy: Joules, energy_price: FloatArray) -> FloatArray:
 def total_cost(*costs: FloatArray) -> FloatArray:
     """What a run costs: its nodes, and its energy where that is paid separately. All in one currency."""
     return np.asarray(sum(costs[1:], start=costs[0]))
+
+
+@model("cost · lifetime · utilisation / (N T)", "definition")
+def owned_cost(total_cost: FloatArray, node_time: Seconds, lifetime: Seconds, utilisation: Fraction) -> FloatArray:
+    """What a node costs over its lifetime if it runs such jobs all the time that it is used, in their currency.
+
+    Capital or rent, and energy at the mean power of the job. Elementwise; `node_time` > 0, `lifetime` > 0.
+    """
+    return total_cost / node_time * (lifetime * utilisation)

@@ -68,6 +68,21 @@ def iteration_energy(
     return power_usage_effectiveness * (idle_energy + device_count * dynamic_power * busy_time)
 
 
+@model("P = PUE (P_idle + d / N · P_dynamic)", _SOURCE)
+def busy_power(
+    idle_power: Watts,
+    nodes_needed: Count,
+    device_count: Count,
+    dynamic_power: Watts,
+    power_usage_effectiveness: Count,
+) -> Watts:
+    """What one node of a job draws in W while kernels run: what supply and cooling must be built for.
+
+    `device_count` are the devices of all nodes that kernels run on. Elementwise; `nodes_needed` ≥ 1, PUE ≥ 1.
+    """
+    return power_usage_effectiveness * (idle_power + device_count / nodes_needed * dynamic_power)
+
+
 @model("E = I E_1 + PUE N P_idle setup", _SOURCE)
 def total_energy(
     iteration_count: Count,
