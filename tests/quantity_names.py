@@ -29,6 +29,8 @@ def quantity_names() -> dict[str, list[str]]:
             if hasattr(function, "citation"):
                 for name, argument in signature(function).parameters.items():
                     units[str(argument.dimension or "any")].add(name)
+    # Money is in no currency of its own where it feeds a model.
+    units["any"] -= {name for unit, names in units.items() if unit.startswith("money") for name in names}
     return {unit: sorted(names) for unit, names in sorted(units.items())}
 
 

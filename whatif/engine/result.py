@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -23,6 +24,7 @@ from whatif.schema.leaves import worst
 from whatif.schema.load import load_document, open_document
 from whatif.schema.toml import Document
 from whatif.table import Column, Table
+from whatif.units import Dimension
 
 NO_NUMBER: Final = "the model gives no number there"
 
@@ -113,6 +115,14 @@ class Result:
     grade: str
     forbidden: Texts | None = None
     extrapolated: tuple[str, ...] = ()
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+    """Of the columns, where some are those of other places of a structural axis and not of `program`."""
+    other_grades: Mapping[str, str] = field(default_factory=dict)
+    """The worst grade behind each column that is no time."""
+
+    def dimension_of(self, name: str) -> Dimension:
+        """The unit of a column or phase (`terms.NAME`)."""
+        return self.dimensions.get(name) or self.program.dimension_of(name)
 
     @cached_property
     def reason(self) -> Texts:
@@ -150,16 +160,17 @@ class Result:
         return ((f"terms.{name}", array) for name, array in self.terms.items())
 
     def _column(self, name: str, array: FloatArray) -> Column:
-        return Column(self.grid.spread(array).ravel(), self.program.dimension_of(name))
+        return Column(self.grid.spread(array).ravel(), self.dimension_of(name))
 
 
 def run(question: Question, grid: Grid = Grid(), chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:  # noqa: B008
     """Evaluate a grid, in chunks along its leading axis, in order."""
     structural = any(axis.structural for axis in grid.axes)
+    dimensions = _dimensions(question, grid) if structural else {}
     evaluation: Evaluation | None = None
     for part in grid.chunks(chunk_points):
         if structural:
-            yield _run_structural(question, part)
+            yield _run_structural(question, part, dimensions)
         else:
             # From chunk to chunk only what lies downstream of the leading axis is computed anew.
             evaluation = evaluate(question.program, part.arrays(), evaluation)
@@ -176,16 +187,34 @@ def result_of(evaluation: Evaluation, grid: Grid) -> Result:
     program = evaluation.program
     columns = {name: evaluation.column(name) for name in program.columns}
     terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
-    return Result(program, grid, columns, terms, program.grade, evaluation.reason(), extrapolations(evaluation))
+    reason, grades = evaluation.reason(), program.other_grades
+    return Result(program, grid, columns, terms, program.grade, reason, extrapolations(evaluation), {}, grades)
 
 
-def _run_structural(question: Question, grid: Grid) -> Result:
+def _dimensions(question: Question, grid: Grid) -> dict[str, Dimension]:
+    """The columns that some place of a structural grid has, with their units: every chunk has all of them.
+
+    Raise `UsageError` for costs in several currencies, which cannot stand in one column.
+    """
+    found: dict[str, Dimension] = {}
+    for places in product(*(_places(axis) for axis in grid.axes)):
+        with suppress(InvalidFileError):
+            program = question.program_at({path: value for _, values in places for path, value in values.items()})
+            for name in program.columns:
+                here = program.dimension_of(name)
+                if found.setdefault(name, here) != here:
+                    raise UsageError(f"`{name}` is in {found[name]} on some of these machines and in {here} on others")
+    return found
+
+
+def _run_structural(question: Question, grid: Grid, dimensions: Mapping[str, Dimension]) -> Result:
     """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
-    columns: dict[str, FloatArray] = {}
+    columns: dict[str, FloatArray] = {name: np.full(grid.shape, np.nan) for name in dimensions}
     terms: dict[str, FloatArray] = {}
     reason = np.full(grid.shape, "", dtype=object)
     grades: list[str] = []
     extrapolated: dict[str, None] = {}
+    others: list[Mapping[str, str]] = []
     first: Program | None = None
     failed: InvalidFileError | None = None
     for places in product(*(_places(axis) for axis in grid.axes)):
@@ -203,6 +232,7 @@ def _run_structural(question: Question, grid: Grid) -> Result:
         for target, source in ((columns, result.columns), (terms, result.terms)):
             for name, array in source.items():
                 target.setdefault(name, np.full(grid.shape, np.nan))[where] = part.spread(array)
+        others.append(result.other_grades)
         reason[where] = result.reason
         grades.append(result.grade)
         extrapolated |= dict.fromkeys(result.extrapolated)
@@ -210,7 +240,10 @@ def _run_structural(question: Question, grid: Grid) -> Result:
     if first is None:
         assert failed is not None
         raise failed
-    return Result(first, grid, columns, terms, worst(grades), reason, tuple(extrapolated))
+    names = dict.fromkeys(name for known in others for name in known)
+    other = {name: worst(known[name] for known in others if name in known) for name in names}
+    texts = tuple(extrapolated)
+    return Result(first, grid, columns, terms, worst(grades), reason, texts, dimensions, other)
 
 
 def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:

@@ -53,7 +53,7 @@ def figure(
     lines = _categories(result, y, x) if single else _family(result, y, x)
     if single and before is not None and has_column(before, y):
         lines = (*lines, Line("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
-    dimension = result.program.dimension_of(y)
+    dimension = result.dimension_of(y)
     label = "time" if dimension == SECOND else y
     y_axis = AxisDescription(label, dimension, y_scale or suiting([line.y for line in lines]))
     return PlotDescription(y, _axis(result, axis, x_scale), y_axis, lines, markers)
@@ -76,7 +76,7 @@ def heat_map(
         y,
         _axis(result, first, x_scale),
         _axis(result, second, y_scale),
-        AxisDescription(_label(y), result.program.dimension_of(y), suiting([values])),
+        AxisDescription(_label(y), result.dimension_of(y), suiting([values])),
         _positions(first),
         _positions(second),
         values,

@@ -30,7 +30,7 @@ def write_json(results: Iterable[Result], out: TextIO) -> None:
         "scenario": first.program.loaded.name,
         "platform": first.program.loaded.scenario.platform.name,
         "grade": first.grade,
-        "grades": dict(first.program.other_grades),
+        "grades": dict(first.other_grades),
         "axes": list(first.grid.leaves()),
         "tied": [list(axis.leaves) for axis in first.grid.axes if len(axis.leaves) > 1],
         "units": _units(first),
@@ -89,7 +89,7 @@ def _write_point(result: Result, out: TextIO) -> None:
     for name, shown, value in rows:
         if value == 0 and name in ("transfer_time", "overlap_time", "setup_time"):
             continue
-        dimension = result.program.dimension_of(name)
+        dimension = result.dimension_of(name)
         part = iteration > 0 and dimension == SECOND and not name.startswith(("total", "setup"))
         share = f"{value / iteration:8.1%}" if part else ""
         number = format_quantity(value, dimension) if math.isfinite(value) else "-"
