@@ -17,7 +17,7 @@ from whatif.engine.session import Session
 from whatif.export.plot import shorten
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Edit, Nudge, Show
-from whatif.tui.leverage import leverage, sentence, written
+from whatif.tui.leverage import is_time, leverage, sentence, written
 from whatif.tui.pages.why import Why, explained, in_words
 from whatif.tui.widgets.leverage_bars import LeverageBars
 from whatif.tui.widgets.table import TableView
@@ -298,6 +298,12 @@ def test_the_sentence_says_what_the_elasticity_under_the_cursor_means():
 )
 def test_an_elasticity_in_words(change, elasticity, expected):
     assert sentence(Elasticity("a.b", "4", elasticity, change), "it") == expected
+
+
+def test_energy_is_more_or_less_and_not_longer():
+    item = Elasticity("a.b", "4", -0.25, "±1 %")
+    assert sentence(item, "it", timed=is_time("total_energy")) == "1 % more of a.b, now 4, makes it 0.25 % less."
+    assert [is_time(name) for name in ("terms.halo", "setup_time", "total_cost")] == [True, True, False]
 
 
 def test_a_leaf_that_cannot_move_says_why():

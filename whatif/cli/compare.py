@@ -15,6 +15,7 @@ from whatif.limits import TABLE_FORMATS
 if TYPE_CHECKING:
     from whatif.engine.merit import Ranking
     from whatif.table import Table
+    from whatif.units import Quantity
 
 
 @click.command("compare", short_help="Rank machines over several applications.")
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--reference", "references", multiple=True, metavar="SCENARIO=TIME", help="Its reference time, `120 s`.")
 @platforms_option
 @set_option
-@click.option("--result", default="total_time", show_default=True, help="The time to compare: a result of each.")
+@click.option("--result", default="total_time", show_default=True, help="What to compare: a time, energy or cost.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     scenarios: tuple[str, ...], names: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
@@ -45,9 +46,13 @@ def command(
         platforms[platform] = None
     questions = {name: open_question(name, None, folders, sets) for name in scenarios}
     counted = {name: _number(text) for name, text in _pairs(weights, "--weight").items()}
-    given = {name: _seconds(text) for name, text in _pairs(references, "--reference").items()}
-    found = ranking(questions, list(platforms), counted, given, result)
-    print_table(_table(found), file_format, [[f"{name} time" for name in questions]])
+    given = {name: _reference(text) for name, text in _pairs(references, "--reference").items()}
+    numbers = {name: reference.value for name, reference in given.items()}
+    found = ranking(questions, list(platforms), counted, numbers, result)
+    wrong = next((name for name, reference in given.items() if reference.dimension != found.dimension), None)
+    if wrong is not None:
+        raise UsageError(f"--reference: that of {wrong} must be in {found.dimension}, as {result} is")
+    print_table(_table(found, result), file_format, [_titles(found, result)])
     _tell(found)
 
 
@@ -68,26 +73,33 @@ def _number(text: str) -> float:
         raise UsageError(f"--weight: `{text}` is no number") from None
 
 
-def _seconds(text: str) -> float:
-    from whatif.units import SECOND, UnitError, parse_quantity
+def _reference(text: str) -> Quantity:
+    from whatif.units import UnitError, parse_quantity
 
     try:
-        time = parse_quantity(text)
+        reference = parse_quantity(text)
     except UnitError as error:
         raise UsageError(f"--reference: {error}") from None
-    if time.dimension != SECOND or not time.value > 0:
-        raise UsageError(f"--reference: `{text}` must be a time greater than 0, such as `120 s`")
-    return time.value
+    if not reference.value > 0:
+        raise UsageError(f"--reference: `{text}` must be greater than 0, such as `120 s`")
+    return reference
 
 
-def _table(found: Ranking) -> Table:
+def _titles(found: Ranking, result: str) -> list[str]:
+    """What the columns of times, or of another result, are called, by application."""
+    what = "time" if found.is_time else result.replace("_", " ")
+    return [f"{name} {what}" for name in found.weights]
+
+
+def _table(found: Ranking, result: str) -> Table:
     """One row a machine, the best first: its merit, time and speedup of every application, why there is none."""
     from whatif.table import Table
-    from whatif.units import ONE, SECOND
+    from whatif.units import ONE
 
     columns = {"platform": None, "merit": ONE}
-    for name in found.weights:
-        columns |= {f"{name} time": SECOND, f"{name} speedup": ONE}
+    gain = "speedup" if found.is_time else "gain"
+    for name, title in zip(found.weights, _titles(found, result), strict=True):
+        columns |= {title: found.dimension, f"{name} {gain}": ONE}
     has_reasons = any(its.reason for its in found.standings)
     columns |= {"impossible": None} if has_reasons else {}
     rows = []
@@ -99,11 +111,12 @@ def _table(found: Ranking) -> Table:
 
 
 def _tell(found: Ranking) -> None:
-    from whatif.units import SECOND, format_quantity
+    from whatif.units import format_quantity
 
     for name, weight in found.weights.items():
-        reference = format_quantity(found.references[name], SECOND, 4)
-        click.echo(f"{name}: weight {weight:.1%}, reference time {reference}", err=True)
+        reference = format_quantity(found.references[name], found.dimension, 4)
+        what = "reference time" if found.is_time else "reference"
+        click.echo(f"{name}: weight {weight:.1%}, {what} {reference}", err=True)
     first = found.standings[0]
     if not math.isfinite(first.merit):
         raise ImpossiblePointError("impossible: no machine has an answer for every application that counts")

@@ -17,6 +17,7 @@ from whatif.axes import Grid
 from whatif.engine.result import Question, array_of, run_whole
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
+from whatif.units import SECOND, Dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Standing:
 
     platform: str
     times: Mapping[str, float]
-    """In s, by application."""
+    """Or energies, or costs, in base units, by application."""
     speedups: Mapping[str, float]
     """Reference time over time, by application."""
     merit: float
@@ -52,6 +53,13 @@ class Ranking:
     standings: tuple[Standing, ...]
     turns: tuple[Turn, ...]
     """Empty where the best machine leads whatever one application weighs."""
+    dimension: Dimension = SECOND
+    """Of what is compared."""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether times are compared."""
+        return self.dimension == SECOND
 
 
 def ranking(
@@ -61,18 +69,23 @@ def ranking(
     references: Mapping[str, float] | None = None,
     result: str = "total_time",
 ) -> Ranking:
-    """Rank platforms over applications by name.
+    """Rank platforms over applications by name, by a result of which less is better: a time, an energy, a cost.
 
     Weights are 1 where they are not given, and need not add up to 1; reference times are those on the first platform.
-    Raise `UsageError` for weights that are negative or add up to 0, names that are not asked for, and a first platform
-    without an answer where its times are needed.
+    Raise `UsageError` for weights that are negative or add up to 0, names that are not asked for, costs in several
+    currencies, and a first platform without an answer where its times are needed.
     """
     shares = _shares(questions, weights or {})
-    answers = {name: {app: _time(question, name, result) for app, question in questions.items()} for name in platforms}
+    answers = {
+        name: {app: _answer(question, name, result) for app, question in questions.items()} for name in platforms
+    }
+    units = {its.dimension for answer in answers.values() for its in answer.values() if its.dimension} or {SECOND}
+    if len(units) > 1:
+        raise UsageError(f"`{result}` is in {' and '.join(sorted(map(str, units)))}: nothing here converts them")
     reference = _references(questions, references or {}, platforms[0], answers[platforms[0]])
     standings = [_standing(name, answer, shares, reference) for name, answer in answers.items()]
     standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
-    return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)))
+    return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)), units.pop())
 
 
 def _known(given: Mapping[str, float], questions: Mapping[str, Question], what: str) -> None:
@@ -93,38 +106,48 @@ def _shares(questions: Mapping[str, Question], weights: Mapping[str, float]) -> 
     return {name: weight / total for name, weight in stated.items()}
 
 
-def _time(question: Question, platform: str, result: str) -> tuple[float, str]:
-    """The result on a platform in s, and why there is none."""
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A result on a platform, and its unit; or why there is none."""
+
+    number: float
+    reason: str
+    dimension: Dimension | None = None
+
+
+def _answer(question: Question, platform: str, result: str) -> _Answer:
     try:
         answer = run_whole(question.on_platform(platform), Grid())
     except WhatifError as error:
-        return np.nan, str(error)
-    answer.program.term_of(result)
-    time = float(array_of(answer, result))
-    if not answer.reasons and not time > 0:
-        return np.nan, f"{result} is {time:g} s there, which has no speedup"
-    return time, "; ".join(answer.reasons)
+        return _Answer(np.nan, str(error))
+    if result in answer.program.missing:
+        return _Answer(np.nan, answer.program.lack(result))
+    dimension = answer.dimension_of(result)
+    number = float(array_of(answer, result))
+    if not answer.reasons and not number > 0:
+        return _Answer(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", dimension)
+    return _Answer(number, "; ".join(answer.reasons), dimension)
 
 
 def _references(
-    questions: Mapping[str, Question], given: Mapping[str, float], first: str, answer: Mapping[str, tuple[float, str]]
+    questions: Mapping[str, Question], given: Mapping[str, float], first: str, answer: Mapping[str, _Answer]
 ) -> dict[str, float]:
     _known(given, questions, "reference time")
     found = {}
     for name in questions:
-        found[name] = float(given.get(name, answer[name][0]))
+        found[name] = float(given.get(name, answer[name].number))
         if not 0 < found[name] < np.inf:
-            raise UsageError(f"no reference time of `{name}`: on {first}: {answer[name][1]}")
+            raise UsageError(f"no reference time of `{name}`: on {first}: {answer[name].reason}")
     return found
 
 
 def _standing(
-    name: str, answer: Mapping[str, tuple[float, str]], shares: Mapping[str, float], references: Mapping[str, float]
+    name: str, answer: Mapping[str, _Answer], shares: Mapping[str, float], references: Mapping[str, float]
 ) -> Standing:
-    times = {app: time for app, (time, _) in answer.items()}
+    times = {app: its.number for app, its in answer.items()}
     speedups = {app: references[app] / time for app, time in times.items()}
     counted = [shares[app] * np.log(speedup) for app, speedup in speedups.items() if shares[app] > 0]
-    reasons = [f"{app}: {reason}" for app, (_, reason) in answer.items() if reason]
+    reasons = [f"{app}: {its.reason}" for app, its in answer.items() if its.reason]
     return Standing(name, times, speedups, float(np.exp(sum(counted))), "; ".join(reasons))
 
 

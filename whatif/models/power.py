@@ -1,7 +1,8 @@
 """Power and energy: what devices draw all the time, and what kernels add while they run.
 
-E = PUE · Σ over devices (idle power · time + dynamic power · time in use), after Eq. 8 to 11 of paper 2: idle power is
-drawn by every node of a job over the whole time, dynamic power by the devices that kernels run on, while they run.
+E = PUE · Σ over devices (idle power · time + dynamic power · time in use), after Sasidharan 2021, Eq. 8 to 11: idle
+power is drawn by every node of a job over the whole time, dynamic power by the devices that kernels run on, while they
+run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from whatif.models.quantities import (
     model,
 )
 
-_SOURCE = "paper 2, Eq. 8 to 11"
+_SOURCE = "Sasidharan 2021, Eq. 8 to 11"
 _CLOCK = "P ~ f V², with V ~ f: the textbook rule (Weste and Harris, CMOS VLSI Design)"
 
 
