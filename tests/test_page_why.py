@@ -324,14 +324,14 @@ def test_an_elasticity_fits_its_column(elasticity, expected):
 def test_the_next_result_is_explained_columns_first_then_phases():
     async def check(page):
         seen = []
-        for _ in range(11):
+        for _ in range(14):
             seen.append(explained(page.app.study))
             assert f"why {in_words(seen[-1])}" in page.lines[0]
             assert f"elasticities of {in_words(seen[-1])}" in page.lines[0]
             await page.act("result", 1)
         row = predicted()
-        taking_time = [name for name, time in row.items() if name.endswith("_time") and time > 0]
-        assert set(seen) == {*taking_time, *(f"terms.{name}" for name in row["terms"])}
+        columns = [name for name, number in row.items() if name not in ("terms", "impossible") and number > 0]
+        assert set(seen) == {*columns, *(f"terms.{name}" for name in row["terms"])}
         assert [name.startswith("terms.") for name in seen] == sorted(name.startswith("terms.") for name in seen)
         assert explained(page.app.study) == seen[0]
         await page.act("result", -1)
