@@ -10,25 +10,27 @@ from pydantic import BaseModel
 
 import whatif.models
 from whatif.engine.term import signature
-from whatif.schema import application, hpl, kernels, network, platform
+from whatif.schema import application, hpl, kernels, network, platform, price
 from whatif.schema.fields import quantity_field
 
 
 def quantity_names() -> dict[str, list[str]]:
     """Names by unit, both sorted; `any` for parameters that take whatever they are given."""
     units: dict[str, set[str]] = defaultdict(set)
-    for module in (platform, network, kernels, application, hpl):
+    for module in (platform, price, network, kernels, application, hpl):
         for part in vars(module).values():
             if isinstance(part, type) and issubclass(part, BaseModel):
                 for name, info in part.model_fields.items():
                     field = quantity_field(info)
                     if field is not None and part is not platform.Fitted:
-                        units[str(field.dimension)].add(name)
+                        units[field.unit].add(name)
     for found in pkgutil.iter_modules(whatif.models.__path__):
         for function in vars(importlib.import_module(f"whatif.models.{found.name}")).values():
             if hasattr(function, "citation"):
                 for name, argument in signature(function).parameters.items():
                     units[str(argument.dimension or "any")].add(name)
+    # Money is in no currency of its own where it feeds a model.
+    units["any"] -= {name for unit, names in units.items() if unit.startswith("money") for name in names}
     return {unit: sorted(names) for unit, names in sorted(units.items())}
 
 

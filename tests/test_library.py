@@ -200,6 +200,33 @@ def test_a_processors_peak_is_cores_times_operations_times_clock(name):
     assert part.peak_single_rate == 2 * part.peak_double_rate
 
 
+@pytest.mark.parametrize("name", [name for name in PARTS if "rule thermal design" in part_text(name)])
+def test_rules_thermal_design_and_idle_share(name):
+    part = load_part(name)
+    whole = float(re.match(r"rule thermal design: ([\d.]+) W", part.sources["dynamic_power"].source)[1])
+    share, of = re.match(r"rule idle share: 1/(\d) of ([\d.]+) W", part.sources["idle_power"].source).groups()
+    assert (int(share), float(of)) == (8 if "peak_shared_rate" in part_text(name) else 3, whole)
+    assert_allclose(part.idle_power, whole / int(share), rtol=1e-4, atol=0)
+    assert_allclose(part.idle_power + part.dynamic_power, whole, rtol=1e-4, atol=0)
+
+
+WITH_POWER = [name for name, machine in MACHINES.items() if machine.node.host.power]
+
+
+@pytest.mark.parametrize("name", WITH_POWER)
+def test_rule_rest_of_node(name):
+    node, source = MACHINES[name].node, shipped_values(name)["platform.node.host.power"].source
+    devices = float(re.match(r"rule rest of node: 8 % of the ([\d.]+) W of its devices", source)[1])
+    more = {
+        what: float(power) * float(count) for power, count, what in re.findall(r"([\d.]+) W x ([\d.]+) (\w+)", source)
+    }
+    assert_allclose(node.host.power, 0.08 * devices + sum(more.values()), rtol=1e-4, atol=0)
+    counted = ((node.gpu, node.gpu_count), (node.cpu, node.socket_count))
+    drawn = sum((part.idle_power + part.dynamic_power) * count for part, count in counted if part)
+    assert_allclose(drawn, devices - (2 * 190 if "idle" in more else 0), rtol=1e-4, atol=0)
+    assert "GB" not in more or abs(more["GB"] / (0.375e-9 * node.host.memory_size) - 1) < 1e-4
+
+
 @pytest.mark.parametrize(("device", "peak_single_rate"), [("v100", 15.7e12), ("p100", 9.3e12)])
 def test_rule_banks_gives_what_was_measured(device, peak_single_rate):
     """64 lanes a multiprocessor on both; the peaks are those of the data sheets."""

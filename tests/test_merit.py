@@ -138,9 +138,11 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
     [
         (["--weight", "minife"], 2, "--weight minife: expected SCENARIO=VALUE"),
         (["--weight", "minife=much"], 2, "`much` is no number"),
-        (["--reference", "minife=3 GB"], 2, "`3 GB` must be a time greater than 0"),
+        (["--reference", "minife=3 GB"], 2, "that of minife must be in s, as total_time is"),
         (["--result", "transfer_time"], 2, "on summit: transfer_time is 0 s there, which has no speedup"),
         (["--result", "transfer_time", "--reference", "minife=1 s"], 4, "no machine has an answer"),
+        (["--reference", "minife=0 s"], 2, "`0 s` must be greater than 0"),
+        (["--result", "total_cost"], 2, "on summit: `total_cost`: Summit does not state platform.price"),
         (["--result", "terms.nope"], 2, "`terms.nope`: there is no such result"),
         (
             ["--set", "application.rank_count=1000000"],
@@ -154,3 +156,14 @@ def test_bad_questions_are_said(whatif_main, options, code, said):
     found, _, err = whatif_main("compare", "minife", "--platform", "summit", *options)
     assert found == code
     assert said in err
+
+
+def test_machines_are_compared_by_their_energy_too(whatif_main):
+    words = ["jacobi2d", "--platform", "summit", "--platform", "frontier", "--platform", "titan"]
+    code, out, err = whatif_main("compare", *words, "--result", "total_energy", "--format", "json")
+    first, second, last = json.loads(out)["rows"]
+    assert (code, first["platform"], second["merit"], last["merit"]) == (0, "frontier", 1, None)
+    energies = [row["jacobi2d total energy"] for row in (first, second)]
+    assert_allclose(first["merit"], energies[1] / energies[0], rtol=1e-12, atol=0)
+    assert "Titan does not state platform.node.host.power" in last["impossible"]
+    assert "kJ" in err

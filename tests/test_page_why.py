@@ -17,7 +17,7 @@ from whatif.engine.session import Session
 from whatif.export.plot import shorten
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Edit, Nudge, Show
-from whatif.tui.leverage import leverage, sentence, written
+from whatif.tui.leverage import is_time, leverage, sentence, written
 from whatif.tui.pages.why import Why, explained, in_words
 from whatif.tui.widgets.leverage_bars import LeverageBars
 from whatif.tui.widgets.table import TableView
@@ -300,6 +300,12 @@ def test_an_elasticity_in_words(change, elasticity, expected):
     assert sentence(Elasticity("a.b", "4", elasticity, change), "it") == expected
 
 
+def test_energy_is_more_or_less_and_not_longer():
+    item = Elasticity("a.b", "4", -0.25, "±1 %")
+    assert sentence(item, "it", timed=is_time("total_energy")) == "1 % more of a.b, now 4, makes it 0.25 % less."
+    assert [is_time(name) for name in ("terms.halo", "setup_time", "total_cost")] == [True, True, False]
+
+
 def test_a_leaf_that_cannot_move_says_why():
     item = Elasticity("a.b", "4", math.nan, "", "it must be 4")
     assert sentence(item, "it") == "a.b, now 4, can move to neither side: it must be 4."
@@ -318,14 +324,14 @@ def test_an_elasticity_fits_its_column(elasticity, expected):
 def test_the_next_result_is_explained_columns_first_then_phases():
     async def check(page):
         seen = []
-        for _ in range(11):
+        for _ in range(14):
             seen.append(explained(page.app.study))
             assert f"why {in_words(seen[-1])}" in page.lines[0]
             assert f"elasticities of {in_words(seen[-1])}" in page.lines[0]
             await page.act("result", 1)
         row = predicted()
-        taking_time = [name for name, time in row.items() if name.endswith("_time") and time > 0]
-        assert set(seen) == {*taking_time, *(f"terms.{name}" for name in row["terms"])}
+        columns = [name for name, number in row.items() if name not in ("terms", "impossible") and number > 0]
+        assert set(seen) == {*columns, *(f"terms.{name}" for name in row["terms"])}
         assert [name.startswith("terms.") for name in seen] == sorted(name.startswith("terms.") for name in seen)
         assert explained(page.app.study) == seen[0]
         await page.act("result", -1)

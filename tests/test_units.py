@@ -44,7 +44,16 @@ def registry():
 PINT = registry()
 PINT_BASES = (PINT.second, PINT.byte, PINT.flop, PINT.joule, *map(PINT.parse_units, ("gCO2e", *CURRENCIES)))
 # pint reads `B` as byte and `h` as Planck's constant unless it is told the hour.
-SPELLED = {"h": "hour", "1": "dimensionless", "min": "minute", "Wh": "watt_hour", "B": "byte", "bit": "bit"}
+SPELLED = {
+    "h": "hour",
+    "day": "day",
+    "year": "year",
+    "1": "dimensionless",
+    "min": "minute",
+    "Wh": "watt_hour",
+    "B": "byte",
+    "bit": "bit",
+}
 LONG_PREFIX = {"k": "kilo", "M": "mega", "G": "giga", "T": "tera", "P": "peta", "E": "exa"}
 LONG_PREFIX |= {"m": "milli", "u": "micro", "µ": "micro", "μ": "micro", "n": "nano"}
 LONG_PREFIX |= {"Ki": "kibi", "Mi": "mebi", "Gi": "gibi", "Ti": "tebi", "": ""}
@@ -191,7 +200,8 @@ def test_what_is_written_is_read_back(value, dimension, digits, negative):
         (2e-12, units.SECOND, "0.002 ns"),
         (2e-16, units.SECOND, "2e-07 ns"),
         (3600.0, units.SECOND, "3600 s"),
-        (123456789.0, units.SECOND, "123456789 s"),
+        (23456789.0, units.SECOND, "23456789 s"),
+        (5 * 31_557_600.0, units.SECOND, "5 year"),
         (2e6, Dimension((0, 2, 0, 0)), "2000000 B^2"),
         (2000.0, units.BYTE_PER_SECOND**-1, "2000 s/B"),
         (0.5, units.BYTE, "0.5 B"),

@@ -18,6 +18,8 @@ from itertools import zip_longest
 CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "KRW", "INR")
 BASES = ("s", "B", "flop", "J", "gCO2e", *CURRENCIES)
 MAXIMUM_LENGTH = 200
+YEAR = 31_557_600.0
+"""Seconds of 365.25 days."""
 
 DECIMAL_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 SMALL_PREFIXES = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
@@ -82,6 +84,8 @@ SYMBOLS: dict[str, tuple[Dimension, float, dict[str, float]]] = {
     "s": (SECOND, 1.0, {"": 1.0} | SMALL_PREFIXES),
     "min": (SECOND, 60.0, {"": 1.0}),
     "h": (SECOND, 3600.0, {"": 1.0}),
+    "day": (SECOND, 86_400.0, {"": 1.0}),
+    "year": (SECOND, YEAR, {"": 1.0}),
     "B": (BYTE, 1.0, _BINARY),
     "bit": (BYTE, 0.125, _BINARY),
     "flop": (FLOP, 1.0, _LARGE),
@@ -174,6 +178,7 @@ def _scaled(number: str, size: float) -> float:
 
 # What people say instead of the base unit, from which size on.
 _CUSTOMARY = {
+    SECOND: (YEAR, "year", YEAR),
     JOULE: (3.6e6, "Wh", 3600.0),
     CARBON: (1e6, "tCO2e", 1e6),
     CARBON_PER_JOULE: (0.0, "gCO2e/kWh", 1 / 3.6e6),

@@ -26,6 +26,7 @@ VERBS: Final[dict[str, str]] = {
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "report": "Write an answer and all it rests on as one HTML page.",
     "compare": "Rank machines over several applications.",
+    "budget": "Say what a budget of money or power buys.",
     "diff": "Say which changes explain why two scenarios differ.",
     "sensitivity": "Rank the values that a result follows, or climb the ladder of ideals.",
     "seek": "Find the value of a leaf that meets a target.",

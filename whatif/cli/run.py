@@ -16,6 +16,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 if TYPE_CHECKING:
     from whatif.axes import Grid
     from whatif.engine.result import Question, Request
+    from whatif.engine.term import Program
     from whatif.engine.uncertainty import Sampling
 
 
@@ -95,7 +96,7 @@ def _narrate(request: Request) -> None:
     click.echo(program.loaded.question or program.loaded.name, err=True)
     axes = " x ".join(f"{' + '.join(axis.leaves)} ({len(axis)})" for axis in grid.axes) or "one point"
     platform = program.loaded.scenario.platform.name
-    click.echo(f"platform {platform}; worst grade of its values: {program.grade}; {axes}", err=True)
+    click.echo(f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}", err=True)
     if sampling is not None:
         from whatif.engine.uncertainty import uncertain
 
@@ -104,6 +105,14 @@ def _narrate(request: Request) -> None:
         click.echo(f"{count} uncertain values; {bands}", err=True)
     elif any(leaf.distribution is not None for leaf in program.leaves.values()):
         click.echo("some values are distributions: --samples 1024 says what that makes of the results", err=True)
+
+
+def _energy(program: Program) -> str:
+    """What energy and cost rest on, where that is less than what times rest on."""
+    from whatif.schema.leaves import worst
+
+    grade = worst([program.grade, *program.other_grades.values()])
+    return "" if grade == program.grade else f" (energy and cost: {grade})"
 
 
 def _format_of(output: Path | None) -> str:

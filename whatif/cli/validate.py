@@ -9,7 +9,7 @@ import click
 
 from whatif.limits import TABLE_FORMATS
 
-TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl")
+TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl", "power", "power_caps")
 
 
 @click.command("validate", short_help="Compare with measurements and other simulators.")
@@ -19,8 +19,9 @@ def command(topics: tuple[str, ...], file_format: str) -> None:
     """Print tables of our results beside those of others, all of them or those of each TOPIC.
 
     schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5 of Choi et al.;
-    transfers: the released sweeps of AHEAD; hpl: HPL beside SimGrid's emulation and real runs (two minutes). The data
-    are in the folder `validation` of the program.
+    transfers: the released sweeps of AHEAD; hpl: HPL beside SimGrid's emulation and real runs (two minutes);
+    power: whole machines beside TOP500; power_caps: training under power limits (Zeus). The data are in the folder
+    `validation` of the program.
     """
     from whatif.engine.validation import TABLES
     from whatif.export.tables import TABLE_WRITERS

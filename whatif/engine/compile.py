@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from whatif.engine.context import Context
+from whatif.engine.energy import wire_energy
 from whatif.engine.phases.collective import wire_collective
 from whatif.engine.phases.fixed import wire_overhead, wire_structured_grid
 from whatif.engine.phases.halo import wire_halo
@@ -55,9 +56,11 @@ def compile_scenario(loaded: Loaded) -> Program:
     # First, so that a point is refused for what is wrong with it and not for what follows from that.
     context.machine_constraints()
     phases = _phases(context)
-    columns = _columns(context, phases)
+    times = _columns(context, phases)
+    worth, missing = wire_energy(context, phases, times)
     wiring.raise_problems()
-    return Program(loaded, wiring.leaves, wiring.terms, tuple(wiring.constraints), tuple(phases), columns)
+    constraints = tuple(wiring.constraints)
+    return Program(loaded, wiring.leaves, wiring.terms, constraints, tuple(phases), times | worth, missing)
 
 
 def _phases(context: Context) -> list[PhaseTerm]:
@@ -72,7 +75,7 @@ def _phases(context: Context) -> list[PhaseTerm]:
 
 
 def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
-    """The result columns, in the order in which they are shown, and the terms behind them."""
+    """The result columns of time, in the order in which they are shown, and the terms behind them."""
     wiring = context.wiring
     sums = {
         f"{category}_time": wiring.sum(f"iteration.{category}_time", [p.term for p in phases if p.category == category])

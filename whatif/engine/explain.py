@@ -39,6 +39,8 @@ class Explanation:
 def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
     """The tree below a result column, phase, term or leaf at one point; raise `UsageError` for an unknown name."""
     program = evaluation.program
+    if name in program.missing:
+        raise UsageError(program.lack(name))
     target = program.columns.get(name, name)
     if target not in program.terms and target not in program.leaves and may_be_stated(target, program):
         raise UsageError(f"`{name}` is not stated in this scenario")
@@ -93,7 +95,8 @@ class _Explainer:
 def _terms_of_iteration(program: Program) -> set[str]:
     """The terms whose value is a part of one iteration's time."""
     names = {phase.term for phase in program.phases}
-    return names | {term for name, term in program.columns.items() if name not in ("total_time", "setup_time")}
+    times = (name for name in program.columns if name.endswith("_time") and name not in ("total_time", "setup_time"))
+    return names | {program.columns[name] for name in times}
 
 
 def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:

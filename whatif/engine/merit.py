@@ -18,20 +18,22 @@ from whatif.engine.result import Question, array_of, run_whole
 from whatif.engine.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
+from whatif.units import SECOND, Dimension
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """The time of an application on a machine, with what it is worth."""
+    """The time, or energy, or cost, of an application on a machine, with what it is worth."""
 
-    time: float
-    """In s; NaN where there is none."""
+    number: float
+    """In base units; NaN where there is none."""
     reason: str = ""
     """Why there is none."""
     grade: str = ""
     extrapolated: tuple[str, ...] = ()
+    dimension: Dimension | None = None
     samples: FloatArray | None = None
-    """The time at every sample of what is uncertain; the same sample of all answers goes together."""
+    """The number at every sample of what is uncertain; the same sample of all answers goes together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +64,8 @@ class Standing:
 
     @property
     def times(self) -> dict[str, float]:
-        """In s, by application."""
-        return {name: answer.time for name, answer in self.answers.items()}
+        """Or energies, or costs, in base units, by application."""
+        return {name: answer.number for name, answer in self.answers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,13 @@ class Ranking:
     standings: tuple[Standing, ...]
     turns: tuple[Turn, ...]
     """Empty where the best machine leads whatever one application weighs."""
+    dimension: Dimension = SECOND
+    """Of what is compared."""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether times are compared."""
+        return self.dimension == SECOND
 
 
 def ranking(
@@ -95,22 +104,25 @@ def ranking(
     result: str = "total_time",
     sampling: Sampling | None = None,
 ) -> Ranking:
-    """Rank platforms over applications by name.
+    """Rank platforms over applications by name, by a result of which less is better: a time, an energy, a cost.
 
     Weights are 1 where they are not given, and need not add up to 1; reference times are those on the first platform,
     as the values stand. With samples a machine has its chances: what is uncertain of an application is drawn once for
     all machines, what is uncertain of a machine once for all applications.
-    Raise `UsageError` for weights that are negative or add up to 0, names that are not asked for, and a first platform
-    without an answer where its times are needed.
+    Raise `UsageError` for weights that are negative or add up to 0, names that are not asked for, costs in several
+    currencies, and a first platform without an answer where its times are needed.
     """
     shares = _shares(questions, weights or {})
     answers = _answers(questions, platforms, result, sampling)
+    units = {its.dimension for answer in answers.values() for its in answer.values() if its.dimension} or {SECOND}
+    if len(units) > 1:
+        raise UsageError(f"`{result}` is in {' and '.join(sorted(map(str, units)))}: nothing here converts them")
     reference = _references(questions, references or {}, platforms[0], answers[platforms[0]])
     standings = [_standing(name, answer, shares, reference) for name, answer in answers.items()]
     if sampling is not None:
         standings = _with_chances(standings, shares, reference, sampling)
     standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
-    return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)))
+    return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)), units.pop())
 
 
 def _answers(
@@ -149,17 +161,19 @@ def _shares(questions: Mapping[str, Question], weights: Mapping[str, float]) -> 
 
 
 def _answer(question: Question, result: str) -> Answer:
-    """The time of an application on the platform of a question."""
+    """A result on the platform of a question."""
     try:
         answer = run_whole(question, Grid())
     except WhatifError as error:
         return Answer(np.nan, str(error))
+    if result in answer.program.missing:
+        return Answer(np.nan, answer.program.lack(result))
     answer.program.term_of(result)
-    time = float(array_of(answer, result))
-    told = (answer.grade, tuple(answer.extrapolated))
-    if not answer.reasons and not time > 0:
-        return Answer(np.nan, f"{result} is {time:g} s there, which has no speedup", *told)
-    return Answer(time, "; ".join(answer.reasons), *told)
+    dimension, number = answer.dimensions[result], float(array_of(answer, result))
+    told = (answer.grade, tuple(answer.extrapolated), dimension)
+    if not answer.reasons and not number > 0:
+        return Answer(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", *told)
+    return Answer(number, "; ".join(answer.reasons), *told)
 
 
 def _references(
@@ -168,7 +182,7 @@ def _references(
     _known(given, questions, "reference time")
     found = {}
     for name in questions:
-        found[name] = float(given.get(name, answer[name].time))
+        found[name] = float(given.get(name, answer[name].number))
         if not 0 < found[name] < np.inf:
             raise UsageError(f"no reference time of `{name}`: on {first}: {answer[name].reason}")
     return found
@@ -177,7 +191,7 @@ def _references(
 def _standing(
     name: str, answers: Mapping[str, Answer], shares: Mapping[str, float], references: Mapping[str, float]
 ) -> Standing:
-    speedups = {app: references[app] / answer.time for app, answer in answers.items()}
+    speedups = {app: references[app] / answer.number for app, answer in answers.items()}
     counted = [shares[app] * np.log(speedup) for app, speedup in speedups.items() if shares[app] > 0]
     reasons = [f"{app}: {answer.reason}" for app, answer in answers.items() if answer.reason]
     return Standing(name, answers, speedups, float(np.exp(sum(counted))), "; ".join(reasons))

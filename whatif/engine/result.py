@@ -133,8 +133,8 @@ class Question:
         wanted = set(map(_key, _structural_choices(part)))
         kept: dict[Choices, Program | InvalidFileError] = {}
         for key, item in self._programs.items():
-            adds = isinstance(item, Program) and not names.issuperset(result_names(item))
-            names.update(result_names(item) if isinstance(item, Program) else ())
+            adds = isinstance(item, Program) and not names.issuperset(item.results)
+            names.update(item.results if isinstance(item, Program) else ())
             if adds or key in wanted:
                 kept[key] = item
         return replace(self, _programs=kept)
@@ -160,6 +160,8 @@ class Result:
     extrapolated: Mapping[str, Points] = field(default_factory=dict)
     bands: Bands | None = None
     """Quantiles over samples of the uncertain values, where they were asked for and there are any."""
+    other_grades: Mapping[str, str] = field(default_factory=dict)
+    """The worst grade behind each column that is no time."""
 
     @cached_property
     def grade(self) -> str:
@@ -279,7 +281,7 @@ def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = No
     dimensions = {name: program.terms[term].dimension for name, term in program.results.items()}
     told = (np.array(program.grade, dtype=object), evaluation.reason(), extrapolations(evaluation))
     bands = None if sampling is None else bands_of(program, grid, sampling)
-    return Result(program, grid, columns, terms, dimensions, *told, bands)
+    return Result(program, grid, columns, terms, dimensions, *told, bands, program.other_grades)
 
 
 def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -> Result:
@@ -310,7 +312,6 @@ def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -
 def _joined(question: Question, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
     """One result of those of the parts of a grid; NaN where a part, or all of them, have no such column."""
     known = question.programs
-    dimensions = {name: item.terms[term].dimension for item in known for name, term in item.results.items()}
     nowhere = np.full(grid.shape, np.nan)
     columns = {name: nowhere for item in known for name in item.columns}
     terms = {phase.phase: nowhere for item in known for phase in item.phases}
@@ -324,7 +325,21 @@ def _joined(question: Question, grid: Grid, parts: Sequence[tuple[tuple[slice, .
             extrapolated.setdefault(text, np.zeros(grid.shape, dtype=bool))[where] = beyond  # type: ignore[index]
     bands = joined_bands(grid, [(where, result.grid, result.bands) for where, result in parts])
     program = parts[0][1].program if parts else known[0]
-    return Result(program, grid, columns, terms, dimensions, grades, reason, extrapolated, bands)
+    others = [result.other_grades for _, result in parts]
+    other = {name: worst(its[name] for its in others if name in its) for its in others for name in its}
+    return Result(program, grid, columns, terms, _dimensions(known), grades, reason, extrapolated, bands, other)
+
+
+def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
+    """The units of all results that some program has; raise `UsageError` for costs in several currencies, which cannot
+    stand in one column."""
+    found: dict[str, Dimension] = {}
+    for program in programs:
+        for name, term in program.results.items():
+            here = program.terms[term].dimension
+            if found.setdefault(name, here) != here:
+                raise UsageError(f"`{name}` is in {found[name]} on some of these machines and in {here} on others")
+    return found
 
 
 def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
@@ -340,11 +355,6 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
         raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
-
-
-def result_names(program: Program) -> list[str]:
-    """The columns and phases of a program's results."""
-    return [*program.columns, *(f"terms.{phase.phase}" for phase in program.phases)]
 
 
 def _structural_choices(grid: Grid) -> Iterator[dict[str, str]]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from whatif.engine.energy import GPU
 from whatif.engine.evaluate import Evaluation, Values, evaluate
-from whatif.engine.phases.kernel import GPU
 from whatif.engine.result import Question
 from whatif.engine.term import Program
 from whatif.engine.timeline import possible_result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
+from whatif.units import SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     where the result has no number, or is 0, as the values stand.
     """
     term = program.term_of(result)
-    moves = [_move(program, leaf) for leaf in program.leaves.values() if _moves(program, leaf)]
+    inputs = program.timed if program.terms[term].dimension == SECOND else program.reached
+    moves = [_move(program, leaf) for leaf in program.leaves.values() if _moves(leaf, inputs)]
     evaluation = evaluate(program, _perturbed(moves))
     shape = (2 * len(moves) + 1,)
     numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
@@ -83,10 +85,10 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     return tuple(sorted(found, key=lambda item: -1.0 if item.reason else abs(item.elasticity), reverse=True))
 
 
-def _moves(program: Program, leaf: Leaf) -> bool:
-    """Whether a leaf is a number of its own, other than 0, that some result depends on."""
+def _moves(leaf: Leaf, inputs: Collection[str]) -> bool:
+    """Whether a leaf is a number of its own, other than 0, that the result depends on."""
     number = leaf.field is not None and not isinstance(leaf.value, Expression)
-    return number and leaf.path in program.reached and leaf.value != 0
+    return number and leaf.path in inputs and leaf.value != 0
 
 
 def _move(program: Program, leaf: Leaf) -> _Move:

@@ -14,7 +14,7 @@ from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import Citation, Core, FloatArray
 from whatif.schema.leaves import Leaf, worst
 from whatif.schema.load import Loaded
-from whatif.units import Dimension, Quantity
+from whatif.units import SECOND, Dimension, Quantity
 
 Category = Literal["kernel", "communication", "transfer", "overhead"]
 CATEGORIES: tuple[Category, ...] = ("kernel", "communication", "transfer", "overhead")
@@ -122,6 +122,8 @@ class Program:
     constraints: tuple[Constraint, ...]
     phases: tuple[PhaseTerm, ...]
     columns: Mapping[str, str]
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By result that this platform cannot have, such as `total_energy`: the leaves that would have to be stated."""
 
     @cached_property
     def reached(self) -> frozenset[str]:
@@ -130,8 +132,21 @@ class Program:
 
     @cached_property
     def grade(self) -> str:
-        """The worst grade of the values that the results depend on."""
-        return worst(self.leaves[path].grade for path in self.reached)
+        """The worst grade of the values that the times depend on."""
+        return worst(self.leaves[path].grade for path in self.timed)
+
+    @cached_property
+    def timed(self) -> frozenset[str]:
+        """The leaves that some time depends on; the others of `reached` are those of energy and cost."""
+        times = [term for term in self.columns.values() if self.terms[term].dimension == SECOND]
+        return self._upstream([*times, *(constraint.term for constraint in self.constraints)])
+
+    @cached_property
+    def other_grades(self) -> Mapping[str, str]:
+        """The worst grade behind each result that is no time: energy and cost."""
+        others = {name: term for name, term in self.columns.items() if self.terms[term].dimension != SECOND}
+        inputs = {name: self.inputs_of(term) for name, term in others.items()}
+        return {name: worst(self.leaves[path].grade for path in paths) for name, paths in inputs.items()}
 
     @cached_property
     def results(self) -> Mapping[str, str]:
@@ -140,9 +155,16 @@ class Program:
 
     def term_of(self, result: str) -> str:
         """The term behind a result column or a phase (`terms.NAME`); raise `UsageError` for any other name."""
+        if result in self.missing:
+            raise UsageError(self.lack(result))
         if result not in self.results:
             raise UsageError(f"`{result}`: there is no such result or phase{did_you_mean(result, self.results)}")
         return self.results[result]
+
+    def lack(self, result: str) -> str:
+        """What this platform would have to state for a result in `missing`."""
+        name, unstated = self.loaded.scenario.platform.name, ", ".join(self.missing[result])
+        return f"`{result}`: {name} does not state {unstated}; give values in its file, or with --set PATH=VALUE"
 
     def dimension_of(self, result: str) -> Dimension:
         """The unit of a result column or a phase (`terms.NAME`)."""

@@ -17,6 +17,7 @@ from whatif.engine.projection import project
 from whatif.engine.result import Question
 from whatif.engine.validation_hpl import COLUMNS, compared
 from whatif.engine.validation_links import played
+from whatif.engine.validation_power import machine_power, power_caps
 from whatif.errors import UsageError
 from whatif.importers.profile import DEVICE_COLUMNS, OPERATION_COLUMNS, Profile
 from whatif.models.patterns import GridPattern
@@ -243,5 +244,7 @@ TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "counts": k_counts,
     "transfers": transfers,
     "hpl": hpl,
+    "power": lambda: machine_power(rows_of("top500_power.csv")),
+    "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
 }
 """What is compared, by topic."""

@@ -14,7 +14,7 @@ from whatif.engine.term import Argument, Constraint, Reference, Signature, Term,
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.models.quantities import Count, FloatArray, Seconds, model
 from whatif.schema.expressions import Expression, ExpressionError, dimension_of
-from whatif.schema.fields import QuantityField
+from whatif.schema.fields import MoneyField, QuantityField
 from whatif.schema.leaves import Leaf
 from whatif.schema.load import Loaded
 from whatif.units import ONE, Dimension, Quantity
@@ -59,13 +59,17 @@ class Wiring:
         *,
         options: Mapping[str, Any] | None = None,
         note: str = "",
+        dimension: Dimension | None = None,
     ) -> str:
-        """Add a term and return its name; its inputs must exist and have the units the function declares."""
+        """Add a term and return its name; its inputs must exist and have the units the function declares.
+
+        `dimension` is that of the result where the function's annotations leave it open: money of some currency.
+        """
         declared = signature(function)
         for parameter, reference in inputs.items():
             self._check(name, parameter, declared.parameters.get(parameter, Argument(None, None)), reference)
         core = self._core(inputs) if declared.elementwise else declared.result.core or ()
-        dimension = declared.result.dimension or self._inherited(declared, inputs)
+        dimension = dimension or declared.result.dimension or self._inherited(declared, inputs)
         self.terms[name] = Term(name, function, dict(inputs), dimension, core, dict(options or {}), note)
         return name
 
@@ -167,17 +171,20 @@ class Wiring:
             self.problem(leaf.path, str(error))
             return
         assert leaf.field is not None
-        parameter = leaf.path.startswith("parameters.")
-        if not parameter and dimension != leaf.dimension and not (leaf.dimension == ONE == dimension):
+        is_open = leaf.field.dimension is None
+        if isinstance(leaf.field, MoneyField) and (wrong := leaf.field.problem_of(dimension)):
+            self.problem(leaf.path, f"`{expression.text}` {wrong}")
+            return
+        if not is_open and dimension != leaf.dimension and not (leaf.dimension == ONE == dimension):
             self.problem(leaf.path, f"`{expression.text}` is in {dimension}; it must be in {leaf.dimension}")
             return
         function = ExpressionFunction(expression)
         self.terms[leaf.path] = Term(leaf.path, function, {k: inputs[k] for k in expression.names()}, dimension)
-        if parameter:
-            # What a parameter is in only shows now; a sweep or an edit of it must be in the same unit.
+        if is_open:
+            # What a parameter, or money, is in only shows now; a sweep or an edit of it must be in the same unit.
             field = QuantityField(dimension, leaf.field.domain)
             self.leaves[leaf.path] = replace(leaf, dimension=dimension, field=field)
-        else:
-            reason = f"{leaf.path} {expression.text} must be {leaf.field.domain.describe(leaf.dimension)}"
+        if not leaf.path.startswith("parameters."):
+            reason = f"{leaf.path} {expression.text} must be {leaf.field.domain.describe(dimension)}"
             options = {"accepts": leaf.field.domain.accepts}
             self.require(f"{leaf.path} domain", reason, within, {"value": leaf.path}, options=options)

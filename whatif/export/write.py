@@ -23,13 +23,15 @@ from whatif.units import SECOND, format_quantity
 def write_json(results: Iterable[Result], out: TextIO) -> None:
     """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist, which says why.
 
-    `axes` are the swept leaves, the first one slowest; `tied` lists those that move together.
+    `grade` is that of the times, `grades` has those of energy and cost by column. `axes` are the swept leaves,
+    the first one slowest; `tied` lists those that move together.
     """
     first, results = _peek(results)
     head = {
         "scenario": first.program.loaded.name,
         "platform": first.program.loaded.scenario.platform.name,
         "grade": first.grade,
+        "grades": dict(first.other_grades),
         "axes": list(first.grid.leaves()),
         "tied": [list(axis.leaves) for axis in first.grid.axes if len(axis.leaves) > 1],
         "units": _units(first),

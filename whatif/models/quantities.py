@@ -38,6 +38,10 @@ Operations = Annotated[FloatArray, units.FLOP]
 BytesPerSecond = Annotated[FloatArray, units.BYTE_PER_SECOND]
 OperationsPerSecond = Annotated[FloatArray, units.FLOP_PER_SECOND]
 PerSecond = Annotated[FloatArray, units.PER_SECOND]
+Watts = Annotated[FloatArray, units.WATT]
+Joules = Annotated[FloatArray, units.JOULE]
+Carbon = Annotated[FloatArray, units.CARBON]
+CarbonPerJoule = Annotated[FloatArray, units.CARBON_PER_JOULE]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

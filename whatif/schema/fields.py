@@ -30,6 +30,8 @@ _EXAMPLES = {
     units.BYTE_PER_SECOND: "12.5 GB/s",
     units.FLOP_PER_SECOND: "7.8 Tflop/s",
     units.PER_SECOND: "2.5 Gcell/s",
+    units.WATT: "300 W",
+    units.CARBON_PER_JOULE: "380 gCO2e/kWh",
 }
 
 
@@ -64,6 +66,11 @@ class QuantityField:
 
     dimension: Dimension | None
     domain: Domain = Domain()
+
+    @property
+    def unit(self) -> str:
+        """The dimension as a text; `None` for any."""
+        return str(self.dimension)
 
     def parse(self, raw: object) -> float | Expression | units.Quantity:
         """The value in base units of what a file or a person wrote; raise ValueError with what is allowed."""
@@ -157,6 +164,39 @@ class QuantityField:
         return {"type": kinds, "examples": [int(example) if example.isdigit() else example, "= expression"]}
 
 
+@dataclass(frozen=True, slots=True)
+class MoneyField(QuantityField):
+    """A leaf that holds money, or money per `denominator`: the currency is the one that its text names."""
+
+    denominator: Dimension = units.ONE
+    example: str = "12 MUSD"
+
+    @property
+    def unit(self) -> str:
+        """`money`, `money/s`, ..: whatever the currency."""
+        return "money" if self.denominator == units.ONE else f"money/{self.denominator}"
+
+    def _quantity(self, raw: object) -> units.Quantity:
+        # Not super(): a dataclass with slots is made anew, and is not the class that super() would look for.
+        quantity = QuantityField._quantity(self, raw)
+        problem = self.problem_of(quantity.dimension)
+        if problem:
+            raise ValueError(f"`{raw}` {problem}")
+        if not self.domain.accepts(quantity.value):
+            raise ValueError(f"`{raw}` is not allowed; it must be at least 0")
+        return quantity
+
+    def problem_of(self, dimension: Dimension) -> str:
+        """Why a dimension is none of money per `denominator`; empty where it is."""
+        if dimension * self.denominator in units.MONEY.values():
+            return ""
+        found = "has no currency" if dimension == units.ONE else f"is in {dimension}"
+        return f"{found}; write a price such as `{self.example}` (currencies: {', '.join(units.CURRENCIES)})"
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "examples": [self.example, "= expression"]}
+
+
 POSITIVE: Final = Domain(above_minimum=True)
 
 # What a pydantic model declares; the static type is float, an expression is resolved before it meets a formula.
@@ -174,6 +214,12 @@ CountOrZero = Annotated[Value, QuantityField(units.ONE, Domain(whole=True))]
 Number_ = Annotated[Value, QuantityField(units.ONE)]
 Fraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1))]
 PositiveFraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1, above_minimum=True))]
+Watts = Annotated[Value, QuantityField(units.WATT)]
+CarbonPerJoule = Annotated[Value, QuantityField(units.CARBON_PER_JOULE)]
+PositiveSeconds = Annotated[Value, QuantityField(units.SECOND, POSITIVE)]
+Money = Annotated[units.Quantity | Expression, MoneyField(None)]
+MoneyPerSecond = Annotated[units.Quantity | Expression, MoneyField(None, Domain(), units.SECOND, "2.5 USD/h")]
+MoneyPerJoule = Annotated[units.Quantity | Expression, MoneyField(None, Domain(), units.JOULE, "0.15 EUR/kWh")]
 PositiveFactor = Annotated[Value, QuantityField(units.ONE, POSITIVE)]
 Measured = Annotated[units.Quantity, QuantityField(None, Domain(minimum=-math.inf))]
 Parameter = Annotated[units.Quantity | Expression, QuantityField(None, Domain(minimum=-math.inf))]

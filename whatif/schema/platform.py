@@ -18,13 +18,16 @@ from whatif.schema.fields import (
     OperationsPerSecond,
     Part,
     PositiveBytes,
+    PositiveFactor,
     QuantityField,
     Seconds,
     Value,
+    Watts,
     quantity_field,
 )
 from whatif.schema.kernels import Kernels
 from whatif.schema.network import Network
+from whatif.schema.price import Price, Site
 from whatif.units import ONE, Quantity
 
 Grade = Literal["measured", "datasheet", "assumed"]
@@ -110,6 +113,14 @@ class GPU(Part):
     """Memory of one device; checked against `application.memory_size` where both are stated."""
     copy_latency: Seconds | None = None
     """Latency and overhead of a copy inside the device: the time of one byte."""
+    idle_power: Watts | None = None
+    """Power that one device draws when no kernel runs."""
+    dynamic_power: Watts | None = None
+    """What a running kernel adds to it."""
+    power_cap: Watts | None = None
+    """Limit of the device's power; under it, kernels compute at a lower clock."""
+    power_exponent: PositiveFactor = 3.0
+    """Power of the clock that dynamic power follows, for `power_cap`: 3 where the voltage follows the clock."""
 
 
 class CPU(Part):
@@ -126,6 +137,10 @@ class CPU(Part):
     cache_bandwidth: BytesPerSecond | None = None
     """Bytes a second between the cores of one socket and the caches that hold what they work on again and again, such
     as the innermost columns of HPL's panels."""
+    idle_power: Watts | None = None
+    """Power that one socket draws when no kernel runs."""
+    dynamic_power: Watts | None = None
+    """What kernels that run on the processor add to it."""
 
 
 class Host(Part):
@@ -140,6 +155,9 @@ class Host(Part):
     it is not stated, 3 where the cache fetches each line of the driver's buffers before it is overwritten."""
     staging_write_pass_count: Count | None = None
     """Like `staging_read_pass_count`, for copies to the host."""
+    power: Watts | None = None
+    """What else of one node draws power at any time: memory, adapters, fans, losses of its supply; its processors too
+    where there is no `[node.cpu]`."""
 
 
 class Staging(Part):
@@ -239,6 +257,8 @@ class Node(Part):
     """Between two devices of a node."""
     links: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], NodeLink] = {}
     """The graph of links that devices copying at the same time share."""
+    network_power: Watts = 0.0
+    """One node's share of what the switches draw; 0 where `host.power` has it in it."""
 
     @model_validator(mode="after")
     def _has_device(self) -> Self:
@@ -260,6 +280,10 @@ class Platform(Part):
     """Nodes of the machine."""
     node: Node
     network: Network
+    site: Site = Site()
+    """What the place of the machine adds to its energy."""
+    price: Price | None = None
+    """What its nodes cost, bought or rented."""
     kernels: Kernels | None = None
     """What the kernels of HPL cost, where they were calibrated."""
     sources: dict[str, Source] = {}

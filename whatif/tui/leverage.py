@@ -35,17 +35,23 @@ def written(item: Elasticity) -> str:
     return f"{value:+.2f}" if abs(value) >= 0.1 else f"{value:+.3f}" if abs(value) >= 0.001 else f"{value:+.0e}"
 
 
-def sentence(item: Elasticity, result: str) -> str:
-    """What an elasticity says of its leaf, in one sentence."""
+def is_time(result: str) -> bool:
+    """Whether a result column or phase is a time; energy and cost are not."""
+    return result.startswith("terms.") or result.endswith("_time")
+
+
+def sentence(item: Elasticity, result: str, *, timed: bool = True) -> str:
+    """What an elasticity of a time, or of another result, says of its leaf, in one sentence."""
+    more, less, long = ("longer", "shorter", "long") if timed else ("more", "less", "much")
     leaf, value = f"{item.path}, now {item.value},", item.elasticity
     if item.reason:
         return f"{leaf} can move to neither side: {item.reason}."
     if not value:
         return f"{leaf} makes no difference to {result} here."
     if "%" in item.change:
-        return f"1 % more of {leaf} makes {result} {abs(value):.2g} % {'longer' if value > 0 else 'shorter'}."
+        return f"1 % more of {leaf} makes {result} {abs(value):.2g} % {more if value > 0 else less}."
     if item.change == "x2":
-        return f"Twice {leaf} makes {result} {2**value:.3g} times as long."
+        return f"Twice {leaf} makes {result} {2**value:.3g} times as {long}."
     if item.change == "/2":
-        return f"Half of {leaf} makes {result} {2**-value:.3g} times as long."
-    return f"From half to twice {leaf} each doubling makes {result} {2**value:.3g} times as long."
+        return f"Half of {leaf} makes {result} {2**-value:.3g} times as {long}."
+    return f"From half to twice {leaf} each doubling makes {result} {2**value:.3g} times as {long}."

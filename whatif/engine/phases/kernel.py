@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whatif.engine.context import Context
+from whatif.engine.energy import GPU, gpu_rate
 from whatif.engine.term import PhaseTerm, Reference
 from whatif.models.roofline import DOMINANT_RATES, attainable_rate, roofline_l2_time, roofline_time
 from whatif.models.workload import (
@@ -16,8 +17,6 @@ from whatif.models.workload import (
 )
 from whatif.schema.application import KernelPhase, MeasuredKernelPhase
 from whatif.units import ONE, Quantity
-
-GPU = "platform.node.gpu"
 
 
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
@@ -39,9 +38,9 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
         {
             **mix,
             "operation_mix_fraction": f"{path}.operation_efficiency",
-            "peak_rate": f"{GPU}.{DOMINANT_RATES[phase.dominant_operation]}",
-            "peak_add_rate": f"{GPU}.peak_add_rate",
-            "peak_shared_rate": f"{GPU}.peak_shared_rate",
+            "peak_rate": gpu_rate(context, DOMINANT_RATES[phase.dominant_operation]),
+            "peak_add_rate": gpu_rate(context, "peak_add_rate"),
+            "peak_shared_rate": gpu_rate(context, "peak_shared_rate"),
         },
     )
     limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": f"{GPU}.dram_bandwidth"}
@@ -61,7 +60,7 @@ def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase
         profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
         rates: dict[str, Reference] = {
             "profiled_metric": f"{path}.{profiled}",
-            "present_metric": f"{GPU}.{phase.bound}",
+            "present_metric": gpu_rate(context, phase.bound),
         }
         once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once} | rates)
     inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}

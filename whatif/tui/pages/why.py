@@ -14,7 +14,7 @@ from whatif.engine.explain import explain
 from whatif.engine.result import has_column
 from whatif.engine.sensitivity import Elasticity
 from whatif.export.figure import Y_COLUMN, columns_to_plot
-from whatif.tui.leverage import Leverage, leverage, sentence, written
+from whatif.tui.leverage import Leverage, is_time, leverage, sentence, written
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.study import Study
 from whatif.tui.widgets.cursor_list import CursorList
@@ -22,7 +22,7 @@ from whatif.tui.widgets.leverage_bars import LeverageBars
 from whatif.tui.widgets.table import Cell, Rows, TableView
 from whatif.tui.widgets.why_tree import WhyTree, details
 
-_MEANING = "Elasticity -0.58: 1 % more of a leaf is 0.58 % less time."
+_MEANING = "Elasticity -0.58: 1 % more of a leaf is 0.58 % less {}."
 _UNDO = "u takes the last change back."
 _WIDE, _TALL = 100, 26
 
@@ -61,7 +61,7 @@ class Why(Page):
                 yield Static(id="details", classes="words", markup=False)
                 yield Static(id="reasons", classes="reason", markup=False)
             with Vertical(id="leverage"):
-                yield Static(_MEANING, id="meaning", markup=False)
+                yield Static(_MEANING.format("time"), id="meaning", markup=False)
                 yield LeverageBars()
                 yield TableView()
                 yield Static(id="sentence", classes="words", markup=False)
@@ -125,8 +125,11 @@ class Why(Page):
         self.query_one("#leverage").border_title = Content(f"elasticities of {in_words(found.result)}")
         hint = _UNDO if study.session.point.reasons else "y explains the next result."
         self.query_one("#nothing", Static).update(Content(f"There are no elasticities: {found.reason}. {hint}"))
+        timed = is_time(found.result)
+        meaning = _MEANING.format("time" if timed else "of the result")
+        self.query_one("#meaning", Static).update(Content(meaning))
         bars, table = self.query_one(LeverageBars), self.query_one(TableView)
-        bars.show(found.items)
+        bars.show(found.items, timed=timed)
         table.show(_table(found.items))
         self._say(table.cursor if self.has_class("-table") else bars.cursor)
 
@@ -143,7 +146,8 @@ class Why(Page):
     def _say(self, index: int) -> None:
         """Say what one of the elasticities means."""
         if self._leverage is not None and index < len(self._leverage.items):
-            text = sentence(self._leverage.items[index], in_words(self._leverage.result))
+            result = self._leverage.result
+            text = sentence(self._leverage.items[index], in_words(result), timed=is_time(result))
             self.query_one("#sentence", Static).update(Content(text))
 
     def action_result(self, steps: int) -> None:

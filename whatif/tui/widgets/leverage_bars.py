@@ -1,4 +1,4 @@
-"""The elasticities of a result as bars to both sides of a line: faster to the left, slower to the right."""
+"""The elasticities of a result as bars to both sides of a line: less of it to the left, more to the right."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whatif.tui.leverage import written
 from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded
 
 _NUMBER, _CHANGE, _VALUE = 6, 5, 18
-_SIDES = (" faster ", " slower ")
+_SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}
 
 
 class LeverageBars(CursorList):
@@ -23,6 +23,7 @@ class LeverageBars(CursorList):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._items: tuple[Elasticity, ...] = ()
+        self._sides = _SIDES[True]
         self._longest_path = self._longest_value = 0
         # How far the elasticities go to both sides.
         self._range = 0.0, 0.0
@@ -32,8 +33,9 @@ class LeverageBars(CursorList):
         """What the cursor is on."""
         return self._items[self.cursor] if self._items else None
 
-    def show(self, items: Sequence[Elasticity]) -> None:
-        """Show other elasticities; the cursor stays on its leaf, if it is there."""
+    def show(self, items: Sequence[Elasticity], *, timed: bool = True) -> None:
+        """Show other elasticities, of a time or of another result; the cursor stays on its leaf, if it is there."""
+        self._sides = _SIDES[timed]
         path = self.item.path if self.item is not None else ""
         self._items = tuple(items)
         self._longest_path = max((len(text_cells(item.path)) for item in items), default=0)
@@ -45,7 +47,7 @@ class LeverageBars(CursorList):
     def draw_title(self, line: int, width: int) -> Sequence[Run]:
         """Name the columns, and the two sides of the bars."""
         path, sides, change, value = self._columns(width)
-        faster, slower = (name if len(name) <= size else "" for name, size in zip(_SIDES, sides, strict=True))
+        faster, slower = (name if len(name) <= size else "" for name, size in zip(self._sides, sides, strict=True))
         room = sides[1] + GAP + _NUMBER
         number = "elasticity".rjust(room - len(slower)) if len(slower) + 10 <= room else " " * (room - len(slower))
         return [

@@ -1,0 +1,80 @@
+"""`whatif budget`: what a budget of money or power buys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from whatif.cli.options import named_platform, open_question, platforms_option, print_table, set_option
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.limits import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.engine.budget import Offer
+    from whatif.table import Table
+    from whatif.units import Quantity
+
+
+@click.command("budget", short_help="Say what a budget of money or power buys.")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
+@click.option("--platform", "names", multiple=True, required=True, metavar="NAME", help="A machine, once for each.")
+@click.option("--capital", metavar="MONEY", help="What nodes may cost, `20 MUSD`.")
+@click.option("--cost", metavar="MONEY", help="What nodes and their energy may cost over the lifetime.")
+@click.option("--power", metavar="POWER", help="What nodes may draw while kernels run, with cooling, `5 MW`.")
+@platforms_option
+@set_option
+@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+def command(
+    scenarios: tuple[str, ...], names: tuple[str, ...], capital: str | None, cost: str | None, power: str | None,
+    folders: tuple[Path, ...], sets: tuple[str, ...], file_format: str,
+) -> None:  # fmt: skip
+    """Say how many nodes of each machine a budget buys, the jobs of each SCENARIO that they run, and what a job takes.
+
+    Jobs run side by side, each on the nodes that it needs. All limits given hold at once; `limit` is the one that
+    binds. --set holds on every machine, such as --set platform.price.lifetime='5 year'.
+    """
+    from whatif.engine.budget import LIMITS, checked_limits, offers
+
+    texts = dict(zip(LIMITS, (capital, cost, power), strict=True))
+    limits = checked_limits({name: _quantity(name, text) for name, text in texts.items() if text is not None})
+    platforms: dict[str, None] = {}
+    for name in names:
+        platform, folders = named_platform(name, folders)
+        platforms[platform] = None
+    found = offers({name: open_question(name, None, folders, sets) for name in scenarios}, list(platforms), limits)
+    print_table(_table(found), file_format, [["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]])
+    if all(row.reason for row in found):
+        raise ImpossiblePointError("impossible: no machine has an answer within the budget")
+
+
+def _quantity(name: str, text: str) -> Quantity:
+    from whatif.units import UnitError, parse_quantity
+
+    try:
+        return parse_quantity(text)
+    except UnitError as error:
+        raise UsageError(f"--{name}: {error}") from None
+
+
+def _table(found: Sequence[Offer]) -> Table:
+    """One row a scenario and machine; costs in a column for each currency."""
+    from whatif.export.tables import worth_showing
+    from whatif.table import Table
+    from whatif.units import JOULE, ONE
+
+    money = dict.fromkeys(row.cost.dimension for row in found if row.cost is not None)
+    priced = {dimension: "cost" if len(money) == 1 else f"cost in {dimension}" for dimension in money}
+    columns = {"scenario": None, "platform": None, "nodes": ONE, "limit": None, "side by side": ONE, "jobs a day": ONE}
+    columns |= {"energy": JOULE, **{name: dimension for dimension, name in priced.items()}, "reason": None}
+    rows = [
+        [
+            *(row.scenario, row.platform, row.node_count, row.limit, row.job_count, row.daily_jobs, row.energy),
+            *(row.cost.value if row.cost and row.cost.dimension == its else float("nan") for its in priced),
+            row.reason,
+        ]
+        for row in found
+    ]
+    return worth_showing(Table.of_rows(columns, rows))

@@ -1,0 +1,83 @@
+"""What a machine costs and what its site adds: prices, lifetime, cooling, carbon of its energy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from whatif.schema.fields import (
+    CarbonPerJoule,
+    Domain,
+    Money,
+    MoneyPerJoule,
+    MoneyPerSecond,
+    Part,
+    PositiveFraction,
+    PositiveSeconds,
+    QuantityField,
+    Value,
+)
+from whatif.units import CURRENCIES, MONEY, ONE, Dimension, Quantity
+
+AtLeastOne = Annotated[Value, QuantityField(ONE, Domain(minimum=1))]
+
+
+class Site(Part):
+    """What the place of a machine adds to its energy."""
+
+    power_usage_effectiveness: AtLeastOne = 1.0
+    """PUE: energy of the site, with cooling and losses, over that of the machine."""
+    carbon_intensity: CarbonPerJoule | None = None
+    """Greenhouse gases of the electricity, such as `380 gCO2e/kWh`."""
+
+
+class Price(Part):
+    """What nodes cost: bought (capital, lifetime, energy), or rented. All of it is in one currency."""
+
+    machine_price: Money | None = None
+    """Capital of the whole machine, all its `node_count` nodes, with what is bought with them."""
+    node_price: Money | None = None
+    """Capital of one node, instead."""
+    lifetime: PositiveSeconds | None = None
+    """Time over which the capital is written off."""
+    utilisation: PositiveFraction = 1.0
+    """Share of the lifetime in which nodes run jobs."""
+    energy_price: MoneyPerJoule | None = None
+    """Price of electricity; beside a rent only where the rent does not include it."""
+    node_rate: MoneyPerSecond | None = None
+    """Rent of one node, such as `2.5 USD/h`, instead of capital and lifetime."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        named = ("machine_price", "node_price", "node_rate")
+        stated = [key for key in named if getattr(self, key) is not None]
+        if len(stated) > 1:
+            raise _error(f"`{stated[0]}` and `{stated[1]}` exclude each other: nodes have one price")
+        amounts = (getattr(self, key) for key in (*named, "energy_price"))
+        found = currencies(amount.dimension for amount in amounts if isinstance(amount, Quantity))
+        if len(found) > 1:
+            raise _error(several(found))
+        return self
+
+
+def currencies(dimensions: Iterable[Dimension]) -> tuple[str, ...]:
+    """The currencies in dimensions of money, each once."""
+    powers = [dimension.powers for dimension in dimensions]
+    return tuple(name for name in CURRENCIES if any(_has(item, MONEY[name]) for item in powers))
+
+
+def _has(powers: tuple[int, ...], money: Dimension) -> bool:
+    place = len(money.powers) - 1
+    return len(powers) > place and powers[place] != 0
+
+
+def several(found: Iterable[str]) -> str:
+    """What is wrong with prices in several currencies."""
+    return f"prices in {' and '.join(found)}: state all of them in one currency, nothing here converts them"
+
+
+def _error(message: str) -> PydanticCustomError:
+    return PydanticCustomError("price", "{message}", {"message": message})
