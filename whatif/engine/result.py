@@ -195,7 +195,7 @@ def _run_structural(question: Question, grid: Grid) -> Result:
         try:
             program = question.program_at(structural)
         except InvalidFileError as problem:
-            reason[where] = _unfit(problem, structural)
+            reason[where] = unfit(problem, structural)
             failed = problem
             continue
         _refuse_missing(program, part, structural)
@@ -213,7 +213,7 @@ def _run_structural(question: Question, grid: Grid) -> Result:
     return Result(first, grid, columns, terms, worst(grades), reason, tuple(extrapolated))
 
 
-def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
+def unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
     """Why a machine of a sweep cannot be asked; any other choice that no file could state is an error."""
     if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
         raise problem
