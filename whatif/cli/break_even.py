@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whatif.cli.options import named_platform, print_table
+from whatif.cli.searching import progress
 from whatif.errors import ImpossiblePointError
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ def show_break_even(
     from whatif.engine.break_even import break_even
 
     other, names, same_machine = _opponent(question, equal_to)
-    found = break_even(question, other, names, varied, result, same_machine=same_machine)
+    with progress() as told:
+        found = break_even(question, other, names, varied, result, same_machine=same_machine,
+                           told=lambda count: told(f"{count:,} points"))  # fmt: skip
     _tell(found)
     if plot:
         from whatif.export.figure import terminal_picture
@@ -44,9 +47,11 @@ def _opponent(question: Question, equal_to: str) -> tuple[Question, tuple[str, s
 
     path, equals, value = (part.strip() for part in equal_to.partition("="))
     if equals and path != "platform":
-        leaf = question.program.leaves.get(path)
         other = question.changed({**question.sets, path: value}, question.platform)
-        return other, (leaf.text() if leaf is not None else "now", other.program.leaves[path].text()), True
+        texts = (program.leaves[path].text() if path in program.leaves else "as it is"
+                 for program in (question.program, other.program))  # fmt: skip
+        first, second = (f"{path.rpartition('.')[2]}={text}" for text in texts)
+        return other, (first, second), True
     name, folders = named_platform(value or path, question.folders)
     other = replace(question.on_platform(name), folders=folders)
     present = question.program.loaded.scenario.platform.name

@@ -28,7 +28,7 @@ _HOUR: Final = 3600.0
 @click.command("scale", short_help="Plan strong and weak scaling, isoefficiency, memory and node-hours.")
 @scenario_options
 @click.option("--nodes", metavar="SPEC", help="`1 .. 4096` (doubling), `1, 2, 3`, or a range as --sweep has; "
-              "default: 1 to all nodes of the platform.")  # fmt: skip
+              "default: to the largest power of 2 that the platform has.")  # fmt: skip
 @click.option("--efficiency", default="50%", show_default=True, help="The parallel efficiency that is still worth it.")
 @click.option("--show", type=click.Choice(["scaling", "answers", "isoefficiency"]), default="scaling",
               show_default=True, help="All points, the places worth knowing, or how problems must grow.")  # fmt: skip
@@ -57,7 +57,7 @@ def command(
         _show_growth(planner, share, counts, plot, file_format)
         return
     plans = {mode: planner.scaling(mode, counts) for mode in planner.modes()}
-    _tell_impossible(plans)
+    _tell_impossible(plans, planner)
     places = _places(planner, plans, share)
     if plot:
         _draw(_picture(plans))
@@ -69,12 +69,14 @@ def command(
         print_table(places, file_format, [["ranks"]])
 
 
-def _tell_impossible(plans: Mapping[Mode, Scaling]) -> None:
+def _tell_impossible(plans: Mapping[Mode, Scaling], planner: Planner) -> None:
     """Why points have no answer; raise `ImpossiblePointError` where none has."""
     said = [reason for plan in plans.values() for reason in plan.reasons]
     missing = [reason for reason in said if reason]
     reasons = "; ".join(dict.fromkeys(missing))
     if len(missing) == len(said):
+        least = planner.least_nodes()
+        reasons += f"; the whole grid has room on {least:,.0f} nodes or more" if least is not None else ""
         raise ImpossiblePointError(f"impossible: {reasons}")
     if missing:
         click.echo(f"{len(missing)} of {len(said)} points are impossible: {reasons}", err=True)
@@ -94,7 +96,7 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
     from whatif.engine.sweep import leaf_points
 
     path = "platform.node_count"
-    text = text or f"1 .. {planner.question.program.leaves[path].value:.0f}"
+    text = text or f"1 .. {2 ** (int(planner.now.values[path]).bit_length() - 1)}"
     ends = re.fullmatch(r"\s*([0-9_]+)\s*\.\.\s*([0-9_]+)\s*", text)
     if ends is not None:
         low, high = int(ends[1]), int(ends[2])
@@ -162,8 +164,8 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot:
     law = found.law()
     if law is not None:
         exponent, first, last = law
-        click.echo(f"to hold {efficiency:.0%}, the cells grow like P^{exponent:.2f} from {first:,.0f} to {last:,.0f} nodes",
-                   err=True)  # fmt: skip
+        where = f"from {first:,.0f} to {last:,.0f} nodes"
+        click.echo(f"to hold {efficiency:.0%}, the cells grow like P^{exponent:.2f} {where}", err=True)
     if not any(math.isfinite(cells) for cells in found.cells.tolist()):
         raise ImpossiblePointError(
             f"impossible: no grid up to 2^30 times as large has an efficiency of {efficiency:.0%}"

@@ -211,6 +211,9 @@ def show_front(
         click.echo(terminal_picture(_picture(found, question)), color=None if sys.stdout.isatty() else False)
     else:
         print_table(_front_table(found, question, file_format), file_format)
+    if not found.ended:
+        sys.stdout.flush()
+        raise KeyboardInterrupt(f"interrupted; this is the front of the first {found.points:,} points")
 
 
 def _aim(text: str) -> Objective:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.engine.evaluate import evaluate
+from whatif.engine.population import Told
 from whatif.engine.result import Question
 from whatif.engine.term import Program
 from whatif.engine.varied import Span, Varied, is_played, numbers, quantity_named, span_of
@@ -24,6 +25,7 @@ from whatif.units import Dimension
 _POINTS, _PLAYED_POINTS, _CURVE_POINTS = 2049, 17, 17
 _PARTS, _ROUNDS = 32, 11
 """Into how many parts a distance is divided, and how often: to less than float64 can tell."""
+_PLAYED_PARTS, _PLAYED_ROUNDS = 2, 20
 _EQUAL: Final = 1e-12
 """Results that differ by less, relatively, are the same."""
 
@@ -73,7 +75,7 @@ class BreakEven:
 
 def break_even(
     one: Question, other: Question, names: tuple[str, str], varied: Sequence[Varied], result: str = "iteration_time",
-    *, same_machine: bool = False,
+    *, same_machine: bool = False, told: Told = lambda count: None,
 ) -> BreakEven:  # fmt: skip
     """All crossings over the range of the first leaf, for each value of the second leaf if there is one.
 
@@ -85,10 +87,10 @@ def break_even(
     first, second = one.program, other.program
     span = span_of(first, varied[0])
     along = span_of(first, varied[1]) if len(varied) == 2 else None
-    grid = span.grid(_PLAYED_POINTS if is_played(first) or is_played(second) else _POINTS)
-    seconds = np.array([np.nan]) if along is None else along.grid(_CURVE_POINTS)
-    pair = _Pair((first, second), span, along, result, same_machine)
+    pair = _Pair((first, second), span, along, result, same_machine, told)
     pair.refuse_idle()
+    grid = span.grid(_PLAYED_POINTS if pair.is_played else _POINTS)
+    seconds = np.array([np.nan]) if along is None else along.grid(_CURVE_POINTS)
     places, others = np.meshgrid(grid, seconds)
     results = [array.reshape(places.shape) for array in pair(places.ravel(), others.ravel())]
     dimension = quantity_named(result, first)[1]
@@ -100,11 +102,14 @@ class _Pair:
     """The results of both programs at points of the leaves."""
 
     def __init__(
-        self, programs: tuple[Program, Program], span: Span, along: Span | None, result: str, same_machine: bool
-    ) -> None:
+        self, programs: tuple[Program, Program], span: Span, along: Span | None, result: str, same_machine: bool,
+        told: Told,
+    ) -> None:  # fmt: skip
         self.programs, self.span, self.result = programs, span, result
         self.paths = [span.path] if along is None else [span.path, along.path]
         self.terms = [quantity_named(result, program)[0] for program in programs]
+        self.told, self.count = told, 0
+        self.is_played = any(is_played(program) for program in programs)
         self.own = [path for path in self.paths if same_machine or not path.startswith("platform.")]
 
     def refuse_idle(self) -> None:
@@ -116,14 +121,23 @@ class _Pair:
 
     def __call__(self, places: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Results [point] of both; a leaf that the second one has not, or that is its machine's, stays there."""
+        step = 1 if self.is_played else max(len(places), 1)
+        parts = []
+        for at in range(0, len(places), step):
+            parts.append(self._results(places[at : at + step], others[at : at + step]))
+            self.count += step
+            self.told(self.count)
+        one, other = (np.concatenate(results) for results in zip(*parts, strict=True))
+        return one, other
+
+    def _results(self, places: FloatArray, others: FloatArray) -> list[FloatArray]:
         moved = dict(zip(self.paths, (places, others), strict=False))
         second = {path: array for path, array in moved.items() if path in self.own and path in self.programs[1].leaves}
         results = (
             numbers(evaluate(program, leaves), term)
             for program, leaves, term in zip(self.programs, (moved, second), self.terms, strict=True)
         )
-        one, other = (np.broadcast_to(result, places.shape) for result in results)
-        return one, other
+        return [np.broadcast_to(result, places.shape) for result in results]
 
 
 def _signs(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -165,12 +179,12 @@ def _crossing(found: BreakEven, pair: _Pair, point: tuple[float, float], leaders
 def _narrowed(pair: _Pair, others: FloatArray, between: tuple[FloatArray, FloatArray], sides: FloatArray) -> FloatArray:
     """The first places where the sign is no longer that of the lower side, as near as float64, or whole numbers, go."""
     lower, upper = between
-    shares = np.linspace(0.0, 1.0, _PARTS + 1)
-    rows = np.arange(len(lower))
-    for _ in range(_ROUNDS if len(lower) else 0):
+    parts, rounds = (_PLAYED_PARTS, _PLAYED_ROUNDS) if pair.is_played else (_PARTS, _ROUNDS)
+    shares, rows = np.linspace(0.0, 1.0, parts + 1), np.arange(len(lower))
+    for _ in range(rounds if len(lower) else 0):
         places = lower[:, None] + (upper - lower)[:, None] * shares
         places = np.clip(np.round(places) if pair.span.whole else places, lower[:, None], upper[:, None])
-        first, second = pair(places.ravel(), np.repeat(others, _PARTS + 1))
+        first, second = pair(places.ravel(), np.repeat(others, parts + 1))
         changed: NDArray[np.bool_] = _signs(first, second).reshape(places.shape) != sides[:, None]
         changed[:, 0], changed[:, -1] = False, True
         at = changed.argmax(axis=1)

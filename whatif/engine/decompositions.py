@@ -14,7 +14,7 @@ from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.result import NO_NUMBER, Question
 from whatif.engine.term import Program
 from whatif.engine.varied import numbers, quantity_named
-from whatif.errors import InvalidFileError, UsageError
+from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import Grid
@@ -61,7 +61,8 @@ def layouts(
     the bisection, ranked by a result; of equal ones the present one first.
 
     The number of ranks and the file's cells stay as they are: in a weak scaling those of one rank, so that the whole
-    grid takes another shape with as many cells. Raise `UsageError` for a scenario without a grid of ranks.
+    grid takes another shape with as many cells. Raise `UsageError` for a scenario without a grid of ranks,
+    `ImpossiblePointError` for one that has no answer however it is laid out.
     """
     program = question.program
     grid = program.loaded.scenario.application.grid
@@ -70,6 +71,9 @@ def layouts(
     if grid is None:
         raise UsageError("the scenario has no `[application.grid]`, so there is nothing to lay out")
     now = evaluate(program)
+    if now.reasons() and not (grid.decomposition == "given" or grid.mapping == "file"):
+        # Nothing that is wrong with the layout: then no other one helps, and counting their messages takes minutes.
+        raise ImpossiblePointError(f"impossible: {now.reasons()[0]}")
     present = _present(program, grid, now, result)
     shapes = _shapes(now, grid)
     count, refused = 2 * len(shapes) * len(_mappings(grid)), dict[str, None]()

@@ -40,6 +40,8 @@ class Front:
     """How many were evaluated."""
     impossible: tuple[Combination, ...]
     """Combinations without a program."""
+    ended: bool
+    """Whether all points were evaluated, and nothing was interrupted."""
 
 
 def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:
@@ -51,7 +53,8 @@ def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:
     kept = np.zeros(len(costs), dtype=bool)
     left = np.flatnonzero(np.isfinite(costs).all(axis=1))
     # Most points fall to a few strong ones; shares of the range, for objectives have units of their own.
-    shares = (costs[left] / np.maximum(np.ptp(costs[left], axis=0), 1e-300)).sum(axis=1) if len(left) else np.empty(0)
+    size = np.ptp(costs[left], axis=0) if len(left) else np.ones(costs.shape[1])
+    shares = (costs[left] / np.where(size > 0, size, 1.0)).sum(axis=1)
     for strong in left[np.argsort(shares, kind="stable")[:_STRONG]]:
         left = left[~_dominated(costs[left], costs[strong][None])]
     left = left[np.lexsort(costs[left].T[::-1])]
@@ -105,17 +108,33 @@ def front(
     """
     if len({item.name for item in objectives}) < 2:
         raise UsageError("a front needs at least two results, such as total_time,total_energy")
-    parts: list[tuple[Combination, dict[str, FloatArray], FloatArray]] = []
-    impossible, count = [], 0
-    for combination in combinations(question, varied):
-        if combination.program is None:
-            impossible.append(combination)
-            continue
-        for values, results, size in _grid_points(combination.program, varied, objectives, targets, points):
-            parts.append((combination, values, results))
-            count += size
-            told(count)
-    return _joined(parts, objectives, count, tuple(impossible))
+    parts: list[_Part] = []
+    impossible: list[Combination] = []
+    ended = True
+    try:
+        for combination in combinations(question, varied):
+            if combination.program is None:
+                impossible.append(combination)
+                continue
+            for values, costs, size in _grid_points(combination.program, varied, objectives, targets, points):
+                parts.append(_Part(combination, values, costs, size))
+                told(sum(part.count for part in parts))
+    except KeyboardInterrupt:
+        if not parts:
+            raise
+        ended = False
+    return _joined(parts, objectives, tuple(impossible), ended)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """The front of a chunk of the grid of a combination."""
+
+    combination: Combination
+    values: Mapping[str, FloatArray]
+    costs: FloatArray
+    count: int
+    """Points that were evaluated for it."""
 
 
 def _grid_points(
@@ -152,19 +171,18 @@ def _grids(within: Sequence[Span], points: int) -> list[list[float]]:
 
 
 def _joined(
-    parts: Sequence[tuple[Combination, Mapping[str, FloatArray], FloatArray]], objectives: Sequence[Objective],
-    count: int, impossible: tuple[Combination, ...],
-) -> Front:  # fmt: skip
+    parts: Sequence[_Part], objectives: Sequence[Objective], impossible: tuple[Combination, ...], ended: bool
+) -> Front:
     """The front of the fronts."""
-    costs = np.concatenate([item[2] for item in parts] or [np.empty((0, len(objectives)))])
+    costs = np.concatenate([part.costs for part in parts] or [np.empty((0, len(objectives)))])
     kept = np.flatnonzero(non_dominated(costs))
     kept = kept[np.lexsort(costs[kept].T[::-1])]
-    paths = dict.fromkeys(path for _, values, _ in parts for path in values)
+    paths = dict.fromkeys(path for part in parts for path in part.values)
     columns = {
-        path: np.concatenate([values.get(path, np.full(len(found), np.nan)) for _, values, found in parts])[kept]
+        path: np.concatenate([part.values.get(path, np.full(len(part.costs), np.nan)) for part in parts])[kept]
         for path in paths
     }
-    choices = [combination.choices for combination, _, found in parts for _ in range(len(found))]
-    signs = [1.0 if item.least else -1.0 for item in objectives]
-    results = {item.name: costs[kept, at] * signs[at] for at, item in enumerate(objectives)}
-    return Front(tuple(choices[at] for at in kept), columns, results, count, impossible)
+    choices = [part.combination.choices for part in parts for _ in range(len(part.costs))]
+    results = {item.name: costs[kept, at] * (1.0 if item.least else -1.0) for at, item in enumerate(objectives)}
+    count = sum(part.count for part in parts)
+    return Front(tuple(choices[at] for at in kept), columns, results, count, impossible, ended)

@@ -25,6 +25,8 @@ MISSED: Final = 2.0
 """What a point that misses a target is worth at least; one that meets all is worth less than 1, the least the best."""
 _MOST_CORNERS: Final = 8
 _POLISHES: Final = 3
+_GENERATIONS, _BATCH = 25, 8
+"""Fewer generations than that are no evolution; points that are drawn at a time then."""
 Told = Callable[[int], None]
 
 
@@ -129,7 +131,7 @@ def change_of(within: Sequence[Span], values: Mapping[str, FloatArray], count: i
         if span.present > 0 and span.low > 0:
             total = total + np.log(value / span.present) ** 2
         else:
-            total = total + ((value - span.present) / (span.high - span.low)) ** 2
+            total = total + ((value - span.present) / ((span.high - span.low) or 1.0)) ** 2
     return total
 
 
@@ -141,11 +143,11 @@ def look(population: Population, seed: int, limit: int) -> None:
         population.worths(np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(within)))
         return
     first = _first(within, seed, limit)
-    population.worths(first)
-    generations = limit // len(first) - 1
-    if generations > 0:
-        _evolve(population, first, seed, generations)
-    if population.chunk > 1 and population.best[0] < MISSED:
+    if limit < _GENERATIONS * len(first):
+        _close_in(population, first, seed, limit)
+        return
+    _evolve(population, first, seed, limit // len(first) - 1)
+    if population.best[0] < MISSED:
         for _ in range(_POLISHES):
             _polish(population)
 
@@ -162,6 +164,15 @@ def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
     corners = np.hstack([corners, np.repeat(corners[:, :1], size - corners.shape[1], axis=1)])
     drawn = qmc.LatinHypercube(size, seed=seed).random(count)
     return np.vstack([present, corners[: max(count // 2, 2)], drawn])[:count]
+
+
+def _close_in(population: Population, first: FloatArray, seed: int, limit: int) -> None:
+    """For few points: a few at a time around the best so far, ever nearer."""
+    population.worths(first)
+    random, rounds = np.random.default_rng(seed), (limit - len(first)) // _BATCH
+    for side in np.geomspace(0.5, 1e-3, max(rounds, 0)):
+        drawn = random.random((_BATCH, len(population.within))) - 0.5
+        population.worths(np.clip(population.best[1] + side * drawn, 0.0, 1.0))
 
 
 def _evolve(population: Population, first: FloatArray, seed: int, generations: int) -> None:
