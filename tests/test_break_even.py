@@ -65,8 +65,8 @@ def test_machines_cross_at_the_whole_numbers_where_single_runs_do():
     question = Question.open("jacobi2d")
     other = question.on_platform("lassen")
     path = "application.rank_count"
-    found = break_even(question, other, ("summit", "lassen"), [parse_varied(f"{path}=1 .. 60", question.program)])
-    axis = Grid((parse_option(f"{path}=1 .. 60 step 1", question.program, 100),))
+    found = break_even(question, other, ("summit", "lassen"), [parse_varied(f"{path}=1 .. 30", question.program)])
+    axis = Grid((parse_option(f"{path}=1 .. 30 step 1", question.program, 100),))
     times = [run_whole(one, axis).columns["iteration_time"] for one in (question, other)]
     leaders = np.sign(times[0] - times[1])
     places = np.flatnonzero(np.diff(leaders))

@@ -46,10 +46,10 @@ def test_a_front_of_many_points_is_that_of_all_pairs_and_quick():
     three = np.column_stack([circle, np.zeros(3000)])
     assert non_dominated(circle).all()
     assert non_dominated(three).all()
-    costs = np.random.default_rng(2).random((1_000_000, 3))
+    costs = np.random.default_rng(2).random((200_000, 3))
     began = time.process_time()
     kept = non_dominated(costs)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 2
     # None of the others can be kept: each falls to one of those.
     some = costs[~kept][:2000]
     assert (costs[kept][None] <= some[:, None]).all(axis=2).any(axis=1).all()

@@ -141,7 +141,7 @@ def test_few_points_close_in_on_the_best():
 
 
 def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main):
-    arguments = ("seek", "jacobi2d", "--vary", BANDWIDTH, "--vary", "platform=summit, lassen", "--points", "2500")
+    arguments = ("seek", "jacobi2d", "--vary", BANDWIDTH, "--vary", "platform=summit, lassen", "--points", "1500")
     aims = ("--target", "iteration_time <= 8 ms", "--target", "terms.halo <= 100 us")
     code, out, err = whatif_main(*arguments, *aims, "--format", "csv")
     assert code == 0

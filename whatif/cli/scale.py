@@ -110,13 +110,13 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
 
 
 def _table(plans: Mapping[Mode, Scaling]) -> Table:
-    """One row for each way to scale and number of nodes."""
+    """One row for each way to scale and number of nodes; of communication its share in an iteration."""
     from whatif.export.tables import worth_showing
     from whatif.table import Table
     from whatif.units import BYTE, ONE, SECOND
 
     columns = {"scaling": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "speedup": ONE, "efficiency": ONE}
-    columns |= {"communication_share": ONE, "memory": BYTE, "node_hours": ONE, "impossible": None}
+    columns |= {"communication": ONE, "memory": BYTE, "node_hours": ONE, "impossible": None}
     rows: list[list[Any]] = []
     for mode, plan in plans.items():
         arrays = (plan.nodes, plan.ranks, plan.time, plan.speedup, plan.efficiency, plan.communication, plan.memory)

@@ -201,7 +201,8 @@ def show_front(
         found = front(question, varied, objectives, targets, points, lambda count: told(f"{count:,} points"))
     for combination in found.impossible:
         click.echo(f"{combination}: impossible: {combination.reason}", err=True)
-    click.echo(f"{len(found.choices):,} of {found.points:,} points are on the front", err=True)
+    missing = f"; {found.missing:,} have no number" if found.missing else ""
+    click.echo(f"{len(found.choices):,} of {found.points:,} points are on the front{missing}", err=True)
     if not found.choices:
         met = f" meets {' and '.join(map(str, targets))}" if targets else " has a number"
         raise ImpossiblePointError(f"impossible: none of {found.points:,} points{met}")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.command("seek", short_help="Find the values that meet targets, break-even points, or Pareto fronts.")
 @scenario_options
 @click.option("--vary", "varies", multiple=True, required=True, metavar="PATH[=LOW .. HIGH | =A, B]",
-              help="A leaf to move, or choices such as `platform=summit, lassen`; by default from a thousandth of its "
-              "value to a thousand times it.")  # fmt: skip
+              help="A leaf to move, over a range, a list, or as --sweep has it; or choices: `platform=a, b`. By "
+              "default from a thousandth of its value to a thousand times it.")  # fmt: skip
 @click.option("--target", "targets", multiple=True, metavar="'RESULT <= VALUE'",
               help="`iteration_time <= 5 ms`, `terms.halo <= 80 %` of now, or >=; a result or a leaf.")  # fmt: skip
 @click.option("--minimise", metavar="RESULT", help="A result, a phase (terms.NAME) or a leaf to make small.")

@@ -46,7 +46,7 @@ def tune_grid(
     with progress() as told:
         found = layouts(question, result, lambda done, of: told(f"{done} of {of} layouts"))
     _tell(found, question)
-    print_table(_table(found, question, count), file_format, [["order"], ["change"]])
+    print_table(_table(found, question, count), file_format, [["decomposition"], ["order"], ["change"]])
     if not math.isfinite(found.ranked[0].result):
         raise ImpossiblePointError(f"impossible: {found.ranked[0].reason}")
     if output is not None:

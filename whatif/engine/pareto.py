@@ -16,7 +16,7 @@ from whatif.engine.population import Objective, Told
 from whatif.engine.result import CHUNK_POINTS, Question
 from whatif.engine.seek import Target
 from whatif.engine.term import Program
-from whatif.engine.varied import Combination, Span, Varied, combinations, is_played, numbers, quantity_named, spans
+from whatif.engine.varied import Combination, Span, Varied, is_played, numbers, prepared, quantity_named
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 
@@ -38,6 +38,8 @@ class Front:
     """The objectives [point] in base units."""
     points: int
     """How many were evaluated."""
+    missing: int
+    """How many of them have no number."""
     impossible: tuple[Combination, ...]
     """Combinations without a program."""
     ended: bool
@@ -108,16 +110,17 @@ def front(
     """
     if len({item.name for item in objectives}) < 2:
         raise UsageError("a front needs at least two results, such as total_time,total_energy")
+    names = [*(item.name for item in objectives), *(target.result for target in targets)]
     parts: list[_Part] = []
     impossible: list[Combination] = []
     ended = True
     try:
-        for combination in combinations(question, varied):
+        for combination, within in prepared(question, varied, names):
             if combination.program is None:
                 impossible.append(combination)
                 continue
-            for values, costs, size in _grid_points(combination.program, varied, objectives, targets, points):
-                parts.append(_Part(combination, values, costs, size))
+            for part in _grid_points(combination, combination.program, within, objectives, targets, points):
+                parts.append(part)
                 told(sum(part.count for part in parts))
     except KeyboardInterrupt:
         if not parts:
@@ -135,16 +138,17 @@ class _Part:
     costs: FloatArray
     count: int
     """Points that were evaluated for it."""
+    missing: int
+    """Those of them without a number."""
 
 
 def _grid_points(
-    program: Program, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target],
-    points: int | None,
-) -> Iterator[tuple[dict[str, FloatArray], FloatArray, int]]:  # fmt: skip
-    """The front of each chunk of a grid: leaves, costs [point, objective], and how many points were evaluated."""
+    combination: Combination, program: Program, within: Sequence[Span], objectives: Sequence[Objective],
+    targets: Sequence[Target], points: int | None,
+) -> Iterator[_Part]:  # fmt: skip
+    """The front of each chunk of a grid; costs are [point, objective]."""
     names = [*(item.name for item in objectives), *(target.result for target in targets)]
     terms = {name: quantity_named(name, program)[0] for name in names}
-    within = spans(program, varied, list(terms.values()))
     grids = _grids(within, points or (PLAYED_POINTS if is_played(program) else POINTS))
     whole = np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(within))
     step = 1 if is_played(program) else CHUNK_POINTS
@@ -154,20 +158,22 @@ def _grid_points(
         evaluation = evaluate(program, values)
         found = {name: np.broadcast_to(numbers(evaluation, term), len(chunk)) for name, term in terms.items()}
         costs = np.stack([found[item.name] if item.least else -found[item.name] for item in objectives], axis=1)
+        missing = int((~np.isfinite(costs).all(axis=1)).sum())
         for target in targets:
             costs = np.where(target.met(found[target.result])[:, None], costs, np.nan)
         kept = non_dominated(costs)
-        yield {path: array[kept] for path, array in values.items()}, costs[kept], len(chunk)
+        kept_values = {path: array[kept] for path, array in values.items()}
+        yield _Part(combination, kept_values, costs[kept], len(chunk), missing)
 
 
 def _grids(within: Sequence[Span], points: int) -> list[list[float]]:
-    """The values of each span: all of those with few, and of the others as many as there is room for."""
-    sizes = [span.count for span in within]
-    few = math.prod(int(size) for size in sizes if size <= points ** (1 / max(len(within), 1)))
-    ranges = sum(size > points ** (1 / max(len(within), 1)) for size in sizes)
-    each = max(int((points / few) ** (1 / ranges) + 1e-9), 2) if ranges else 2
-    limit = max(each, int(points ** (1 / max(len(within), 1))))
-    return [span.grid(limit if np.isfinite(span.count) else each).tolist() for span in within]
+    """The values of each span; those with few leave room for the others."""
+    grids: dict[str, list[float]] = {}
+    for span in sorted(within, key=lambda span: span.count):
+        share = points ** (1 / (len(within) - len(grids)))
+        grids[span.path] = span.grid(max(int(share + 1e-9), 2)).tolist()
+        points = max(points // len(grids[span.path]), 1)
+    return [grids[span.path] for span in within]
 
 
 def _joined(
@@ -184,5 +190,5 @@ def _joined(
     }
     choices = [part.combination.choices for part in parts for _ in range(len(part.costs))]
     results = {item.name: costs[kept, at] * (1.0 if item.least else -1.0) for at, item in enumerate(objectives)}
-    count = sum(part.count for part in parts)
-    return Front(tuple(choices[at] for at in kept), columns, results, count, impossible, ended)
+    count, missing = sum(part.count for part in parts), sum(part.missing for part in parts)
+    return Front(tuple(choices[at] for at in kept), columns, results, count, missing, impossible, ended)

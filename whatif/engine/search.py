@@ -18,8 +18,7 @@ from whatif.engine.population import MISSED, Population, Wish, change_of, look, 
 from whatif.engine.result import Question
 from whatif.engine.seek import Target
 from whatif.engine.sweep import PLATFORM_LEAF
-from whatif.engine.varied import Combination, Span, Varied, combinations, is_played, phase_times, spans
-from whatif.errors import UsageError
+from whatif.engine.varied import Combination, Span, Varied, is_played, phase_times, prepared
 from whatif.schema.load import stated_platform
 
 POINTS, PLAYED_POINTS = 20_000, 200
@@ -77,25 +76,18 @@ def search(
 
     `told` hears how many points of a combination are evaluated. Raise `UsageError` for a leaf without any effect.
     """
-    moved: set[str] = set()
     before = results_of(evaluate(question.program), wish.terms(question.program))
-    for combination in combinations(question, varied):
+    for combination, within in prepared(question, varied, wish.names):
         program = combination.program
         if program is None:
             yield combination
             continue
-        within = spans(program, varied, wish.terms(program))
-        moved.update(span.path for span in within)
         limit = points or (PLAYED_POINTS if is_played(program) else POINTS)
-        answer = _searched(
-            combination, Population(program, within, wish, before, partial(told, combination)), seed, limit
-        )
+        population = Population(program, within, wish, before, partial(told, combination))
+        answer = _searched(combination, population, seed, limit)
         yield answer
         if not answer.ended:
             return
-    idle = next((item.path for item in varied if not item.choices and item.path not in moved), None)
-    if idle is not None:
-        raise UsageError(f"`{idle}` has no effect on {' and '.join(wish.names)}")
 
 
 def ranked(answers: Sequence[Answer], wish: Wish, question: Question) -> list[Answer]:

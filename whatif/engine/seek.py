@@ -6,6 +6,7 @@ between the last value that misses the target and the first that meets it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,7 +75,10 @@ def parse_target(text: str, program: Program) -> Target:
         share = parse_share(match["bound"])
         if share is None:
             raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
-        return Target(match["result"], at_most, share * float(numbers(evaluate(program), term)), dimension)
+        now = float(numbers(evaluate(program), term))
+        if not math.isfinite(now):
+            raise ImpossiblePointError(f"impossible: target `{text}`: {match['result']} has no number as it stands")
+        return Target(match["result"], at_most, share * now, dimension)
     try:
         bound = parse_quantity(match["bound"])
     except UnitError as error:

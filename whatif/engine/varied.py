@@ -24,6 +24,7 @@ from whatif.units import Dimension, Quantity
 SPREAD: Final = 1000.0
 """How far a range that was not given reaches to either side of the present value: so many times."""
 MOST_COMBINATIONS: Final = 1000
+_NEAR: Final = 1e-6
 _HINT: Final = "expected PATH, or PATH=LOW .. HIGH, or PATH=A, B, C"
 
 
@@ -173,8 +174,28 @@ def _why_not(problem: InvalidFileError, choices: Mapping[str, str]) -> str:
     return problem.problems[0].message
 
 
-def spans(program: Program, varied: Iterable[Varied], terms: Sequence[str]) -> list[Span]:
-    """Where the leaves of a program may be; those that none of the terms depends on stay where they are."""
+def prepared(
+    question: Question, varied: Sequence[Varied], names: Sequence[str]
+) -> list[tuple[Combination, list[Span]]]:
+    """Every combination of choices, and where its leaves may be: those that matter for the results of such names.
+
+    Raise `UsageError` for a leaf that has an effect in no combination, neither on a result nor on what can exist.
+    """
+    found = [
+        (combination, _spans(combination.program, varied, names)) for combination in combinations(question, varied)
+    ]
+    moved = {span.path for _, within in found for span in within}
+    idle = next((item.path for item in varied if not item.choices and item.path not in moved), None)
+    if idle is not None and any(combination.program for combination, _ in found):
+        raise UsageError(f"`{idle}` has no effect on {' and '.join(dict.fromkeys(names))}")
+    return found
+
+
+def _spans(program: Program | None, varied: Iterable[Varied], names: Iterable[str]) -> list[Span]:
+    if program is None:
+        return []
+    terms = [quantity_named(name, program)[0] for name in names]
+    terms += [constraint.term for constraint in program.constraints]
     reached = frozenset().union(*(program.inputs_of(term) for term in terms))
     return [span_of(program, item) for item in varied if not item.choices and item.path in reached]
 
@@ -186,7 +207,9 @@ def span_of(program: Program, varied: Varied) -> Span:
         raise UsageError(f"`{varied.path}`: only a number of its own can be sought")
     if varied.values:
         return Span(leaf, min(varied.values), max(varied.values), np.array(varied.values))
-    return Span(leaf, *ends(leaf, varied.low, varied.high))
+    low, high = ends(leaf, varied.low, varied.high)
+    # An end that the leaf may come near to, but not have.
+    return Span(leaf, low if leaf.field.domain.accepts(low) else _NEAR * high, high)
 
 
 def ends(leaf: Leaf, low: float | None, high: float | None) -> tuple[float, float]:
