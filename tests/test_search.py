@@ -97,6 +97,24 @@ def test_whole_numbers_and_choices_are_the_best_of_all_points():
     assert answers[0].values[cells] == max(answer.values[cells] for answer in answers)
 
 
+def test_a_mixed_search_is_the_best_of_a_root_for_every_whole_number(tmp_path):
+    gpus = "platform.node.gpu_count"
+    cost = f'cost = "= {BANDWIDTH} / 1 GB/s * (1 + 0.001 * ({gpus} - 5.2) ** 2)"'
+    (tmp_path / "t.toml").write_text(f'extends = "jacobi2d"\n[parameters]\n{cost}\n')
+    question = Question.open(tmp_path / "t.toml")
+    (found,), _ = searched(
+        question, [f"{gpus}=1 .. 8", BANDWIDTH], ["iteration_time <= 9 ms"], Objective("parameters.cost")
+    )
+    target = parse_target("iteration_time <= 9 ms", question.program)
+    roots = {
+        count: seek(question.changed({gpus: str(count)}).program, BANDWIDTH, target).value for count in range(1, 9)
+    }
+    costs = {count: root / 1e9 * (1 + 0.001 * (count - 5.2) ** 2) for count, root in roots.items()}
+    assert found.values[gpus] == min(costs, key=costs.__getitem__)
+    assert_allclose(found.then["parameters.cost"], min(costs.values()), rtol=1e-9, atol=0)
+    assert 1 < found.values[gpus] < 8
+
+
 def test_few_points_are_all_evaluated_and_of_equals_the_present_choice_is_kept():
     question = Question.open("jacobi2d")
     answers, _ = searched(

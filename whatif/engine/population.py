@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.engine.evaluate import Evaluation, evaluate
+from whatif.engine.result import CHUNK_POINTS
 from whatif.engine.seek import Target
 from whatif.engine.term import Program
 from whatif.engine.varied import Span, is_played, numbers, quantity_named
@@ -71,7 +72,7 @@ class Population:
     ) -> None:
         self.program, self.within, self.wish, self.told = program, within, wish, told
         self.terms = wish.terms(program)
-        self.chunk = 1 if is_played(program) else 65_536
+        self.chunk = 1 if is_played(program) else CHUNK_POINTS
         self.before = before
         self.count = 0
         self.best: tuple[float, FloatArray] = (np.inf, np.full(len(within), 0.5))
