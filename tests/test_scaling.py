@@ -135,6 +135,21 @@ def test_an_efficiency_that_no_problem_reaches_is_said(whatif_main, tmp_path):
     assert "no grid up to 2^30 times as large" in err
 
 
+def test_problems_that_outgrow_the_devices_are_told(whatif_main):
+    asked = ("scale", "jacobi2d_strong", "--nodes", "1, 64, 512", "--show", "isoefficiency", "--format", "csv")
+    code, out, err = whatif_main(*asked, "--set", "application.memory_size=8 GB")
+    memory = [float(row["memory [B]"]) for row in csv.DictReader(io.StringIO(out))]
+    device = float(Question.open("jacobi2d_strong").program.leaves["platform.node.gpu.memory_size"].value)
+    assert code == 0
+    assert max(memory) <= device
+    assert "need more memory" not in err
+    code, out, err = whatif_main(*asked, "--set", "application.memory_size=16 GB", "--efficiency", "80%")
+    memory = [float(row["memory [B]"]) for row in csv.DictReader(io.StringIO(out))]
+    count = sum(size > device for size in memory)
+    assert count > 0
+    assert f"{count} of 2 need more memory than a device has" in err
+
+
 def test_the_verb_prints_tables_answers_and_pictures(whatif_main):
     code, out, err = whatif_main("scale", "jacobi2d", "--nodes", "1 .. 6000", "--format", "csv")
     assert code == 0

@@ -170,6 +170,9 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot:
         raise ImpossiblePointError(
             f"impossible: no grid up to 2^30 times as large has an efficiency of {efficiency:.0%}"
         )
+    too_large = int((found.memory > planner.device_memory).sum())
+    if too_large:
+        click.echo(f"{too_large} of {len(found.memory)} need more memory than a device has", err=True)
     if plot:
         _draw(_growth_picture(found))
         return

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     "--pareto", metavar="RESULT,..", help="Points that none other beats in all of these; `max RESULT`: large."
 )
 @click.option("--points", type=click.IntRange(1, 10_000_000), metavar="N",
-              help="To evaluate for each combination of choices; default 20000, where they are played 200 or 100.")  # fmt: skip
+              help="To evaluate for each combination of choices; default 20000, 200 or 100 where "
+              "each is played.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Of what is drawn.")
 @click.option("--plot", is_flag=True, help="Draw what --equal-to or --pareto finds.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)

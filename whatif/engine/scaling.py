@@ -80,6 +80,11 @@ class Planner:
         self.memory_size = float(self.now.values[MEMORY])
         self.ranks_per_gpu = float(self.now.values["application.ranks_per_gpu"])
 
+    @property
+    def device_memory(self) -> float:
+        """What a device has, in B; NaN where the platform does not say."""
+        return float(self.now.values.get(_DEVICE, np.nan))
+
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What of the scenario does not scale as a reader may think."""
@@ -185,10 +190,9 @@ class Planner:
     def least_nodes(self) -> float | None:
         """The fewest nodes on whose devices the whole grid fits; None where memory is not stated on both sides, or
         there are none."""
-        available = self.now.values.get(_DEVICE)
-        if self.grid is None or not self.memory_size or available is None:
+        if self.grid is None or not self.memory_size or np.isnan(self.device_memory):
             return None
-        room = float(available) / self.ranks_per_gpu
+        room = self.device_memory / self.ranks_per_gpu
         # No rank has less than its even share.
         even = self.memory_size * float(np.prod(self.whole) / np.prod(self.part)) / self.ranks_per_node / room
         start = max(int(np.ceil(even * (1 - 1e-9))), 1)
