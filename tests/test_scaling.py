@@ -128,6 +128,21 @@ def test_the_isoefficiency_of_a_tree_is_p_log_p(efficiency):
     assert (first, last) == (8, 64)
 
 
+def test_runs_of_the_grown_grid_have_the_efficiency():
+    question = Question.open("jacobi2d_strong", sets={"application.memory_size": "16 GB"})
+    found = isoefficiency(Planner(question), 0.8, [1, 8])
+    side = np.sqrt(found.cells[0])
+    cells = {f"application.grid.cells.{key}": f"{side:.0f}" for key in "xy"}
+
+    def time(ranks):
+        sets = {RANKS: str(ranks), "application.memory_size": "0 B", **cells}
+        return float(run_whole(question.changed(sets), Grid()).columns["iteration_time"])
+
+    assert side % 1 == 0
+    assert_allclose(time(6) / time(48) / 8, 0.8, rtol=1e-3, atol=0)
+    assert_allclose(found.memory, 16e9 * np.ceil(side / 8) * np.ceil(side / 6) / 8192**2, rtol=1e-12, atol=0)
+
+
 def test_an_efficiency_that_no_problem_reaches_is_said(whatif_main, tmp_path):
     (tmp_path / "t.toml").write_text(FORMULA.replace("300 us *", "1 us * application.grid.cells.x *"))
     code, out, err = whatif_main("scale", "t.toml", "--show", "isoefficiency", "--nodes", "2 .. 64")

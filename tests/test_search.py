@@ -137,6 +137,14 @@ def test_where_nothing_is_feasible_the_nearest_point_is_an_end_of_the_range():
     assert (found.misses(first), found.misses(second)) == (True, False)
 
 
+def test_points_without_a_number_are_no_answers():
+    question = question_of("sqrt(x - 5) + 1", x=7.0)
+    (found,), _ = searched(question, [f"{X}=1 .. 9"], [], Objective("total_time"), points=1500)
+    assert_allclose(found.then["total_time"], 1.0, rtol=0, atol=1e-3)
+    (none,), _ = searched(question, [f"{X}=1 .. 4"], [], Objective("total_time"), points=100)
+    assert (none.is_met, np.isnan(none.then["total_time"])) == (False, True)
+
+
 def test_an_interrupted_search_keeps_the_best_so_far_and_ends():
     def told(combination, count):
         if count > 100:

@@ -133,7 +133,8 @@ def _in_words(answer: Answer, wish: Wish, question: Question) -> str:
 def _in_the_way(answer: Answer, wish: Wish, question: Question) -> str:
     wanted = " and ".join(map(str, wish.targets))
     if not all(math.isfinite(number) for number in answer.then.values()):
-        return f"impossible: no point of these ranges has a number for {' and '.join(answer.then)}"
+        why = f": {answer.reason}" if answer.reason else ""
+        return f"impossible: no point of these ranges has a number for {' and '.join(answer.then)}{why}"
     where = _written(answer)
     return (
         f"nothing in these ranges meets {wanted}: at best {_results(answer, question)}"

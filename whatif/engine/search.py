@@ -45,6 +45,8 @@ class Answer:
     phases: Mapping[str, float]
     points: int
     """How many were evaluated."""
+    reason: str = ""
+    """Why the point cannot exist; empty where it can."""
     ended: bool = True
     """Whether the search came to its end, and was not interrupted."""
 
@@ -141,5 +143,6 @@ def _answer(combination: Combination, population: Population, ended: bool) -> An
         worth,
         phase_times(evaluation),
         population.count,
+        "; ".join(evaluation.reasons()),
         ended,
     )
