@@ -1,4 +1,4 @@
-"""`whatif seek`: which value of a leaf meets a target."""
+"""`whatif seek`: which values meet a target, where two machines break even, and what can be traded for what."""
 
 from __future__ import annotations
 
@@ -12,32 +12,106 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.seek import Sought
-    from whatif.engine.term import Program
-    from whatif.schema.fields import QuantityField
+    from whatif.engine.population import Objective
+    from whatif.engine.result import Question
+    from whatif.engine.seek import Sought, Target
+    from whatif.engine.varied import Varied
     from whatif.table import Table
 
 
-@click.command("seek", short_help="Find the value of a leaf that meets a target.")
+@click.command("seek", short_help="Find the values that meet targets, break-even points, or Pareto fronts.")
 @scenario_options
-@click.option("--vary", required=True, metavar="PATH[=LOW .. HIGH]",
-              help="The leaf to move; by default from a thousandth of its value to a thousand times it.")  # fmt: skip
-@click.option("--target", required=True, metavar="'RESULT <= TIME'",
-              help="`iteration_time <= 5 ms`, `terms.halo <= 80 %` (of what it is now), or >=.")  # fmt: skip
+@click.option("--vary", "varies", multiple=True, required=True, metavar="PATH[=LOW .. HIGH | =A, B]",
+              help="A leaf to move, over a range, a list, or as --sweep has it; or choices: `platform=a, b`. By "
+              "default from a thousandth of its value to a thousand times it.")  # fmt: skip
+@click.option("--target", "targets", multiple=True, metavar="'RESULT <= VALUE'",
+              help="`iteration_time <= 5 ms`, `terms.halo <= 80 %` of now, or >=; a result or a leaf.")  # fmt: skip
+@click.option("--minimise", metavar="RESULT", help="A result, a phase (terms.NAME) or a leaf to make small.")
+@click.option("--maximise", metavar="RESULT", help="One to make large; by default values change as little as they can.")
+@click.option("--equal-to", metavar="PLATFORM", help="Where the scenario on this machine, or with this PATH=VALUE, "
+              "comes to the same result: for one leaf, or as a curve over a second one.")  # fmt: skip
+@click.option("--result", default="iteration_time", show_default=True, help="What --equal-to compares.")
+@click.option(
+    "--pareto", metavar="RESULT,..", help="Points that none other beats in all of these; `max RESULT`: large."
+)
+@click.option("--points", type=click.IntRange(1, 10_000_000), metavar="N",
+              help="To evaluate for each combination of choices; default 20000, 200 or 100 where "
+              "each is played.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Of what is drawn.")
+@click.option("--plot", is_flag=True, help="Draw what --equal-to or --pareto finds.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], vary: str, target: str,
-    file_format: str,
+    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], varies: tuple[str, ...],
+    targets: tuple[str, ...], minimise: str | None, maximise: str | None, equal_to: str | None, result: str,
+    pareto: str | None, points: int | None, seed: int, plot: bool, file_format: str,
 ) -> None:  # fmt: skip
-    """Find the value of a leaf of SCENARIO, nearest to the present one, that meets a target.
+    """Find the values of leaves of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
-    Exit with 4 where no value does, and say how close it comes and which phase stands in the way.
+    Near is the least sum of the squared logarithms of the factors, after the fewest other choices. One leaf and one
+    target are solved to the last digit; elsewhere each combination of choices is searched: all points where they are
+    few, else by differential evolution with a seed. Says which targets bind and which values are at an end of their
+    range. Exit with 4 where nothing meets the targets, and say how close it comes and which phases stand in the way.
     """
-    from whatif.engine.seek import parse_target, seek
+    from whatif.cli.break_even import show_break_even
+    from whatif.cli.searching import show_front, show_search
+    from whatif.engine.seek import parse_target
+    from whatif.engine.varied import parse_varied
 
-    program = open_question(scenario, platform, folders, sets).program
-    path, low, high = _range(vary, program)
-    found = seek(program, path, parse_target(target, program), low, high)
+    _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, pareto is not None, plot)
+    question = open_question(scenario, platform, folders, sets)
+    varied = [parse_varied(text, question.program) for text in varies]
+    _refuse_twice(varied)
+    wanted = tuple(parse_target(text, question.program) for text in targets)
+    if equal_to is not None:
+        show_break_even(question, equal_to, varied, result, plot, file_format)
+    elif pareto is not None:
+        show_front(question, varied, pareto, wanted, points, plot, file_format)
+    elif _is_simple(varied, wanted, minimise or maximise):
+        _show_one(question, varied[0], wanted[0], file_format)
+    else:
+        show_search(question, varied, wanted, _objective(question, minimise, maximise), seed, points, file_format)
+
+
+def _refuse_mixed(targets: bool, aims: bool, equal: bool, pareto: bool, plot: bool) -> None:
+    if equal and (targets or aims or pareto):
+        raise UsageError("--equal-to goes without --target, --minimise, --maximise and --pareto")
+    if pareto and aims:
+        raise UsageError("--pareto goes without --minimise and --maximise: it has objectives of its own")
+    if plot and not (equal or pareto):
+        raise UsageError("--plot draws what --equal-to or --pareto finds")
+    if not (targets or aims or equal or pareto):
+        raise UsageError("say what is sought: --target, --minimise, --maximise, --equal-to or --pareto")
+
+
+def _refuse_twice(varied: list[Varied]) -> None:
+    paths = [item.path for item in varied]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--vary {twice}: it is given twice")
+
+
+def _objective(question: Question, minimise: str | None, maximise: str | None) -> Objective | None:
+    from whatif.engine.population import Objective
+    from whatif.engine.varied import quantity_named
+
+    if minimise and maximise:
+        raise UsageError("--minimise and --maximise exclude each other; --pareto shows what one costs of the other")
+    name = minimise or maximise
+    if name is None:
+        return None
+    quantity_named(name, question.program)
+    return Objective(name, least=minimise is not None)
+
+
+def _is_simple(varied: list[Varied], wanted: tuple[Target, ...], aim: str | None) -> bool:
+    """Whether one leaf and one target are asked for, which a root finder answers."""
+    return len(varied) == len(wanted) == 1 and aim is None and not (varied[0].choices or varied[0].values)
+
+
+def _show_one(question: Question, varied: Varied, target: Target, file_format: str) -> None:
+    from whatif.engine.seek import seek
+
+    found = seek(question.program, varied.path, target, varied.low, varied.high)
     if not found.is_met:
         raise ImpossiblePointError(_in_the_way(found))
     if found.value == float(found.leaf.value):
@@ -45,42 +119,15 @@ def command(
     print_table(_table(found), file_format, [["factor"]])
 
 
-def _range(text: str, program: Program) -> tuple[str, float | None, float | None]:
-    """The leaf, and the ends of its range where they are said, in base units."""
-    path, equals, ends = (part.strip() for part in text.partition("="))
-    if not equals:
-        return path, None, None
-    low, dots, high = (part.strip() for part in ends.partition(".."))
-    leaf = program.leaves.get(path)
-    if not dots or leaf is None or leaf.field is None:
-        raise UsageError(f"--vary {text}: expected PATH, or PATH=LOW .. HIGH with a leaf that is a number")
-    return path, _end(low, leaf.field, text), _end(high, leaf.field, text)
-
-
-def _end(text: str, field: QuantityField, whole: str) -> float:
-    """One end of a range in base units."""
-    from whatif.units import Quantity
-
-    try:
-        end = field.parse(text)
-    except ValueError as error:
-        raise UsageError(f"--vary {whole}: {error}") from None
-    if isinstance(end, Quantity):
-        return end.value
-    if not isinstance(end, float):
-        raise UsageError(f"--vary {whole}: `{text}` is no number")
-    return end
-
-
 def _in_the_way(found: Sought) -> str:
-    from whatif.units import SECOND, format_quantity
+    from whatif.cli.searching import longest
+    from whatif.units import format_quantity
 
     then = format_quantity(found.then, found.target.dimension, 4)
-    longest = ", ".join(f"{name} {format_quantity(time, SECOND, 3)}" for name, time in list(found.phases.items())[:2])
     value = format_quantity(found.value, found.leaf.dimension, 4)
     return (
         f"no value of {found.leaf.path} in this range meets {found.target}: "
-        f"at best it is {then}, at {value}; what stands in the way: {longest}"
+        f"at best it is {then}, at {value}; what stands in the way: {longest(found.phases)}"
     )
 
 

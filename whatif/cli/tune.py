@@ -15,6 +15,7 @@ import click
 
 from whatif import __version__
 from whatif.cli.hpl import machine_options, meter, open_runs, placement_of
+from whatif.cli.tune_grid import tune_grid
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -33,9 +34,12 @@ _BLOCK_SIZES: Final = "96, 128, 192, 256, 384"
 _DEVICE_BLOCK_SIZES: Final = "256, 384, 512, 768, 1024"
 
 
-@click.group("tune", short_help="Search the parameters of HPL for the highest rate.")
+@click.group("tune", short_help="Search the parameters of HPL, or the decomposition of a grid.")
 def command() -> None:
     """Search the parameters of an application for its best run on a platform."""
+
+
+command.add_command(tune_grid)
 
 
 @command.command("hpl", short_help="N, NB, P x Q, broadcast, swap and depth of HPL.")

@@ -296,7 +296,7 @@ def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -
         try:
             program = question.program_at(structural)
         except InvalidFileError as problem:
-            reason[where] = _unfit(problem, structural)
+            reason[where] = unfit(problem, structural)
             failed = problem
             continue
         _refuse_missing(program, part, structural)
@@ -342,7 +342,7 @@ def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
     return found
 
 
-def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
+def unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
     """Why a machine of a sweep cannot be asked; any other choice that no file could state is an error."""
     if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
         raise problem

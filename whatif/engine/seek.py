@@ -6,6 +6,7 @@ between the last value that misses the target and the first that meets it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.engine.evaluate import Evaluation, evaluate
+from whatif.engine.evaluate import evaluate
 from whatif.engine.result import NO_NUMBER
 from whatif.engine.term import Program
+from whatif.engine.varied import ends, numbers, phase_times, quantity_named
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
@@ -25,8 +27,6 @@ from whatif.units import SECOND, Dimension, UnitError, format_quantity, parse_qu
 
 Choices = NDArray[np.bool_]
 _TARGET: Final = re.compile(r"\s*(?P<result>[\w.]+)\s*(?P<sense><=|>=|<|>)\s*(?P<bound>.+?)\s*")
-_SPREAD: Final = 1000.0
-"""How far a range that was not given reaches to either side of the present value: so many times."""
 _POINTS, _FINER, _ROUNDS = 2049, 129, 6
 """Points of the first grid, of each finer one, and how often it is refined: to 10^-12 of the first distance."""
 
@@ -69,13 +69,16 @@ def parse_target(text: str, program: Program) -> Target:
     match = _TARGET.fullmatch(text)
     if match is None:
         raise UsageError(f"target `{text}`: expected RESULT <= TIME, such as `iteration_time <= 5 ms` or `<= 80 %`")
-    term, dimension = program.term_of(match["result"]), program.dimension_of(match["result"])
+    term, dimension = quantity_named(match["result"], program)
     at_most = match["sense"] in ("<=", "<")
     if match["bound"].endswith("%"):
         share = parse_share(match["bound"])
         if share is None:
             raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
-        return Target(match["result"], at_most, share * float(_numbers(evaluate(program), term)), dimension)
+        now = float(numbers(evaluate(program), term))
+        if not math.isfinite(now):
+            raise ImpossiblePointError(f"impossible: target `{text}`: {match['result']} has no number as it stands")
+        return Target(match["result"], at_most, share * now, dimension)
     try:
         bound = parse_quantity(match["bound"])
     except UnitError as error:
@@ -92,19 +95,19 @@ def seek(program: Program, path: str, target: Target, low: float | None = None, 
     Raise `UsageError` for a leaf that is no number of its own, or has no effect, or a range that is none.
     """
     leaf = _leaf(program, path, target)
-    term = program.term_of(target.result)
+    term = quantity_named(target.result, program)[0]
     grid = _grid(leaf, low, high)
-    now = float(_numbers(evaluate(program), term))
+    now = float(numbers(evaluate(program), term))
     present = float(leaf.value)
     if target.met(np.array(now)):
         return _sought(program, target, leaf, present, now)
-    numbers = _numbers(evaluate(program, {path: grid}), term)
-    met = target.met(numbers)
+    then = numbers(evaluate(program, {path: grid}), term)
+    met = target.met(then)
     if not met.any():
-        return _sought(program, target, leaf, _closest(grid, numbers, target, leaf), now)
+        return _sought(program, target, leaf, _closest(grid, then, target, leaf), now)
     for _ in range(_ROUNDS):
         grid = _between(grid, met, present, leaf)
-        met = target.met(_numbers(evaluate(program, {path: grid}), term))
+        met = target.met(numbers(evaluate(program, {path: grid}), term))
     return _sought(program, target, leaf, float(grid[met][np.abs(grid[met] - present).argmin()]), now)
 
 
@@ -114,7 +117,7 @@ def _leaf(program: Program, path: str, target: Target) -> Leaf:
     leaf = swept_leaf(path, program)
     if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
         raise UsageError(f"`{path}`: only a number of its own can be sought")
-    if path not in program.inputs_of(program.term_of(target.result)):
+    if path not in program.inputs_of(quantity_named(target.result, program)[0]):
         raise UsageError(f"`{path}` has no effect on {target.result}")
     return leaf
 
@@ -123,22 +126,10 @@ def _grid(leaf: Leaf, low: float | None, high: float | None) -> FloatArray:
     """Values of the range in order, each a constant factor from the next; whole where they have to be."""
     assert leaf.field is not None
     domain, present = leaf.field.domain, float(leaf.value)
-    given = low is not None or high is not None
-    if present <= 0 and not given:
-        raise UsageError(f"`{leaf.path}` is {leaf.text()}: say between which values to seek, PATH=LOW .. HIGH")
-    first = max(present / _SPREAD, domain.minimum) if low is None else low
-    last = min(present * _SPREAD, domain.maximum) if high is None else high
-    if not (first < last and domain.accepts(last) and (domain.accepts(first) or first == domain.minimum)):
-        raise UsageError(f"`{leaf.path}`: no range; values must be {domain.describe(leaf.dimension)}")
+    first, last = ends(leaf, low, high)
     grid = np.geomspace(first, last, _POINTS) if first > 0 else np.linspace(first, last, _POINTS)
     grid = np.unique(np.append(np.round(grid) if domain.whole else grid, np.clip(present, first, last)))
     return np.array(grid[domain.accepts(grid)])
-
-
-def _numbers(evaluation: Evaluation, term: str) -> FloatArray:
-    swept = [array for path, array in evaluation.values.items() if path in evaluation.swept]
-    shape = np.broadcast_shapes(*(array.shape for array in swept)) if swept else ()
-    return np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
 
 
 def _between(grid: FloatArray, met: Choices, present: float, leaf: Leaf) -> FloatArray:
@@ -153,18 +144,17 @@ def _between(grid: FloatArray, met: Choices, present: float, leaf: Leaf) -> Floa
     return np.unique(np.append(finer, grid[at]))
 
 
-def _closest(grid: FloatArray, numbers: FloatArray, target: Target, leaf: Leaf) -> float:
-    if not np.isfinite(numbers).any():
+def _closest(grid: FloatArray, then: FloatArray, target: Target, leaf: Leaf) -> float:
+    if not np.isfinite(then).any():
         raise ImpossiblePointError(
             f"impossible: no value of {leaf.path} between {grid[0]:g} and {grid[-1]:g}: {NO_NUMBER}"
         )
-    worth = np.where(np.isfinite(numbers), numbers if target.at_most else -numbers, np.inf)
+    worth = np.where(np.isfinite(then), then if target.at_most else -then, np.inf)
     return float(grid[worth.argmin()])
 
 
 def _sought(program: Program, target: Target, leaf: Leaf, value: float, now: float) -> Sought:
     evaluation = evaluate(program, {leaf.path: np.array([value])})
-    then = float(_numbers(evaluation, program.term_of(target.result))[0])
-    times = {phase.phase: float(np.ravel(evaluation.values[phase.term])[0]) for phase in program.phases}
-    longest_first = dict(sorted(times.items(), key=lambda item: -item[1]))
-    return Sought(target, leaf, value, now, then, bool(target.met(np.array(then))), longest_first)
+    then = float(numbers(evaluation, quantity_named(target.result, program)[0])[0])
+    met = bool(target.met(np.array(then)))
+    return Sought(target, leaf, value, now, then, met, phase_times(evaluation))

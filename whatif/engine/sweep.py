@@ -21,7 +21,7 @@ from whatif.schema.scenario import Scenario
 
 PLATFORM_LEAF: Final = "platform"
 
-_RANGE = re.compile(
+RANGE: Final = re.compile(
     r"(?P<start>.+?)\s*\.\.\s*(?P<stop>.+?)(?:\s+|\s*:\s*)(?P<kind>linear|log|step)(?:\s+|\s*:\s*)(?P<last>.+)"
 )
 _HINT = "write `1, 2, 4`, `START .. STOP linear N`, `START .. STOP log N` or `START .. STOP step SIZE`"
@@ -71,7 +71,7 @@ def leaf_points(path: str, text: SweepText, program: Program, limit: int) -> NDA
     words = [part.strip() for part in text.split(",")] if isinstance(text, str) else list(text)
     if leaf is None or leaf.structural:
         return np.array([_choice(path, leaf, word) for word in words], dtype=object)
-    found = _RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
+    found = RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
     try:
         if found is None:
             _refuse_too_many(path, len(words), limit)

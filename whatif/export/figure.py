@@ -255,9 +255,14 @@ def _column(values: FloatArray, axis: AxisDescription) -> Column:
 
 def terminal_plot(result: Result) -> str:
     """The figure of a sweep as text for a terminal of the present size."""
+    return terminal_picture(figure(result))
+
+
+def terminal_picture(description: Description) -> str:
+    """A plot as text for a terminal of the present size."""
     import shutil
 
     from whatif.export.render import render
 
     size = shutil.get_terminal_size((100, 30))
-    return render(figure(result), max(size.columns, 40), min(max(size.lines - 4, 12), 40))
+    return render(description, max(size.columns, 40), min(max(size.lines - 4, 12), 40))

@@ -113,6 +113,19 @@ def save(path: Path, document: Document, question: Question) -> Document:
     return replace(read_document(path), name=document.name, folder=document.folder)
 
 
+def save_as(path: Path, question: Question) -> None:
+    """Write a question's file with its changes to another path, whole or not at all.
+
+    What would be written must load there and say what the question says. Raise `UsageError` where it does not, such as
+    for a file that extends one beside it, or where it cannot be written.
+    """
+    document = replace(question.document, folder=path.parent)
+    text = rewritten(question.document, question.sets, question.platform, question.folders)
+    _verify(path, document, text, question)
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def put_text(path: Path, document: Document, text: str) -> None:
     """Write another text into the file that a document was read from, whole or not at all.
 

@@ -262,7 +262,7 @@ def tile_shape(dims: tuple[int, ...], ranks_per_node: int) -> tuple[int, ...]:
     first; if there are none, shapes that fit into it; if there are none, any. A tile that does not divide the
     grid is cut off at its edge, and nodes are filled from the walk over the tiles without a gap.
     """
-    shapes = list(_ordered_factorisations(ranks_per_node, len(dims)))
+    shapes = list(ordered_factorisations(ranks_per_node, len(dims)))
     pairs = [(shape, list(zip(shape, dims, strict=True))) for shape in shapes]
     dividing = [shape for shape, pair in pairs if all(extent % edge == 0 for edge, extent in pair)]
     fitting = [shape for shape, pair in pairs if all(edge <= extent for edge, extent in pair)]
@@ -274,11 +274,11 @@ def _leaving(shape: tuple[int, ...], dims: tuple[int, ...], ranks_per_node: int)
     return sum(ranks_per_node // edge for edge, extent in zip(shape, dims, strict=True) if edge < extent)
 
 
-def _ordered_factorisations(number: int, count: int) -> Iterator[tuple[int, ...]]:
+def ordered_factorisations(number: int, count: int) -> Iterator[tuple[int, ...]]:
     """All ordered ways to write `number` as a product of `count` factors."""
     if count == 1:
         yield (number,)
         return
     for factor in divisors(number):
-        for rest in _ordered_factorisations(number // factor, count - 1):
+        for rest in ordered_factorisations(number // factor, count - 1):
             yield (factor, *rest)

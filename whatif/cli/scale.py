@@ -1,0 +1,206 @@
+"""`whatif scale`: how far an application scales, what that costs, and which problem would scale further."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from whatif.cli.options import open_question, print_table, scenario_options
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.limits import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.engine.isoefficiency import Isoefficiency
+    from whatif.engine.scaling import Mode, Planner, Scaling
+    from whatif.export.plot import PlotDescription
+    from whatif.table import Table
+
+_MOST_POINTS: Final = 10_000
+_HOUR: Final = 3600.0
+
+
+@click.command("scale", short_help="Plan strong and weak scaling, isoefficiency, memory and node-hours.")
+@scenario_options
+@click.option("--nodes", metavar="SPEC", help="`1 .. 4096` (doubling), `1, 2, 3`, or a range as --sweep has; "
+              "default: to the largest power of 2 that the platform has.")  # fmt: skip
+@click.option("--efficiency", default="50%", show_default=True, help="The parallel efficiency that is still worth it.")
+@click.option("--show", type=click.Choice(["scaling", "answers", "isoefficiency"]), default="scaling",
+              show_default=True, help="All points, the places worth knowing, or how problems must grow.")  # fmt: skip
+@click.option("--plot", is_flag=True, help="Draw the efficiencies, or how the problem must grow.")
+@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+def command(
+    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], nodes: str | None,
+    efficiency: str, show: str, plot: bool, file_format: str,
+) -> None:  # fmt: skip
+    """Plan the scale of SCENARIO on full nodes: strong scaling of its whole grid, weak scaling of a rank's cells.
+
+    With T the time of an iteration on P ranks and P_b the fewest ranks that have an answer: strong scaling has the
+    speedup T(P_b) / T(P) and the efficiency T(P_b) P_b / (T(P) P), weak scaling the efficiency T(P_b) / T(P). The
+    isoefficiency (Grama, Gupta and Kumar 1993) is how the cells W of the whole grid must grow with P to hold
+    --efficiency. Memory is that of a device: what a rank needs grows with its cells. Node-hours are nodes times the
+    total time of the job. Exit with 4 where no number of nodes has an answer.
+    """
+    from whatif.engine.scaling import Planner
+
+    planner = Planner(open_question(scenario, platform, folders, sets))
+    share = _share(efficiency)
+    counts = _counts(nodes, planner)
+    for remark in planner.remarks:
+        click.echo(remark, err=True)
+    if show == "isoefficiency":
+        _show_growth(planner, share, counts, plot, file_format)
+        return
+    plans = {mode: planner.scaling(mode, counts) for mode in planner.modes()}
+    _tell_impossible(plans, planner)
+    places = _places(planner, plans, share)
+    if plot:
+        _draw(_picture(plans))
+    elif show == "scaling":
+        print_table(_table(plans), file_format, [["impossible"], ["ranks"], ["speedup"]])
+    if plot or show == "scaling":
+        _tell(places)
+    else:
+        print_table(places, file_format, [["ranks"]])
+
+
+def _tell_impossible(plans: Mapping[Mode, Scaling], planner: Planner) -> None:
+    """Why points have no answer; raise `ImpossiblePointError` where none has."""
+    said = [reason for plan in plans.values() for reason in plan.reasons]
+    missing = [reason for reason in said if reason]
+    reasons = "; ".join(dict.fromkeys(missing))
+    if len(missing) == len(said):
+        least = planner.least_nodes()
+        reasons += f"; the whole grid has room on {least:,.0f} nodes or more" if least is not None else ""
+        raise ImpossiblePointError(f"impossible: {reasons}")
+    if missing:
+        click.echo(f"{len(missing)} of {len(said)} points are impossible: {reasons}", err=True)
+
+
+def _share(text: str) -> float:
+    from whatif.units import parse_share
+
+    share = parse_share(text)
+    if share is None or not 0 < share <= 1:
+        raise UsageError(f"--efficiency: `{text}` is no share above 0 and at most 100 %")
+    return share
+
+
+def _counts(text: str | None, planner: Planner) -> list[float]:
+    """Numbers of nodes, in increasing order; ends with two dots between are doubled from the first to the last."""
+    from whatif.engine.sweep import leaf_points
+
+    path = "platform.node_count"
+    text = text or f"1 .. {2 ** (int(planner.now.values[path]).bit_length() - 1)}"
+    ends = re.fullmatch(r"\s*([0-9_]+)\s*\.\.\s*([0-9_]+)\s*", text)
+    if ends is not None:
+        low, high = int(ends[1]), int(ends[2])
+        if not 1 <= low <= high <= 2**53:
+            raise UsageError(f"--nodes {text}: from at least 1 upwards")
+        return [*(float(low << power) for power in range(54) if low << power < high), float(high)]
+    try:
+        return sorted(set(leaf_points(path, text, planner.question.program, _MOST_POINTS).tolist()))
+    except UsageError as error:
+        raise UsageError(str(error).replace(f"sweep `{path}`", f"--nodes {text}")) from None
+
+
+def _table(plans: Mapping[Mode, Scaling]) -> Table:
+    """One row for each way to scale and number of nodes; of communication its share in an iteration."""
+    from whatif.export.tables import worth_showing
+    from whatif.table import Table
+    from whatif.units import BYTE, ONE, SECOND
+
+    columns = {"scaling": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "speedup": ONE, "efficiency": ONE}
+    columns |= {"communication": ONE, "memory": BYTE, "node_hours": ONE, "impossible": None}
+    rows: list[list[Any]] = []
+    for mode, plan in plans.items():
+        arrays = (plan.nodes, plan.ranks, plan.time, plan.speedup, plan.efficiency, plan.communication, plan.memory)
+        numbers = zip(*(array.tolist() for array in arrays), (plan.node_time / _HOUR).tolist(), strict=True)
+        rows += [[mode, *row, reason] for row, reason in zip(numbers, plan.reasons, strict=True)]
+    return worth_showing(Table.of_rows(columns, rows))
+
+
+def _places(planner: Planner, plans: Mapping[Mode, Scaling], efficiency: float) -> Table:
+    """The places of a plan that are worth knowing."""
+    from whatif.engine.scaling import answers
+    from whatif.table import Table
+    from whatif.units import ONE, SECOND
+
+    columns = {"question": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "efficiency": ONE}
+    rows: list[list[Any]] = []
+    for name, (plan, at) in answers(plans, efficiency).items():
+        numbers = (plan.nodes, plan.ranks, plan.time, plan.efficiency, plan.node_time / _HOUR)
+        rows.append([name, *(float(array[at]) for array in numbers)])
+    least = planner.least_nodes()
+    if least is not None:
+        rows.append(
+            ["fewest nodes with room for the whole grid", least, least * planner.ranks_per_node, *[math.nan] * 3]
+        )
+    return Table.of_rows({**columns, "node_hours": ONE}, rows)
+
+
+def _tell(places: Table) -> None:
+    from whatif.units import ONE, SECOND, format_quantity
+
+    for name, nodes, _, seconds, efficiency, hours in places.rows():
+        said = f"{name}: {nodes:,.0f} node{'s' * (nodes != 1)}"
+        if seconds is not None:
+            said += f", {format_quantity(seconds, SECOND, 4)}, efficiency {efficiency:.1%}"
+            said += f", {format_quantity(hours, ONE, 4)} node-hours"
+        click.echo(said, err=True)
+
+
+def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot: bool, file_format: str) -> None:
+    from whatif.engine.isoefficiency import isoefficiency
+    from whatif.table import Table
+    from whatif.units import BYTE, ONE, SECOND
+
+    found = isoefficiency(planner, efficiency, counts)
+    law = found.law()
+    if law is not None:
+        exponent, first, last = law
+        where = f"from {first:,.0f} to {last:,.0f} nodes"
+        click.echo(f"to hold {efficiency:.0%}, the cells grow like P^{exponent:.2f} {where}", err=True)
+    if not any(math.isfinite(cells) for cells in found.cells.tolist()):
+        raise ImpossiblePointError(
+            f"impossible: no grid up to 2^30 times as large has an efficiency of {efficiency:.0%}"
+        )
+    too_large = int((found.memory > planner.device_memory).sum())
+    if too_large:
+        click.echo(f"{too_large} of {len(found.memory)} need more memory than a device has", err=True)
+    if plot:
+        _draw(_growth_picture(found))
+        return
+    columns = {"nodes": ONE, "ranks": ONE, "cells": ONE, "growth": ONE, "iteration_time": SECOND, "memory": BYTE}
+    arrays = (found.nodes, found.ranks, found.cells, found.growth, found.time, found.memory)
+    rows = list(zip(*(array.tolist() for array in arrays), strict=True))
+    kept = rows if planner.memory_size else [row[:-1] for row in rows]
+    names = columns if planner.memory_size else dict(list(columns.items())[:-1])
+    print_table(Table.of_rows(names, kept, {"efficiency": f"{efficiency:g}"}), file_format, [["memory"], ["ranks"]])
+
+
+def _picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
+    from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale
+
+    lines = tuple(Line(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
+    axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("efficiency")
+    return PlotDescription("parallel efficiency", *axes, lines)
+
+
+def _growth_picture(found: Isoefficiency) -> PlotDescription:
+    from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale
+
+    axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("cells", scale=Scale.LOG)
+    title = f"cells that hold {found.efficiency:.0%} efficiency"
+    return PlotDescription(title, *axes, (Line("cells", found.nodes, found.cells),))
+
+
+def _draw(picture: PlotDescription) -> None:
+    from whatif.export.figure import terminal_picture
+
+    click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)

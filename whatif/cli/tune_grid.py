@@ -1,0 +1,109 @@
+"""`whatif tune grid`: the best decomposition and mapping of an application's grid."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whatif.cli.options import open_question, print_table, scenario_options
+from whatif.cli.searching import progress
+from whatif.errors import ImpossiblePointError
+from whatif.limits import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.engine.decompositions import Layout, Layouts
+    from whatif.engine.result import Question
+    from whatif.table import Table
+
+
+@click.command("grid", short_help="Decomposition and mapping of an application's grid.")
+@scenario_options
+@click.option("--whole-grid", is_flag=True, help="Keep the cells of the whole grid, also where the file states those "
+              "of a rank (weak scaling).")  # fmt: skip
+@click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
+@click.option("--show", "count", type=click.IntRange(1), default=10, show_default=True, help="So many of the best.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write SCENARIO with the best one as a scenario of its own, comments kept.")  # fmt: skip
+@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+def tune_grid(
+    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], whole_grid: bool,
+    result: str, count: int, output: Path | None, file_format: str,
+) -> None:  # fmt: skip
+    """Rank every decomposition of SCENARIO's grid: all factors of its ranks along the dimensions, in every order,
+    and the bisection, with every mapping to nodes and numbering of ranks.
+
+    A weak scaling keeps the cells of a rank, so that the whole grid takes another shape with as many cells; with
+    --whole-grid all decompositions are of the file's grid.
+    """
+    from whatif.engine.decompositions import layouts
+
+    question = open_question(scenario, platform, folders, sets)
+    if whole_grid:
+        question = _of_whole_grid(question)
+    with progress() as told:
+        found = layouts(question, result, lambda done, of: told(f"{done} of {of} layouts"))
+    _tell(found, question)
+    print_table(_table(found, question, count), file_format, [["decomposition"], ["order"], ["change"]])
+    if not math.isfinite(found.ranked[0].result):
+        raise ImpossiblePointError(f"impossible: {found.ranked[0].reason}")
+    if output is not None:
+        _write(output, question, found.ranked[0])
+
+
+def _of_whole_grid(question: Question) -> Question:
+    """The question as strong scaling of the same grid."""
+    from whatif.engine.scaling import Planner
+
+    planner = Planner(question)
+    return question.changed({**question.sets, **planner.settings("strong")}, question.platform)
+
+
+def _tell(found: Layouts, question: Question) -> None:
+    from whatif.units import format_quantity
+
+    for reason in found.refused:
+        click.echo(f"left out: {reason}", err=True)
+    missing = sum(not math.isfinite(item.result) for item in found.ranked)
+    if missing:
+        click.echo(f"{missing} of {len(found.ranked)} layouts are impossible", err=True)
+    grid = question.program.loaded.scenario.application.grid
+    if grid is not None and grid.scaling == "weak":
+        click.echo("weak scaling: ranks keep their cells, the whole grid its number of cells but not its shape; "
+                   "--whole-grid keeps that", err=True)  # fmt: skip
+    best, present = found.ranked[0], found.present
+    if math.isfinite(present.result) and math.isfinite(best.result):
+        dimension = question.program.dimension_of(found.result)
+        now, then = (format_quantity(item.result, dimension, 4) for item in (present, best))
+        click.echo(f"{found.result}: {now} as it stands, {then} at best ({best.result / present.result - 1:+.2%})",
+                   err=True)  # fmt: skip
+
+
+def _table(found: Layouts, question: Question, count: int) -> Table:
+    """The best layouts, and the present one with its rank among all."""
+    from whatif.engine.decompositions import same
+    from whatif.table import Table
+    from whatif.units import ONE
+
+    now = found.present
+    columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}
+    columns |= {found.result: question.program.dimension_of(found.result), "change": ONE, "present": None}
+    rows: list[list[Any]] = []
+    for at, item in enumerate(found.ranked, start=1):
+        if at <= count or same(item, now):
+            shape = " x ".join(map(str, item.ranks))
+            present = "present" if same(item, now) else ""
+            change = item.result / now.result - 1
+            rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, change, present])
+    return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
+
+
+def _write(output: Path, question: Question, best: Layout) -> None:
+    from whatif.engine.decompositions import settings
+    from whatif.export.save import save_as
+
+    changed = question.changed({**question.sets, **settings(best, question)}, question.platform)
+    save_as(output, changed)
+    click.echo(f"written: {output}", err=True)
