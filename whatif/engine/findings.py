@@ -22,7 +22,7 @@ from whatif.errors import ImpossiblePointError
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf, worst
 
-PATIENCE: Final = 20.0
+PATIENCE: Final = 15.0
 """Seconds after which nothing is begun that would take longer than what is left of them."""
 _PLAYED: Final = 0.1
 """Seconds of a term from which on its points are played one by one: others cost as much again."""
@@ -40,11 +40,11 @@ class Findings:
     at: Evaluation
     point: Result
     other: Question | None
+    other_point: Result | None
     sweep: Result | None
     timeline: Timeline | None = None
     elasticities: tuple[Elasticity, ...] = ()
     ladder: Ladder | None = None
-    other_point: Result | None = None
     attribution: Attribution | None = None
     left_out: tuple[str, ...] = ()
 
@@ -58,7 +58,9 @@ def findings(question: Question, grid: Grid, other: Question | None = None, pati
     at = evaluate(question.program)
     point = result_of(at, Grid())
     clock = _Clock(_seconds_of_a_point(at), time.monotonic() + patience)
-    found = Findings(question, at, point, other, _swept(question, grid, clock))
+    # Before the sweep, which takes what time there is.
+    there = None if other is None else result_of(evaluate(other.program), Grid())
+    found = Findings(question, at, point, other, there, _swept(question, grid, clock))
     if not point.reasons:
         found = _explained(found, clock)
     return replace(found, left_out=tuple(clock.left_out))
@@ -66,18 +68,16 @@ def findings(question: Question, grid: Grid, other: Question | None = None, pati
 
 def _explained(found: Findings, clock: _Clock) -> Findings:
     """The findings with what there is only where the point has an answer."""
-    program, other = found.question.program, found.other
+    program = found.question.program
     leaves, parts = len(program.reached), len(ideal_parts(program, "iteration_time"))
     followed = clock.within("the elasticities", 2 * leaves, lambda: elasticities(program)) or ()
     rungs = clock.within("the ladder of ideals", parts * (parts + 1) // 2, lambda: ladder(program))
-    there, difference = (None, None) if other is None else _difference(program, other.program, clock)
     return replace(
         found,
         timeline=timeline(program, found.at),
         elasticities=followed,
         ladder=rungs,
-        other_point=there,
-        attribution=difference,
+        attribution=_difference(program, found.other_point, clock),
     )
 
 
@@ -137,11 +137,13 @@ def _swept(question: Question, grid: Grid, clock: _Clock) -> Result | None:
     if shown.size < grid.size:
         clock.left_out.append(f"{grid.size - shown.size:,} of the {grid.size:,} points of the sweep")
     parts: list[Result] = []
+    began = time.monotonic()
     # Choices stay together: a machine that cannot be asked is a point without an answer only among others.
     one_by_one = clock.played and not any(axis.structural for axis in shown.axes)
     for part in run(question, shown, 1 if one_by_one else shown.size):
         parts.append(part)
-        if clock.left() < 0:
+        # The next one takes as long as those before, or longer.
+        if clock.left() < (time.monotonic() - began) / len(parts):
             break
     return parts[0] if len(parts) == 1 and parts[0].grid.size == shown.size else _joined(parts, shown)
 
@@ -182,13 +184,14 @@ def _joined(parts: list[Result], grid: Grid) -> Result:
     return Result(parts[0].program, grid, columns, terms, grade, reason.reshape(grid.shape), extrapolated)
 
 
-def _difference(program: Program, other: Program, clock: _Clock) -> tuple[Result, Attribution | None]:
-    """The other's answer, and what explains the difference; tables of values where single ones cannot change alone."""
-    there = result_of(evaluate(other), Grid())
+def _difference(program: Program, there: Result | None, clock: _Clock) -> Attribution | None:
+    """What explains the difference; tables of values where single ones cannot change alone."""
+    if there is None:
+        return None
     if there.reasons:
         clock.left_out.append(f"the difference: {there.reasons[0]}")
-        return there, None
-    return there, clock.within("the difference", _ATTRIBUTED, lambda: _attributed(program, other))
+        return None
+    return clock.within("the difference", _ATTRIBUTED, lambda: _attributed(program, there.program))
 
 
 def _attributed(program: Program, other: Program) -> Attribution:
