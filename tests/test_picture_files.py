@@ -96,6 +96,16 @@ def test_names_of_curves_that_end_together_do_not_cover_one_another():
     assert min(np.diff(places)) > 0.05
 
 
+def test_a_curve_goes_from_left_to_right_however_its_points_were_asked_for():
+    axis, y = AxisDescription("x"), AxisDescription("y")
+    (axes,) = draw(
+        PlotDescription("t", axis, y, (Line("c", np.array([4.0, 1.0, 2.0]), np.array([9.0, 3.0, 5.0])),))
+    ).axes
+    (line,) = axes.lines
+    assert line.get_xydata().tolist() == [[1, 3], [2, 5], [4, 9]]
+    assert line.get_linestyle() == "-"
+
+
 def test_choices_bear_points_and_no_line_between_them():
     (axes,) = draw(figure(swept("jacobi2d", "platform=summit, lassen"))).axes
     assert {(line.get_linestyle(), line.get_marker() != "") for line in axes.lines} == {("None", True)}

@@ -12,6 +12,7 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -23,8 +24,9 @@ from tests.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.cli.report import command
 from whatif.engine import findings
 from whatif.engine.result import Question
-from whatif.engine.sweep import grid_of, parse_option
+from whatif.engine.sweep import file_axes, grid_of, parse_option
 from whatif.export import report_sections
+from whatif.export.report import report_html
 from whatif.schema.shipped import shipped_names
 from whatif.units import SECOND, format_quantity
 
@@ -229,6 +231,17 @@ def test_an_impossible_point_is_told_with_its_reason(whatif_main):
     assert page.rows["sweep"][2][1:3] == ["-", "-"]
 
 
+def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
+    monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
+    question = Question.open("minife_gpus_per_node")
+    found = findings.findings(question, grid_of(file_axes(question.program, 99), 99))
+    told = {"extrapolated": ("halo: sizes of <1 GB> lie outside",)}
+    page = Read(
+        report_html(replace(found, point=replace(found.point, **told), sweep=replace(found.sweep, **told)), "w")
+    )
+    assert "".join(page.texts["answer"]).count("halo: sizes of <1 GB> lie outside") == 1
+
+
 def test_where_points_are_played_a_report_keeps_to_its_time(monkeypatch):
     question = Question.open("minife_gpus_per_node")
     grid = grid_of([parse_option("platform.node.gpu_count=1 .. 16 step 1", question.program, 99)], 99)
@@ -257,11 +270,11 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
     )  # fmt: skip
     grid = grid_of([parse_option(text, question.program, 10**6) for text in sweeps], 10**6)
     found = findings.findings(question, grid)
-    assert found.left_out == ("598,750 of the 600,000 points of the sweep",)
-    assert found.sweep.grid.shape == (50, 25, 1)
+    assert found.left_out == ("595,000 of the 600,000 points of the sweep",)
+    assert found.sweep.grid.shape == (200, 25, 1)
     assert found.sweep.grid.axes[0].leaves["platform.node.gpu.dram_bandwidth"][[0, -1]].tolist() == [1e12, 9e12]
     block = report_sections.sweep(found, found.sweep).section[-1]
-    assert (block.title, len(block.sheet.rows)) == ("40 of 1250 points", 40)
+    assert (block.title, len(block.sheet.rows)) == ("40 of 5000 points", 40)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +330,7 @@ def test_a_browser_shows_the_page_alone_in_light_and_dark_and_on_a_narrow_screen
         (tmp_path / f"{number}.png").write_bytes(base64.b64decode(picture))
     assert heads == ["The answer", "Where the time goes", "The sweep", "What it depends on", "Why Summit differs",
                      "Equations", "Values", "Files and versions"]  # fmt: skip
-    assert boxes == [True] * 6
+    assert boxes == [True] * 8
     assert all(fits for _, fits in pictures)
     assert len({picture for picture, _ in pictures}) == 3
     light, dark, _ = (Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB") for picture, _ in pictures)

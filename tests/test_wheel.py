@@ -35,7 +35,8 @@ def test_wheel_holds_platforms_scenarios_schemas_data_and_styles(unpacked):
     }
     assert shipped == ours
     assert (unpacked / "whatif" / "py.typed").is_file()
-    styles = {path.relative_to(ROOT).as_posix() for path in (ROOT / "whatif").rglob("*.tcss")}
+    beside = (path for kind in ("tcss", "jinja") for path in (ROOT / "whatif").rglob(f"*.{kind}"))
+    styles = {path.relative_to(ROOT).as_posix() for path in beside}
     assert styles
     assert all((unpacked / path).is_file() for path in styles)
 

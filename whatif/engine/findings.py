@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from whatif.errors import ImpossiblePointError
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
 
-PATIENCE: Final = 20.0
+PATIENCE: Final = 15.0
 """Seconds after which nothing is begun that would take longer than what is left of them."""
 _PLAYED: Final = 0.1
 """Seconds of a term from which on its points are played one by one: others cost as much again."""
@@ -39,14 +39,14 @@ class Findings:
     question: Question
     at: Evaluation
     point: Result
-    timeline: Timeline | None
-    sweep: Result | None
-    elasticities: tuple[Elasticity, ...]
-    ladder: Ladder | None
     other: Question | None
     other_point: Result | None
-    attribution: Attribution | None
-    left_out: tuple[str, ...]
+    sweep: Result | None
+    timeline: Timeline | None = None
+    elasticities: tuple[Elasticity, ...] = ()
+    ladder: Ladder | None = None
+    attribution: Attribution | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def findings(question: Question, grid: Grid, other: Question | None = None, patience: float = PATIENCE) -> Findings:
@@ -58,17 +58,26 @@ def findings(question: Question, grid: Grid, other: Question | None = None, pati
     at = evaluate(question.program)
     point = result_of(at, Grid())
     clock = _Clock(_seconds_of_a_point(at), time.monotonic() + patience)
-    if point.reasons:
-        return Findings(question, at, point, None, _swept(question, grid, clock), (), None, other, None, None,
-                        tuple(clock.left_out))  # fmt: skip
-    phases = timeline(question.program, at)
-    sweep = _swept(question, grid, clock)
-    leaves, parts = len(question.program.reached), len(ideal_parts(question.program, "iteration_time"))
-    followed = clock.within("the elasticities", 2 * leaves, lambda: elasticities(question.program)) or ()
-    rungs = clock.within("the ladder of ideals", parts * (parts + 1) // 2, lambda: ladder(question.program))
-    there, difference = (None, None) if other is None else _difference(question.program, other.program, clock)
-    return Findings(
-        question, at, point, phases, sweep, followed, rungs, other, there, difference, tuple(clock.left_out)
+    # Before the sweep, which takes what time there is.
+    there = None if other is None else result_of(evaluate(other.program), Grid())
+    found = Findings(question, at, point, other, there, _swept(question, grid, clock))
+    if not point.reasons:
+        found = _explained(found, clock)
+    return replace(found, left_out=tuple(clock.left_out))
+
+
+def _explained(found: Findings, clock: _Clock) -> Findings:
+    """The findings with what there is only where the point has an answer."""
+    program = found.question.program
+    leaves, parts = len(program.reached), len(ideal_parts(program, "iteration_time"))
+    followed = clock.within("the elasticities", 2 * leaves, lambda: elasticities(program)) or ()
+    rungs = clock.within("the ladder of ideals", parts * (parts + 1) // 2, lambda: ladder(program))
+    return replace(
+        found,
+        timeline=timeline(program, found.at),
+        elasticities=followed,
+        ladder=rungs,
+        attribution=_difference(program, found.other_point, clock),
     )
 
 
@@ -128,16 +137,20 @@ def _swept(question: Question, grid: Grid, clock: _Clock) -> Result | None:
     if shown.size < grid.size:
         clock.left_out.append(f"{grid.size - shown.size:,} of the {grid.size:,} points of the sweep")
     parts: list[Result] = []
-    for part in run(question, shown, 1 if clock.played else shown.size):
+    began = time.monotonic()
+    # Choices stay together: a machine that cannot be asked is a point without an answer only among others.
+    one_by_one = clock.played and not any(axis.structural for axis in shown.axes)
+    for part in run(question, shown, 1 if one_by_one else shown.size):
         parts.append(part)
-        if clock.left() < 0:
+        # The next one takes as long as those before, or longer.
+        if clock.left() < (time.monotonic() - began) / len(parts):
             break
     return parts[0] if len(parts) == 1 and parts[0].grid.size == shown.size else _joined(parts, shown)
 
 
 def _thinned(grid: Grid, clock: _Clock) -> Grid:
     """The grid with as many places of two axes as a picture shows, further axes at their first place."""
-    limits = [CURVE_POINTS if len(grid.axes) == 1 else 2 * FAMILY_POINTS, FAMILY_POINTS]
+    limits = [CURVE_POINTS, FAMILY_POINTS]
     if clock.played:
         most = max(2, int(clock.left() / 2 / clock.point_seconds))
         limits = [min(PLAYED_POINTS, most), max(1, min(PLAYED_POINTS, most // PLAYED_POINTS))]
@@ -146,7 +159,7 @@ def _thinned(grid: Grid, clock: _Clock) -> Grid:
 
 
 def _places(axis: Axis, most: int) -> Axis:
-    """So many places of an axis, evenly spread, with both ends; a choice is not thinned by its neighbours."""
+    """So many places of an axis, evenly spread, with both ends."""
     if len(axis) <= most:
         return axis
     chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))
@@ -173,13 +186,14 @@ def _joined(parts: list[Result], grid: Grid) -> Result:
     return Result(first.program, grid, columns, terms, first.dimensions, *told)
 
 
-def _difference(program: Program, other: Program, clock: _Clock) -> tuple[Result, Attribution | None]:
-    """The other's answer, and what explains the difference; tables of values where single ones cannot change alone."""
-    there = result_of(evaluate(other), Grid())
+def _difference(program: Program, there: Result | None, clock: _Clock) -> Attribution | None:
+    """What explains the difference; tables of values where single ones cannot change alone."""
+    if there is None:
+        return None
     if there.reasons:
         clock.left_out.append(f"the difference: {there.reasons[0]}")
-        return there, None
-    return there, clock.within("the difference", _ATTRIBUTED, lambda: _attributed(program, other))
+        return None
+    return clock.within("the difference", _ATTRIBUTED, lambda: _attributed(program, there.program))
 
 
 def _attributed(program: Program, other: Program) -> Attribution:

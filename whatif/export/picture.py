@@ -68,7 +68,8 @@ def inline_svg(description: Drawable, name: str) -> str:
     text = file.getvalue().decode()
     text = _OF_ITS_OWN.sub("", text[text.index("<svg ") :])
     colours = {colour: f"var(--{style})" for style, colour in LIGHT.items()}
-    text = re.sub("|".join(colours), lambda found: colours[found[0]], text)
+    stated = f'(: |=")({"|".join(colours)})'
+    text = re.sub(stated, lambda found: found[1] + colours[found[2]], text)
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(name)}" ', 1)
 
 

@@ -27,7 +27,7 @@ _NAME, _BAR_NAME = 28, 48
 
 
 def draw_curves(axes: Axes, description: PlotDescription) -> None:
-    """Curves with their names at their ends; the names of an axis bear points alone: nothing lies between them."""
+    """Curves with their names at their ends; points alone over names, and over places that come more than once."""
     points = points_of(description)
     views = axes_of(description, points)
     _set_axis(axes, "x", views.x)
@@ -36,7 +36,8 @@ def draw_curves(axes: Axes, description: PlotDescription) -> None:
     ends = []
     looks = zip(cycle(LINES), cycle(POINTS), strict=False)
     lower: FloatArray | None = None
-    for line, style, (x, y) in zip(description.lines, description.line_styles(), points, strict=True):
+    ordered = [(x[order], y[order]) for x, y in points for order in [np.argsort(x, kind="stable")]]
+    for line, style, (x, y) in zip(description.lines, description.line_styles(), ordered, strict=True):
         if line.style == "band":
             # The two ends of a band follow one another.
             if lower is not None:
@@ -91,14 +92,16 @@ def draw_heat(axes: Axes, description: HeatMap) -> None:
         return
     mesh = axes.pcolormesh(
         _borders(xs[across], views.x), _borders(ys[up], views.y), np.ma.masked_invalid(values), cmap=HEAT,
-        rasterized=values.size > _VECTORS, zorder=1,
+        edgecolors="face", linewidth=0.3, rasterized=values.size > _VECTORS, zorder=1,
     )  # fmt: skip
     _name_colours(axes, mesh, description, values)
     if description.here is not None:
         axis_places = zip(description.here, (description.x, description.y), strict=True)
         x, y = (float(axis_space(np.array(value), axis)) for value, axis in axis_places)
-        axes.plot(x, y, marker="o", color=LIGHT["ground"], markeredgecolor=LIGHT["ink"], markersize=8, zorder=4)
-        axes.annotate("now", (x, y), (7, 7), textcoords="offset points", color=LIGHT["ground"], weight="bold", zorder=4)
+        if views.x.low <= x <= views.x.high and views.y.low <= y <= views.y.high:
+            axes.plot(x, y, marker="o", color=LIGHT["ground"], markeredgecolor=LIGHT["ink"], markersize=8, zorder=4)
+            ground = {"facecolor": LIGHT["ground"], "edgecolor": "none", "pad": 1.5}
+            axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=LIGHT["ink"], bbox=ground)
 
 
 def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray) -> None:
