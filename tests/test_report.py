@@ -235,7 +235,7 @@ def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
     monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
     question = Question.open("minife_gpus_per_node")
     found = findings.findings(question, grid_of(file_axes(question.program, 99), 99))
-    told = {"extrapolated": ("halo: sizes of <1 GB> lie outside",)}
+    told = {"extrapolated": {"halo: sizes of <1 GB> lie outside": np.True_}}
     page = Read(
         report_html(replace(found, point=replace(found.point, **told), sweep=replace(found.sweep, **told)), "w")
     )
