@@ -239,6 +239,10 @@ def test_a_budget_for_the_lifetime_pays_for_nodes_and_their_energy():
 
 def test_what_a_budget_cannot_answer_is_the_reason_of_a_row():
     assert bought({"power": "2 kW"}).reason == "1 nodes are too few: one job needs 2"
+    assert bought({"power": "1 kW"}).reason == "not one node is within the budget"
+    assert bought({"capital": "1 EUR"}, platform__price__node_price="0 EUR").reason == "nodes take no capital there"
+    work = {"application__phases__work__kernel_time": "0 s", "application__phases__waiting__overhead_time": "0 s"}
+    assert bought({"power": "1 MW"}, **work).reason == "a job takes no time there"
     titan = offers(
         {"t": Question(parse_document(one_phase("1 s"), "t.toml"))}, ["titan"], {"power": parse_quantity("1 MW")}
     )

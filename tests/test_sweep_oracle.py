@@ -92,9 +92,10 @@ def differ(swept, value):
 
 def differences(swept: Result, index, single: Result):
     """The names of columns and phases that are not the same at one point of a sweep."""
-    assert list(swept.columns) == list(single.columns)
+    assert [name for name in swept.columns if name in single.columns] == list(single.columns)
     assert list(swept.terms) == list(single.terms)
-    pairs = [(name, swept.columns[name], single.columns[name]) for name in single.columns]
+    # A machine that states no power has no energy among others that have.
+    pairs = [(name, array, single.columns.get(name, np.nan)) for name, array in swept.columns.items()]
     pairs += [(f"terms.{name}", swept.terms[name], single.terms[name]) for name in single.terms]
     return [
         f"{name}: swept {swept.grid.spread(array)[index]!r}, alone {float(value)!r}"

@@ -69,16 +69,24 @@ def _offer(scenario: str, question: Question, platform: str, limits: Mapping[str
         return _nothing(scenario, platform, str(error))
     energy = float(result.columns["total_energy"]) if "total_energy" in result.columns else np.nan
     cost = _cost(program, evaluation)
-    reason = "; ".join(result.reasons) or missing
+    time = float(result.columns["total_time"])
+    reason = "; ".join(result.reasons) or missing or ("" if time > 0 else "a job takes no time there")
     if reason:
         return Offer(scenario, platform, np.nan, "", np.nan, np.nan, energy, cost, reason)
     affordable = {name: _affordable(program, evaluation, name, limit) for name, limit in limits.items()}
     limit = min(affordable, key=lambda name: affordable[name])
     needed, nodes = float(evaluation.values[_NODES]), affordable[limit]
+    if not 0 < nodes < np.inf:
+        return Offer(scenario, platform, nodes, limit, np.nan, np.nan, energy, cost, _why(limit, nodes))
     jobs = float(np.floor(nodes / needed))
     reason = "" if jobs else f"{nodes:,.0f} nodes are too few: one job needs {needed:,.0f}"
-    daily = jobs * _DAY / float(result.columns["total_time"]) if jobs else np.nan
+    daily = jobs * _DAY / time if jobs else np.nan
     return Offer(scenario, platform, nodes, limit, jobs, daily, energy, cost, reason)
+
+
+def _why(limit: str, nodes: float) -> str:
+    """Why a budget buys no node, or more than can be counted."""
+    return "not one node is within the budget" if nodes == 0 else f"nodes take no {limit} there"
 
 
 def _nothing(scenario: str, platform: str, reason: str) -> Offer:
