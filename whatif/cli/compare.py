@@ -16,11 +16,12 @@ from whatif.cli.options import (
     sampling_options,
     set_option,
 )
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.engine.merit import Ranking
+    from whatif.engine.result import Question
     from whatif.engine.uncertainty import Sampling
     from whatif.units import Quantity
 
@@ -36,14 +37,16 @@ if TYPE_CHECKING:
 @platforms_option
 @set_option
 @sampling_options
+@click.option("--within", "targets", multiple=True, metavar="'SCENARIO=RESULT <= TIME'",
+              help="Tell the fewest nodes on which it meets a target: `minife=total_time <= 1 s`.")  # fmt: skip
 @click.option("--show", type=click.Choice(["ranking", "commitment"]), default="ranking", show_default=True,
               help="One row a machine; or one a machine and application, with the time to commit to.")  # fmt: skip
 @click.option("--result", default="total_time", show_default=True, help="What to compare: a time, energy or cost.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     scenarios: tuple[str, ...], names: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
-    folders: tuple[Path, ...], sets: tuple[str, ...], sampling: Sampling | None, show: str, result: str,
-    file_format: str,
+    folders: tuple[Path, ...], sets: tuple[str, ...], sampling: Sampling | None, targets: tuple[str, ...], show: str,
+    result: str, file_format: str,
 ) -> None:  # fmt: skip
     """Rank machines by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
@@ -68,19 +71,40 @@ def command(
     if show == "commitment":
         print_table(commitment_table(found, result, sampling), file_format, [["grade"], ["weight"]])
     else:
+        needed = _needed(questions, list(platforms), _pairs(targets, "--within"))
         bands = [] if sampling is None else [[f"merit {name}" for name in sampling.names]]
-        print_table(ranking_table(found, result, sampling), file_format, [titles(found, result), *bands])
+        print_table(ranking_table(found, result, sampling, needed), file_format, [titles(found, result), *bands])
     _tell(found)
 
 
 def _pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     pairs = {}
     for text in texts:
-        name, equals, value = (part.strip() for part in text.rpartition("="))
+        name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise UsageError(f"{option} {text}: expected SCENARIO=VALUE")
         pairs[name] = value
     return pairs
+
+
+def _needed(
+    questions: dict[str, Question], platforms: list[str], targets: dict[str, str]
+) -> dict[str, dict[str, float]]:
+    """By scenario, the nodes that it needs on each platform for its target; NaN, and why, where none are enough."""
+    from whatif.engine.needed import nodes_needed
+
+    needed: dict[str, dict[str, float]] = {}
+    for name, target in targets.items():
+        if name not in questions:
+            raise UsageError(f"--within: `{name}` is none of the applications {', '.join(questions)}")
+        needed[name] = {}
+        for platform in platforms:
+            try:
+                needed[name][platform] = nodes_needed(questions[name].changed(questions[name].sets, platform), target)
+            except (ImpossiblePointError, InvalidFileError) as problem:
+                needed[name][platform] = math.nan
+                click.echo(f"{name} on {platform}: {problem}", err=True)
+    return needed
 
 
 def _number(text: str) -> float:

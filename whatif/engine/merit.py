@@ -107,8 +107,9 @@ def ranking(
     """Rank platforms over applications by name, by a result of which less is better: a time, an energy, a cost.
 
     Weights are 1 where they are not given, and need not add up to 1; reference times are those on the first platform,
-    as the values stand. With samples a machine has its chances: what is uncertain of an application is drawn once for
-    all machines, what is uncertain of a machine once for all applications.
+    as the values stand. What is set from outside holds on every platform. With samples a machine has its chances: what
+    is uncertain of an application is drawn once for all machines, what is uncertain of a machine once for all
+    applications.
     Raise `UsageError` for weights that are negative or add up to 0, names that are not asked for, costs in several
     currencies, and a first platform without an answer where its times are needed.
     """
@@ -129,7 +130,9 @@ def _answers(
     questions: Mapping[str, Question], platforms: Sequence[str], result: str, sampling: Sampling | None
 ) -> dict[str, dict[str, Answer]]:
     """By platform and application."""
-    asked = {name: {app: question.on_platform(name) for app, question in questions.items()} for name in platforms}
+    asked = {
+        name: {app: question.changed(question.sets, name) for app, question in questions.items()} for name in platforms
+    }
     found = {name: {app: _answer(question, result) for app, question in its.items()} for name, its in asked.items()}
     if sampling is None:
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -25,19 +26,30 @@ def _gain(found: Ranking) -> str:
     return "speedup" if found.is_time else "gain"
 
 
-def ranking_table(found: Ranking, result: str, sampling: Sampling | None = None) -> Table:
-    """One row a machine, the best first: its merit and chances, time and speedup of every application, or why not."""
+def ranking_table(
+    found: Ranking,
+    result: str,
+    sampling: Sampling | None = None,
+    needed: Mapping[str, Mapping[str, float]] | None = None,
+) -> Table:
+    """One row a machine, the best first: its merit and chances, time and speedup of every application, or why not.
+
+    `needed` are nodes that applications need for a target, by application and platform.
+    """
+    targets = needed or {}
     columns: dict[str, Dimension | None] = {"platform": None, "merit": ONE}
     if sampling is not None:
         columns |= dict.fromkeys([*(f"merit {name}" for name in sampling.names), "best", "ahead"], ONE)
     for name, title in zip(found.weights, titles(found, result), strict=True):
         columns |= {title: found.dimension, f"{name} {_gain(found)}": ONE}
+    columns |= {f"{name} nodes": ONE for name in targets}
     has_reasons = any(its.reason for its in found.standings)
     columns |= {"impossible": None} if has_reasons else {}
     rows = []
     for its in found.standings:
         cells = [cell for name in found.weights for cell in (its.times[name], its.speedups[name])]
         chances = [] if sampling is None else _chances(its)
+        cells += [targets[name][its.platform] for name in targets]
         rows.append([its.platform, its.merit, *chances, *cells, *([its.reason] if has_reasons else [])])
     weights = ", ".join(f"{name} {weight:.3g}" for name, weight in found.weights.items())
     return Table.of_rows(columns, rows, {"weights": weights})
