@@ -171,7 +171,7 @@ def _local_cluster(count: int) -> Iterator[Place]:
         raise _needs_extra() from None
     with _interrupts_held():
         cluster = LocalCluster(
-            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+            n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
         )
     with cluster, _cluster(cluster.scheduler_address, "local", direct_to_workers=True) as place:
         yield place

@@ -127,14 +127,16 @@ class Question:
         return tuple(self._programs)
 
     def of_part(self, part: Grid) -> Question:
-        """A compiled question for a part of its grid: of the other programs, only those that add results."""
-        names: set[str] = set()
+        """A compiled question for a part of its grid; of the other programs, those that add results or lower the
+        grade: a part tells of the whole."""
+        seen: list[Program] = []
         wanted = set(map(_key, _structural_choices(part)))
         kept: dict[Choices, Program | InvalidFileError] = {}
         for key, item in self._programs.items():
-            adds = isinstance(item, Program) and not names.issuperset(result_names(item))
-            names.update(result_names(item) if isinstance(item, Program) else ())
-            if adds or key in wanted:
+            if isinstance(item, Program) and _adds(item, seen):
+                seen.append(item)
+                kept[key] = item
+            elif key in wanted:
                 kept[key] = item
         return replace(self, _programs=kept)
 
@@ -234,7 +236,6 @@ def _run_structural(question: Question, grid: Grid) -> Result:
     columns = {name: np.full(grid.shape, np.nan) for program in known for name in program.columns}
     terms = {phase.phase: np.full(grid.shape, np.nan) for program in known for phase in program.phases}
     reason = np.full(grid.shape, "", dtype=object)
-    grades: list[str] = []
     extrapolated: dict[str, None] = {}
     first: Program | None = None
     failed: InvalidFileError | None = None
@@ -254,13 +255,14 @@ def _run_structural(question: Question, grid: Grid) -> Result:
             for name, array in source.items():
                 target[name][where] = part.spread(array)
         reason[where] = result.reason
-        grades.append(result.grade)
         extrapolated |= dict.fromkeys(result.extrapolated)
         first = first or program
     if not known:
         assert failed is not None
         raise failed
-    return Result(first or known[0], grid, columns, terms, worst(grades), reason, tuple(extrapolated))
+    return Result(
+        first or known[0], grid, columns, terms, worst(item.grade for item in known), reason, tuple(extrapolated)
+    )
 
 
 def _unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
@@ -278,8 +280,14 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
         raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
 
 
-def result_names(program: Program) -> list[str]:
-    """The columns and phases of a program's results."""
+def _adds(program: Program, seen: Sequence[Program]) -> bool:
+    """Whether a program has results that others have not, or a worse grade."""
+    known = {name for item in seen for name in _names(item)}
+    grades = [item.grade for item in seen]
+    return not known.issuperset(_names(program)) or worst([*grades, program.grade]) != worst(grades)
+
+
+def _names(program: Program) -> list[str]:
     return [*program.columns, *(f"terms.{phase.phase}" for phase in program.phases)]
 
 
