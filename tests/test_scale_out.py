@@ -74,7 +74,7 @@ def test_parts_are_the_whole_to_the_last_bit_wherever_they_go(whatif_main, tmp_p
 def test_a_killed_worker_costs_its_part_only(cluster, tmp_path):
     question, grid = asked(*NUMBERS)
     data_set, ended = DataSet(tmp_path / "parts", question, grid, 3), []
-    with Client(cluster.executor._client.scheduler.address, set_as_default=False) as client:
+    with Client(cluster.executor.client.scheduler.address, set_as_default=False) as client:
         workers = client.run(os.getpid)
         for _ in data_set.fill(cluster):
             ended.append(len(data_set.known))

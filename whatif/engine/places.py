@@ -20,9 +20,10 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import resource_tracker
 from threading import Thread
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from whatif.errors import UsageError, WhatifError
 
@@ -190,13 +191,37 @@ def _cluster(address: str, name: str, **options: bool) -> Iterator[Place]:
     except (OSError, ValueError) as problem:
         raise UsageError(f"--on {name}: no scheduler answers there: {str(problem)[:200]}") from None
     try:
-        yield Place(name, client.get_executor(pure=False), lambda: _thread_count(client))
+        workers = Workers(client)
+        yield Place(name, workers, workers.count)
     finally:
         client.close(timeout=_CONNECT_SECONDS)
 
 
-def _thread_count(client: Client) -> int:
-    return sum(client.nthreads().values())
+class Workers(Executor):
+    """The workers of a cluster. Dask's own executor leaves a future undone for ever where a connection is lost."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def count(self) -> int:
+        """How many tasks they can do at a time; raise `ConnectionError` where the scheduler is lost."""
+        if self.client.status != "running":
+            raise ConnectionError
+        return sum(self.client.nthreads().values())
+
+    def submit(self, function: Callable[..., Value], /, *tasks: Any, **options: Any) -> Future[Value]:
+        """Hand a task to any worker."""
+        outcome: Future[Value] = Future()
+        future = self.client.submit(function, *tasks, pure=False, **options)
+        future.add_done_callback(partial(_pass_on, outcome))
+        return outcome
+
+
+def _pass_on(outcome: Future[Any], future: Any) -> None:
+    try:
+        outcome.set_result(future.result())
+    except BaseException as problem:
+        outcome.set_exception(problem)
 
 
 def _needs_extra() -> UsageError:
