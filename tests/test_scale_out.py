@@ -158,6 +158,7 @@ def test_a_folder_of_another_question_is_left_as_it_is(whatif_main, tmp_path, ch
         (["--on", "threads", "--plot"], "goes with neither"),
         (["--on", "threads", "-o", "mine"], "mine: holds other files"),
         (["--on", "threads", "-o", "none/parts"], "none/parts: cannot be written: No such file"),
+        (["--on", "threads", "-o", "a" * 300], "cannot be written: File name too long"),
         (["--on", "threads", "-o", "mine/notes"], "mine/notes: cannot be written: File exists"),
     ],
 )
