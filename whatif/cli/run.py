@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.cli.options import open_question, sampling_options, scenario_options
-from whatif.cli.workforce import Telling, Workforce
+from whatif.cli.workforce import Telling, Workforce, is_folder
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
@@ -118,7 +118,7 @@ def _energy(program: Program) -> str:
 def _format_of(output: Path | None) -> str:
     if output is None:
         return "table"
-    if output.is_dir():
+    if is_folder(output):
         raise UsageError(f"{output}: is a directory; --on makes a data set in it")
     known = {".json": "json", ".csv": "csv", ".md": "markdown", ".parquet": "parquet", ".txt": "table"}
     if output.suffix not in known:

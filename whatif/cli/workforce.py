@@ -34,7 +34,7 @@ class Workforce:
 
     def makes_data_set(self, output: Path) -> bool:
         """Whether a name asks for a folder of parts."""
-        return self.on is not None and (output.is_dir() or not output.suffix)
+        return self.on is not None and (is_folder(output) or not output.suffix)
 
     @contextmanager
     def results(self, request: Request) -> Iterator[Iterable[Result]]:
@@ -86,6 +86,14 @@ class Workforce:
             if not place.count():
                 click.echo(f"{self.on} has no workers yet; waiting for the first", err=True)
             yield place
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; a name that no file can have is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 class Telling:

@@ -128,14 +128,16 @@ class Question:
         return tuple(self._programs)
 
     def of_part(self, part: Grid) -> Question:
-        """A compiled question for a part of its grid: of the other programs, only those that add results."""
-        names: set[str] = set()
+        """A compiled question for a part of its grid; of the other programs, those that add results or lower the
+        grade: a part tells of the whole."""
+        seen: list[Program] = []
         wanted = set(map(_key, _structural_choices(part)))
         kept: dict[Choices, Program | InvalidFileError] = {}
         for key, item in self._programs.items():
-            adds = isinstance(item, Program) and not names.issuperset(item.results)
-            names.update(item.results if isinstance(item, Program) else ())
-            if adds or key in wanted:
+            if isinstance(item, Program) and _adds(item, seen):
+                seen.append(item)
+                kept[key] = item
+            elif key in wanted:
                 kept[key] = item
         return replace(self, _programs=kept)
 
@@ -162,11 +164,13 @@ class Result:
     """Quantiles over samples of the uncertain values, where they were asked for and there are any."""
     other_grades: Mapping[str, str] = field(default_factory=dict)
     """The worst grade behind each column that is no time."""
+    elsewhere: str = ""
+    """The worst grade of the whole grid that this is a part of; empty where it is no part."""
 
     @cached_property
     def grade(self) -> str:
-        """The worst grade of all points."""
-        return worst(np.ravel(self.grades).tolist())
+        """The worst grade of all points, of the whole grid where this is a part of one."""
+        return worst([*np.ravel(self.grades).tolist(), self.elsewhere])
 
     @cached_property
     def reason(self) -> Texts:
@@ -327,7 +331,8 @@ def _joined(question: Question, grid: Grid, parts: Sequence[tuple[tuple[slice, .
     program = parts[0][1].program if parts else known[0]
     others = [result.other_grades for _, result in parts]
     other = {name: worst(its[name] for its in others if name in its) for its in others for name in its}
-    return Result(program, grid, columns, terms, _dimensions(known), grades, reason, extrapolated, bands, other)
+    told = (grades, reason, extrapolated, bands, other, worst(item.grade for item in known))
+    return Result(program, grid, columns, terms, _dimensions(known), *told)
 
 
 def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
@@ -355,6 +360,13 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
         raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
+
+
+def _adds(program: Program, seen: Sequence[Program]) -> bool:
+    """Whether a program has results that others have not, or a worse grade."""
+    known = {name for item in seen for name in item.results}
+    grades = [item.grade for item in seen]
+    return not known.issuperset(program.results) or worst([*grades, program.grade]) != worst(grades)
 
 
 def _structural_choices(grid: Grid) -> Iterator[dict[str, str]]:

@@ -163,11 +163,16 @@ def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
 
 
 def _arrow(values: NDArray[Any]) -> Any:
-    """An array of Arrow; one text that stands everywhere is not looked at again and again."""
+    """An array of Arrow, made without a look at every value; `pa.array` would import pandas first."""
     import pyarrow as pa
 
-    everywhere = values.dtype == object and values.strides == (0,) and len(values)
-    return pa.repeat(pa.scalar(values[0], pa.string()), len(values)) if everywhere else pa.array(values)
+    if values.dtype == np.float64:
+        return pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    if values.strides == (0,) and len(values):
+        text = str(values[0]).encode()
+        ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(len(text))
+        return pa.StringArray.from_buffers(len(values), pa.py_buffer(ends), pa.py_buffer(text * len(values)))
+    return pa.array(values)
 
 
 WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
