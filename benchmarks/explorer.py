@@ -14,7 +14,7 @@ from threading import Thread
 
 from benchmarks.measure import Row
 from benchmarks.screen import SIZE, Watched
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.tui.commands import Edit
 from whatif.tui.study import Study
 from whatif.tui.widgets.leaf_tree import LeafTree
@@ -82,7 +82,7 @@ def typing() -> Iterator[Row]:
 _FIRST_FRAME = """
 import asyncio, time
 from benchmarks.screen import Watched
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 
 async def main():
     app = Watched(Question.open({name!r}))

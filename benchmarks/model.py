@@ -12,7 +12,8 @@ from benchmarks.measure import Row, median_seconds
 from whatif.axes import Grid
 from whatif.engine.attribution import attribute
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question, run
+from whatif.engine.question import Question
+from whatif.engine.result import run
 from whatif.engine.sensitivity import elasticities
 from whatif.engine.session import Session
 from whatif.engine.sweep import grid_of, parse_option

@@ -11,7 +11,8 @@ from benchmarks.measure import Row
 from benchmarks.model import BANDWIDTH, MEMORY, OVERHEAD
 from whatif.axes import Grid
 from whatif.engine.places import Place, opened
-from whatif.engine.result import Question, run
+from whatif.engine.question import Question, Request
+from whatif.engine.result import run
 from whatif.engine.scale_out import part_points
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.export.data_set import DataSet
@@ -46,7 +47,7 @@ def ten_million_points() -> Iterator[Row]:
 
 
 def _fill(place: Place, question: Question, grid: Grid, folder: Path) -> None:
-    for _ in DataSet(folder, question, grid, part_points(grid)).fill(place):
+    for _ in DataSet(folder, Request(question, grid), part_points(grid)).fill(place):
         pass
 
 

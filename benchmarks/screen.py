@@ -23,7 +23,7 @@ from textual.widget import Widget
 
 from benchmarks.measure import Row, median_seconds
 from benchmarks.model import BANDWIDTH, MEMORY
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.export.axis_view import points_of
 from whatif.export.figure import figure

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sweep import grid_of, parse_option
 
 MODELS = ("postal", "max_rate", "k_model", "node_aware")

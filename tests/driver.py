@@ -7,7 +7,7 @@ import time
 from click.testing import CliRunner
 
 from whatif.cli.main import program
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.tui.app import Explorer
 from whatif.tui.screens.desk import Desk
 from whatif.tui.widgets.headline import Tile

@@ -8,7 +8,7 @@ import pickle
 import pytest
 from textual.app import App, ComposeResult
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Change

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tests.driver import GPUS, MEMORY, Driver
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.tui.app import Explorer
 from whatif.tui.screens.desk import Desk
 from whatif.tui.study import SCREENS

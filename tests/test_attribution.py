@@ -14,7 +14,8 @@ from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine import attribution
 from whatif.engine.attribution import STRUCTURE, attribute
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine.break_even import break_even
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sweep import parse_option
 from whatif.engine.varied import parse_varied
 from whatif.errors import UsageError

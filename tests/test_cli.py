@@ -19,7 +19,8 @@ from pyarrow import parquet
 import whatif.cli.main
 import whatif.engine.result
 from whatif.axes import Grid
-from whatif.engine.result import Question, run, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run, run_whole
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.export.write import write_file
 from whatif.schema.shipped import shipped_names

@@ -12,7 +12,8 @@ from numpy.testing import assert_array_equal
 
 from whatif.axes import Grid
 from whatif.engine.compare import comparison, known_platforms
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.schema.shipped import shipped_folder, shipped_names
 from whatif.schema.toml import parse_document

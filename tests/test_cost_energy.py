@@ -13,7 +13,8 @@ from whatif.axes import Grid
 from whatif.engine.budget import checked_limits, offers
 from whatif.engine.evaluate import evaluate
 from whatif.engine.explain import explain
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sensitivity import elasticities
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.engine.validation import TABLES

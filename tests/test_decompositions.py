@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.engine.decompositions import layouts, same, settings
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.schema.toml import read_document
 
 GRID = "application.grid"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive, predicted
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.errors import UsageError
 from whatif.tui.commands import Adopt, Edit, Sweep
@@ -290,7 +290,7 @@ def test_a_text_without_choices_has_nothing_to_sweep():
 def test_the_first_frame_needs_no_slow_library():
     code = """
 import asyncio, sys
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.tui.app import Explorer
 
 async def main():

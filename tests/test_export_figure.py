@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.export.axis_view import axes_of, points_of
 from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table, terminal_plot

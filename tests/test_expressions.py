@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whatif.engine.evaluate import evaluate
 from whatif.engine.expressions import ExpressionFunction
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import InvalidFileError
 from whatif.schema.expressions import (
     FUNCTIONS,

@@ -14,7 +14,8 @@ import tomli
 import tomlkit
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question, run
+from whatif.engine.question import Question
+from whatif.engine.result import run
 from whatif.engine.sweep import file_axes, grid_of
 from whatif.schema.json_schema import file_schema, schema_text
 from whatif.schema.leaves import leaf_table

@@ -11,7 +11,7 @@ import tomli
 
 from whatif.cli.main import VERBS
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.schema.leaves import leaf_table
 from whatif.schema.load import load_platform, load_scenario

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import UsageError
 from whatif.fitting.gpu import DIMENSIONS, fit_gpu
 from whatif.importers.gpu import read_gpu

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.engine.copy_times import link_bandwidth
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.errors import InvalidFileError, UsageError
 from whatif.fitting.transfer import TransferFit, fit_transfer, weighted_error
 from whatif.importers.nvprof import read_copy_summary

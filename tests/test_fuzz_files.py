@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from whatif.engine.evaluate import evaluate
 from whatif.engine.explain import explain, lines
-from whatif.engine.result import Question, run
+from whatif.engine.question import Question
+from whatif.engine.result import run
 from whatif.engine.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.leaves import leaf_table

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import InvalidFileError, UsageError
 from whatif.simulation.hpl import accelerated_kernel, solve_kernel
 from whatif.simulation.hpl import simulate as simulation

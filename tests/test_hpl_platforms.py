@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.schema.load import load_platform
 from whatif.simulation.hpl.costs import AT_ONCE, KERNELS, RENDEZVOUS, Column, matrix_mean, size_time
 

@@ -8,7 +8,7 @@ from whatif.engine.compile import compile_scenario
 from whatif.engine.evaluate import evaluate
 from whatif.engine.hpl_machine import CHOICES, plan_of
 from whatif.engine.phases.hpl import outcome_at
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.load import load_scenario
 from whatif.simulation.hpl.configuration import Broadcast, Configuration, Looking, Swap

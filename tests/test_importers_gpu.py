@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.babelstream import parse_babelstream, read_babelstream
 from whatif.importers.gpu import read_gpu, read_kernels

@@ -10,7 +10,8 @@ import tomli
 from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.errors import InvalidFileError
 from whatif.importers.gpu import read_kernels
 from whatif.importers.kernels import kernels_toml

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.driver import GPUS, MEMORY, RANKS, drive, predicted
 from whatif.cli.main import program
 from whatif.cli.open import read_journal
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import UsageError
 from whatif.tui.app import toast
 from whatif.tui.commands import Edit

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.engine.ladder import ladder
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sensitivity import elasticities
 from whatif.errors import ImpossiblePointError
 

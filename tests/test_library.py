@@ -14,7 +14,7 @@ import tomli
 from numpy.testing import assert_allclose
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.models.transfer import pcie_bandwidth
 from whatif.schema.leaves import DEFAULT, leaf_table
 from whatif.schema.load import load_part, load_platform, load_scenario

@@ -12,7 +12,8 @@ from scipy import stats
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine.merit import ranking
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.uncertainty import Sampling
 from whatif.errors import UsageError
 from whatif.schema.toml import parse_document

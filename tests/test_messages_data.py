@@ -15,7 +15,8 @@ from whatif.engine.evaluate import evaluate
 from whatif.engine.explain import explain
 from whatif.engine.messages import LARGEST_SIZE, counts, message_curves
 from whatif.engine.placement_picture import busiest_node, halo_pattern
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.session import Session
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError
 from whatif.models import decomposition

@@ -13,7 +13,8 @@ from tests.driver import GPUS, MODEL, RANKS, drive
 from tests.page_harness import few_machines
 from whatif.axes import Grid
 from whatif.engine.compare import Machine, known_platforms
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.session import Session
 from whatif.engine.sweep import parse_option
 from whatif.schema.shipped import shipped_names

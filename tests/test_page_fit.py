@@ -15,7 +15,7 @@ from textual.events import Key
 
 from tests.driver import GPUS, drive
 from tests.page_harness import SIZES, on_page
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.load import load_platform

@@ -10,7 +10,7 @@ from tests.driver import drive
 from tests.page_harness import on_page
 from whatif.engine.evaluate import evaluate
 from whatif.engine.phases.hpl import outcome_at
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.simulation.hpl.configuration import Broadcast
 from whatif.tui.commands import Edit, Revert, Show

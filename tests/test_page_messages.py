@@ -15,7 +15,7 @@ from textual.app import App, ComposeResult
 
 from whatif.cli.main import program
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.export.plot import text_cells
 from whatif.schema.shipped import shipped_names

@@ -15,7 +15,7 @@ from tests.driver import drive
 from tests.page_harness import SIZES, on_page
 from whatif.engine.profile_timeline import total_time
 from whatif.engine.projection import project
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.importers.profiles import read_profile
 from whatif.schema.load import load_platform

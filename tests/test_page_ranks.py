@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from tests.driver import GPUS, RANKS, drive, predicted
 from tests.page_harness import SIZES, on_page
 from whatif.cli.main import program
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS

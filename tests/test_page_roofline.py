@@ -11,7 +11,7 @@ from textual.app import App
 from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import few_machines
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.roofline import kernel_points, second_gpu
 from whatif.engine.session import Session
 from whatif.schema.shipped import shipped_names

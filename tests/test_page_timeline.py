@@ -7,7 +7,7 @@ import pytest
 
 from tests.driver import MEMORY, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.engine.timeline import Bar, timeline
 from whatif.engine.timeline import Timeline as Schedule

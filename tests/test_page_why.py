@@ -11,7 +11,7 @@ from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
 from whatif.cli.main import program
 from whatif.engine.explain import explain
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.sensitivity import Elasticity
 from whatif.engine.session import Session
 from whatif.export.plot import shorten

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 from benchmarks import validation
 from whatif.axes import Grid
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sweep import file_axes, grid_of, parse_option
 from whatif.schema.load import load_platform
 

@@ -12,7 +12,8 @@ import pytest
 from whatif.axes import Grid
 from whatif.engine.pareto import front, non_dominated
 from whatif.engine.population import Objective
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.seek import parse_target
 from whatif.engine.sweep import parse_option
 from whatif.engine.varied import parse_varied

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whatif.axes import Grid
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.errors import InvalidFileError
 from whatif.schema.leaves import leaf_table
 from whatif.schema.load import load_document, load_part, load_platform

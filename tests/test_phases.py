@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 from whatif.axes import Grid
 from whatif.engine.evaluate import evaluate
 from whatif.engine.explain import explain, lines
-from whatif.engine.result import Question, Result, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import Result, run_whole
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.toml import parse_document

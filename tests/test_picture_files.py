@@ -17,7 +17,7 @@ from tests.test_themes import SIGHTS, contrast, nearest
 from whatif.engine.attribution import attribute
 from whatif.engine.evaluate import evaluate
 from whatif.engine.ladder import Ladder, Rung
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.sensitivity import Elasticity
 from whatif.engine.timeline import timeline
 from whatif.export import bars

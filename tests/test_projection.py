@@ -18,7 +18,8 @@ from whatif.cli import profile as profile_verb
 from whatif.cli import project as project_verb
 from whatif.engine.profile_timeline import overlapped_times, profile_timeline, total_time
 from whatif.engine.projection import project, weighted_error
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.errors import UsageError
 from whatif.export.profile_scenario import scenario_toml
 from whatif.importers.profiles import read_profile

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.driver import GPUS, MEMORY, MODEL, Driver
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.app import Explorer
 from whatif.tui.commands import INTERNAL, Show

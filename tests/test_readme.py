@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.quantity_names import quantity_names, quantity_table
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -23,7 +23,7 @@ from tests.one_phase import one_phase
 from tests.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.cli.report import command
 from whatif.engine import findings
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.sweep import file_axes, grid_of, parse_option
 from whatif.export import report_sections
 from whatif.export.report import report_html

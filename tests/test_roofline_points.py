@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from tests.models.test_models_roofline import COLUMNS, DATA, PREDICTIONS, read_kernels
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.roofline import gpu_roofs, kernel_points, second_gpu
 from whatif.engine.session import Session
 from whatif.errors import ImpossiblePointError

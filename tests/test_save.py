@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import whatif.export.save
 from whatif.cli.main import program
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.engine.sweep import parse_option
 from whatif.errors import InvalidFileError, UsageError

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.engine.isoefficiency import isoefficiency
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.scaling import Planner, answers
 from whatif.engine.sweep import parse_option
 from whatif.models.decomposition import balanced_extents

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.engine.population import Objective, Wish
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.search import Answer, ranked, search
 from whatif.engine.seek import parse_target, seek
 from whatif.engine.sweep import grid_of, parse_option

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.seek import parse_target, seek
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document

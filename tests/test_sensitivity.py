@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
-from whatif.engine.result import NO_NUMBER, Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import NO_NUMBER, run_whole
 from whatif.engine.sensitivity import elasticities
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError
 from whatif.schema.leaves import Leaf

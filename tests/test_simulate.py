@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from whatif.cli.simulate import command as simulate_verb
 from whatif.cli.validate import TOPICS
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.simulate import simulate
 from whatif.engine.validation import TABLES
 from whatif.errors import WhatifError

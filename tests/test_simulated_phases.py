@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whatif.engine.result import Question, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run_whole
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.schema.toml import parse_document

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tests.jobs import Slow, dying, refusing, sleepy
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session, Step
 from whatif.errors import UsageError, WhatifError
 from whatif.tui.beside import Beside

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from whatif.axes import Axis, Grid
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question, Result, result_of, run, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import Result, result_of, run, run_whole
 from whatif.engine.session import Asked, Session
 from whatif.engine.sweep import grid_of, parse_axis
 from whatif.errors import WhatifError

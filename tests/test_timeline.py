@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.timeline import timeline
 from whatif.errors import ImpossiblePointError
 from whatif.schema.shipped import shipped_names

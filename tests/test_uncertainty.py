@@ -14,7 +14,8 @@ from scipy import stats
 from tests.one_phase import one_phase
 from tests.page_harness import on_page
 from whatif.axes import Axis, Grid
-from whatif.engine.result import Question, run, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import run, run_whole
 from whatif.engine.uncertainty import Sampling, bands_of, correlations, sample_axis, values_at
 from whatif.engine.variance import sobol_indices, variance_of
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError

@@ -25,7 +25,8 @@ from whatif.axes import Axis, Grid
 from whatif.engine import result as engine
 from whatif.engine.attribution import Attribution, attribute
 from whatif.engine.merit import Ranking, ranking
-from whatif.engine.result import Question, array_of
+from whatif.engine.question import Question
+from whatif.engine.result import array_of
 from whatif.engine.seek import Sought, parse_target
 from whatif.engine.seek import seek as seek_leaf
 from whatif.engine.sensitivity import Elasticity, elasticities

@@ -14,7 +14,7 @@ from whatif.errors import ImpossiblePointError
 
 if TYPE_CHECKING:
     from whatif.engine.break_even import BreakEven
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.engine.varied import Varied
     from whatif.export.plot import PlotDescription
     from whatif.table import Table

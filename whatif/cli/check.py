@@ -14,7 +14,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.units import parse_share
 
 if TYPE_CHECKING:
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.export.baseline_file import Move
 
 
@@ -100,7 +100,7 @@ def _moved(move: Move) -> str:
 
 
 def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Question | None]:
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.engine.sweep import file_axes, grid_of
     from whatif.schema.load import load_part, load_platform, open_document
     from whatif.schema.shipped import is_file, shipped_names

@@ -21,7 +21,7 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.engine.merit import Ranking
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.engine.uncertainty import Sampling
     from whatif.units import Quantity
 

@@ -15,7 +15,7 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.engine.attribution import Attribution
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.table import Table
     from whatif.units import Dimension
 
@@ -84,10 +84,11 @@ def _path(name: str, stack: ExitStack) -> str:
 
 
 def _tell(found: Attribution, seed: int) -> None:
-    from whatif.units import SECOND, format_quantity
+    from whatif.units import format_quantity
 
     before, after, difference = (
-        format_quantity(number, SECOND, 4) for number in (found.before, found.after, found.after - found.before)
+        format_quantity(number, found.dimension, 4)
+        for number in (found.before, found.after, found.after - found.before)
     )
     change = f"{found.after / found.before - 1:+.1%}" if found.before else "from nothing"
     click.echo(f"{found.result}: {before} -> {after} ({difference}, {change})", err=True)
@@ -103,16 +104,21 @@ def _tell(found: Attribution, seed: int) -> None:
 def _table(found: Attribution, *, bars: bool) -> Table:
     """One row a change: what changed, what it explains, its share of the difference, and where the result is then."""
     from whatif.table import Table
-    from whatif.units import ONE, SECOND
+    from whatif.units import ONE
 
     total, ends = found.after - found.before, _ends(found)
-    columns: dict[str, Dimension | None] = {"change": None, "before": None, "after": None, "contribution": SECOND}
+    columns: dict[str, Dimension | None] = {
+        "change": None,
+        "before": None,
+        "after": None,
+        "contribution": found.dimension,
+    }
     shown = _short if bars else str
     rows: list[list[object]] = [[c.name, shown(c.before), shown(c.after), c.contribution] for c in found.changes]
     if not found.exact:
-        columns["standard_error"] = SECOND
+        columns["standard_error"] = found.dimension
         rows = [[*row, change.standard_error] for row, change in zip(rows, found.changes, strict=True)]
-    columns |= {"share": None if bars else ONE, "then": SECOND} | ({"waterfall": None} if bars else {})
+    columns |= {"share": None if bars else ONE, "then": found.dimension} | ({"waterfall": None} if bars else {})
     for row, change, end, bar in zip(rows, found.changes, ends[1:], _waterfall(ends), strict=True):
         share = change.contribution / total if total else float("nan")
         row.extend([f"{share:+.1%}", end, bar] if bars else [share, end])

@@ -175,7 +175,7 @@ def open_runs(
 ) -> HPLRuns:
     """HPL on the machine that the options name; `first` is any configuration."""
     from whatif.engine.hpl_runs import HPLRuns
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
 
     document, pairs, folders = scenario_of(first, platform, folders, sets, placement)
     runs = HPLRuns(Question(document, None, pairs, folders).program)
@@ -185,7 +185,7 @@ def open_runs(
 
 
 def _save(path: Path, document: Document, sets: Mapping[str, str], folders: tuple[Path, ...]) -> None:
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.export.atomic import atomic_file
     from whatif.export.save import rewritten
 

@@ -14,7 +14,7 @@ import click
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.engine.uncertainty import Sampling
     from whatif.table import Table
 
@@ -110,7 +110,7 @@ def named_platform(platform: str, folders: tuple[Path, ...]) -> tuple[str, tuple
 
 def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Question:
     """The question that the options ask."""
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
 
     if platform is not None:
         platform, folders = named_platform(platform, folders)

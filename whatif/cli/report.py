@@ -14,7 +14,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 
 if TYPE_CHECKING:
     from whatif.engine.findings import Findings
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
 
 
 @click.command("report", short_help="Write an answer and all it rests on as one HTML page.")

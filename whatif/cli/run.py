@@ -15,7 +15,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
-    from whatif.engine.result import Question, Request
+    from whatif.engine.question import Question, Request
     from whatif.engine.term import Program
     from whatif.engine.uncertainty import Sampling
 
@@ -58,7 +58,7 @@ def command(
     **elsewhere: Any,
 ) -> None:
     """Evaluate SCENARIO as it stands, or over the grid of all --sweep options (else over its own sweep)."""
-    from whatif.engine.result import Request
+    from whatif.engine.question import Request
 
     workforce = Workforce(**elsewhere)
     if plot and (output is not None or file_format is not None or workforce.on is not None):

@@ -17,7 +17,7 @@ from whatif.errors import ImpossiblePointError, UsageError
 if TYPE_CHECKING:
     from whatif.engine.pareto import Front
     from whatif.engine.population import Objective, Wish
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.engine.search import Answer
     from whatif.engine.seek import Target
     from whatif.engine.varied import Varied

@@ -13,7 +13,7 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.engine.population import Objective
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.engine.seek import Sought, Target
     from whatif.engine.varied import Varied
     from whatif.table import Table

@@ -15,7 +15,7 @@ from whatif.limits import TABLE_FORMATS
 from whatif.schema.application import TraceModel
 
 if TYPE_CHECKING:
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.engine.simulate import Simulation
 
 

@@ -10,7 +10,7 @@ from whatif.cli.options import named_platform, open_question, parse_sets
 from whatif.errors import InvalidFileError, Problem
 
 if TYPE_CHECKING:
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.schema.toml import Document
 
 Kind = Literal["scenario", "trace", "profile"]
@@ -34,7 +34,7 @@ def open_source(
     kind = _kind(path)
     if kind == "scenario":
         return Source(open_question(source, platform, folders, sets), kind)
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.export.trace_scenario import trace_scenario
 
     machine, folders = named_platform(platform or DEFAULT_PLATFORM, folders)

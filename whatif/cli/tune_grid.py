@@ -15,7 +15,7 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.engine.decompositions import Layout, Layouts
-    from whatif.engine.result import Question
+    from whatif.engine.question import Question
     from whatif.table import Table
 
 

@@ -16,7 +16,8 @@ from whatif.errors import ImpossiblePointError, UsageError
 if TYPE_CHECKING:
     from whatif.axes import Grid
     from whatif.engine.places import Place
-    from whatif.engine.result import Request, Result
+    from whatif.engine.question import Request
+    from whatif.engine.result import Result
     from whatif.engine.tally import Tally
 
 

@@ -23,6 +23,7 @@ from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
+from whatif.units import Dimension
 
 Choices = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -56,6 +57,7 @@ class Attribution:
     """The difference of a result between two scenarios, and its parts, the largest first."""
 
     result: str
+    dimension: Dimension
     before: float
     after: float
     changes: tuple[Change, ...]
@@ -96,7 +98,8 @@ def attribute(
     changes = [Change(group.name, group.before, group.after, *part) for group, part in zip(groups, parts, strict=True)]
     idle += tuple(change.name for change in changes if change.contribution == 0 and change.name != STRUCTURE)
     kept = (change for change in changes if change.contribution != 0)
-    return Attribution(result, before, after, tuple(sorted(kept, key=lambda c: -abs(c.contribution))), idle, exact)
+    ordered = tuple(sorted(kept, key=lambda c: -abs(c.contribution)))
+    return Attribution(result, first.dimension_of(result), before, after, ordered, idle, exact)
 
 
 def _parts(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from whatif.engine.evaluate import evaluate
 from whatif.engine.population import Told
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.term import Program
 from whatif.engine.varied import Span, Varied, is_played, numbers, quantity_named, span_of
 from whatif.errors import UsageError

@@ -11,7 +11,8 @@ import numpy as np
 from whatif.axes import Grid
 from whatif.engine.energy import BUSY_POWER, OWNED_COST, PRICE, node_capital
 from whatif.engine.evaluate import Evaluation, evaluate
-from whatif.engine.result import Question, result_of
+from whatif.engine.question import Question
+from whatif.engine.result import result_of
 from whatif.engine.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.price import currencies

@@ -10,7 +10,8 @@ import numpy as np
 
 from whatif.axes import Grid
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question, array_of, has_column, result_of, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import array_of, has_column, result_of, run_whole
 from whatif.engine.sweep import swept_leaf
 from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray

@@ -11,7 +11,8 @@ import numpy as np
 
 from whatif.engine.context import DIMENSIONS
 from whatif.engine.evaluate import Evaluation, evaluate
-from whatif.engine.result import NO_NUMBER, Question
+from whatif.engine.question import Question
+from whatif.engine.result import NO_NUMBER
 from whatif.engine.term import Program
 from whatif.engine.varied import numbers, quantity_named
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError

@@ -13,7 +13,8 @@ from whatif.axes import Axis, Grid
 from whatif.engine.attribution import Attribution, attribute
 from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.ladder import Ladder, ideal_parts, ladder
-from whatif.engine.result import Question, Result, result_of, run
+from whatif.engine.question import Question
+from whatif.engine.result import Result, result_of, run
 from whatif.engine.sensitivity import Elasticity, elasticities
 from whatif.engine.session import CURVE_POINTS, FAMILY_POINTS, PLAYED_POINTS
 from whatif.engine.term import Program

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from whatif.axes import Grid
-from whatif.engine.result import Question, array_of, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import array_of, run_whole
 from whatif.engine.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray

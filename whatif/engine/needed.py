@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.scaling import RANKS, Planner
 from whatif.engine.seek import parse_target
 from whatif.errors import ImpossiblePointError

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from whatif.engine.evaluate import evaluate
 from whatif.engine.population import Objective, Told
-from whatif.engine.result import CHUNK_POINTS, Question
+from whatif.engine.question import Question
+from whatif.engine.result import CHUNK_POINTS
 from whatif.engine.seek import Target
 from whatif.engine.term import Program
 from whatif.engine.varied import Combination, Span, Varied, is_played, numbers, prepared, quantity_named

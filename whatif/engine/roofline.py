@@ -9,7 +9,7 @@ from typing import Literal
 
 from whatif.engine.energy import GPU
 from whatif.engine.evaluate import Evaluation, Values, evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.term import Program
 from whatif.engine.timeline import possible_result
 from whatif.errors import UsageError, WhatifError

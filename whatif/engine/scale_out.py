@@ -13,7 +13,8 @@ from typing import Any, Final
 from whatif import __version__
 from whatif.axes import Grid
 from whatif.engine.places import Place
-from whatif.engine.result import Evaluator, Question, Request, Result
+from whatif.engine.question import Question, Request
+from whatif.engine.result import Evaluator, Result
 from whatif.engine.uncertainty import Sampling
 from whatif.errors import UsageError
 

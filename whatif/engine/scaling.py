@@ -18,7 +18,8 @@ import numpy as np
 
 from whatif.engine.context import DIMENSIONS
 from whatif.engine.evaluate import Evaluation, evaluate
-from whatif.engine.result import NO_NUMBER, Question
+from whatif.engine.question import Question
+from whatif.engine.result import NO_NUMBER
 from whatif.engine.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.decomposition import largest_box, local_cells

@@ -15,7 +15,7 @@ import numpy as np
 
 from whatif.engine.evaluate import evaluate
 from whatif.engine.population import MISSED, Population, Wish, change_of, look, results_of
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.seek import Target
 from whatif.engine.sweep import PLATFORM_LEAF
 from whatif.engine.varied import Combination, Span, Varied, is_played, phase_times, prepared

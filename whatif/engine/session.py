@@ -10,7 +10,8 @@ import numpy as np
 
 from whatif.axes import Axis, Grid
 from whatif.engine.evaluate import Evaluation, evaluate
-from whatif.engine.result import Question, Result, result_of, run_whole
+from whatif.engine.question import Question
+from whatif.engine.result import Result, result_of, run_whole
 from whatif.engine.sweep import PLATFORM_LEAF, file_axes, grid_of, parse_axis, swept_leaf
 from whatif.engine.term import Program
 from whatif.errors import UsageError, WhatifError, did_you_mean

@@ -14,7 +14,7 @@ from whatif.engine.copy_times import APPROACHES
 from whatif.engine.evaluate import evaluate
 from whatif.engine.messages import counts
 from whatif.engine.projection import project
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.validation_hpl import COLUMNS, compared
 from whatif.engine.validation_links import played
 from whatif.engine.validation_power import machine_power, power_caps

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.engine.evaluate import evaluate
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.simulation.hpl.configuration import Broadcast, Configuration, Looking, Swap

@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 
 from whatif.engine.evaluate import Evaluation
-from whatif.engine.result import Question, unfit
+from whatif.engine.question import Question
+from whatif.engine.result import unfit
 from whatif.engine.sweep import RANGE, is_machine, leaf_points, swept_leaf
 from whatif.engine.term import Program
 from whatif.errors import InvalidFileError, UsageError, did_you_mean

@@ -9,7 +9,7 @@ from typing import Final
 
 from whatif.engine.attribution import Attribution
 from whatif.engine.ladder import Ladder
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.sensitivity import Elasticity
 from whatif.engine.term import CATEGORIES, Program
 from whatif.engine.timeline import Timeline

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from whatif.engine.places import Place
-from whatif.engine.result import Request
+from whatif.engine.question import Request
 from whatif.engine.scale_out import Part, fingerprint, parts_of
 from whatif.engine.tally import Counted, Tally
 from whatif.errors import UsageError

@@ -11,7 +11,8 @@ import numpy as np
 from whatif.axes import Axis
 from whatif.engine.attribution import Attribution, Change
 from whatif.engine.findings import Findings
-from whatif.engine.result import Question, Result
+from whatif.engine.question import Question
+from whatif.engine.result import Result
 from whatif.engine.sensitivity import Elasticity
 from whatif.export.bars import (
     category_styles,

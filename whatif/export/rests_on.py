@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from whatif.engine.findings import Findings
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.sweep import structural_points
 from whatif.engine.term import Program
 from whatif.errors import InvalidFileError

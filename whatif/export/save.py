@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from whatif.axes import Axis
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import InvalidFileError, UsageError
 from whatif.export.atomic import atomic_file
 from whatif.export.sections import with_platform_table, with_values

@@ -20,7 +20,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from whatif.engine.compare import known_platforms
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.errors import WhatifError
 from whatif.export.plot import shorten

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Session, Step
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.tui.study import State, Study, View

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Asked
 from whatif.engine.sweep import PLATFORM_LEAF
 from whatif.errors import UsageError

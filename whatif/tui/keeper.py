@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Asked
 from whatif.errors import UsageError
 from whatif.export.atomic import atomic_file

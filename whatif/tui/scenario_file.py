@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.term import Program
 from whatif.schema.load import stated_platform
 from whatif.schema.toml import Document, read_document

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.session import Asked, Session, still_there
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.schema.hpl import HPL

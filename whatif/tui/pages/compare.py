@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from whatif.axes import Grid
 from whatif.engine.compare import Machine, comparison, known_platforms
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.export.figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
 from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale, series_style
 from whatif.tui.commands import Adopt

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import WhatifError
 from whatif.export.atomic import atomic_file
 from whatif.export.save import difference, rewritten, template

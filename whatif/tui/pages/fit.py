@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import is_file, is_name, shipped_folder
 from whatif.table import Column, Table

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.export.figure import plot_table
 from whatif.tui.commands import EditAll
 from whatif.tui.hpl_lanes import GridLine, panel_lanes

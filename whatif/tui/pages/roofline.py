@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.engine.compare import known_platforms
-from whatif.engine.result import Question
+from whatif.engine.question import Question
 from whatif.engine.roofline import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
 from whatif.errors import WhatifError
 from whatif.schema.load import load_platform, stated_platform
