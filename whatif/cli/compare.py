@@ -11,6 +11,7 @@ import click
 from whatif.cli.options import (
     named_platform,
     open_question,
+    picture_option,
     platforms_option,
     print_table,
     sampling_options,
@@ -43,10 +44,11 @@ if TYPE_CHECKING:
               help="One row a machine; or one a machine and application, with the time to commit to.")  # fmt: skip
 @click.option("--result", default="total_time", show_default=True, help="What to compare: a time, energy or cost.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@picture_option
 def command(
     scenarios: tuple[str, ...], names: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
     folders: tuple[Path, ...], sets: tuple[str, ...], sampling: Sampling | None, targets: tuple[str, ...], show: str,
-    result: str, file_format: str,
+    result: str, file_format: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Rank machines by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
@@ -54,8 +56,12 @@ def command(
     best and ahead of the first. --set holds for all scenarios.
     """
     from whatif.engine.merit import ranking
+    from whatif.export.bars import merit_bars
     from whatif.export.decisions import commitment_table, ranking_table, titles
+    from whatif.export.picture import check_picture, write_picture
 
+    if output is not None:
+        check_picture(output)
     platforms: dict[str, None] = {}
     for name in names:
         platform, folders = named_platform(name, folders)
@@ -68,7 +74,9 @@ def command(
     wrong = next((name for name, reference in given.items() if reference.dimension != found.dimension), None)
     if wrong is not None:
         raise UsageError(f"--reference: that of {wrong} must be in {found.dimension}, as {result} is")
-    if show == "commitment":
+    if output is not None:
+        write_picture(merit_bars(found), output)
+    elif show == "commitment":
         print_table(commitment_table(found, result, sampling), file_format, [["grade"], ["weight"]])
     else:
         needed = _needed(questions, list(platforms), _pairs(targets, "--within"))

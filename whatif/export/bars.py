@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -9,6 +10,7 @@ from typing import Final
 
 from whatif.engine.attribution import Attribution
 from whatif.engine.ladder import Ladder
+from whatif.engine.merit import Ranking
 from whatif.engine.question import Question
 from whatif.engine.sensitivity import Elasticity
 from whatif.engine.term import CATEGORIES, Program
@@ -84,6 +86,20 @@ def variance_bars(result: str, found: Variance) -> BarChart:
         if item.total > 0
     ]
     return BarChart(f"what explains the variance of {result}", AxisDescription("total Sobol' index"), tuple(rows))
+
+
+def merit_bars(found: Ranking) -> BarChart:
+    """The merit of every machine, with its band and how likely it is the best where samples were drawn."""
+    rows = []
+    for its in found.standings:
+        if math.isfinite(its.merit):
+            chances = its.chances
+            band = (
+                f"  ({chances.merits[0]:.3g} to {chances.merits[2]:.3g}; best: {chances.best:.0%})" if chances else ""
+            )
+            rows.append(BarRow(its.platform, 0.0, its.merit, LESS, f"{its.merit:.3g}{band}"))
+    title = f"merit over {', '.join(found.weights)}"
+    return BarChart(title, AxisDescription("merit"), tuple(rows))
 
 
 def ladder_bars(program: Program, found: Ladder) -> BarChart:
