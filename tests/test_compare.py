@@ -34,9 +34,8 @@ def rows_of(whatif_main, *arguments):
 
 def numbers(row):
     """The columns and phases of a row of JSON, null as NaN."""
-    columns = {
-        key: math.nan if value is None else value for key, value in row.items() if key not in ("terms", "impossible")
-    }
+    marks = ("terms", "impossible", "grade", "extrapolated")
+    columns = {key: math.nan if value is None else value for key, value in row.items() if key not in marks}
     return columns, {key: math.nan if value is None else value for key, value in row["terms"].items()}
 
 

@@ -330,7 +330,7 @@ def test_the_next_result_is_explained_columns_first_then_phases():
             assert f"elasticities of {in_words(seen[-1])}" in page.lines[0]
             await page.act("result", 1)
         row = predicted()
-        columns = [name for name, number in row.items() if name not in ("terms", "impossible") and number > 0]
+        columns = [name for name, number in row.items() if name not in ("terms", "impossible", "grade") and number > 0]
         assert set(seen) == {*columns, *(f"terms.{name}" for name in row["terms"])}
         assert [name.startswith("terms.") for name in seen] == sorted(name.startswith("terms.") for name in seen)
         assert explained(page.app.study) == seen[0]

@@ -241,7 +241,7 @@ def test_strong_scaling_divides_the_grid_and_kernels_halos_and_transfers_follow(
 def test_every_value_of_a_platform_that_a_result_uses_has_a_source():
     for name in ("jacobi2d", "minife", "minimd"):
         program = Question.open(name).program
-        for path in program.reached:
+        for path in program.timed:
             leaf = program.leaves[path]
             if path.startswith("platform."):
                 assert (

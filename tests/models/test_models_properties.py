@@ -48,11 +48,12 @@ BY_NAME: dict[str, st.SearchStrategy[float]] = {
 SHAPES = st.sampled_from([(), (3,), (1,), (2, 1), (2, 3)])
 
 # An intensity without bytes is infinite, ranks without nodes are none; all else is finite for finite arguments.
-NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count"}
+NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count", "mean_power", "capped_clock"}
 # The time of a message may fall where the next protocol takes over; an overlap is time saved.
 NOT_MONOTONE = {
     ("by_protocol", "message_size"),
     ("iteration_time", "overlap_time"),
+    ("busy_time", "hidden_time"),
     # Small chunks overlap more of a copy, large ones need fewer turns.
     ("staged_read_time", "chunk_size"),
     ("staged_write_time", "chunk_size"),
@@ -70,6 +71,8 @@ def annotations(function: Function) -> dict[str, tuple[Any, ...]]:
 def is_elementwise(function: Function) -> bool:
     """All arguments and the result are quantities, none works along an axis of its own."""
     metadata = annotations(function).values()
+    if any(item.kind is item.VAR_POSITIONAL for item in inspect.signature(function).parameters.values()):
+        return False
     return all(metadata) and not any(isinstance(item, Core) for items in metadata for item in items)
 
 
