@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import os
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from tests.pictures import SCENES, film, gallery, pictures, together
 # Another version of Textual draws borders, footers and colours a little differently.
 TEXTUAL_VERSION = "8.2.8"
 FOLDER = Path(__file__).parent.parent / "screenshots"
+DRAWN = ("why", "which")
+"""Pictures that commands of the README write."""
 WRITE = os.environ.get("WHATIF_WRITE_SCREENSHOTS") == "1"
 
 
@@ -43,6 +47,19 @@ def test_several_pictures_in_one(whole):
     compare(whole.__name__, whole())
 
 
+@pytest.mark.parametrize("name", DRAWN)
+def test_pictures_of_the_readme_are_those_of_its_commands(name, whatif_main, tmp_path):
+    """Another version of matplotlib sets letters elsewhere, but writes the same."""
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(rf"^whatif (.* -o {name}.svg)$", readme, re.MULTILINE)
+    assert whatif_main(*shlex.split(command))[0] == 0
+    drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+    if WRITE:
+        (FOLDER / f"{name}.svg").write_text(drawn, encoding="utf-8")
+    there = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert re.findall(r"<text[^>]*>([^<]*)", there) == re.findall(r"<text[^>]*>([^<]*)", drawn) != []
+
+
 def test_every_picture_is_made_here():
-    made = {f"{scene.name}.svg" for scene in SCENES} | {"gallery.svg", "film.svg"}
+    made = {f"{scene.name}.svg" for scene in SCENES} | {f"{name}.svg" for name in ("gallery", "film", *DRAWN)}
     assert {path.name for path in FOLDER.iterdir()} == made
