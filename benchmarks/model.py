@@ -17,7 +17,11 @@ from whatif.engine.result import run
 from whatif.engine.sensitivity import elasticities
 from whatif.engine.session import Session
 from whatif.engine.sweep import grid_of, parse_option
+from whatif.engine.term import Program
+from whatif.engine.uncertainty import Sampling, uncertain
+from whatif.engine.variance import sobol_indices
 from whatif.models.patterns import GridPattern, message_counts
+from whatif.models.quantities import FloatArray
 
 BANDWIDTH = "platform.network.inter_node.max_rate.rendezvous.base_bandwidth"
 MEMORY = "platform.node.gpu.dram_bandwidth"
@@ -136,3 +140,23 @@ def decisions() -> Iterator[Row]:
         one * count / seconds,
         alone,
     )
+    yield _sobol(other)
+
+
+def _sobol(program: Program) -> Row:
+    """Sobol' indices, much being uncertain; scipy evaluates every term for every value that is exchanged."""
+    from scipy import stats
+
+    sampling = Sampling(2**14, spreads={"assumed": 0.2, "datasheet": 0.1})
+    known, term = uncertain(program, sampling), program.term_of("iteration_time")
+
+    def times(values: FloatArray) -> FloatArray:
+        return np.array(evaluate(program, dict(zip(known, values, strict=True))).numbers(term))
+
+    distributions = [stats.lognorm(np.log(item.numbers[1]), scale=item.numbers[0]) for item in known.values()]
+    seconds = median_seconds(lambda: sobol_indices(program, sampling), 3, time.process_time)
+    other = median_seconds(
+        lambda: stats.sobol_indices(func=times, n=sampling.count, dists=distributions, rng=0), 1, time.process_time
+    )
+    what = f"Sobol' indices of {len(known)} values, 2^14 samples, CPU"
+    return Row(what, f"{seconds:.2f} s", f"{other:.1f} s", other / seconds, "scipy.stats.sobol_indices")
