@@ -55,6 +55,8 @@ class Place:
     count: Callable[[], int]
     starting: Callable[[], AbstractContextManager[None]] = nullcontext
     """What surrounds the handing over of a task, where that may start a worker."""
+    writes: bool = False
+    """Whether each worker is a process of this machine, which may write files itself."""
 
     def outcomes(
         self, function: Callable[[Task], Value], tasks: Iterable[Task], *, ordered: bool
@@ -140,7 +142,7 @@ def _processes(count: int) -> Iterator[Place]:
     # A fork would inherit the threads of numpy and Arrow in whatever state they are.
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _end_with_parent)
     try:
-        yield Place("processes", pool, lambda: count, _interrupts_held)
+        yield Place("processes", pool, lambda: count, _interrupts_held, writes=True)
     finally:
         # What is under way is not wanted any more; where all is done nothing is.
         pool.shutdown(wait=False, cancel_futures=True)
@@ -201,7 +203,7 @@ def _cluster(address: str, name: str, **options: bool) -> Iterator[Place]:
         raise UsageError(f"--on {name}: no scheduler answers there: {str(problem)[:200]}") from None
     try:
         workers = Workers(client)
-        yield Place(name, workers, workers.count)
+        yield Place(name, workers, workers.count, writes=name == "local")
     finally:
         client.close(timeout=_CONNECT_SECONDS)
 

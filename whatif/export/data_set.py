@@ -53,10 +53,11 @@ class DataSet:
         numbered = enumerate(self._request.grid.chunks(self._points))
         missing = ((number, part) for number, part in numbered if number not in self.known)
         parts = parts_of(self._request, missing)
-        for part, (content, tally) in place.outcomes(parquet_of, parts, ordered=False):
-            with atomic_file(self.path(part.number), keep=()) as temporary:
-                temporary.write_bytes(content)
-            self._lines.add({"part": part.number, "size": len(content), **asdict(tally)})
+        tasks = ((part, self.path(part.number).absolute() if place.writes else None) for part in parts)
+        for (part, path), (content, size, tally) in place.outcomes(parquet_of, tasks, ordered=False):
+            if path is None:
+                _write(content, self.path(part.number))
+            self._lines.add({"part": part.number, "size": size, **asdict(tally)})
             self.known[part.number] = tally
             yield tally
 
@@ -81,11 +82,21 @@ class DataSet:
         return path.is_file() and path.stat().st_size == size
 
 
-def parquet_of(part: Part) -> tuple[bytes, Tally]:
-    """The Parquet file of a part, and what is told of it."""
+def parquet_of(task: tuple[Part, Path | None]) -> tuple[bytes, int, Tally]:
+    """The Parquet file of a part, its size, and what is told of it; where there is a path, the file is written there
+    and not handed back."""
+    part, path = task
     results, file = Counted(part.results()), io.BytesIO()
     write_parquet(results, file)
-    return file.getvalue(), results.tally
+    content = file.getvalue()
+    if path is not None:
+        _write(content, path)
+    return b"" if path is not None else content, len(content), results.tally
+
+
+def _write(content: bytes, path: Path) -> None:
+    with atomic_file(path, keep=()) as temporary:
+        temporary.write_bytes(content)
 
 
 def _line(found: Mapping[str, Any], name: str, number: int) -> tuple[int, int, Tally]:
