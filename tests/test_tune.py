@@ -234,3 +234,13 @@ def test_a_wrong_question_is_told_before_anything_is_played(whatif_main, argumen
     code, out, error = whatif_main("tune", "hpl", "--platform", "dahu", *arguments)
     assert (code, out) == (2, "")
     assert told in error
+
+
+def test_workers_find_the_same_runs(whatif_main):
+    few = ("--grid", "2x2", "--matrix-sizes", "800", "--block-sizes", "50,64", "--candidates", "4", "--format", "csv")
+    alone, beside = (whatif_main("tune", "hpl", "--platform", "dahu", *few, *where)
+                     for where in ((), ("--on", "threads", "--workers", "2")))  # fmt: skip
+    assert alone[:2] == beside[:2]
+    assert alone[0] == 0
+    code, _, error = whatif_main("tune", "hpl", "--platform", "dahu", *few, "--on", "nowhere")
+    assert (code, "expected threads, processes, local" in error) == (2, True)

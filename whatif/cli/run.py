@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.cli.options import open_question, sampling_options, scenario_options
-from whatif.cli.workforce import Telling, Workforce, is_folder
+from whatif.cli.workforce import Telling, Workforce, is_folder, on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
                    "with which the same command goes on.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Draw the iteration time over the first swept leaf.")
 @click.option("--max-points", type=click.IntRange(1, MOST_POINTS), default=DEFAULT_MAXIMUM_POINTS, show_default=True)
-@click.option("--on", metavar="WHERE", help="Evaluate parts side by side: `threads`, `processes`, `local` (a cluster "
-              "of dask.distributed on this machine) or the address of a scheduler, `tcp://HOST:8786`.")  # fmt: skip
-@click.option("--workers", type=click.IntRange(1, 4096), help="With --on; default: as many as there are cores here.")
+@on_option
+@workers_option
 @click.option("--part-points", type=click.IntRange(1, MOST_POINTS), metavar="N",
               help="With --on: points that a worker evaluates at a time.")  # fmt: skip
 def command(

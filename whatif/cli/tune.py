@@ -16,11 +16,13 @@ import click
 from whatif import __version__
 from whatif.cli.hpl import machine_options, meter, open_runs, placement_of
 from whatif.cli.tune_grid import tune_grid
+from whatif.cli.workforce import Workforce, on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.engine.hpl_runs import HPLRuns
+    from whatif.engine.places import Place
     from whatif.engine.tuning import Space
     from whatif.export.tuning_file import TuningFile
     from whatif.simulation.hpl.configuration import Configuration
@@ -60,6 +62,8 @@ command.add_command(tune_grid)
               help="Keep every run here; the same search goes on from it.")  # fmt: skip
 @click.option("--write-input", type=click.Path(path_type=Path, dir_okay=False), metavar="HPL.dat",
               help="Write the best run as an input of HPL.")  # fmt: skip
+@on_option
+@workers_option
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def tune_hpl(
     platform: str,
@@ -70,6 +74,8 @@ def tune_hpl(
     panel_on: str,
     output: Path | None,
     write_input: Path | None,
+    on: str | None,
+    workers: int | None,
     file_format: str,
     **asked: Any,
 ) -> None:
@@ -90,12 +96,15 @@ def tune_hpl(
     everything = combinations(space, runs)
     chosen = drawn(everything, space.candidate_count, space.seed)
     _narrate(runs, space.seed, everything, chosen)
-    player = Player(runs, space.seed, None if output is None else TuningFile(output, _question(space, runs)))
-    try:
-        best = search(everything, chosen, player)[0]
-    except KeyboardInterrupt:
-        player.write(file_format)
-        raise KeyboardInterrupt(f"interrupted{f'; the same command goes on from {output}' if output else ''}") from None
+    file = None if output is None else TuningFile(output, _question(space, runs))
+    with Workforce(on, workers).place() as place:
+        player = Player(runs, space.seed, file, place)
+        try:
+            best = search(everything, chosen, player)[0]
+        except KeyboardInterrupt:
+            player.write(file_format)
+            kept = f"; the same command goes on from {output}" if output else ""
+            raise KeyboardInterrupt(f"interrupted{kept}") from None
     player.write(file_format)
     if write_input is not None:
         _write_input(write_input, best)
@@ -199,8 +208,9 @@ def _narrate(runs: HPLRuns, seed: int, everything: Sequence[Configuration], chos
 class Player:
     """Plays the candidates of a search, keeps what is known of them, and tells of the best."""
 
-    def __init__(self, runs: HPLRuns, seed: int, file: TuningFile | None) -> None:
+    def __init__(self, runs: HPLRuns, seed: int, file: TuningFile | None, place: Place | None = None) -> None:
         self._runs = runs
+        self._place = place
         self._seed = seed
         self._file = file
         self._times: dict[Configuration, float] = {} if file is None else file.times
@@ -217,7 +227,7 @@ class Player:
         if share == self._share:
             known |= self._known
         with meter(len(wanted)) as told:
-            outcomes = self._runs.in_order(((item, self._seed) for item in wanted), told)
+            outcomes = self._runs.in_order(((item, self._seed) for item in wanted), told, self._place)
             for item, outcome in zip(wanted, outcomes, strict=True):
                 self._keep(item, outcome.time)
                 known[item] = outcome.time

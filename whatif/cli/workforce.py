@@ -21,13 +21,23 @@ if TYPE_CHECKING:
     from whatif.engine.tally import Tally
 
 
+on_option = click.option(
+    "--on", metavar="WHERE",
+    help="Work side by side: `threads`, `processes`, `local` (a cluster of dask.distributed on this machine) or the "
+         "address of a scheduler, `tcp://HOST:8786`.",
+)  # fmt: skip
+workers_option = click.option(
+    "--workers", type=click.IntRange(1, 4096), help="With --on; default: as many as there are cores here."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Workforce:
     """The options `--on`, `--workers` and `--part-points`; without `on` this process works alone."""
 
     on: str | None
     workers: int | None
-    part_points: int | None
+    part_points: int | None = None
 
     def __post_init__(self) -> None:
         if self.on is None and (self.workers, self.part_points) != (None, None):
@@ -78,6 +88,15 @@ class Workforce:
         from whatif.engine.scale_out import part_points
 
         return self.part_points or part_points(grid)
+
+    @contextmanager
+    def place(self) -> Iterator[Place | None]:
+        """The workers for as long as they are needed; None where this process works alone."""
+        if self.on is None:
+            yield None
+            return
+        with self._place() as place:
+            yield place
 
     @contextmanager
     def _place(self) -> Iterator[Place]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Event
 from typing import Any, Final, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.hpl_machine import CHOICES, NUMBERS, SEED, WORDS, Plan
 from whatif.engine.phases.hpl import run_at
+from whatif.engine.places import Place
 from whatif.engine.term import Program
 from whatif.simulation.hpl.configuration import Configuration
 from whatif.simulation.hpl.simulate import Outcome, Progress
@@ -123,8 +125,16 @@ class HPLRuns:
         )
         return run_at(plan, leaves, ranks, per_node, sockets, panels_seen, progress)
 
-    def in_order(self, tasks: Iterable[Task], told: Told | None = None) -> Iterator[Outcome]:
-        """Outcomes in the order of the tasks, several being played at a time; all end where the iteration ends."""
+    def in_order(
+        self, tasks: Iterable[Task], told: Told | None = None, place: Place | None = None
+    ) -> Iterator[Outcome]:
+        """Outcomes in the order of the tasks, several being played at a time, here or by the workers of a place; all
+        end where the iteration ends."""
+        if place is not None:
+            program = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
+            there = place.outcomes(_play_there, ((program, *task) for task in tasks), ordered=True)
+            yield from (outcome for _, outcome in there)
+            return
         ended = Event()
 
         def play(number: int, task: Task) -> Outcome:
@@ -180,6 +190,18 @@ class HPLRuns:
             f"N = {order:,} needs {_size(needed)} on {on} ({_size(nodes * size)}): {_size(needed - nodes * size)} "
             f"too much; the largest N that fits is {largest:,.0f}"
         )
+
+
+@lru_cache(maxsize=2)
+def _unpickled(program: bytes) -> HPLRuns:
+    # The sender is the program itself, as is who receives it.
+    return HPLRuns(pickle.loads(program))  # noqa: S301
+
+
+def _play_there(task: tuple[bytes, Configuration, int]) -> Outcome:
+    """One run, on a worker."""
+    program, configuration, seed = task
+    return _unpickled(program).run(configuration, seed)
 
 
 def _played(
