@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,16 @@ from whatif.engine.question import Question
 from whatif.engine.result import run_whole
 from whatif.engine.sweep import grid_of, parse_option
 from whatif.export.axis_view import axes_of, points_of
-from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table, terminal_plot
+from whatif.export.figure import (
+    Y_COLUMN,
+    alone,
+    breakdown,
+    columns_to_plot,
+    figure,
+    heat_map,
+    plot_table,
+    terminal_plot,
+)
 from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
 from whatif.export.readout import moved, nearest, present, readout
 from whatif.units import SECOND, format_quantity
@@ -242,3 +252,13 @@ def test_the_terminal_has_a_picture_of_its_size(monkeypatch):
     lines = terminal_plot(swept("jacobi2d", SWEEP)).split("\n")
     assert len(lines) == 20
     assert f"{MEMORY} (TB/s)" in lines[-1]
+
+
+def test_a_picture_by_itself_says_what_its_numbers_are_worth():
+    question = Question.open("jacobi2d", platform="frontier")
+    grid = grid_of([parse_option("platform.node.gpu_count = 2, 4, 8", question.program, 10)], 10)
+    result = run_whole(question, grid)
+    assert alone(result).title == "iteration_time · rests on assumed values"
+    beyond = replace(result, extrapolated={"halo: sizes of 1 B lie outside": np.True_})
+    assert alone(beyond).title.endswith(" · halo: beyond what was fitted")
+    assert alone(run_whole(Question.open("jacobi2d"), grid)).title == "iteration_time"

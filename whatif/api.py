@@ -33,7 +33,7 @@ from whatif.engine.sensitivity import Elasticity, elasticities
 from whatif.engine.sweep import file_axes, grid_of, parse_axis
 from whatif.engine.uncertainty import Sampling
 from whatif.errors import UsageError, WhatifError
-from whatif.export.figure import Y_COLUMN, figure, told_apart
+from whatif.export.figure import Y_COLUMN, alone
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
 
@@ -91,7 +91,7 @@ class Result(engine.Result):
 
         if not self.grid.axes:
             raise UsageError("a single point has no plot; sweep a leaf")
-        description = told_apart(figure(self, y), self)
+        description = alone(self, y)
         if path is not None:
             write_picture(description, Path(path))
         return draw(description)

@@ -158,7 +158,7 @@ def _draw(request: Request, output: Path) -> None:
     from whatif.engine.result import run_whole
     from whatif.engine.timeline import timeline
     from whatif.export.bars import phase_bars
-    from whatif.export.figure import figure, told_apart
+    from whatif.export.figure import alone
     from whatif.export.picture import check_picture, write_picture
 
     check_picture(output)
@@ -168,5 +168,5 @@ def _draw(request: Request, output: Path) -> None:
         return
     telling = Telling(request.grid)
     result = next(iter(telling.watch([run_whole(request.question, request.grid, request.sampling)])))
-    write_picture(told_apart(figure(result), result), output)
+    write_picture(alone(result), output)
     telling.report()

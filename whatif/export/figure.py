@@ -253,9 +253,18 @@ def _column(values: FloatArray, axis: AxisDescription) -> Column:
     return Column(values, axis.dimension)
 
 
+def alone(result: Result, y: str = Y_COLUMN) -> PlotDescription:
+    """The figure of a sweep where nothing stands beside it: its title says what its numbers are worth."""
+    description = told_apart(figure(result, y), result)
+    words = ["rests on assumed values"] if result.grade == "assumed" else []
+    beyond = dict.fromkeys(text.partition(":")[0] for text in result.extrapolated)
+    words += [f"{', '.join(beyond)}: beyond what was fitted"] if beyond else []
+    return replace(description, title=" · ".join([description.title, *words]))
+
+
 def terminal_plot(result: Result) -> str:
     """The figure of a sweep as text for a terminal of the present size."""
-    return terminal_picture(figure(result))
+    return terminal_picture(alone(result))
 
 
 def terminal_picture(description: Description) -> str:
