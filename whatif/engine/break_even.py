@@ -17,7 +17,7 @@ from whatif.engine.evaluate import evaluate
 from whatif.engine.population import Told
 from whatif.engine.question import Question
 from whatif.engine.term import Program
-from whatif.engine.varied import Span, Varied, is_played, numbers, quantity_named, span_of
+from whatif.engine.varied import Span, Varied, is_played, quantity_named, span_of
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.units import Dimension
@@ -134,7 +134,7 @@ class _Pair:
         moved = dict(zip(self.paths, (places, others), strict=False))
         second = {path: array for path, array in moved.items() if path in self.own and path in self.programs[1].leaves}
         results = (
-            numbers(evaluate(program, leaves), term)
+            evaluate(program, leaves).numbers(term)
             for program, leaves, term in zip(self.programs, (moved, second), self.terms, strict=True)
         )
         return [np.broadcast_to(result, places.shape) for result in results]

@@ -14,7 +14,7 @@ from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.question import Question
 from whatif.engine.result import NO_NUMBER
 from whatif.engine.term import Program
-from whatif.engine.varied import numbers, quantity_named
+from whatif.engine.varied import quantity_named
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
@@ -135,7 +135,7 @@ def _ranks(grid: Grid, evaluation: Evaluation) -> tuple[int, ...]:
 def _present(program: Program, grid: Grid, now: Evaluation, result: str) -> Layout:
     if now.reasons():
         return Layout((), grid.mapping, grid.order, reason=now.reasons()[0])
-    number = float(numbers(now, quantity_named(result, program)[0]))
+    number = float(now.numbers(quantity_named(result, program)[0]))
     return Layout(_ranks(grid, now), grid.mapping, grid.order, number)
 
 
@@ -162,7 +162,7 @@ def _results(
     program: Program, leaves: Mapping[str, FloatArray], result: str, shapes: FloatArray
 ) -> Iterator[tuple[tuple[int, ...], float, str]]:
     evaluation = evaluate(program, leaves)
-    found = np.broadcast_to(numbers(evaluation, quantity_named(result, program)[0]), len(shapes))
+    found = np.broadcast_to(evaluation.numbers(quantity_named(result, program)[0]), len(shapes))
     said = evaluation.reason()
     reasons = np.broadcast_to("" if said is None else said, len(shapes))
     for shape, number, reason in zip(shapes, found.tolist(), reasons, strict=True):

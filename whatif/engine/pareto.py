@@ -17,7 +17,7 @@ from whatif.engine.question import Question
 from whatif.engine.result import CHUNK_POINTS
 from whatif.engine.seek import Target
 from whatif.engine.term import Program
-from whatif.engine.varied import Combination, Span, Varied, is_played, numbers, prepared, quantity_named
+from whatif.engine.varied import Combination, Span, Varied, is_played, prepared, quantity_named
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 
@@ -157,7 +157,7 @@ def _grid_points(
         chunk = whole[start : start + step]
         values = {span.path: chunk[:, at] for at, span in enumerate(within)}
         evaluation = evaluate(program, values)
-        found = {name: np.broadcast_to(numbers(evaluation, term), len(chunk)) for name, term in terms.items()}
+        found = {name: np.broadcast_to(evaluation.numbers(term), len(chunk)) for name, term in terms.items()}
         costs = np.stack([found[item.name] if item.least else -found[item.name] for item in objectives], axis=1)
         missing = int((~np.isfinite(costs).all(axis=1)).sum())
         for target in targets:

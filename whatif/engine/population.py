@@ -19,7 +19,7 @@ from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.result import CHUNK_POINTS
 from whatif.engine.seek import Target
 from whatif.engine.term import Program
-from whatif.engine.varied import Span, is_played, numbers, quantity_named
+from whatif.engine.varied import Span, is_played, quantity_named
 from whatif.models.quantities import FloatArray
 
 MISSED: Final = 2.0
@@ -58,7 +58,7 @@ class Wish:
 
 def results_of(evaluation: Evaluation, terms: Sequence[str]) -> list[float]:
     """The values of terms at the first point, NaN where it cannot exist."""
-    return [float(np.ravel(numbers(evaluation, term))[0]) for term in terms]
+    return [float(np.ravel(evaluation.numbers(term))[0]) for term in terms]
 
 
 class Population:
@@ -101,7 +101,7 @@ class Population:
         """The objective [point], the less the better, and how far targets are exceeded [point, target], about 1."""
         values = self.values(ways)
         evaluation = evaluate(self.program, values)
-        results = [np.broadcast_to(numbers(evaluation, term), len(ways)) for term in self.terms]
+        results = [np.broadcast_to(evaluation.numbers(term), len(ways)) for term in self.terms]
         excess = np.empty((len(ways), len(self.wish.targets)))
         for at, target in enumerate(self.wish.targets):
             beyond = results[at] - target.bound if target.at_most else target.bound - results[at]

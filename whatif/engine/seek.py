@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from whatif.engine.evaluate import evaluate
 from whatif.engine.result import NO_NUMBER
 from whatif.engine.term import Program
-from whatif.engine.varied import ends, numbers, phase_times, quantity_named
+from whatif.engine.varied import ends, phase_times, quantity_named
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
@@ -75,7 +75,7 @@ def parse_target(text: str, program: Program) -> Target:
         share = parse_share(match["bound"])
         if share is None:
             raise UsageError(f"target `{text}`: `{match['bound']}` is no share")
-        now = float(numbers(evaluate(program), term))
+        now = float(evaluate(program).numbers(term))
         if not math.isfinite(now):
             raise ImpossiblePointError(f"impossible: target `{text}`: {match['result']} has no number as it stands")
         return Target(match["result"], at_most, share * now, dimension)
@@ -97,17 +97,17 @@ def seek(program: Program, path: str, target: Target, low: float | None = None, 
     leaf = _leaf(program, path, target)
     term = quantity_named(target.result, program)[0]
     grid = _grid(leaf, low, high)
-    now = float(numbers(evaluate(program), term))
+    now = float(evaluate(program).numbers(term))
     present = float(leaf.value)
     if target.met(np.array(now)):
         return _sought(program, target, leaf, present, now)
-    then = numbers(evaluate(program, {path: grid}), term)
+    then = evaluate(program, {path: grid}).numbers(term)
     met = target.met(then)
     if not met.any():
         return _sought(program, target, leaf, _closest(grid, then, target, leaf), now)
     for _ in range(_ROUNDS):
         grid = _between(grid, met, present, leaf)
-        met = target.met(numbers(evaluate(program, {path: grid}), term))
+        met = target.met(evaluate(program, {path: grid}).numbers(term))
     return _sought(program, target, leaf, float(grid[met][np.abs(grid[met] - present).argmin()]), now)
 
 
@@ -155,6 +155,6 @@ def _closest(grid: FloatArray, then: FloatArray, target: Target, leaf: Leaf) -> 
 
 def _sought(program: Program, target: Target, leaf: Leaf, value: float, now: float) -> Sought:
     evaluation = evaluate(program, {leaf.path: np.array([value])})
-    then = float(numbers(evaluation, quantity_named(target.result, program)[0])[0])
+    then = float(evaluation.numbers(quantity_named(target.result, program)[0])[0])
     met = bool(target.met(np.array(then)))
     return Sought(target, leaf, value, now, then, met, phase_times(evaluation))

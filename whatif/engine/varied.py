@@ -241,13 +241,6 @@ def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
         raise UsageError(f"{error}{hint}") from None
 
 
-def numbers(evaluation: Evaluation, term: str) -> FloatArray:
-    """The value of a term or leaf at every point, NaN where the point cannot exist."""
-    swept = [array for path, array in evaluation.values.items() if path in evaluation.swept]
-    shape = np.broadcast_shapes(*(array.shape for array in swept)) if swept else ()
-    return np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
-
-
 def phase_times(evaluation: Evaluation) -> dict[str, float]:
     """Times of the phases at the first point, the longest first."""
     times = {phase.phase: float(np.ravel(evaluation.values[phase.term])[0]) for phase in evaluation.program.phases}
