@@ -141,6 +141,13 @@ def _tell(found: Ranking) -> None:
         reference = format_quantity(found.references[name], found.dimension, 4)
         what = "reference time" if found.is_time else "reference"
         click.echo(f"{name}: weight {weight:.1%}, {what} {reference}", err=True)
+    for its in found.standings:
+        for name, answer in its.answers.items():
+            for text in answer.extrapolated:
+                click.echo(f"warning: {name} on {its.platform}: {text}", err=True)
+    assumed = [its.platform for its in found.standings if "assumed" in {item.grade for item in its.answers.values()}]
+    if assumed:
+        click.echo(f"{', '.join(assumed)}: rest on assumed values", err=True)
     first = found.standings[0]
     if not math.isfinite(first.merit):
         raise ImpossiblePointError("impossible: no machine has an answer for every application that counts")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, picture_option, platforms_option, print_table, set_option
+from whatif.cli.options import open_question, picture_option, platforms_option, print_table, set_option, tell_worth
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -54,6 +54,7 @@ def command(
         check_picture(output)
     with ExitStack() as stack:
         one, other = _questions(first, second, platforms, folders, sets, stack)
+        tell_worth(one, other)
         found = attribute(one.program, other.program, result, by_table=by == "table", seed=seed)
     _tell(found, seed)
     if output is not None:

@@ -117,6 +117,21 @@ def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...]
     return Question.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
 
 
+def tell_worth(*questions: Question) -> None:
+    """Say on stderr which questions rest on assumed values, and what lies outside the range it was fitted in."""
+    from whatif.engine.evaluate import evaluate
+    from whatif.engine.fitted import extrapolations
+
+    for question in questions:
+        program = question.program
+        machine = program.loaded.scenario.platform.name
+        if program.grade == "assumed":
+            click.echo(f"{machine}: rests on assumed values", err=True)
+        # A run of HPL costs too much for a remark.
+        for text in () if "hpl.times" in program.terms else extrapolations(evaluate(program)):
+            click.echo(f"warning: {machine}: {text}", err=True)
+
+
 def parse_sets(sets: tuple[str, ...]) -> dict[str, str]:
     """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
     from whatif.schema.toml import MAXIMUM_DEPTH

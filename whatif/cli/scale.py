@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from whatif.cli.options import open_question, print_table, scenario_options
+from whatif.cli.options import open_question, print_table, scenario_options, tell_worth
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -48,7 +48,9 @@ def command(
     """
     from whatif.engine.scaling import Planner
 
-    planner = Planner(open_question(scenario, platform, folders, sets))
+    question = open_question(scenario, platform, folders, sets)
+    tell_worth(question)
+    planner = Planner(question)
     share = _share(efficiency)
     counts = _counts(nodes, planner)
     for remark in planner.remarks:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, print_table, scenario_options
+from whatif.cli.options import open_question, print_table, scenario_options, tell_worth
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -59,6 +59,7 @@ def command(
 
     _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, pareto is not None, plot)
     question = open_question(scenario, platform, folders, sets)
+    tell_worth(question)
     varied = [parse_varied(text, question.program) for text in varies]
     _refuse_twice(varied)
     wanted = tuple(parse_target(text, question.program) for text in targets)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, picture_option, print_table, sampling_options, scenario_options
+from whatif.cli.options import (
+    open_question,
+    picture_option,
+    print_table,
+    sampling_options,
+    scenario_options,
+    tell_worth,
+)
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -44,7 +51,9 @@ def command(
     """
     if sampling is not None and show != "sobol":
         raise UsageError("--samples and --spread go with --show sobol")
-    program = open_question(scenario, platform, folders, sets).program
+    question = open_question(scenario, platform, folders, sets)
+    tell_worth(question)
+    program = question.program
     if output is not None:
         _draw(program, result, show, sampling, output)
         return

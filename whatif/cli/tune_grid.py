@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import open_question, print_table, scenario_options
+from whatif.cli.options import open_question, print_table, scenario_options, tell_worth
 from whatif.cli.searching import progress
 from whatif.errors import ImpossiblePointError
 from whatif.limits import TABLE_FORMATS
@@ -41,6 +41,7 @@ def tune_grid(
     from whatif.engine.decompositions import layouts
 
     question = open_question(scenario, platform, folders, sets)
+    tell_worth(question)
     if whole_grid:
         question = _of_whole_grid(question)
     with progress() as told:
