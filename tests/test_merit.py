@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
 from tests.one_phase import one_phase
-from whatif.axes import Grid
+from whatif.axes import Axis, Grid
 from whatif.engine.merit import ranking
+from whatif.engine.needed import nodes_needed
 from whatif.engine.question import Question
 from whatif.engine.result import run_whole
 from whatif.engine.uncertainty import Sampling
-from whatif.errors import UsageError
+from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 
 
@@ -168,3 +170,28 @@ def test_machines_are_compared_by_their_energy_too(whatif_main):
     assert_allclose(first["merit"], energies[1] / energies[0], rtol=1e-12, atol=0)
     assert "Titan does not state platform.node.host.power" in last["impossible"]
     assert "kJ" in err
+
+
+def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_main):
+    asked = Question.open("jacobi2d_strong")
+    counts = np.arange(1.0, 80.0)
+    swept = Axis("ranks", {"application.rank_count": 6 * counts})
+    times = run_whole(asked, Grid((swept,))).columns["iteration_time"]
+    found = nodes_needed(asked, "iteration_time <= 1 ms")
+    assert found == counts[(times <= 1e-3).argmax()] > 1
+    out = whatif_main("compare", "jacobi2d_strong", "--platform", "summit", "--platform", "lassen",
+                      "--within", "jacobi2d_strong=iteration_time <= 1 ms", "--format", "json")[1]  # fmt: skip
+    needed = {row["platform"]: row["jacobi2d_strong nodes"] for row in json.loads(out)["rows"]}
+    assert needed["summit"] == found < needed["lassen"]
+
+
+def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
+    with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
+        nodes_needed(Question.open("jacobi2d_strong"), "iteration_time <= 1 ns")
+    with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
+        nodes_needed(question("2"), "iteration_time <= 1 s")
+    machine = ("--platform", "summit")
+    code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
+    assert (code, "on summit: impossible" in err, "minife nodes" in out) == (0, True, True)
+    code, _, err = whatif_main("compare", "minife", *machine, "--within", "minimd=iteration_time <= 1 ns")
+    assert (code, "`minimd` is none of the applications" in err) == (2, True)
