@@ -170,11 +170,12 @@ def row_schedules():
         yield halo(*args, int(row["compute_ns"]) * NANOSECOND, int(row["periodic"])), row
 
 
-def test_all_loggopsim_rows_are_equal_to_the_nanosecond(monkeypatch):
+def test_loggopsim_rows_are_equal_to_the_nanosecond_also_compiled(monkeypatch):
+    """A third of them: all 98 are played by `whatif validate schedules`, which test_simulate.py holds."""
     monkeypatch.setattr(replay_module, "SMALL", 1000)
     rows = list(row_schedules())
     assert len(rows) == 98
-    for schedule, row in rows:
+    for schedule, row in rows[::3]:
         assert round(played(schedule, loggops_costs(row)).time / NANOSECOND, 6) == int(row["time_ns"]), row
 
 
