@@ -152,6 +152,10 @@ class Planner:
         sets = {f"{GRID}.cells.{key}": f"{count:.0f}" for key, count in zip(self.keys, cells, strict=True)}
         return {f"{GRID}.scaling": mode, **sets}
 
+    def of_whole_grid(self) -> Question:
+        """The question as strong scaling of the same grid."""
+        return self.question.changed({**self.question.sets, **self.settings("strong")}, self.question.platform)
+
     def program(self, mode: Mode) -> Program:
         """The scenario in one way to scale, for any number of ranks."""
         if self.grid is None:
