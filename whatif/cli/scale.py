@@ -95,8 +95,8 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
     """Numbers of nodes, in increasing order; ends with two dots between are doubled from the first to the last."""
     from whatif.engine.sweep import leaf_points
 
-    path = "platform.node_count"
-    text = text or f"1 .. {2 ** (int(planner.now.values[path]).bit_length() - 1)}"
+    if text is None:
+        return planner.doublings()
     ends = re.fullmatch(r"\s*([0-9_]+)\s*\.\.\s*([0-9_]+)\s*", text)
     if ends is not None:
         low, high = int(ends[1]), int(ends[2])
@@ -104,9 +104,9 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
             raise UsageError(f"--nodes {text}: from at least 1 upwards")
         return [*(float(low << power) for power in range(54) if low << power < high), float(high)]
     try:
-        return sorted(set(leaf_points(path, text, planner.question.program, _MOST_POINTS).tolist()))
+        return sorted(set(leaf_points("platform.node_count", text, planner.question.program, _MOST_POINTS).tolist()))
     except UsageError as error:
-        raise UsageError(str(error).replace(f"sweep `{path}`", f"--nodes {text}")) from None
+        raise UsageError(str(error).replace("sweep `platform.node_count`", f"--nodes {text}")) from None
 
 
 def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot: bool, file_format: str) -> None:

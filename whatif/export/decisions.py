@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from whatif.engine.budget import Offer
-from whatif.engine.decompositions import Layouts, same
+from whatif.engine.decompositions import Layout, Layouts, same
 from whatif.engine.merit import Ranking, Standing
 from whatif.engine.result import Question
 from whatif.engine.uncertainty import Sampling
@@ -79,18 +79,22 @@ def commitment_table(found: Ranking, result: str, sampling: Sampling | None = No
     return Table.of_rows(columns, rows, {"weights": ", ".join(found.weights)})
 
 
+def layouts_shown(found: Layouts, count: int) -> list[tuple[int, Layout]]:
+    """The best layouts, and the present one, each with its place among all."""
+    return [(at, item) for at, item in enumerate(found.ranked, start=1) if at <= count or same(item, found.present)]
+
+
 def layouts_table(found: Layouts, question: Question, count: int) -> Table:
     """The best layouts, and the present one with its rank among all."""
     now = found.present
     columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}
     columns |= {found.result: question.program.dimension_of(found.result), "change": ONE, "present": None}
     rows: list[list[Any]] = []
-    for at, item in enumerate(found.ranked, start=1):
-        if at <= count or same(item, now):
-            shape = " x ".join(map(str, item.ranks))
-            present = "present" if same(item, now) else ""
-            change = item.result / now.result - 1
-            rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, change, present])
+    for at, item in layouts_shown(found, count):
+        shape = " x ".join(map(str, item.ranks))
+        present = "present" if same(item, now) else ""
+        change = item.result / now.result - 1
+        rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, change, present])
     return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from whatif.engine.compare import known_platforms
 from whatif.engine.result import Question
 from whatif.engine.session import Asked
 from whatif.engine.term import Program
 from whatif.export.bars import BarChart
 from whatif.export.plot import PlotDescription
 from whatif.export.save import scenario_words
+from whatif.schema.load import stated_platform
 from whatif.table import Table
 from whatif.tui.commands import Adopt, Edit, EditAll
 from whatif.tui.study import View
@@ -40,9 +42,21 @@ class Request:
         """The file with its changes."""
         return self.asked.question
 
-    def command(self, verb: str, *options: str, machine: bool = True) -> str:
+    @property
+    def present(self) -> str:
+        """The name of the platform's file; empty where the scenario describes its machine itself."""
+        question = self.question
+        return question.platform or stated_platform(question.document, question.folders) or ""
+
+    def platforms(self) -> list[str]:
+        """All platforms that are known, the present one first."""
+        names = dict.fromkeys([self.present, *known_platforms(self.question)])
+        return [name for name in names if name]
+
+    def command(self, verb: str, *options: str, question: Question | None = None, machine: bool = True) -> str:
         """A command line about the same scenario, on its machine or on those that the options name."""
-        return shlex.join(["whatif", *verb.split(), *scenario_words(self.question, machine=machine), *options])
+        words = scenario_words(question or self.question, machine=machine)
+        return shlex.join(["whatif", *verb.split(), *words, *options])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,6 @@ from whatif.export.causes import (
     variance_in_words,
     variance_table,
 )
-from whatif.schema.load import stated_platform
 from whatif.tui.decisions.answer import Decision, Request
 from whatif.tui.uncertain import sampling_of
 
@@ -41,7 +40,7 @@ def why(request: Request) -> Decision:
     if request.changed:
         return _waterfall(request, request.baseline.program, request.program, ("before", "now"), "")
     other, question = request.view.against, request.question
-    if not other or other == (question.platform or stated_platform(question.document, question.folders)):
+    if not other or other == request.present:
         words = "Nothing differs from the baseline: change a value, or press x for another machine."
         return Decision(f"why {request.result} differs", (words,))
     there = question.on_platform(other).program

@@ -9,6 +9,8 @@ from whatif.engine.varied import is_played
 from whatif.errors import WhatifError
 from whatif.tui.decisions.answer import Decision, Request
 from whatif.tui.decisions.causes import bottlenecks, uncertainty, why
+from whatif.tui.decisions.choices import budget, layout, machines
+from whatif.tui.decisions.plans import pareto, scaling
 from whatif.tui.study import DECISIONS
 
 _PATIENCE: Final = 60.0
@@ -17,6 +19,11 @@ _ANSWERS: Final[dict[str, tuple[Callable[[Request], Decision], int]]] = {
     "bottlenecks": (bottlenecks, 100),
     "why": (why, 500),
     "uncertain": (uncertainty, 2000),
+    "machines": (machines, 30),
+    "scaling": (scaling, 30),
+    "layout": (layout, 200),
+    "pareto": (pareto, 100),
+    "budget": (budget, 30),
 }
 """The function of each question, and about how many points it evaluates."""
 
