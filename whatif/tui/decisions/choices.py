@@ -23,6 +23,8 @@ from whatif.tui.words import brief
 from whatif.units import Quantity, format_quantity
 
 _LAYOUTS: Final = 20
+_NOW: Final = " (now)"
+"""Behind the label of what the study has at present."""
 _JOB: Final = "job"
 """What the application is called in the titles of columns."""
 
@@ -67,12 +69,17 @@ def _best(its: Standing) -> float:
 
 
 def _machine(its: Standing, present: str) -> BarRow:
+    label = _labelled(its.platform, its.platform == present)
     if not math.isfinite(its.merit):
-        return BarRow(its.platform, math.nan, math.nan, "faint", brief(its.reason.removeprefix(f"{_JOB}: ")))
+        return BarRow(label, math.nan, math.nan, "faint", brief(its.reason.removeprefix(f"{_JOB}: ")))
     answer = its.answers[_JOB]
     words = [f"{its.merit:.3g}x", *([f"best {_best(its):.0%}"] if its.chances else [])]
     words += [format_quantity(cost.value, cost.dimension, 3) for cost in answer.beside.values()]
-    return BarRow(its.platform, 0.0, its.merit, "faint" if its.platform == present else LESS, "  ".join(words))
+    return BarRow(label, 0.0, its.merit, "faint" if its.platform == present else LESS, "  ".join(words))
+
+
+def _labelled(label: str, is_now: bool) -> str:
+    return f"{label}{_NOW * is_now}"
 
 
 def _with_costs(table: Table, found: Ranking) -> Table:
@@ -103,7 +110,8 @@ def layout(request: Request) -> Decision:
     def row(item: Layout) -> BarRow:
         change = f"  {item.result / now.result - 1:+.2%}" if math.isfinite(now.result) else ""
         text = f"{format_quantity(item.result, dimension, 4)}{change}" if not item.reason else item.reason
-        return BarRow(_layout_words(item), 0.0, item.result, "faint" if same(item, now) else LESS, text)
+        label, is_now = _labelled(_layout_words(item), same(item, now)), same(item, now)
+        return BarRow(label, 0.0, item.result, "faint" if is_now else LESS, text)
 
     return Decision(
         f"{result} of {len(found.ranked)} layouts",
@@ -157,8 +165,9 @@ def _limits(request: Request) -> tuple[dict[str, Quantity], str]:
 
 
 def _offer(row: Offer, present: str) -> BarRow:
+    label = _labelled(row.platform, row.platform == present)
     if row.reason:
-        return BarRow(row.platform, math.nan, math.nan, "faint", brief(row.reason))
+        return BarRow(label, math.nan, math.nan, "faint", brief(row.reason))
     cost = f"  {format_quantity(row.cost.value, row.cost.dimension, 3)}" if row.cost is not None else ""
     text = f"{row.daily_jobs:,.0f}  {row.node_count:,.0f} nodes{cost}"
-    return BarRow(row.platform, 0.0, row.daily_jobs, "faint" if row.platform == present else LESS, text)
+    return BarRow(label, 0.0, row.daily_jobs, "faint" if row.platform == present else LESS, text)

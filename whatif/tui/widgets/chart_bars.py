@@ -8,7 +8,7 @@ from typing import Final
 
 from whatif.export.bars import LESS, MORE, BarChart, BarRow
 from whatif.export.cells import Run
-from whatif.export.plot import text_cells
+from whatif.export.plot import shorten, text_cells
 from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
 
 _LABEL, _BAR, _TEXT = 8, 6, 28
@@ -46,30 +46,36 @@ class ChartBars(CursorList):
         self._styles = {LESS: "good", MORE: "bad"} if chart.legend else {LESS: "term", MORE: "strong"}
         self._range = axis_of(chart.rows)
         self._label = max((len(text_cells(row.label)) for row in chart.rows), default=0)
-        self._text = min(max((len(text_cells(row.text)) for row in chart.rows), default=0), _TEXT)
+        self._text = min(max((len(text_cells(row.text)) for row in chart.rows if _is_drawn(row)), default=0), _TEXT)
         self.lay_out(len(chart.rows), next((at for at, row in enumerate(chart.rows) if row.label == label), 0))
 
     def draw_row(self, index: int, width: int) -> Sequence[Run]:
         """Draw a label, its bar, its text."""
         row = self._rows[index]
         label, bars, text = self._columns(width)
+        name = Run(padded(tail(row.label, label), label) + " " * GAP, "text")
+        if not _is_drawn(row):
+            return [name, Run(shorten(row.text, max(width - label - GAP, 0)), "faint")]
         before, bar = self._bar(row, bars)
         return [
-            Run(padded(tail(row.label, label), label) + " " * GAP, "text"),
+            name,
             Run(before, "text"),
             Run(bar.ljust(bars - len(before)), self._styles.get(row.style, row.style)),
             Run(column(row.text, text), "faint" if row.style == "faint" else "strong"),
         ]
 
     def says_all(self, width: int) -> bool:
-        """Whether labels and texts fit into so many cells."""
+        """Whether the label and the text under the cursor fit into so many cells."""
+        if self.row is None:
+            return True
         label, _, text = self._columns(width)
-        return label >= self._label and text >= max((len(text_cells(row.text)) for row in self._rows), default=0)
+        room = text if _is_drawn(self.row) else width - label - GAP
+        return label >= len(text_cells(self.row.label)) and room >= len(text_cells(self.row.text))
 
     def _bar(self, row: BarRow, width: int) -> tuple[str, str]:
         """What is blank before a bar, and the bar; what is too short for half a cell is a thin mark."""
         low, high = self._range
-        if not (math.isfinite(row.start) and math.isfinite(row.end)) or high <= low:
+        if high <= low:
             return "", ""
         ends = sorted(min(max(end, low), high) for end in (row.start, row.end))
         first, last = (round(2 * width * (end - low) / (high - low)) for end in ends)
@@ -93,12 +99,18 @@ def _cell(at: int, first: int, last: int) -> str:
     return "▌" if 2 * at + 1 >= last else "█"
 
 
+def _is_drawn(row: BarRow) -> bool:
+    """Whether a row has a bar; one without has only words."""
+    return math.isfinite(row.start) and math.isfinite(row.end)
+
+
 def axis_of(rows: Sequence[BarRow]) -> tuple[float, float]:
     """Where the axis of some bars begins and ends.
 
     From 0, unless steps that begin elsewhere all lie far from it: then from a little before them.
     """
-    ends = [end for row in rows for end in (row.start, row.end) if math.isfinite(end)]
+    rows = [row for row in rows if _is_drawn(row)]
+    ends = [end for row in rows for end in (row.start, row.end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     steps = [end for row in rows if row.start != 0 for end in (row.start, row.end)]
     if low < 0 or not steps or min(steps) < _ZOOM * high:
