@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +19,7 @@ from whatif.export.figure import Y_COLUMN
 from whatif.tui.study import Study
 from whatif.units import format_quantity, parse_quantity
 
-_DIGITS: Final = (4, 6, 9)
+_DIGITS: Final = (6, 9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,18 @@ def drawn(study: Study) -> str:
 
 
 def _text(program: Program, found: Sought) -> str:
-    """The value in as few digits as still meet the target; all digits, where rounding would miss it."""
-    term = quantity_named(found.target.result, program)[0]
-    for digits in _DIGITS:
-        text = format_quantity(found.value, found.leaf.dimension, digits)
+    """The value in as few digits as still meet the target: rounded away from the present value, else exactly."""
+    leaf, target = found.leaf, found.target
+    term = quantity_named(target.result, program)[0]
+    for text in () if leaf.field is None or leaf.field.domain.whole else _rounded(found):
         value = np.array([parse_quantity(text).value])
-        if found.target.met(numbers(evaluate(program, {found.leaf.path: value}), term)).all():
+        met = target.met(numbers(evaluate(program, {leaf.path: value}), term)).all()
+        if met and leaf.field is not None and leaf.field.domain.accepts(float(value[0])):
             return text
-    return format_quantity(found.value, found.leaf.dimension, 17)
+    return format_quantity(found.value, leaf.dimension, 17)
+
+
+def _rounded(found: Sought) -> Iterator[str]:
+    away = math.copysign(0.5, found.value - float(found.leaf.value)) * math.copysign(1.0, found.value)
+    for digits in _DIGITS:
+        yield format_quantity(found.value * (1 + away * 10.0 ** (1 - digits)), found.leaf.dimension, digits)

@@ -71,7 +71,7 @@ def _best(its: Standing) -> float:
 def _machine(its: Standing, present: str) -> BarRow:
     label = _labelled(its.platform, its.platform == present)
     if not math.isfinite(its.merit):
-        return BarRow(label, math.nan, math.nan, "faint", brief(its.reason.removeprefix(f"{_JOB}: ")))
+        return BarRow(label, math.nan, math.nan, "faint", brief(_reason(its)))
     answer = its.answers[_JOB]
     words = [f"{its.merit:.3g}x", *([f"best {_best(its):.0%}"] if its.chances else [])]
     words += [format_quantity(cost.value, cost.dimension, 3) for cost in answer.beside.values()]
@@ -93,7 +93,14 @@ def _with_costs(table: Table, found: Ranking) -> Table:
             values = [beside.get(name, Quantity(math.nan, dimension)) for beside in known]
             cells = [[one.value if one.dimension == dimension else math.nan] for one in values]
             columns |= Table.of_rows({name: dimension}, cells).columns
-    return replace(table, columns=columns if reasons is None else {**columns, "impossible": reasons})
+    if reasons is not None:
+        columns |= Table.of_rows({"impossible": None}, [[_reason(its)] for its in found.standings]).columns
+    return replace(table, columns=columns)
+
+
+def _reason(its: Standing) -> str:
+    """Why a machine has no answer; there is one application only, so its name says nothing."""
+    return its.reason.removeprefix(f"{_JOB}: ")
 
 
 def layout(request: Request) -> Decision:

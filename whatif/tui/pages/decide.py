@@ -25,6 +25,7 @@ from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.table import TableView
+from whatif.units import format_quantity
 
 _WAITING: Final = "computing …"
 
@@ -116,12 +117,19 @@ class Decide(Page):
         self.query_one("#questions", Static).update(_questions(name))
         frame = self.query_one("#frame")
         frame.border_title = Content(DECISIONS[name] if found is None else found.title)
-        frame.border_subtitle = Content(f"{name} · m asks the next question")
         self.set_class(found is None or found.table is None, "-none")
         self._turn(found, tabular=study.view.picture == "table")
+        frame.border_subtitle = Content(f"{self._begins(found)}{name} · m asks the next question")
         words = (_WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
         self._say_row()
+
+    def _begins(self, found: Decision | None) -> str:
+        """Where the bars begin, if not at 0."""
+        bars = self.query_one(ChartBars)
+        if found is None or not isinstance(found.picture, BarChart) or not (bars.display and bars.begins):
+            return ""
+        return f"bars begin at {format_quantity(bars.begins, found.picture.x.dimension, 3)} · "
 
     def _turn(self, found: Decision | None, *, tabular: bool) -> None:
         """Show the picture of an answer or its table; the focus stays on whatever of them is in sight."""
@@ -157,13 +165,18 @@ class Decide(Page):
 
     def action_other(self) -> None:
         """Compare with the next machine, or take the leaf of the tree for the front."""
-        if self._study is None:
+        study = self._study
+        if study is None:
             return
-        if self._study.view.decision == "pareto":
+        if study.view.decision == "pareto":
             self.ask("front_over", self._leaf())
+        elif study.view.decision != "why":
+            self.post_message(ErrorTold("there is nothing else to take: m goes to why, or to pareto"))
+        elif study.changed:
+            self.post_message(ErrorTold("the values differ from the baseline: pin them (b) to compare machines"))
         else:
-            names = known_platforms(self._study.session.question)
-            self.choose("against", lambda view: stepped(("", *names), view.against))
+            names = ("", *known_platforms(study.session.question))
+            self.choose("against", lambda view: stepped(names, view.against))
 
     def _leaf(self) -> str:
         """The leaf under the cursor of the tree; empty where it is the one taken already, or on none."""
