@@ -200,7 +200,7 @@ def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typ
 
 
 def test_every_question_fills_every_size():
-    sizes = (*GROWING[::2], *SHRINKING)
+    sizes = (*GROWING[::2], *SHRINKING[1:], *GROWING[1::2])
 
     async def check(page):
         for size in sizes:
