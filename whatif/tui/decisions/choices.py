@@ -146,7 +146,8 @@ def budget(request: Request) -> Decision:
     said = [f"{text} is the {name} of all nodes of the present machine; one job follows the other on them."]
     if len(known) < len(found):
         said.append(f"{len(found) - len(known)} machines do not state what it takes.")
-    said += ["y asks about total_cost: the same for the money."] if name == "power" else []
+    if name == "power" and "total_cost" in request.program.columns:
+        said.append("y asks about total_cost: the same for the money.")
     named = [word for platform in request.platforms() for word in ("--platform", platform)]
     table = offers_table(known)
     return Decision(
