@@ -163,6 +163,7 @@ def test_what_would_take_minutes_where_points_are_played_is_not_started(tmp_path
     found = answer("bottlenecks", scenario=path, seconds=100.0)
     assert found.table is None
     assert "Every point of this scenario is played" in found.sentences[0]
+    assert "`whatif sensitivity --show ladder` does it" in found.sentences[1]
 
 
 def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typed():
@@ -256,12 +257,15 @@ def test_an_answer_is_asked_for_once_and_not_again_for_another_picture():
     on_page(Decide, check)
 
 
-def test_x_compares_with_one_machine_after_the_other():
+def test_x_compares_with_one_machine_after_the_other_and_a_click_asks_another_question():
     async def check(page):
         for name in ("Bridges", "Lassen"):
             await page.act("other")
             assert page.app.study.view.against == name.lower()
         assert "from Summit to Lassen" in page.text
+        await page.pilot.click(offset=(page.lines[0].index("scaling") + 1, 0))
+        await page.settle()
+        assert "parallel efficiency" in page.text
 
     on_page(Decide, check, changes=(Show("decision", "why"),))
 

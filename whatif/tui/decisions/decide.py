@@ -24,30 +24,30 @@ _SAMPLED: Final = ("uncertain", "machines")
 """The questions that evaluate so many points for each sample."""
 _WARM, _TIMED = 1.01, 1.02
 """Two points beside the present one, which may be known already."""
-_ANSWERS: Final[dict[str, tuple[Callable[[Request], Decision], int]]] = {
-    "bottlenecks": (bottlenecks, 100),
-    "why": (why, 500),
-    "uncertain": (uncertainty, 10),
-    "machines": (machines, 30),
-    "scaling": (scaling, 30),
-    "layout": (layout, 200),
-    "pareto": (pareto, 100),
-    "budget": (budget, 30),
+_ANSWERS: Final[dict[str, tuple[Callable[[Request], Decision], int, str]]] = {
+    "bottlenecks": (bottlenecks, 100, "sensitivity --show ladder"),
+    "why": (why, 500, "diff"),
+    "uncertain": (uncertainty, 10, "sensitivity --show sobol"),
+    "machines": (machines, 30, "compare"),
+    "scaling": (scaling, 30, "scale"),
+    "layout": (layout, 200, "tune grid"),
+    "pareto": (pareto, 100, "seek --pareto"),
+    "budget": (budget, 30, "budget"),
 }
-"""The function of each question, and about how many points it evaluates."""
+"""The function of each question, about how many points it evaluates, and the verb that does the same."""
 
 
 def decide(request: Request) -> Decision:
     """The answer to the question of a view; where there is none, why."""
     name = request.view.decision
-    answer, points = _ANSWERS[name]
+    answer, points, verb = _ANSWERS[name]
     if name in _SAMPLED and request.view.samples != "off":
         points *= int(request.view.samples)
     try:
         seconds = 0.0 if _is_refused(request) else points * _seconds(request, points)
         if seconds > _PATIENCE:
-            words = f"Every point of this scenario is played, so this would take about {seconds / 60:,.0f} minutes."
-            return Decision(DECISIONS[name], (words, "It is not started here; the verbs of the command line do it."))
+            words = f"Every point of this scenario is played, so this would take about {seconds / 60:,.0f} min."
+            return Decision(DECISIONS[name], (words, f"It is not started here; `whatif {verb}` does it."))
         return answer(request)
     except WhatifError as problem:
         return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('impossible: ')}.",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any, ClassVar, Final
 
 from textual import events, on
@@ -14,6 +15,7 @@ from whatif.engine.compare import known_platforms
 from whatif.export.bars import BarChart
 from whatif.export.figure import Y_COLUMN, columns_to_plot
 from whatif.export.plot import PlotDescription
+from whatif.tui.commands import Show
 from whatif.tui.decisions.answer import Decision, Request
 from whatif.tui.decisions.decide import decide
 from whatif.tui.messages import ChangeAsked, ErrorTold
@@ -28,6 +30,25 @@ from whatif.tui.widgets.table import TableView
 from whatif.units import format_quantity
 
 _WAITING: Final = "computing …"
+
+
+class Questions(Static):
+    """The names of all questions, the present one marked; a click asks another one."""
+
+    def show(self, present: str) -> None:
+        """Mark a question."""
+        styles = ("bold reverse $text-primary" if name == present else "$text-muted" for name in DECISIONS)
+        words = (f" {name} " for name in DECISIONS)
+        self.update(Content.assemble(*zip(words, styles, strict=True)), layout=False)
+
+    def on_click(self, event: events.Click) -> None:
+        """Ask the question under the mouse."""
+        offset = event.get_content_offset(self)
+        ends = accumulate(len(name) + 2 for name in DECISIONS)
+        under = (name for name, end in zip(DECISIONS, ends, strict=True) if offset is not None and offset.x < end)
+        name = next(under, None)
+        if name is not None:
+            self.post_message(ChangeAsked(Show("decision", name)))
 
 
 class Decide(Page):
@@ -59,7 +80,7 @@ class Decide(Page):
 
     def compose(self) -> ComposeResult:
         """The questions, and the answer to one of them."""
-        yield Static(id="questions", markup=False)
+        yield Questions(id="questions", markup=False)
         with Vertical(id="frame"):
             yield ChartBars()
             yield PlotView()
@@ -114,7 +135,7 @@ class Decide(Page):
 
     def _fill(self, study: Study) -> None:
         found, name = self._decision, study.view.decision
-        self.query_one("#questions", Static).update(_questions(name))
+        self.query_one(Questions).show(name)
         frame = self.query_one("#frame")
         frame.border_title = Content(DECISIONS[name] if found is None else found.title)
         self.set_class(found is None or found.table is None, "-none")
@@ -200,9 +221,3 @@ def _asked(study: Study) -> tuple[object, ...]:
     view = study.view
     looks = view.samples, view.spread, view.against, view.front_over
     return view.decision, study.session.question, study.baseline.question, explained(study), *looks
-
-
-def _questions(present: str) -> Content:
-    """The names of all questions, the present one marked."""
-    styles = ("bold reverse $text-primary" if name == present else "$text-muted" for name in DECISIONS)
-    return Content.assemble(*((f" {name} ", style) for name, style in zip(DECISIONS, styles, strict=True)))
