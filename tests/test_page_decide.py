@@ -90,6 +90,13 @@ def test_the_command_that_is_copied_prints_the_table_in_sight(name, looks):
                 assert mine[key] == (theirs[key] and theirs[key].removeprefix("jacobi2d: "))
 
 
+def test_a_front_of_points_that_come_to_the_same_says_so():
+    # Beyond some bandwidth the arithmetic of the kernels is all that is left.
+    faster = answer("pareto", Edit(MEMORY, "800 TB/s"), front_over=MEMORY)
+    assert "All of them come to the same: nothing is traded here." in faster.sentences
+    assert not any("to the same" in sentence for sentence in answer("pareto").sentences)
+
+
 def test_the_waterfall_goes_from_the_pinned_time_to_the_present_one():
     found = answer("why", FASTER, TWICE)
     first, *steps, last = found.picture.rows
@@ -134,7 +141,7 @@ def test_what_is_taken_gives_the_time_that_was_told(name):
     [
         ("why", {}, "press x for another machine"),
         ("uncertain", {}, "press B to draw"),
-        ("uncertain", {"samples": "256"}, "press % for what is assumed"),
+        ("uncertain", {"samples": "256"}, "press % (assumed, then data sheets)"),
         ("bottlenecks", {"result": "total_cost"}, "does not state platform.price.node_price"),
         ("budget", {"result": "total_cost"}, "platform.price.node_price"),
         ("pareto", {"front_over": "platform.no.such"}, "There is no answer"),

@@ -23,6 +23,7 @@ _EFFICIENCY: Final = 0.5
 """The efficiency that is still worth it, as `whatif scale` has it."""
 _POINTS: Final = 200
 """Points of a front over a leaf that is no number of ranks."""
+_SAME: Final = 1e-9
 _PRICES: Final = ("total_energy", "total_cost")
 
 
@@ -58,12 +59,18 @@ def pareto(request: Request) -> Decision:
     options = ["--vary", spec, "--pareto", ",".join(names), "--points", str(_POINTS)]
     return Decision(
         title,
-        (words, said),
+        (words, *_same(found), said),
         front_table(found, question, short=True),
         front_picture(found, question),
         tuple(_changes(found, request.question, question)),
         request.command("seek", *options, question=question),
     )
+
+
+def _same(found: Front) -> Iterator[str]:
+    """What to say where the points of a front do not differ in their results."""
+    if len(found.choices) > 1 and all(np.ptp(array) <= _SAME * abs(array).max() for array in found.results.values()):
+        yield "All of them come to the same: nothing is traded here."
 
 
 def _price(request: Request) -> str:
