@@ -76,8 +76,10 @@ def uncertainty(request: Request) -> Decision:
     if sampling is None:
         return Decision(title, ("Samples are off: press B to draw the uncertain values.",))
     if not uncertain(program, sampling).keys() & program.inputs_of(program.term_of(result)):
-        words = f"Nothing that {result} depends on is uncertain: write 3 us +- 0.2 us, or press % (assumed, then data sheets)."
-        return Decision(title, (words,))
+        words = f"Nothing that {result} depends on is uncertain."
+        return Decision(
+            title, (words, "Write 3 us +- 0.2 us, or press % (assumed values vary, then those of data sheets).")
+        )
     found, dimension = sobol_indices(program, sampling, result), program.dimension_of(result)
     spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]
     options = ["--result", result, "--show", "sobol", "--samples", view.samples, *spreads]

@@ -96,7 +96,6 @@ class Decide(Page):
         """Where there are few lines, frames and words give way."""
         self.set_class(event.size.height < 16, "-low")
         self.set_class(event.size.height < 8, "-flat")
-        self.call_after_refresh(self._say_row)
 
     @property
     def command(self) -> str:
@@ -174,9 +173,9 @@ class Decide(Page):
     def _say_row(self) -> None:
         """Say in full what the cursor is on, where the bars have no room for it."""
         bars, said = self.query_one(ChartBars), self.query_one("#row", Static)
-        said.display = bars.display and bars.row is not None and not bars.says_all(bars.size.width)
+        said.display = bars.display and bars.row is not None and not bars.says_all
         if bars.row is not None:
-            said.update(Content(f"{bars.row.label}: {bars.row.text}"))
+            said.update(Content(f"{bars.row.text} · {bars.row.label}"))
 
     def action_result(self, steps: int) -> None:
         """Ask about the next result."""

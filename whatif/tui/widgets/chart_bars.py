@@ -64,9 +64,15 @@ class ChartBars(CursorList):
             Run(column(row.text, text), "faint" if row.style == "faint" else "strong"),
         ]
 
-    def says_all(self, width: int) -> bool:
-        """Whether the label and the text under the cursor fit into so many cells."""
-        if self.row is None:
+    def on_resize(self) -> None:
+        """The text under the cursor may fit now, or no longer."""
+        self.post_message(self.Pointed(self))
+
+    @property
+    def says_all(self) -> bool:
+        """Whether there is room for the label and the text under the cursor."""
+        width = self.scrollable_content_region.width
+        if self.row is None or not width:
             return True
         label, _, text = self._columns(width)
         room = text if _is_drawn(self.row) else width - label - GAP
