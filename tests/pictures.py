@@ -41,6 +41,7 @@ class Scene(NamedTuple):
 
 BEFORE = {
     "fit": ("show measured = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt",),
+    "decide": ("show decision = why",),
     "profile": ("show profile = tests/data/profiles/ahead/lammps_summit.nvvp",),
 }
 

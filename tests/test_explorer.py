@@ -13,7 +13,7 @@ from whatif.errors import UsageError
 from whatif.tui.commands import Adopt, Edit, Sweep
 from whatif.tui.outline import outline
 from whatif.tui.screens.dialogs import Deciding, Reading
-from whatif.tui.study import SCREENS
+from whatif.tui.study import SCREEN_KEYS, SCREENS
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.words import duration
@@ -313,8 +313,8 @@ def test_names_with_square_brackets_are_no_markup(tmp_path):
         for leaf, name in named.items():
             driver.app.conductor.ask(Edit(leaf, name))
             await driver.calm()
-        for number, page in enumerate(SCREENS, 1):
-            await driver.press(str(number % 10))
+        for key, page in zip(SCREEN_KEYS, SCREENS, strict=True):
+            await driver.press(key)
             await driver.until(lambda page=page: page == driver.desk.page.NAME)
             await driver.calm()
             assert "Is [bold]this[/] read?" in driver.screen_text()

@@ -35,6 +35,7 @@ from whatif.tui.conductor import Conductor
 from whatif.tui.history import History, lines_to
 from whatif.tui.recovery import Recovery
 from whatif.tui.scenario_file import ScenarioFile
+from whatif.tui.seeking import Seek
 from whatif.tui.study import CHOICES, SCREENS, Study
 
 GPUS = "platform.node.gpu_count"
@@ -183,6 +184,7 @@ CHANGES = st.one_of(
     st.builds(Nudge, st.sampled_from([GPUS, MEMORY, RANKS]), st.integers(-3, 3).filter(bool), st.sampled_from(Step)),
     st.builds(Edit, st.just(GPUS), st.sampled_from(["4", "8", "nonsense"])),
     st.builds(Edit, st.just(MODEL), st.sampled_from(["postal", "max_rate", "loggp"])),
+    st.builds(Seek, st.sampled_from([GPUS, MEMORY]), st.sampled_from(["<= 90 %", "total_time <= 1 ns", "nonsense"])),
     st.builds(Sweep, st.sampled_from([GPUS, MEMORY, RANKS, MODEL])),
     st.builds(Show, st.sampled_from(["screen"]), st.sampled_from(SCREENS)),
     st.builds(Show, st.sampled_from(["y"]), st.sampled_from(["total_time", "terms.halo"])),

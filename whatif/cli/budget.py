@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.budget import Offer
-    from whatif.table import Table
     from whatif.units import Quantity
 
 
@@ -37,6 +34,7 @@ def command(
     binds. --set holds on every machine, such as --set platform.price.lifetime='5 year'.
     """
     from whatif.engine.budget import LIMITS, checked_limits, offers
+    from whatif.export.decisions import offers_table
 
     texts = dict(zip(LIMITS, (capital, cost, power), strict=True))
     limits = checked_limits({name: _quantity(name, text) for name, text in texts.items() if text is not None})
@@ -45,7 +43,8 @@ def command(
         platform, folders = named_platform(name, folders)
         platforms[platform] = None
     found = offers({name: open_question(name, None, folders, sets) for name in scenarios}, list(platforms), limits)
-    print_table(_table(found), file_format, [["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]])
+    optional = [["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]]
+    print_table(offers_table(found), file_format, optional)
     if all(row.reason for row in found):
         raise ImpossiblePointError("impossible: no machine has an answer within the budget")
 
@@ -57,24 +56,3 @@ def _quantity(name: str, text: str) -> Quantity:
         return parse_quantity(text)
     except UnitError as error:
         raise UsageError(f"--{name}: {error}") from None
-
-
-def _table(found: Sequence[Offer]) -> Table:
-    """One row a scenario and machine; costs in a column for each currency."""
-    from whatif.export.tables import worth_showing
-    from whatif.table import Table
-    from whatif.units import JOULE, ONE
-
-    money = dict.fromkeys(row.cost.dimension for row in found if row.cost is not None)
-    priced = {dimension: "cost" if len(money) == 1 else f"cost in {dimension}" for dimension in money}
-    columns = {"scenario": None, "platform": None, "nodes": ONE, "limit": None, "side by side": ONE, "jobs a day": ONE}
-    columns |= {"energy": JOULE, **{name: dimension for dimension, name in priced.items()}, "reason": None}
-    rows = [
-        [
-            *(row.scenario, row.platform, row.node_count, row.limit, row.job_count, row.daily_jobs, row.energy),
-            *(row.cost.value if row.cost and row.cost.dimension == its else float("nan") for its in priced),
-            row.reason,
-        ]
-        for row in found
-    ]
-    return worth_showing(Table.of_rows(columns, rows))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,7 @@ from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.attribution import Attribution
     from whatif.engine.question import Question
-    from whatif.table import Table
-    from whatif.units import Dimension
-
-_BAR_WIDTH, _CELL_WIDTH = 24, 20
 
 
 @click.command("diff", short_help="Say which changes explain why two scenarios differ.")
@@ -48,6 +42,7 @@ def command(
     """
     from whatif.engine.attribution import attribute
     from whatif.export.bars import names_of, waterfall_bars
+    from whatif.export.causes import attribution_in_words, attribution_table
     from whatif.export.picture import check_picture, write_picture
 
     if output is not None:
@@ -56,11 +51,14 @@ def command(
         one, other = _questions(first, second, platforms, folders, sets, stack)
         tell_worth(one, other)
         found = attribute(one.program, other.program, result, by_table=by == "table", seed=seed)
-    _tell(found, seed)
+    dimension = one.program.dimension_of(result)
+    for line in attribution_in_words(found, dimension, seed):
+        click.echo(line, err=True)
     if output is not None:
         write_picture(waterfall_bars(one.program, found, names_of(one, other)), output)
         return
-    print_table(_table(found, bars=file_format == "table"), file_format, [["waterfall"], ["then"], ["before", "after"]])
+    table = attribution_table(found, dimension, bars=file_format == "table")
+    print_table(table, file_format, [["waterfall"], ["then"], ["before", "after"]])
 
 
 def _questions(
@@ -82,65 +80,3 @@ def _path(name: str, stack: ExitStack) -> str:
     from whatif.cli.revisions import checked_out, names_a_revision
 
     return str(stack.enter_context(checked_out(name))) if names_a_revision(name) else name
-
-
-def _tell(found: Attribution, seed: int) -> None:
-    from whatif.units import format_quantity
-
-    before, after, difference = (
-        format_quantity(number, found.dimension, 4)
-        for number in (found.before, found.after, found.after - found.before)
-    )
-    change = f"{found.after / found.before - 1:+.1%}" if found.before else "from nothing"
-    click.echo(f"{found.result}: {before} -> {after} ({difference}, {change})", err=True)
-    if not found.exact:
-        click.echo(f"{len(found.changes)} changes: mean over 512 orders, seed {seed}", err=True)
-    if not found.changes:
-        click.echo("nothing that differs has an effect", err=True)
-    if found.without_effect:
-        count = len(found.without_effect)
-        click.echo(f"{count} other values differ and explain nothing", err=True)
-
-
-def _table(found: Attribution, *, bars: bool) -> Table:
-    """One row a change: what changed, what it explains, its share of the difference, and where the result is then."""
-    from whatif.table import Table
-    from whatif.units import ONE
-
-    total, ends = found.after - found.before, _ends(found)
-    columns: dict[str, Dimension | None] = {
-        "change": None,
-        "before": None,
-        "after": None,
-        "contribution": found.dimension,
-    }
-    shown = _short if bars else str
-    rows: list[list[object]] = [[c.name, shown(c.before), shown(c.after), c.contribution] for c in found.changes]
-    if not found.exact:
-        columns["standard_error"] = found.dimension
-        rows = [[*row, change.standard_error] for row, change in zip(rows, found.changes, strict=True)]
-    columns |= {"share": None if bars else ONE, "then": found.dimension} | ({"waterfall": None} if bars else {})
-    for row, change, end, bar in zip(rows, found.changes, ends[1:], _waterfall(ends), strict=True):
-        share = change.contribution / total if total else float("nan")
-        row.extend([f"{share:+.1%}", end, bar] if bars else [share, end])
-    return Table.of_rows(columns, rows, {"before": f"{found.before!r}", "after": f"{found.after!r}"})
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _CELL_WIDTH else f"{text[: _CELL_WIDTH - 2]}.."
-
-
-def _ends(found: Attribution) -> list[float]:
-    """The result before the first change, and after each."""
-    return list(accumulate((change.contribution for change in found.changes), initial=found.before))
-
-
-def _waterfall(ends: list[float]) -> list[str]:
-    """A bar a change from where the result was to where it is then, on one scale."""
-    least, most = min(ends), max(ends)
-    scale = _BAR_WIDTH / (most - least) if most > least else 0.0
-    bars = []
-    for start, end in pairwise(ends):
-        left, right = sorted((round((start - least) * scale), round((end - least) * scale)))
-        bars.append((" " * left + ("+" if end > start else "-") * max(right - left, 1)).ljust(_BAR_WIDTH + 1))
-    return bars

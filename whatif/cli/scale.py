@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from whatif.engine.isoefficiency import Isoefficiency
     from whatif.engine.scaling import Mode, Planner, Scaling
     from whatif.export.plot import PlotDescription
-    from whatif.table import Table
 
 _MOST_POINTS: Final = 10_000
-_HOUR: Final = 3600.0
 
 
 @click.command("scale", short_help="Plan strong and weak scaling, isoefficiency, memory and node-hours.")
@@ -47,6 +45,7 @@ def command(
     total time of the job. Exit with 4 where no number of nodes has an answer.
     """
     from whatif.engine.scaling import Planner
+    from whatif.export.plans import places_in_words, places_table, scaling_picture, scaling_table
 
     question = open_question(scenario, platform, folders, sets)
     tell_worth(question)
@@ -60,13 +59,14 @@ def command(
         return
     plans = {mode: planner.scaling(mode, counts) for mode in planner.modes()}
     _tell_impossible(plans, planner)
-    places = _places(planner, plans, share)
+    places = places_table(planner, plans, share)
     if plot:
-        _draw(_picture(plans))
+        _draw(scaling_picture(plans))
     elif show == "scaling":
-        print_table(_table(plans), file_format, [["impossible"], ["ranks"], ["speedup"]])
+        print_table(scaling_table(plans), file_format, [["impossible"], ["ranks"], ["speedup"]])
     if plot or show == "scaling":
-        _tell(places)
+        for line in places_in_words(places):
+            click.echo(line, err=True)
     else:
         print_table(places, file_format, [["ranks"]])
 
@@ -97,8 +97,8 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
     """Numbers of nodes, in increasing order; ends with two dots between are doubled from the first to the last."""
     from whatif.engine.sweep import leaf_points
 
-    path = "platform.node_count"
-    text = text or f"1 .. {2 ** (int(planner.now.values[path]).bit_length() - 1)}"
+    if text is None:
+        return planner.doublings()
     ends = re.fullmatch(r"\s*([0-9_]+)\s*\.\.\s*([0-9_]+)\s*", text)
     if ends is not None:
         low, high = int(ends[1]), int(ends[2])
@@ -106,55 +106,9 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
             raise UsageError(f"--nodes {text}: from at least 1 upwards")
         return [*(float(low << power) for power in range(54) if low << power < high), float(high)]
     try:
-        return sorted(set(leaf_points(path, text, planner.question.program, _MOST_POINTS).tolist()))
+        return sorted(set(leaf_points("platform.node_count", text, planner.question.program, _MOST_POINTS).tolist()))
     except UsageError as error:
-        raise UsageError(str(error).replace(f"sweep `{path}`", f"--nodes {text}")) from None
-
-
-def _table(plans: Mapping[Mode, Scaling]) -> Table:
-    """One row for each way to scale and number of nodes; of communication its share in an iteration."""
-    from whatif.export.tables import worth_showing
-    from whatif.table import Table
-    from whatif.units import BYTE, ONE, SECOND
-
-    columns = {"scaling": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "speedup": ONE, "efficiency": ONE}
-    columns |= {"communication": ONE, "memory": BYTE, "node_hours": ONE, "impossible": None}
-    rows: list[list[Any]] = []
-    for mode, plan in plans.items():
-        arrays = (plan.nodes, plan.ranks, plan.time, plan.speedup, plan.efficiency, plan.communication, plan.memory)
-        numbers = zip(*(array.tolist() for array in arrays), (plan.node_time / _HOUR).tolist(), strict=True)
-        rows += [[mode, *row, reason] for row, reason in zip(numbers, plan.reasons, strict=True)]
-    return worth_showing(Table.of_rows(columns, rows))
-
-
-def _places(planner: Planner, plans: Mapping[Mode, Scaling], efficiency: float) -> Table:
-    """The places of a plan that are worth knowing."""
-    from whatif.engine.scaling import answers
-    from whatif.table import Table
-    from whatif.units import ONE, SECOND
-
-    columns = {"question": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "efficiency": ONE}
-    rows: list[list[Any]] = []
-    for name, (plan, at) in answers(plans, efficiency).items():
-        numbers = (plan.nodes, plan.ranks, plan.time, plan.efficiency, plan.node_time / _HOUR)
-        rows.append([name, *(float(array[at]) for array in numbers)])
-    least = planner.least_nodes()
-    if least is not None:
-        rows.append(
-            ["fewest nodes with room for the whole grid", least, least * planner.ranks_per_node, *[math.nan] * 3]
-        )
-    return Table.of_rows({**columns, "node_hours": ONE}, rows)
-
-
-def _tell(places: Table) -> None:
-    from whatif.units import ONE, SECOND, format_quantity
-
-    for name, nodes, _, seconds, efficiency, hours in places.rows():
-        said = f"{name}: {nodes:,.0f} node{'s' * (nodes != 1)}"
-        if seconds is not None:
-            said += f", {format_quantity(seconds, SECOND, 4)}, efficiency {efficiency:.1%}"
-            said += f", {format_quantity(hours, ONE, 4)} node-hours"
-        click.echo(said, err=True)
+        raise UsageError(str(error).replace("sweep `platform.node_count`", f"--nodes {text}")) from None
 
 
 def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot: bool, file_format: str) -> None:
@@ -184,14 +138,6 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot:
     kept = rows if planner.memory_size else [row[:-1] for row in rows]
     names = columns if planner.memory_size else dict(list(columns.items())[:-1])
     print_table(Table.of_rows(names, kept, {"efficiency": f"{efficiency:g}"}), file_format, [["memory"], ["ranks"]])
-
-
-def _picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
-    from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale
-
-    lines = tuple(Line(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
-    axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("efficiency")
-    return PlotDescription("parallel efficiency", *axes, lines)
 
 
 def _growth_picture(found: Isoefficiency) -> PlotDescription:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,13 +15,11 @@ from whatif.cli.options import print_table
 from whatif.errors import ImpossiblePointError, UsageError
 
 if TYPE_CHECKING:
-    from whatif.engine.pareto import Front
     from whatif.engine.population import Objective, Wish
     from whatif.engine.question import Question
     from whatif.engine.search import Answer
     from whatif.engine.seek import Target
     from whatif.engine.varied import Varied
-    from whatif.export.plot import PlotDescription
     from whatif.table import Table
     from whatif.units import Dimension
 
@@ -96,13 +94,6 @@ def show_search(
         raise ImpossiblePointError(_in_the_way(best, wish, question))
 
 
-def longest(phases: Mapping[str, float]) -> str:
-    """The two longest phases with their times."""
-    from whatif.units import SECOND, format_quantity
-
-    return ", ".join(f"{name} {format_quantity(seconds, SECOND, 3)}" for name, seconds in list(phases.items())[:2])
-
-
 def _dimensions(question: Question, names: Iterable[str]) -> dict[str, Dimension]:
     from whatif.engine.varied import quantity_named
 
@@ -131,6 +122,8 @@ def _in_words(answer: Answer, wish: Wish, question: Question) -> str:
 
 
 def _in_the_way(answer: Answer, wish: Wish, question: Question) -> str:
+    from whatif.engine.seek import longest
+
     wanted = " and ".join(map(str, wish.targets))
     if not all(math.isfinite(number) for number in answer.then.values()):
         why = f": {answer.reason}" if answer.reason else ""
@@ -194,6 +187,7 @@ def show_front(
     """The front as a table, or drawn; raise `ImpossiblePointError` where no point is on it."""
     from whatif.engine.pareto import front
     from whatif.engine.varied import quantity_named
+    from whatif.export.plans import front_picture, front_table
 
     objectives = [_aim(text) for text in pareto.split(",")]
     for item in objectives:
@@ -210,9 +204,9 @@ def show_front(
     if plot:
         from whatif.export.figure import terminal_picture
 
-        click.echo(terminal_picture(_picture(found, question)), color=None if sys.stdout.isatty() else False)
+        click.echo(terminal_picture(front_picture(found, question)), color=None if sys.stdout.isatty() else False)
     else:
-        print_table(_front_table(found, question, file_format), file_format)
+        print_table(front_table(found, question, short=file_format == "table"), file_format)
     if not found.ended:
         sys.stdout.flush()
         raise KeyboardInterrupt(f"interrupted; this is the front of the first {found.points:,} points")
@@ -225,41 +219,3 @@ def _aim(text: str) -> Objective:
     if not words or len(words) > 2 or (len(words) == 2 and words[0] not in ("max", "min")):
         raise UsageError(f"--pareto: `{text.strip()}`: expected RESULT, or max RESULT, with commas between")
     return Objective(words[-1], least=words[0] != "max")
-
-
-def _front_table(found: Front, question: Question, file_format: str) -> Table:
-    """One row a point: choices, leaves, results; on a terminal by the ends of their paths."""
-    from whatif.engine.varied import quantity_named, tails
-    from whatif.table import Column, Table
-
-    chosen = list(dict.fromkeys(path for choices in found.choices for path in choices))
-    names = [*chosen, *found.values, *found.results]
-    heading = tails(names) if file_format == "table" else {name: name for name in names}
-    columns = {heading[path]: Column(_texts(found, path)) for path in chosen}
-    for name, array in {**found.values, **found.results}.items():
-        columns[heading[name]] = Column(array, quantity_named(name, question.program)[1])
-    return Table(columns, {"points": str(found.points)})
-
-
-def _texts(found: Front, path: str) -> Any:
-    import numpy as np
-
-    return np.array([choices.get(path, "") for choices in found.choices], dtype=object)
-
-
-def _picture(found: Front, question: Question) -> PlotDescription:
-    """The first two objectives, one line for each combination of choices."""
-    import numpy as np
-
-    from whatif.engine.varied import quantity_named
-    from whatif.export.figure import suiting
-    from whatif.export.plot import AxisDescription, Line, PlotDescription
-
-    (x, across), (y, up) = list(found.results.items())[:2]
-    of = np.array([", ".join(choices.values()) or "front" for choices in found.choices], dtype=object)
-    lines = tuple(Line(str(name), across[of == name], up[of == name]) for name in dict.fromkeys(of.tolist()))
-    axes = [
-        AxisDescription(name, quantity_named(name, question.program)[1], suiting([array]))
-        for name, array in ((x, across), (y, up))
-    ]
-    return PlotDescription("Pareto front", axes[0], axes[1], lines)

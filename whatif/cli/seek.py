@@ -114,22 +114,10 @@ def _show_one(question: Question, varied: Varied, target: Target, file_format: s
 
     found = seek(question.program, varied.path, target, varied.low, varied.high)
     if not found.is_met:
-        raise ImpossiblePointError(_in_the_way(found))
+        raise ImpossiblePointError(found.obstacle())
     if found.value == float(found.leaf.value):
         click.echo(f"{found.target} is met as it stands", err=True)
     print_table(_table(found), file_format, [["factor"]])
-
-
-def _in_the_way(found: Sought) -> str:
-    from whatif.cli.searching import longest
-    from whatif.units import format_quantity
-
-    then = format_quantity(found.then, found.target.dimension, 4)
-    value = format_quantity(found.value, found.leaf.dimension, 4)
-    return (
-        f"no value of {found.leaf.path} in this range meets {found.target}: "
-        f"at best it is {then}, at {value}; what stands in the way: {longest(found.phases)}"
-    )
 
 
 def _table(found: Sought) -> Table:

@@ -19,7 +19,6 @@ from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.ladder import Ladder
     from whatif.engine.sensitivity import Elasticity
     from whatif.engine.term import Program
     from whatif.engine.uncertainty import Sampling
@@ -108,25 +107,6 @@ def _arm(item: Elasticity, most: float) -> str:
     return f"{'#' * left:>{half}}|{'#' * right:<{half}}"
 
 
-def _sobol(program: Program, sampling: Sampling | None, result: str, everything: bool, bars: bool) -> Table:
-    from whatif.table import Table
-    from whatif.units import ONE, format_quantity
-
-    found = _variance(program, sampling, result)
-    columns = {"value": None, "first": ONE, "first_error": ONE, "total": ONE, "total_error": ONE}
-    columns |= {"explains": None} if bars else {}
-    rows = []
-    for item in found.indices:
-        numbers = [item.first, item.first_error, item.total, item.total_error]
-        if everything or any(numbers):
-            rows.append([", ".join(item.paths), *numbers, *([_bar(item.total)] if bars else [])])
-    mean, deviation = (format_quantity(value, program.dimension_of(result)) for value in (found.mean, found.deviation))
-    drawn = found.sampling
-    told = f"{result}: {mean} on average, standard deviation {deviation}; errors at {drawn.level:.0%}"
-    click.echo(f"{told}, {drawn.count:,} samples", err=True)
-    return Table.of_rows(columns, rows, {"result": result})
-
-
 def _variance(program: Program, sampling: Sampling | None, result: str) -> Variance:
     from whatif.engine.uncertainty import Sampling
     from whatif.engine.variance import sobol_indices
@@ -134,24 +114,18 @@ def _variance(program: Program, sampling: Sampling | None, result: str) -> Varia
     return sobol_indices(program, sampling or Sampling(_SOBOL_SAMPLES), result)
 
 
+def _sobol(program: Program, sampling: Sampling | None, result: str, everything: bool, bars: bool) -> Table:
+    from whatif.export.causes import variance_in_words, variance_table
+
+    found = _variance(program, sampling, result)
+    click.echo(variance_in_words(found, result, program.dimension_of(result)), err=True)
+    return variance_table(found, result, everything=everything, bars=bars)
+
+
 def _ladder(program: Program, result: str, bars: bool) -> Table:
     from whatif.engine.ladder import ladder
-    from whatif.table import Table
-    from whatif.units import ONE, format_quantity
+    from whatif.export.causes import ladder_in_words, ladder_table
 
-    dimension = program.dimension_of(result)
-    found: Ladder = ladder(program, result)
-    columns = {"ideal": None, "saved": dimension, "left": dimension, "share_left": ONE} | (
-        {"what_is_left": None} if bars else {}
-    )
-    rows = []
-    for rung in found.rungs:
-        share = rung.left / found.time
-        rows.append([rung.part, rung.saved, rung.left, share, *([_bar(share)] if bars else [])])
-    now = format_quantity(found.time, dimension, 4)
-    click.echo(f"{result}: {now} as it stands; each rung is ideal with all above", err=True)
-    return Table.of_rows(columns, rows, {"result": result, "time": f"{found.time!r}"})
-
-
-def _bar(share: float) -> str:
-    return ("#" * round(min(share, 1.0) * _BAR_WIDTH)).ljust(_BAR_WIDTH)
+    found, dimension = ladder(program, result), program.dimension_of(result)
+    click.echo(ladder_in_words(found, dimension), err=True)
+    return ladder_table(found, dimension, bars=bars)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +16,6 @@ from whatif.limits import TABLE_FORMATS
 if TYPE_CHECKING:
     from whatif.engine.decompositions import Layout, Layouts
     from whatif.engine.question import Question
-    from whatif.table import Table
 
 
 @click.command("grid", short_help="Decomposition and mapping of an application's grid.")
@@ -39,27 +38,21 @@ def tune_grid(
     --whole-grid all decompositions are of the file's grid.
     """
     from whatif.engine.decompositions import layouts
+    from whatif.engine.scaling import Planner
+    from whatif.export.decisions import layouts_table
 
     question = open_question(scenario, platform, folders, sets)
     tell_worth(question)
     if whole_grid:
-        question = _of_whole_grid(question)
+        question = Planner(question).of_whole_grid()
     with progress() as told:
         found = layouts(question, result, lambda done, of: told(f"{done} of {of} layouts"))
     _tell(found, question)
-    print_table(_table(found, question, count), file_format, [["decomposition"], ["order"], ["change"]])
+    print_table(layouts_table(found, question, count), file_format, [["decomposition"], ["order"], ["change"]])
     if not math.isfinite(found.ranked[0].result):
         raise ImpossiblePointError(f"impossible: {found.ranked[0].reason}")
     if output is not None:
         _write(output, question, found.ranked[0])
-
-
-def _of_whole_grid(question: Question) -> Question:
-    """The question as strong scaling of the same grid."""
-    from whatif.engine.scaling import Planner
-
-    planner = Planner(question)
-    return question.changed({**question.sets, **planner.settings("strong")}, question.platform)
 
 
 def _tell(found: Layouts, question: Question) -> None:
@@ -80,25 +73,6 @@ def _tell(found: Layouts, question: Question) -> None:
         now, then = (format_quantity(item.result, dimension, 4) for item in (present, best))
         click.echo(f"{found.result}: {now} as it stands, {then} at best ({best.result / present.result - 1:+.2%})",
                    err=True)  # fmt: skip
-
-
-def _table(found: Layouts, question: Question, count: int) -> Table:
-    """The best layouts, and the present one with its rank among all."""
-    from whatif.engine.decompositions import same
-    from whatif.table import Table
-    from whatif.units import ONE
-
-    now = found.present
-    columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}
-    columns |= {found.result: question.program.dimension_of(found.result), "change": ONE, "present": None}
-    rows: list[list[Any]] = []
-    for at, item in enumerate(found.ranked, start=1):
-        if at <= count or same(item, now):
-            shape = " x ".join(map(str, item.ranks))
-            present = "present" if same(item, now) else ""
-            change = item.result / now.result - 1
-            rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, change, present])
-    return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
 
 
 def _write(output: Path, question: Question, best: Layout) -> None:

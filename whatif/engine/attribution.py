@@ -23,7 +23,6 @@ from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
-from whatif.units import Dimension
 
 Choices = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -57,7 +56,6 @@ class Attribution:
     """The difference of a result between two scenarios, and its parts, the largest first."""
 
     result: str
-    dimension: Dimension
     before: float
     after: float
     changes: tuple[Change, ...]
@@ -99,7 +97,7 @@ def attribute(
     idle += tuple(change.name for change in changes if change.contribution == 0 and change.name != STRUCTURE)
     kept = (change for change in changes if change.contribution != 0)
     ordered = tuple(sorted(kept, key=lambda c: -abs(c.contribution)))
-    return Attribution(result, first.dimension_of(result), before, after, ordered, idle, exact)
+    return Attribution(result, before, after, ordered, idle, exact)
 
 
 def _parts(

@@ -9,7 +9,8 @@ at which another machine leads has a closed form.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from whatif.engine.result import array_of, run_whole
 from whatif.engine.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
-from whatif.units import SECOND, Dimension
+from whatif.units import SECOND, Dimension, Quantity
+
+BESIDE: Final = ("total_energy", "total_cost")
+"""What is told of a job besides the result that machines are ranked by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +37,8 @@ class Answer:
     grade: str = ""
     extrapolated: tuple[str, ...] = ()
     dimension: Dimension | None = None
+    beside: Mapping[str, Quantity] = field(default_factory=dict)
+    """Energy and cost of the job, as far as they are known."""
     samples: FloatArray | None = None
     """The number at every sample of what is uncertain; the same sample of all answers goes together."""
 
@@ -174,7 +180,9 @@ def _answer(question: Question, result: str) -> Answer:
         return Answer(np.nan, answer.program.lack(result))
     answer.program.term_of(result)
     dimension, number = answer.dimensions[result], float(array_of(answer, result))
-    told = (answer.grade, tuple(answer.extrapolated), dimension)
+    known = [name for name in BESIDE if name in answer.columns]
+    beside = {name: Quantity(float(array_of(answer, name)), answer.dimensions[name]) for name in known}
+    told = (answer.grade, tuple(answer.extrapolated), dimension, beside)
     if not answer.reasons and not number > 0:
         return Answer(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", *told)
     return Answer(number, "; ".join(answer.reasons), *told)

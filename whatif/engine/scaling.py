@@ -31,6 +31,7 @@ Mode = Literal["strong", "weak"]
 GRID: Final = "application.grid"
 MEMORY, RANKS, _DEVICE = "application.memory_size", "application.rank_count", "platform.node.gpu.memory_size"
 _MOST_NODES: Final = 100_000
+_NODES: Final = "platform.node_count"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,14 +154,26 @@ class Planner:
         sets = {f"{GRID}.cells.{key}": f"{count:.0f}" for key, count in zip(self.keys, cells, strict=True)}
         return {f"{GRID}.scaling": mode, **sets}
 
+    def of_whole_grid(self) -> Question:
+        """The question as strong scaling of the same grid."""
+        return self.question.changed({**self.question.sets, **self.settings("strong")}, self.question.platform)
+
     def program(self, mode: Mode) -> Program:
         """The scenario in one way to scale, for any number of ranks."""
+        return self.of_any_ranks(mode).program
+
+    def of_any_ranks(self, mode: Mode) -> Question:
+        """The question in one way to scale; without a grid as it is."""
         if self.grid is None:
-            return self.question.program
+            return self.question
         sets = {**self.question.sets, **self.settings(mode), f"{GRID}.decomposition": self._kind}
         if self.grid.mapping == "file":
             sets[f"{GRID}.mapping"] = "block"
-        return self.question.changed(sets, self.question.platform).program
+        return self.question.changed(sets, self.question.platform)
+
+    def doublings(self) -> list[float]:
+        """Numbers of nodes, from 1 doubled to the largest that the platform has."""
+        return [float(1 << power) for power in range(int(self.now.values[_NODES]).bit_length())]
 
     def modes(self) -> tuple[Mode, ...]:
         """The ways to scale that can be asked for."""

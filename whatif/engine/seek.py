@@ -63,6 +63,20 @@ class Sought:
     phases: Mapping[str, float]
     """Times of the phases at `value`, the longest first: where the target is not met, what stands in its way."""
 
+    def obstacle(self) -> str:
+        """How close the leaf comes to a target that it does not meet, and what stands in the way."""
+        then = format_quantity(self.then, self.target.dimension, 4)
+        value = format_quantity(self.value, self.leaf.dimension, 4)
+        return (
+            f"no value of {self.leaf.path} in this range meets {self.target}: "
+            f"at best it is {then}, at {value}; what stands in the way: {longest(self.phases)}"
+        )
+
+
+def longest(phases: Mapping[str, float]) -> str:
+    """The two longest phases with their times, the longest first."""
+    return ", ".join(f"{name} {format_quantity(seconds, SECOND, 3)}" for name, seconds in list(phases.items())[:2])
+
 
 def parse_target(text: str, program: Program) -> Target:
     """`iteration_time <= 5 ms`, `terms.halo < 80 %` (of what it is now), `total_time >= 1 s`; raise `UsageError`."""

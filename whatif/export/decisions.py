@@ -1,16 +1,21 @@
-"""Tables of what is decided by: rankings of machines, and what each of them can commit to."""
+"""Tables of what is decided by: rankings of machines, what each of them can commit to, layouts, budgets."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from whatif.engine.budget import Offer
+from whatif.engine.decompositions import Layout, Layouts, same
 from whatif.engine.merit import Ranking, Standing
+from whatif.engine.question import Question
 from whatif.engine.uncertainty import Sampling
+from whatif.export.tables import worth_showing
 from whatif.table import Table
-from whatif.units import ONE, Dimension
+from whatif.units import JOULE, ONE, Dimension
 
 
 def titles(found: Ranking, result: str) -> list[str]:
@@ -83,3 +88,39 @@ def commitment_table(found: Ranking, result: str, sampling: Sampling | None = No
             numbers = [weight, reference, answer.number, *committed, reference / number]
             rows.append([its.platform, name, *numbers, answer.grade, remarks])
     return Table.of_rows(columns, rows, {"weights": ", ".join(found.weights)})
+
+
+def layouts_shown(found: Layouts, count: int) -> list[tuple[int, Layout]]:
+    """The best layouts, and the present one, each with its place among all."""
+    return [(at, item) for at, item in enumerate(found.ranked, start=1) if at <= count or same(item, found.present)]
+
+
+def layouts_table(found: Layouts, question: Question, count: int) -> Table:
+    """The best layouts, and the present one with its rank among all."""
+    now = found.present
+    columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}
+    columns |= {found.result: question.program.dimension_of(found.result), "change": ONE, "present": None}
+    rows: list[list[Any]] = []
+    for at, item in layouts_shown(found, count):
+        shape = " x ".join(map(str, item.ranks))
+        present = "present" if same(item, now) else ""
+        change = item.result / now.result - 1
+        rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, change, present])
+    return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
+
+
+def offers_table(found: Sequence[Offer]) -> Table:
+    """One row a scenario and machine; costs in a column for each currency."""
+    money = dict.fromkeys(row.cost.dimension for row in found if row.cost is not None)
+    priced = {dimension: "cost" if len(money) == 1 else f"cost in {dimension}" for dimension in money}
+    columns = {"scenario": None, "platform": None, "nodes": ONE, "limit": None, "side by side": ONE, "jobs a day": ONE}
+    columns |= {"energy": JOULE, **{name: dimension for dimension, name in priced.items()}, "reason": None}
+    rows = [
+        [
+            *(row.scenario, row.platform, row.node_count, row.limit, row.job_count, row.daily_jobs, row.energy),
+            *(row.cost.value if row.cost and row.cost.dimension == its else float("nan") for its in priced),
+            row.reason,
+        ]
+        for row in found
+    ]
+    return worth_showing(Table.of_rows(columns, rows))

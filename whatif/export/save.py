@@ -176,18 +176,24 @@ def toml_patch(question: Question, axes: Sequence[Axis]) -> str:
 
 def command_line(question: Question, axes: Sequence[Axis]) -> str:
     """The command that evaluates a question over what it sweeps, quoted for a shell."""
+    words = ["whatif", "run", *scenario_words(question)]
+    for axis in axes:
+        words += ["--sweep", "; ".join(f"{path}={text}" for path, text in axis.texts.items())]
+    return shlex.join(words if axes else [*words, "--point"])
+
+
+def scenario_words(question: Question, *, machine: bool = True) -> list[str]:
+    """What names a question on a command line; without `machine`, on any that is named besides."""
     document = question.document
     shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
-    words = ["whatif", "run", Path(document.name).stem if shipped else document.name]
-    if question.platform is not None:
+    words = [Path(document.name).stem if shipped else document.name]
+    if machine and question.platform is not None:
         words += ["--platform", question.platform]
     for folder in question.folders:
         words += ["--platforms", str(folder)]
     for path, text in question.sets.items():
         words += ["--set", f"{path}={text}"]
-    for axis in axes:
-        words += ["--sweep", "; ".join(f"{path}={text}" for path, text in axis.texts.items())]
-    return shlex.join(words if axes else [*words, "--point"])
+    return words
 
 
 def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:

@@ -303,7 +303,7 @@ class Explorer(App[None]):
 
     def action_copy(self, what: str) -> None:
         """Copy what is on the screen, as a command line or as a TOML patch."""
-        text, place = self.keeper.copied(what)
+        text, place = self.keeper.copied(what, self.desk.page.command)
         self.copy_to_clipboard(text)
         self._say(f"copied{f', also to {place}' if place else ''}:\n{text}")
 

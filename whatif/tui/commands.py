@@ -12,6 +12,7 @@ from typing import Final
 from whatif.engine.question import Question
 from whatif.engine.session import Session, Step
 from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.tui.seeking import Seek
 from whatif.tui.study import State, Study, View
 
 
@@ -233,7 +234,7 @@ class Restore:
         return self.word
 
 
-Change = Edit | EditAll | Nudge | Sweep | Also | Swap | Adopt | Pin | Revert | Show | Reread | Restore
+Change = Edit | EditAll | Seek | Nudge | Sweep | Also | Swap | Adopt | Pin | Revert | Show | Reread | Restore
 
 
 def _optional(word: str, path: str, text: str | None) -> str:
@@ -265,6 +266,7 @@ def _nudge(path: str, text: str) -> Nudge:
 # A line of a journal by its word: what it needs besides, and the change it stands for.
 _WORDS: Final[dict[str, tuple[str, Callable[[str, str], Change]]]] = {
     "set": ("PATH = VALUE", _edit),
+    "seek": ("PATH = TARGET", Seek),
     "nudge": ("PATH = STEPS SIZE", _nudge),
     "sweep": ("PATH", lambda path, text: Sweep(path, text or None)),
     "also": ("PATH", lambda path, text: Also(path, text or None)),

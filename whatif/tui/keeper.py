@@ -135,10 +135,14 @@ class Keeper:
             return str(problem)
         return f"{len(lines)} commands written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
 
-    def copied(self, what: str) -> tuple[str, Path | None]:
-        """What is on the screen as text, and the file that holds it too, for terminals without a clipboard."""
+    def copied(self, what: str, command: str = "") -> tuple[str, Path | None]:
+        """What is on the screen as text, and the file that holds it too, for terminals without a clipboard.
+
+        `command`: the command line where it is not that of the sweep.
+        """
         axes = self._conductor.study.session.grid.axes
-        text = (command_line if what == "command" else toml_patch)(self._question, axes)
+        own = command if what == "command" else ""
+        text = own or (command_line if what == "command" else toml_patch)(self._question, axes)
         path = self.recovery.folder.parent / "copied.txt"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -94,4 +94,12 @@ PAGE_KEYS: Final = (
     _key("profile", "whole", "home", "whole", "", "Look at the whole time line"),
     _key("profile", "earlier", "left,h", "pan(-0.25)", "", "Look at what was before"),
     _key("profile", "later", "right,l", "pan(0.25)", "", "Look at what comes next"),
+    _key("decide", "question", "m", "turn('decision')", "question", "The next question"),
+    _key("decide", "result", "y", "result(1)", "result", "Ask about the next result"),
+    _key("decide", "last_result", "Y", "result(-1)", "", "Ask about the previous result"),
+    _key("decide", "other", "x", "other", "other", "Why: against the next machine; Pareto: over the leaf in the tree"),
+    _key("decide", "bands", "B", "turn('samples')", "", "Samples of the uncertain values: off, or how many"),
+    _key("decide", "spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
+    _key("decide", "table", "v", "table", "table", "The picture, or the table of its numbers"),
+    _key("decide", "take", "enter", "take_row", "take", "Take the machine, the layout or the value under the cursor"),
 )

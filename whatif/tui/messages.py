@@ -23,6 +23,7 @@ class Purpose(Enum):
     VALUE = "value"
     RANGE = "sweep"
     SECOND = "and sweep"
+    TARGET = "seek"
     FILTER = "filter"
 
 

@@ -13,7 +13,22 @@ from whatif.schema.hpl import HPL
 from whatif.schema.leaves import Leaf
 from whatif.schema.load import stated_platform
 
-SCREENS: Final = ("explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile")
+SCREENS: Final = (
+    "explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile", "decide",
+)  # fmt: skip
+SCREEN_KEYS: Final = "1234567890!"
+"""The key that goes to each screen."""
+DECISIONS: Final = {
+    "bottlenecks": "What would help: one part ideal, then the next one too",
+    "why": "Why it differs from before, or from another machine",
+    "uncertain": "Which uncertain value is worth measuring",
+    "machines": "Which machine is best for this application",
+    "scaling": "How far it scales, strong and weak",
+    "layout": "Which decomposition and mapping is best",
+    "pareto": "What time costs in energy, money or nodes",
+    "budget": "What the power or the money of this machine buys elsewhere",
+}
+"""The questions of the page `decide`, each with what it asks."""
 HPL_PAGE: Final = "hpl"
 """The page in the place of the ranks where the application is HPL."""
 HPL_PARTS: Final = ("all", "rates", "components", "panels", "geometries")
@@ -83,6 +98,10 @@ class View:
     """Its first panels whose time line is in sight."""
     hpl_line: str = "row 0"
     """The process row or column whose processes are lanes: `row 0`, `column 3`."""
+    decision: str = "bottlenecks"
+    """The question of the page `decide`."""
+    front_over: str = ""
+    """The leaf that a Pareto front is over; empty for the ranks."""
 
     def next_of(self, key: str) -> str:
         """The choice after the present one."""
@@ -102,6 +121,7 @@ class View:
 
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "screen": SCREENS,
+    "decision": tuple(DECISIONS),
     "hpl_part": HPL_PARTS,
     "hpl_panels": HPL_PANELS,
     "x_scale": ("auto", "linear", "log"),

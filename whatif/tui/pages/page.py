@@ -45,6 +45,11 @@ class Page(Container):
         super().__init__(id=self.NAME)
         self._study: Study | None = None
 
+    @property
+    def command(self) -> str:
+        """The command line that gives what is in sight; empty for that of the sweep."""
+        return ""
+
     def show(self, study: Study) -> None:
         """Show a study."""
         raise NotImplementedError

@@ -25,7 +25,7 @@ from whatif.tui.pages.explore import Explore
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import Reading
 from whatif.tui.screens.help import help_text
-from whatif.tui.study import HPL_PAGE, SCREENS, Study
+from whatif.tui.study import DECISIONS, HPL_PAGE, SCREEN_KEYS, SCREENS, Study
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.explanation import Explanation
 from whatif.tui.widgets.key_bar import KeyBar
@@ -47,8 +47,8 @@ class Desk(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            Binding(str(number % 10), f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
-            for number, name in enumerate(SCREENS, 1)
+            Binding(key, f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
+            for key, name in zip(SCREEN_KEYS, SCREENS, strict=True)
         ),
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
@@ -210,6 +210,11 @@ class Desk(Screen[None]):
         """Go to another page."""
         self.change(Show("screen", name))
 
+    def action_decide(self, name: str) -> None:
+        """Go to one of the questions of the page `decide`."""
+        self.change(Show("decision", name))
+        self.action_go("decide")
+
     def action_pin(self) -> None:
         """Compare with the present values from now on."""
         self.change(Pin())
@@ -266,6 +271,8 @@ class Desk(Screen[None]):
                 if isinstance(binding, Binding) and binding.tooltip and _in_sight(binding, self.page):
                     run = partial(widget.run_action, binding.action)
                     yield SystemCommand(binding.tooltip, f"key {self._key_of(binding)}", run)
+        for name, words in DECISIONS.items():
+            yield SystemCommand(words, f"page decide, {name}", partial(self.action_decide, name))
 
     def _key_of(self, binding: Binding) -> str:
         """The first key that a binding has now."""

@@ -151,3 +151,11 @@ def column(text: str, width: int, *, right: bool = False) -> str:
     short = shorten(text, width)
     space = " " * (width - len(text_cells(short)))
     return " " * GAP + (space + short if right else short + space)
+
+
+def tail(path: str, width: int) -> str:
+    """The end of a path, which tells most, in so many cells."""
+    cells = text_cells(path)
+    if len(cells) <= width:
+        return "".join(cells)
+    return "…" + "".join(cells[len(cells) - width + 1 :]) if width > 1 else "…" * width

@@ -64,6 +64,7 @@ class LeafTree(ScrollView, can_focus=True):
         Binding("S", "ask('RANGE')", show=False, tooltip="Sweep it over a range to type", id="leaf.range"),
         Binding("a", "also", "and", tooltip="Sweep this leaf as well, or no longer", id="leaf.also"),
         Binding("A", "ask('SECOND')", show=False, tooltip="Sweep it as well, over a range", id="leaf.also_range"),
+        Binding("T", "ask('TARGET')", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"),
         Binding("/", "ask('FILTER')", "find", tooltip="Find leaves by words of their path", id="leaf.find"),
     ]
     DEFAULT_CSS = """

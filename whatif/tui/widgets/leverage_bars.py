@@ -9,7 +9,7 @@ from whatif.engine.sensitivity import Elasticity
 from whatif.export.cells import Run
 from whatif.export.plot import text_cells
 from whatif.tui.leverage import written
-from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded
+from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
 
 _NUMBER, _CHANGE, _VALUE = 6, 5, 18
 _SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}
@@ -65,7 +65,7 @@ class LeverageBars(CursorList):
         left, right = self._bar(item.elasticity, sides) if not item.reason else ("".ljust(sides[0]), "".ljust(sides[1]))
         idle = "text" if item.elasticity and not item.reason else "faint"
         return [
-            Run(padded(_tail(item.path, path), path) + " " * GAP, idle),
+            Run(padded(tail(item.path, path), path) + " " * GAP, idle),
             Run(left, "good"),
             Run("│", "guide"),
             Run(right, "bad"),
@@ -92,11 +92,3 @@ class LeverageBars(CursorList):
         low, high = self._range
         left = round((room - path) * low / (low + high)) if low + high else (room - path) // 2
         return path, (left, room - path - left), change, value
-
-
-def _tail(path: str, width: int) -> str:
-    """The end of a path, which tells most, in so many cells."""
-    cells = text_cells(path)
-    if len(cells) <= width:
-        return "".join(cells)
-    return "…" + "".join(cells[len(cells) - width + 1 :]) if width > 1 else "…" * width

@@ -92,5 +92,10 @@ class Prompt(Horizontal):
 
 def _caption(purpose: Purpose, path: str) -> str:
     name = shorten(path.rpartition(".")[2], 20)
-    words = {Purpose.VALUE: f"{name} =", Purpose.RANGE: f"{name} over", Purpose.SECOND: f"{name} also over"}
+    words = {
+        Purpose.VALUE: f"{name} =",
+        Purpose.RANGE: f"{name} over",
+        Purpose.SECOND: f"{name} also over",
+        Purpose.TARGET: f"{name} for",
+    }
     return words.get(purpose, "/")

@@ -8,10 +8,10 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.tui.study import SCREENS
+from whatif.tui.study import SCREEN_KEYS, SCREENS
 
 # Room for the full names of the pages, or for the beginnings of them, beside some words of the question.
-_ROOMY, _TIGHT = 128, 106
+_ROOMY, _TIGHT = 138, 114
 
 
 class Title(Horizontal):
@@ -39,7 +39,7 @@ class Pages(Static):
 
     def show(self, page: str, width: int) -> None:
         """Show which page is in sight."""
-        before, self._words = self._words, [_word(number, name, page, width) for number, name in enumerate(SCREENS, 1)]
+        before, self._words = self._words, [_word(name, page, width) for name in SCREENS]
         styles = ("bold reverse $text-primary" if name == page else "$text-muted" for name in SCREENS)
         self.update(Content.assemble(*zip(self._words, styles, strict=True)), layout=before != self._words)
 
@@ -53,6 +53,6 @@ class Pages(Static):
                 return
 
 
-def _word(number: int, name: str, page: str, width: int) -> str:
+def _word(name: str, page: str, width: int) -> str:
     shown = name if width >= _ROOMY or name == page else name[:4] if width >= _TIGHT else ""
-    return f" {number % 10} {shown}".rstrip() + " "
+    return f" {SCREEN_KEYS[SCREENS.index(name)]} {shown}".rstrip() + " "

@@ -1,0 +1,180 @@
+"""What to take: the best machines, the best layouts, what a budget buys."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from whatif.engine.budget import Offer, offers
+from whatif.engine.decompositions import Layout, layouts, same, settings
+from whatif.engine.energy import BUSY_POWER, node_capital
+from whatif.engine.evaluate import evaluate
+from whatif.engine.merit import BESIDE, Ranking, Standing, ranking
+from whatif.export.bars import LESS, BarChart, BarRow
+from whatif.export.decisions import layouts_shown, layouts_table, offers_table, ranking_table
+from whatif.export.plot import AxisDescription
+from whatif.table import Table
+from whatif.tui.commands import Adopt, EditAll
+from whatif.tui.decisions.answer import Decision, Request
+from whatif.tui.uncertain import sampling_of
+from whatif.tui.words import brief
+from whatif.units import Quantity, format_quantity
+
+_LAYOUTS: Final = 20
+_NOW: Final = " (now)"
+"""Behind the label of what the study has at present."""
+_JOB: Final = "job"
+"""What the application is called in the titles of columns."""
+
+
+def machines(request: Request) -> Decision:
+    """All machines by their speedup over the present one, those that cannot run the application last."""
+    program, result, platforms = request.program, request.result, request.platforms()
+    sampling = sampling_of(request.view)
+    now = float(evaluate(program).numbers(program.term_of(result)))
+    found = ranking({_JOB: request.question}, platforms, references={_JOB: now}, result=result, sampling=sampling)
+    able = sum(math.isfinite(its.merit) for its in found.standings)
+    what = format_quantity(now, found.dimension, 4)
+    said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, as it stands here."]
+    if any(path.startswith("platform.") for path in request.question.sets):
+        said.append("What was changed of the present machine counts in merit 1 alone.")
+    said.append("B draws the uncertain values: how likely is each the best?" if sampling is None else _chances(found))
+    named = [word for name in platforms for word in ("--platform", name)]
+    bars = tuple(_machine(its, request.present) for its in found.standings)
+    return Decision(
+        f"machines by {result}",
+        tuple(said),
+        _with_costs(ranking_table(found, result, sampling), found),
+        BarChart("machines", AxisDescription("merit"), bars),
+        tuple(_adopting(its.platform, math.isfinite(its.merit), request) for its in found.standings),
+        request.command("compare", *named, "--result", result, machine=False),
+    )  # fmt: skip
+
+
+def _adopting(name: str, able: bool, request: Request) -> Adopt | None:
+    return Adopt(name) if able and name != request.present else None
+
+
+def _chances(found: Ranking) -> str:
+    likely = max((its for its in found.standings if its.chances), key=_best, default=None)
+    if likely is None:
+        return "No sample has an answer everywhere, so there are no chances."
+    return f"{likely.platform} is the best with a probability of {_best(likely):.0%}."
+
+
+def _best(its: Standing) -> float:
+    return its.chances.best if its.chances is not None else 0.0
+
+
+def _machine(its: Standing, present: str) -> BarRow:
+    label = _labelled(its.platform, its.platform == present)
+    if not math.isfinite(its.merit):
+        return BarRow(label, math.nan, math.nan, "faint", brief(_reason(its)))
+    answer = its.answers[_JOB]
+    words = [f"{its.merit:.3g}x", *([f"best {_best(its):.0%}"] if its.chances else [])]
+    words += [format_quantity(cost.value, cost.dimension, 3) for cost in answer.beside.values()]
+    return BarRow(label, 0.0, its.merit, "faint" if its.platform == present else LESS, "  ".join(words))
+
+
+def _labelled(label: str, is_now: bool) -> str:
+    return f"{label}{_NOW * is_now}"
+
+
+def _with_costs(table: Table, found: Ranking) -> Table:
+    """The ranking with energy and cost of the job; a cost in another currency than the first is left out."""
+    known = [its.answers[_JOB].beside for its in found.standings]
+    columns = dict(table.columns)
+    reasons = columns.pop("impossible", None)
+    for name in BESIDE:
+        dimension = next((beside[name].dimension for beside in known if name in beside), None)
+        if dimension is not None and name not in columns:
+            values = [beside.get(name, Quantity(math.nan, dimension)) for beside in known]
+            cells = [[one.value if one.dimension == dimension else math.nan] for one in values]
+            columns |= Table.of_rows({name: dimension}, cells).columns
+    if reasons is not None:
+        columns |= Table.of_rows({"impossible": None}, [[_reason(its)] for its in found.standings]).columns
+    return replace(table, columns=columns)
+
+
+def _reason(its: Standing) -> str:
+    """Why a machine has no answer; there is one application only, so its name says nothing."""
+    return its.reason.removeprefix(f"{_JOB}: ")
+
+
+def layout(request: Request) -> Decision:
+    """The best decompositions of the grid and mappings of its ranks."""
+    question, result, dimension = request.question, request.result, request.program.dimension_of(request.result)
+    found = layouts(question, result)
+    shown = [item for _, item in layouts_shown(found, _LAYOUTS)]
+    best, now = found.ranked[0], found.present
+    said = [*(f"Left out: {reason}" for reason in found.refused)]
+    if math.isfinite(best.result / now.result):
+        ends = (format_quantity(item.result, dimension, 4) for item in (now, best))
+        said.insert(0, f"{' as it stands, '.join(ends)} at best ({best.result / now.result - 1:+.2%}).")
+
+    def row(item: Layout) -> BarRow:
+        change = f"  {item.result / now.result - 1:+.2%}" if math.isfinite(now.result) else ""
+        text = f"{format_quantity(item.result, dimension, 4)}{change}" if not item.reason else item.reason
+        label, is_now = _labelled(_layout_words(item), same(item, now)), same(item, now)
+        return BarRow(label, 0.0, item.result, "faint" if is_now else LESS, text)
+
+    return Decision(
+        f"{result} of {len(found.ranked)} layouts",
+        tuple(said),
+        layouts_table(found, question, _LAYOUTS),
+        BarChart("layouts", AxisDescription(result, dimension), tuple(map(row, shown))),
+        tuple(None if same(item, now) else EditAll(tuple(settings(item, question).items())) for item in shown),
+        request.command("tune grid", "--result", result, "--show", str(_LAYOUTS)),
+    )
+
+
+def _layout_words(item: Layout) -> str:
+    return f"{' x '.join(map(str, item.ranks)) or 'bisection'} {item.mapping} {item.order}"
+
+
+def budget(request: Request) -> Decision:
+    """Nodes and jobs a day on every machine, for the power or the money of the present one."""
+    limits, missing = _limits(request)
+    if missing:
+        return Decision("what this machine is worth elsewhere", (f"Nothing to spend: {missing} is not stated here.",))
+    (name, limit), *_ = limits.items()
+    text, exact = (format_quantity(limit.value, limit.dimension, digits) for digits in (4, 12))
+    found = offers({_JOB: request.question}, request.platforms(), limits)
+    known = [row for row in found if not row.reason.startswith("not stated")]
+    said = [f"{text} is the {name} of all nodes of the present machine; one job follows the other on them."]
+    if len(known) < len(found):
+        said.append(f"{len(found) - len(known)} machines do not state what it takes.")
+    if name == "power" and "total_cost" in request.program.columns:
+        said.append("y asks about total_cost: the same for the money.")
+    named = [word for platform in request.platforms() for word in ("--platform", platform)]
+    table = offers_table(known)
+    return Decision(
+        f"jobs a day for {text}",
+        tuple(said),
+        Table({key: column for key, column in table.columns.items() if key != "scenario"}, table.notes),
+        BarChart("jobs a day", AxisDescription("jobs a day"), tuple(_offer(row, request.present) for row in known)),
+        tuple(_adopting(row.platform, not row.reason, request) for row in known),
+        request.command("budget", *named, f"--{name}", exact, machine=False),
+    )
+
+
+def _limits(request: Request) -> tuple[dict[str, Quantity], str]:
+    """The power of all nodes, or where the cost is asked about their price; or what is not stated for it."""
+    program, values = request.program, evaluate(request.program).values
+    money = request.result.endswith("_cost") or BUSY_POWER not in program.terms
+    name, each = ("capital", node_capital(program.terms)) if money else ("power", BUSY_POWER)
+    if each not in values:
+        return {}, f"{each}, or what the power of a node follows from," if money else each
+    leaf = program.leaves.get(each)
+    dimension = program.terms[each].dimension if leaf is None else leaf.dimension
+    return {name: Quantity(float(values[each]) * float(values["platform.node_count"]), dimension)}, ""
+
+
+def _offer(row: Offer, present: str) -> BarRow:
+    label = _labelled(row.platform, row.platform == present)
+    if row.reason:
+        return BarRow(label, math.nan, math.nan, "faint", brief(row.reason))
+    cost = f"  {format_quantity(row.cost.value, row.cost.dimension, 3)}" if row.cost is not None else ""
+    text = f"{row.daily_jobs:,.0f}  {row.node_count:,.0f} nodes{cost}"
+    return BarRow(label, 0.0, row.daily_jobs, "faint" if row.platform == present else LESS, text)

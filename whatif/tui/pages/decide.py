@@ -1,0 +1,222 @@
+"""The decide page: one question at a time about the study, answered in bars or curves, a table, and words."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, ClassVar, Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.engine.compare import known_platforms
+from whatif.export.bars import BarChart
+from whatif.export.figure import Y_COLUMN, columns_to_plot
+from whatif.export.plot import PlotDescription
+from whatif.tui.commands import Show
+from whatif.tui.decisions.answer import Decision, Request
+from whatif.tui.decisions.decide import decide
+from whatif.tui.messages import ChangeAsked, ErrorTold
+from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.why import explained
+from whatif.tui.study import DECISIONS, Study
+from whatif.tui.widgets.chart_bars import ChartBars
+from whatif.tui.widgets.cursor_list import CursorList
+from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.table import TableView
+from whatif.units import format_quantity
+
+_WAITING: Final = "computing …"
+
+
+class Questions(Static):
+    """The names of all questions, the present one marked; a click asks another one."""
+
+    def show(self, present: str) -> None:
+        """Mark a question."""
+        styles = ("bold reverse $text-primary" if name == present else "$text-muted" for name in DECISIONS)
+        words = (f" {name} " for name in DECISIONS)
+        self.update(Content.assemble(*zip(words, styles, strict=True)), layout=False)
+
+    def on_click(self, event: events.Click) -> None:
+        """Ask the question under the mouse."""
+        offset = event.get_content_offset(self)
+        ends = accumulate(len(name) + 2 for name in DECISIONS)
+        under = (name for name, end in zip(DECISIONS, ends, strict=True) if offset is not None and offset.x < end)
+        name = next(under, None)
+        if name is not None:
+            self.post_message(ChangeAsked(Show("decision", name)))
+
+
+class Decide(Page):
+    """From numbers to decisions: bottlenecks, differences, machines, scale, layouts, fronts and budgets."""
+
+    NAME: ClassVar[str] = "decide"
+    WIDE: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    Decide #questions { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    Decide #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
+    Decide #frame { border-subtitle-color: $text-muted; }
+    Decide #frame:focus-within { border: round $primary; }
+    Decide #words { height: auto; max-height: 5; width: 1fr; color: $text-muted; }
+    Decide #row { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
+    Decide.-none #words { height: 1fr; max-height: 100%; }
+    Decide.-low #frame { border: none; border-top: round $primary 40%; padding: 0; }
+    Decide.-low #words { max-height: 2; }
+    Decide.-flat #words, Decide.-flat #questions { display: none; }
+    Decide.-flat #frame { border: none; }
+    Decide.-flat.-none #words { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decision: Decision | None = None
+        self._asked: tuple[object, ...] = ()
+        self._answered: tuple[object, ...] = ()
+        self._job: Job | None = None
+
+    def compose(self) -> ComposeResult:
+        """The questions, and the answer to one of them."""
+        yield Questions(id="questions", markup=False)
+        with Vertical(id="frame"):
+            yield ChartBars()
+            yield PlotView()
+            yield TableView()
+            yield Static(id="row", markup=False)
+            yield Static(id="words", markup=False)
+
+    def enter(self) -> None:
+        """The answer wants the keys."""
+        self.focus_first((self.query_one(ChartBars), self.query_one(PlotView), self.query_one(TableView)))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are few lines, frames and words give way."""
+        self.set_class(event.size.height < 16, "-low")
+        self.set_class(event.size.height < 8, "-flat")
+
+    @property
+    def command(self) -> str:
+        """The command line that gives the answer in sight."""
+        return self._decision.command if self._decision is not None and self._fresh else ""
+
+    @property
+    def _fresh(self) -> bool:
+        return bool(self._asked) and self._asked == self._answered
+
+    def show(self, study: Study) -> None:
+        """Show a study; while the same question is answered anew, the last answer stays."""
+        self._study = study
+        before, self._asked = self._asked, _asked(study)
+        if self._asked != before:
+            self._job = None
+        if self._decision is not None and self._answered[0] != study.view.decision:
+            self._decision = None
+        self._fill(study)
+
+    def job(self, study: Study) -> Job | None:
+        """Answer the question, unless only the picture has changed."""
+        if self._fresh:
+            return None
+        if self._job is None:
+            session, seconds = study.session, sum(study.session.at.seconds.values())
+            request = Request(session.asked, study.baseline.asked, study.changed, study.view, explained(study), seconds)
+            self._job = Job(decide, (request,))
+        return self._job
+
+    def take(self, value: Any) -> None:
+        """Show the answer."""
+        self._decision, self._answered = value, self._asked
+        if self._study is not None:
+            self._fill(self._study)
+
+    def _fill(self, study: Study) -> None:
+        found, name = self._decision, study.view.decision
+        self.query_one(Questions).show(name)
+        frame = self.query_one("#frame")
+        frame.border_title = Content(DECISIONS[name] if found is None else found.title)
+        self.set_class(found is None or found.table is None, "-none")
+        self._turn(found, tabular=study.view.picture == "table")
+        frame.border_subtitle = Content(f"{self._begins(found)}{name} · m asks the next question")
+        words = (_WAITING,) if found is None else found.sentences
+        self.query_one("#words", Static).update(Content("\n".join(words)))
+        self._say_row()
+
+    def _begins(self, found: Decision | None) -> str:
+        """Where the bars begin, if not at 0."""
+        bars = self.query_one(ChartBars)
+        if found is None or not isinstance(found.picture, BarChart) or not (bars.display and bars.begins):
+            return ""
+        return f"bars begin at {format_quantity(bars.begins, found.picture.x.dimension, 3)} · "
+
+    def _turn(self, found: Decision | None, *, tabular: bool) -> None:
+        """Show the picture of an answer or its table; the focus stays on whatever of them is in sight."""
+        picture = None if found is None else found.picture
+        bars, plot, table = self.query_one(ChartBars), self.query_one(PlotView), self.query_one(TableView)
+        focused = self.screen.focused in (bars, plot, table)
+        tabular = tabular or picture is None
+        table.display = tabular and found is not None and found.table is not None
+        bars.display = not tabular and isinstance(picture, BarChart)
+        plot.display = not tabular and isinstance(picture, PlotDescription)
+        if isinstance(picture, BarChart):
+            bars.show(picture)
+        elif isinstance(picture, PlotDescription):
+            plot.show(picture)
+        if found is not None and found.table is not None:
+            table.show(found.table)
+        if focused or self.screen.focused is None:
+            self.call_after_refresh(self.enter)
+
+    @on(CursorList.Pointed)
+    def _say_row(self) -> None:
+        """Say in full what the cursor is on, where the bars have no room for it."""
+        bars, said = self.query_one(ChartBars), self.query_one("#row", Static)
+        said.display = bars.display and bars.row is not None and not bars.says_all
+        if bars.row is not None:
+            said.update(Content(f"{bars.row.text} · {bars.row.label}"))
+
+    def action_result(self, steps: int) -> None:
+        """Ask about the next result."""
+        if self._study is not None:
+            names = columns_to_plot(self._study.session.point)
+            self.choose("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
+
+    def action_other(self) -> None:
+        """Compare with the next machine, or take the leaf of the tree for the front."""
+        study = self._study
+        if study is None:
+            return
+        if study.view.decision == "pareto":
+            self.ask("front_over", self._leaf())
+        elif study.view.decision != "why":
+            self.post_message(ErrorTold("there is nothing else to take: m goes to why, or to pareto"))
+        elif study.changed:
+            self.post_message(ErrorTold("the values differ from the baseline: pin them (b) to compare machines"))
+        else:
+            names = ("", *known_platforms(study.session.question))
+            self.choose("against", lambda view: stepped(names, view.against))
+
+    def _leaf(self) -> str:
+        """The leaf under the cursor of the tree; empty where it is the one taken already, or on none."""
+        leaf = next((tree.leaf for tree in self.screen.query(LeafTree)), None)
+        return "" if leaf is None or self._study is None or leaf.path == self._study.view.front_over else leaf.path
+
+    @on(TableView.Chosen)
+    def action_take_row(self) -> None:
+        """Carry out what the row under the cursor proposes."""
+        rows = self.query_one(TableView) if self.query_one(TableView).display else self.query_one(ChartBars)
+        changes = () if self._decision is None or not rows.display else self._decision.changes
+        change = changes[rows.cursor] if rows.cursor < len(changes) else None
+        if change is not None:
+            self.post_message(ChangeAsked(change))
+        else:
+            self.post_message(ErrorTold("there is nothing to take in this row"))
+
+
+def _asked(study: Study) -> tuple[object, ...]:
+    """All that an answer follows from; the question first."""
+    view = study.view
+    looks = view.samples, view.spread, view.against, view.front_over
+    return view.decision, study.session.question, study.baseline.question, explained(study), *looks

@@ -1,0 +1,124 @@
+"""A bar chart as rows of cells: label, bar from start to end, text; with a cursor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from whatif.export.bars import LESS, MORE, BarChart, BarRow
+from whatif.export.cells import Run
+from whatif.export.plot import shorten, text_cells
+from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
+
+_LABEL, _BAR, _TEXT = 8, 6, 28
+"""The fewest cells of a label and of the bars, and the most of a text."""
+_ZOOM: Final = 0.5
+"""Bars that all begin beyond this share of the axis are drawn without the part before them."""
+_ROOM: Final = 0.1
+
+
+class ChartBars(CursorList):
+    """Bars below one another, on one axis."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._rows: tuple[BarRow, ...] = ()
+        self._styles: dict[str, str] = {}
+        self._range = 0.0, 0.0
+        self._label = self._text = 0
+
+    @property
+    def row(self) -> BarRow | None:
+        """What the cursor is on."""
+        return self._rows[self.cursor] if self._rows else None
+
+    @property
+    def begins(self) -> float:
+        """Where the axis begins, in base units: at 0, or where steps would be too short to be seen."""
+        return self._range[0]
+
+    def show(self, chart: BarChart) -> None:
+        """Show other bars; the cursor stays on its label, if it is there."""
+        label = "" if self.row is None else self.row.label
+        self._rows = chart.rows
+        # Where more and less are told apart, less is good; bars of one kind only show how long they are.
+        self._styles = {LESS: "good", MORE: "bad"} if chart.legend else {LESS: "term", MORE: "strong"}
+        self._range = axis_of(chart.rows)
+        self._label = max((len(text_cells(row.label)) for row in chart.rows), default=0)
+        self._text = min(max((len(text_cells(row.text)) for row in chart.rows if _is_drawn(row)), default=0), _TEXT)
+        self.lay_out(len(chart.rows), next((at for at, row in enumerate(chart.rows) if row.label == label), 0))
+
+    def draw_row(self, index: int, width: int) -> Sequence[Run]:
+        """Draw a label, its bar, its text."""
+        row = self._rows[index]
+        label, bars, text = self._columns(width)
+        name = Run(padded(tail(row.label, label), label) + " " * GAP, "text")
+        if not _is_drawn(row):
+            return [name, Run(shorten(row.text, max(width - label - GAP, 0)), "faint")]
+        before, bar = self._bar(row, bars)
+        return [
+            name,
+            Run(before, "text"),
+            Run(bar.ljust(bars - len(before)), self._styles.get(row.style, row.style)),
+            Run(column(row.text, text), "faint" if row.style == "faint" else "strong"),
+        ]
+
+    def on_resize(self) -> None:
+        """The text under the cursor may fit now, or no longer."""
+        self.post_message(self.Pointed(self))
+
+    @property
+    def says_all(self) -> bool:
+        """Whether there is room for the label and the text under the cursor."""
+        width = self.scrollable_content_region.width
+        if self.row is None or not width:
+            return True
+        label, _, text = self._columns(width)
+        room = text if _is_drawn(self.row) else width - label - GAP
+        return label >= len(text_cells(self.row.label)) and room >= len(text_cells(self.row.text))
+
+    def _bar(self, row: BarRow, width: int) -> tuple[str, str]:
+        """What is blank before a bar, and the bar; what is too short for half a cell is a thin mark."""
+        low, high = self._range
+        if high <= low:
+            return "", ""
+        ends = sorted(min(max(end, low), high) for end in (row.start, row.end))
+        first, last = (round(2 * width * (end - low) / (high - low)) for end in ends)
+        if first == last:
+            return " " * min(first // 2, max(width - 1, 0)), "▏"[: int(width > 0 and row.start != row.end)]
+        cells = range(first // 2, (last + 1) // 2)
+        return " " * (first // 2), "".join(_cell(at, first, last) for at in cells)
+
+    def _columns(self, width: int) -> tuple[int, int, int]:
+        """The cells of the labels, of the bars, of the texts."""
+        text = self._text if width >= _LABEL + _BAR + self._text + 2 * GAP else 0
+        room = max(width - GAP - (text + GAP if text else 0), 0)
+        label = min(self._label, max(room - max(_BAR, room // 3), room // 2))
+        return label, room - label, text
+
+
+def _cell(at: int, first: int, last: int) -> str:
+    """One cell of a bar between two half cells."""
+    if 2 * at < first:
+        return "▐"
+    return "▌" if 2 * at + 1 >= last else "█"
+
+
+def _is_drawn(row: BarRow) -> bool:
+    """Whether a row has a bar; one without has only words."""
+    return math.isfinite(row.start) and math.isfinite(row.end)
+
+
+def axis_of(rows: Sequence[BarRow]) -> tuple[float, float]:
+    """Where the axis of some bars begins and ends.
+
+    From 0, unless steps that begin elsewhere all lie far from it: then from a little before them.
+    """
+    rows = [row for row in rows if _is_drawn(row)]
+    ends = [end for row in rows for end in (row.start, row.end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    steps = [end for row in rows if row.start != 0 for end in (row.start, row.end)]
+    if low < 0 or not steps or min(steps) < _ZOOM * high:
+        return low, high
+    return min(steps) - _ROOM * (high - min(steps)), high
