@@ -17,7 +17,7 @@ from whatif.export.figure import (
     figure,
     heat_map,
     plot_table,
-    terminal_plot,
+    terminal_picture,
 )
 from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
 from whatif.export.readout import moved, nearest, present, readout
@@ -249,7 +249,7 @@ def test_only_columns_that_take_time_are_offered():
 def test_the_terminal_has_a_picture_of_its_size(monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     monkeypatch.setenv("LINES", "24")
-    lines = terminal_plot(swept("jacobi2d", SWEEP)).split("\n")
+    lines = terminal_picture(alone(swept("jacobi2d", SWEEP))).split("\n")
     assert len(lines) == 20
     assert f"{MEMORY} (TB/s)" in lines[-1]
 

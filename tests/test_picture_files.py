@@ -234,3 +234,22 @@ def test_without_matplotlib_the_extra_is_named(whatif_main, monkeypatch):
     code, _, err = whatif_main("run", "jacobi2d", "-o", "x.png")
     assert code == 2
     assert err.endswith("whatif: pictures need matplotlib: pip install 'whatif[report]'\n")
+
+
+RANKS = "application.rank_count"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("scale", "minife", "--nodes", "1, 2, 4"),
+        ("seek", "jacobi2d", "--vary", "platform.node.gpu.dram_bandwidth", "--equal-to", "frontier"),
+        ("seek", "minife", "--vary", f"{RANKS}=8, 16, 32", "--pareto", f"iteration_time,{RANKS}"),
+        ("compare", "minife", "--platform", "summit", "--platform", "frontier"),
+    ],
+)  # fmt: skip
+def test_what_is_decided_by_is_drawn_too(whatif_main, tmp_path, words):
+    code, _, err = whatif_main(*words, "-o", "picture.svg")
+    assert code == 0, err
+    assert len(re.findall(r"<path", (tmp_path / "picture.svg").read_text(encoding="utf-8"))) > 5
+    assert whatif_main(*words, "-o", "picture.doc")[0] == 2

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import named_platform, print_table
+from whatif.cli.options import Draw, named_platform, print_table
 from whatif.cli.searching import progress
 from whatif.errors import ImpossiblePointError
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show_break_even(
-    question: Question, equal_to: str, varied: Sequence[Varied], result: str, plot: bool, file_format: str
+    question: Question, equal_to: str, varied: Sequence[Varied], result: str, draw: Draw | None, file_format: str
 ) -> None:
     """Every crossing as a table, or drawn; raise `ImpossiblePointError` where there is none, saying who leads."""
     from whatif.engine.break_even import break_even
@@ -31,10 +30,8 @@ def show_break_even(
         found = break_even(question, other, names, varied, result, same_machine=same_machine,
                            told=lambda count: told(f"{count:,} points"))  # fmt: skip
     _tell(found)
-    if plot:
-        from whatif.export.figure import terminal_picture
-
-        click.echo(terminal_picture(_picture(found)), color=None if sys.stdout.isatty() else False)
+    if draw is not None:
+        draw(_picture(found))
     elif found.crossings:
         print_table(_table(found, file_format), file_format, [[f"{names[1]} {result}"], [f"{names[0]} {result}"]])
     if not found.crossings:

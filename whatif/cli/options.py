@@ -16,6 +16,7 @@ from whatif.errors import UsageError
 if TYPE_CHECKING:
     from whatif.engine.question import Question
     from whatif.engine.uncertainty import Sampling
+    from whatif.export.plot import Description
     from whatif.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,7 +39,7 @@ picture_option = click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the bars as a picture instead: .svg, .png or .pdf.",
+    help="Write a picture instead: .svg, .png or .pdf.",
 )
 
 
@@ -99,6 +100,27 @@ def print_table(table: Table, file_format: str, optional: Sequence[Collection[st
     if file_format == "table" and sys.stdout.isatty():
         table = narrowed(table, shutil.get_terminal_size().columns, optional)
     TABLE_WRITERS[file_format](table, sys.stdout)
+
+
+Draw = Callable[["Description"], None]
+"""What is done with a picture."""
+
+
+def drawing(plot: bool, output: Path | None) -> Draw | None:
+    """How --plot and -o draw: on the terminal, or into a file that can be one; None where neither is asked for."""
+    from whatif.export.picture import check_picture, write_picture
+
+    if output is not None:
+        check_picture(output)
+        return lambda picture: write_picture(picture, output)
+    return show_picture if plot else None
+
+
+def show_picture(picture: Description) -> None:
+    """Draw on the terminal, in colours where it is one."""
+    from whatif.export.figure import terminal_picture
+
+    click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)
 
 
 def named_platform(platform: str, folders: tuple[Path, ...]) -> tuple[str, tuple[Path, ...]]:

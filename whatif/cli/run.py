@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import open_question, sampling_options, scenario_options
+from whatif.cli.options import open_question, sampling_options, scenario_options, show_picture
 from whatif.cli.workforce import Telling, Workforce, is_folder, on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
@@ -142,13 +142,13 @@ def _write(request: Request, file_format: str, output: Path | None, workforce: W
 
 def _plot(request: Request) -> None:
     from whatif.engine.result import run_whole
-    from whatif.export.figure import terminal_plot
+    from whatif.export.figure import alone
 
     if not request.grid.axes:
         raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
     telling = Telling(request.grid)
     result = next(iter(telling.watch([run_whole(request.question, request.grid, request.sampling)])))
-    click.echo(terminal_plot(result), color=None if sys.stdout.isatty() else False)
+    show_picture(alone(result))
     telling.report()
 
 

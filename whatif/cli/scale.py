@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from whatif.cli.options import open_question, print_table, scenario_options, tell_worth
+from whatif.cli.options import Draw, drawing, open_question, picture_option, print_table, scenario_options, tell_worth
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -32,9 +31,10 @@ _MOST_POINTS: Final = 10_000
               show_default=True, help="All points, the places worth knowing, or how problems must grow.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Draw the efficiencies, or how the problem must grow.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@picture_option
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], nodes: str | None,
-    efficiency: str, show: str, plot: bool, file_format: str,
+    efficiency: str, show: str, plot: bool, file_format: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Plan the scale of SCENARIO on full nodes: strong scaling of its whole grid, weak scaling of a rank's cells.
 
@@ -47,6 +47,7 @@ def command(
     from whatif.engine.scaling import Planner
     from whatif.export.plans import places_in_words, places_table, scaling_picture, scaling_table
 
+    draw = drawing(plot, output)
     question = open_question(scenario, platform, folders, sets)
     tell_worth(question)
     planner = Planner(question)
@@ -55,16 +56,16 @@ def command(
     for remark in planner.remarks:
         click.echo(remark, err=True)
     if show == "isoefficiency":
-        _show_growth(planner, share, counts, plot, file_format)
+        _show_growth(planner, share, counts, draw, file_format)
         return
     plans = {mode: planner.scaling(mode, counts) for mode in planner.modes()}
     _tell_impossible(plans, planner)
     places = places_table(planner, plans, share)
-    if plot:
-        _draw(scaling_picture(plans))
+    if draw is not None:
+        draw(scaling_picture(plans))
     elif show == "scaling":
         print_table(scaling_table(plans), file_format, [["impossible"], ["ranks"], ["speedup"]])
-    if plot or show == "scaling":
+    if draw is not None or show == "scaling":
         for line in places_in_words(places):
             click.echo(line, err=True)
     else:
@@ -111,7 +112,7 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
         raise UsageError(str(error).replace("sweep `platform.node_count`", f"--nodes {text}")) from None
 
 
-def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot: bool, file_format: str) -> None:
+def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw: Draw | None, file_format: str) -> None:
     from whatif.engine.isoefficiency import isoefficiency
     from whatif.table import Table
     from whatif.units import BYTE, ONE, SECOND
@@ -129,8 +130,8 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], plot:
     too_large = int((found.memory > planner.device_memory).sum())
     if too_large:
         click.echo(f"{too_large} of {len(found.memory)} need more memory than a device has", err=True)
-    if plot:
-        _draw(_growth_picture(found))
+    if draw is not None:
+        draw(_growth_picture(found))
         return
     columns = {"nodes": ONE, "ranks": ONE, "cells": ONE, "growth": ONE, "iteration_time": SECOND, "memory": BYTE}
     arrays = (found.nodes, found.ranks, found.cells, found.growth, found.time, found.memory)
@@ -146,9 +147,3 @@ def _growth_picture(found: Isoefficiency) -> PlotDescription:
     axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("cells", scale=Scale.LOG)
     title = f"cells that hold {found.efficiency:.0%} efficiency"
     return PlotDescription(title, *axes, (Line("cells", found.nodes, found.cells),))
-
-
-def _draw(picture: PlotDescription) -> None:
-    from whatif.export.figure import terminal_picture
-
-    click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from whatif.cli.options import print_table
+from whatif.cli.options import Draw, print_table
 from whatif.errors import ImpossiblePointError, UsageError
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _notes(answer: Answer, wish: Wish, name: str) -> list[str]:
 
 def show_front(
     question: Question, varied: Sequence[Varied], pareto: str, targets: Sequence[Target], points: int | None,
-    plot: bool, file_format: str,
+    draw: Draw | None, file_format: str,
 ) -> None:  # fmt: skip
     """The front as a table, or drawn; raise `ImpossiblePointError` where no point is on it."""
     from whatif.engine.pareto import front
@@ -201,10 +201,8 @@ def show_front(
     if not found.choices:
         met = f" meets {' and '.join(map(str, targets))}" if targets else " has a number"
         raise ImpossiblePointError(f"impossible: none of {found.points:,} points{met}")
-    if plot:
-        from whatif.export.figure import terminal_picture
-
-        click.echo(terminal_picture(front_picture(found, question)), color=None if sys.stdout.isatty() else False)
+    if draw is not None:
+        draw(front_picture(found, question))
     else:
         print_table(front_table(found, question, short=file_format == "table"), file_format)
     if not found.ended:

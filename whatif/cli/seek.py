@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import open_question, print_table, scenario_options, tell_worth
+from whatif.cli.options import drawing, open_question, picture_option, print_table, scenario_options, tell_worth
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Of what is drawn.")
 @click.option("--plot", is_flag=True, help="Draw what --equal-to or --pareto finds.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@picture_option
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], varies: tuple[str, ...],
     targets: tuple[str, ...], minimise: str | None, maximise: str | None, equal_to: str | None, result: str,
     pareto: str | None, points: int | None, seed: int, plot: bool, file_format: str,
+    output: Path | None,
 ) -> None:  # fmt: skip
     """Find the values of leaves of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
@@ -57,16 +59,17 @@ def command(
     from whatif.engine.seek import parse_target
     from whatif.engine.varied import parse_varied
 
-    _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, pareto is not None, plot)
+    draw = drawing(plot, output)
+    _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, pareto is not None, draw is not None)
     question = open_question(scenario, platform, folders, sets)
     tell_worth(question)
     varied = [parse_varied(text, question.program) for text in varies]
     _refuse_twice(varied)
     wanted = tuple(parse_target(text, question.program) for text in targets)
     if equal_to is not None:
-        show_break_even(question, equal_to, varied, result, plot, file_format)
+        show_break_even(question, equal_to, varied, result, draw, file_format)
     elif pareto is not None:
-        show_front(question, varied, pareto, wanted, points, plot, file_format)
+        show_front(question, varied, pareto, wanted, points, draw, file_format)
     elif _is_simple(varied, wanted, minimise or maximise):
         _show_one(question, varied[0], wanted[0], file_format)
     else:
@@ -79,7 +82,7 @@ def _refuse_mixed(targets: bool, aims: bool, equal: bool, pareto: bool, plot: bo
     if pareto and aims:
         raise UsageError("--pareto goes without --minimise and --maximise: it has objectives of its own")
     if plot and not (equal or pareto):
-        raise UsageError("--plot draws what --equal-to or --pareto finds")
+        raise UsageError("--plot and -o draw what --equal-to or --pareto finds")
     if not (targets or aims or equal or pareto):
         raise UsageError("say what is sought: --target, --minimise, --maximise, --equal-to or --pareto")
 

@@ -262,11 +262,6 @@ def alone(result: Result, y: str = Y_COLUMN) -> PlotDescription:
     return replace(description, title=" · ".join([description.title, *words]))
 
 
-def terminal_plot(result: Result) -> str:
-    """The figure of a sweep as text for a terminal of the present size."""
-    return terminal_picture(alone(result))
-
-
 def terminal_picture(description: Description) -> str:
     """A plot as text for a terminal of the present size."""
     import shutil
