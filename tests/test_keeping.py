@@ -17,11 +17,10 @@ from whatif.cli.main import program
 from whatif.cli.open import read_journal
 from whatif.engine.question import Question
 from whatif.errors import UsageError
-from whatif.tui.app import toast
 from whatif.tui.commands import Edit
 from whatif.tui.screens.dialogs import Asking, Deciding, Reading
 from whatif.tui.widgets.columns import ColumnsView
-from whatif.tui.words import duration
+from whatif.tui.words import duration, toast
 
 TEXT = """# How fast is my stencil?
 

@@ -23,11 +23,12 @@ from tests.one_phase import one_phase
 from tests.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.cli.report import command
 from whatif.engine import findings
-from whatif.engine.question import Question
+from whatif.engine.question import Question, Request
 from whatif.engine.sweep import file_axes, grid_of, parse_option
 from whatif.export import report_sections
-from whatif.export.report import report_html
+from whatif.export.report import report_command, report_html
 from whatif.schema.shipped import shipped_names
+from whatif.tui.reporting import report
 from whatif.units import SECOND, format_quantity
 
 ROOT = Path(__file__).parent.parent
@@ -340,3 +341,14 @@ def test_a_browser_shows_the_page_alone_in_light_and_dark_and_on_a_narrow_screen
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     wrong = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
     assert [event for event in events if event["method"] in wrong] == []
+
+
+def test_the_explorer_writes_the_page_that_its_command_writes(whatif_main, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    question = Question.open("minife", platform="lassen", sets={"platform.node.gpu_count": "2"})
+    grid = grid_of([parse_option("application.rank_count = 8, 16", question.program, 10)], 10)
+    assert report(Request(question, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    words = shlex.split(report_command(Request(question, grid), tmp_path / "r.html"))
+    assert whatif_main(*words[1:])[0] == 0
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page

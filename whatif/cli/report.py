@@ -31,21 +31,14 @@ def command(
     The page holds no script and needs nothing else. --platform and --set hold for a scenario to compare with too.
     """
     from whatif.cli.run import asked_grid
-    from whatif.engine.findings import findings
-    from whatif.export.atomic import atomic_file
-    from whatif.export.report import check_libraries, report_html
+    from whatif.engine.question import Request
+    from whatif.export.report import write_report
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{output}: a report is a file .html")
-    check_libraries()
     question = open_question(scenario, platform, folders, sets)
     grid = asked_grid(question, sweeps, False, DEFAULT_MAXIMUM_POINTS)
     other = None if against is None else _other(against, scenario, platform, folders, sets)
-    found = findings(question, grid, other)
-    page = report_html(found, _command(scenario, platform, folders, sets, sweeps, against, output))
-    with atomic_file(output) as temporary:
-        temporary.write_text(page, encoding="utf-8", errors="replace")
-    _tell(found)
+    command = _command(scenario, platform, folders, sets, sweeps, against, output)
+    _tell(write_report(Request(question, grid), output, command, other))
 
 
 def _other(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,13 +17,16 @@ import numpy as np
 
 from whatif import __version__
 from whatif.engine.explain import shown
-from whatif.engine.findings import Findings
+from whatif.engine.findings import Findings, findings
+from whatif.engine.question import Question, Request
 from whatif.errors import UsageError
+from whatif.export.atomic import atomic_file
 from whatif.export.figure import Y_COLUMN, headline
 from whatif.export.picture import check_library, colour_variables
 from whatif.export.picture_style import printed
 from whatif.export.report_sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
 from whatif.export.rests_on import files_of, values_of
+from whatif.export.save import scenario_words
 from whatif.units import format_quantity
 
 if TYPE_CHECKING:
@@ -64,6 +68,28 @@ def report_html(found: Findings, command: str) -> str:
     contents = [(anchor, title) for anchor, title in _TITLES.items() if parts.get(anchor, True) or anchor == "answer"]
     light, dark = colour_variables(dark=False), colour_variables(dark=True)
     return template.render(parts, contents=contents, titles=_TITLES, command=command, light=light, dark=dark)
+
+
+def write_report(request: Request, path: Path, command: str, other: Question | None = None) -> Findings:
+    """Write the page about a question over a grid, whole or not at all; what was found for it.
+
+    Raise `UsageError` for a name that is no page's, or without the libraries.
+    """
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{path}: a report is a file .html")
+    check_libraries()
+    found = findings(request.question, request.grid, other)
+    page = report_html(found, command)
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", errors="replace")
+    return found
+
+
+def report_command(request: Request, path: Path) -> str:
+    """The command line that writes the same report."""
+    sweeps = ["; ".join(f"{leaf}={text}" for leaf, text in axis.texts.items()) for axis in request.grid.axes]
+    words = [word for sweep in sweeps for word in ("--sweep", sweep)]
+    return shlex.join(["whatif", "report", *scenario_words(request.question), *words, "-o", str(path)])
 
 
 def _breakable(text: str) -> Markup:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
-import textwrap
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -20,11 +19,11 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from whatif.engine.compare import known_platforms
-from whatif.engine.question import Question
+from whatif.engine.question import Question, Request
 from whatif.engine.session import Session
 from whatif.errors import WhatifError
 from whatif.export.plot import shorten
-from whatif.tui.beside import Beside
+from whatif.tui.beside import Beside, keep_memory
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.conductor import Conductor
 from whatif.tui.config import Config, default_keys, keymap
@@ -40,11 +39,11 @@ from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.prompt import Line, Prompt
 from whatif.tui.widgets.table import TableView
 from whatif.tui.widgets.why_tree import WhyTree
+from whatif.tui.words import toast
 
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
 _BUSY_SECONDS: Final = 0.15
-_TOAST_WIDTH: Final = 54
 _OUR_THEMES: Final = {theme.name: theme for theme in THEMES}
 
 
@@ -63,6 +62,7 @@ class Explorer(App[None]):
         Binding("c", "copy('command')", "copy", tooltip="Copy as a command line", id="app.copy_command"),
         Binding("C", "copy('patch')", show=False, tooltip="Copy as a TOML patch", id="app.copy_patch"),
         Binding("P", "platform", show=False, tooltip="Go to another platform", id="app.platform"),
+        Binding("H", "report", show=False, tooltip="Write a report: one HTML page", id="app.report"),
         Binding("J", "journal", show=False, tooltip="Write the journal to a file", id="app.journal"),
         Binding("q", "quit", "quit", tooltip="End the program", id="app.quit"),
     ]
@@ -322,6 +322,22 @@ class Explorer(App[None]):
         if name and await may_write(self, Path(name).expanduser()):
             self._say(self.keeper.save_journal(Path(name).expanduser()))
 
+    @work
+    async def action_report(self) -> None:
+        """Write a report about the values and the sweep as they are."""
+        name = await self.push_screen_wait(Asking("Write a report to", "report.html"))
+        path, writer = Path(name).expanduser(), Beside()
+        if not name or not await may_write(self, path):
+            return
+        asked, report = self.study.session.asked, import_module("whatif.tui.reporting").report
+        self._say(f"writing {path}")
+        try:
+            self._say(await writer.run(report, Request(asked.question, asked.grid), path))
+        except WhatifError as problem:
+            self._shown(str(problem))
+        finally:
+            writer.close()
+
     @on(FileAsked)
     @work
     async def _open(self, event: FileAsked) -> None:
@@ -379,15 +395,3 @@ class Explorer(App[None]):
         yield from super().get_system_commands(screen)
         if isinstance(screen, Desk):
             yield from screen.commands(self)
-
-
-def toast(text: str) -> str:
-    """A text that may cover a corner of the screen, no more: three lines, the last one with `..` where more follow."""
-    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, _TOAST_WIDTH) or [""]]
-    return "\n".join(lines[:3] if len(lines) <= 3 else [*lines[:2], shorten(f"{lines[2]} ..", _TOAST_WIDTH)])
-
-
-def keep_memory() -> None:
-    """Spare the garbage collector what stays as long as the program: looking through it takes 30 ms at a key press."""
-    gc.collect()
-    gc.freeze()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from typing import Final
 
+from whatif.export.plot import shorten
 from whatif.units import SECOND, Dimension, format_quantity, parse_quantity
 
+_TOAST_WIDTH: Final = 54
 MUTED: Final = "$foreground-muted"
 _GRADES: Final = {"measured": "$text-success", "datasheet": "$text-primary", "assumed": "$text-warning"}
 
@@ -45,3 +48,9 @@ def with_error(value: float, error: float, dimension: Dimension) -> str:
     size = parse_quantity(f"1 {unit}").value
     digits = min(max(1 - math.floor(math.log10(error / size)), 0), 6)
     return f"{value / size:.{digits}f} ± {error / size:.{digits}f} {unit}"
+
+
+def toast(text: str) -> str:
+    """A text that may cover a corner of the screen, no more: three lines, the last one with `..` where more follow."""
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, _TOAST_WIDTH) or [""]]
+    return "\n".join(lines[:3] if len(lines) <= 3 else [*lines[:2], shorten(f"{lines[2]} ..", _TOAST_WIDTH)])
