@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
+# Hundreds of processes start in the tests: each would compile all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test checks tests bench screenshots clean
 
 run: $(VENV)/.installed
@@ -19,6 +22,7 @@ checks: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 
 tests: $(VENV)/.installed-test
+	$(BIN)/python -m compileall -q whatif
 	$(BIN)/pytest -n 4
 
 bench: $(VENV)/.installed-test

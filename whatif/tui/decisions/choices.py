@@ -33,7 +33,9 @@ def machines(request: Request) -> Decision:
     program, result, platforms = request.program, request.result, request.platforms()
     sampling = sampling_of(request.view)
     now = float(evaluate(program).numbers(program.term_of(result)))
-    found = ranking({_JOB: request.question}, platforms, references={_JOB: now}, result=result, sampling=sampling)
+    # Edits of the present machine say nothing of the others.
+    asked = {_JOB: request.question.on_platform(request.question.platform)}
+    found = ranking(asked, platforms, references={_JOB: now}, result=result, sampling=sampling)
     able = sum(math.isfinite(its.merit) for its in found.standings)
     what = format_quantity(now, found.dimension, 4)
     said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, as it stands here."]
