@@ -53,12 +53,15 @@ def pages(names, lines=STORY):
 
 
 LINES = pages(SCREENS)
-SIZES = {"80x24": (80, 24), "120x36": (120, 36), "200x50": (200, 50)}
+SIZES = {"80x24": (80, 24), "120x36": (120, 36)}
+LARGE = ("explore", "messages", "why")
+"""The pages that have another layout where there is much room."""
 THEMES = (
     "whatif-dark", "whatif-light", "whatif-colour-blind", "whatif-colour-blind-light", "nord", "ansi-dark",
 )  # fmt: skip
 SCENES = [
     *(Scene(f"{name}-{size}", SIZES[size], lines=LINES[name]) for size in SIZES for name in SCREENS),
+    *(Scene(f"{name}-200x50", (200, 50), lines=lines) for name, lines in pages(LARGE).items()),
     Scene("explore-heat", lines=HEAT),
     Scene("explore-crosshair", keys=("tab", *["right"] * 9)),
     Scene("explore-table", lines=(*STORY, "show picture = table")),

@@ -132,7 +132,7 @@ def by_python(text):
         return float(eval(python_text(text), scope).value)  # noqa: S307 - the oracle
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(TREES)
 def test_precedence_is_that_of_python(tree):
     plain, bracketed = render(tree)[0], render(tree, redundant=True)[0]
@@ -275,7 +275,7 @@ def test_depth_and_length_are_limited():
         parse_expression("= " + longest + "+1+1")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.text(max_size=60)
     | st.lists(st.sampled_from([*"+-*/(),. ", "**", "1", "2.5", "n", "a.b", "GB", "/s", *FUNCTIONS, "^2"])).map("".join)

@@ -381,7 +381,7 @@ LETTERS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.tuples(st.lists(st.integers(0, len(LETTERS) - 1), min_size=1, max_size=5), st.integers(1, 6)), max_size=5

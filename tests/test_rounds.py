@@ -223,7 +223,7 @@ def random_arrival(seed, rank_count, spread):
     return np.round(np.random.default_rng(seed).uniform(0, spread, rank_count), 12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(sorted(set(TRACED) - {"linear_alltoall"})),
     st.integers(2, 20),

@@ -273,7 +273,7 @@ def test_values_that_the_scenario_cannot_have_are_refused():
 # --- Properties ------------------------------------------------------------------------------------------------------
 
 QUESTIONS = {name: Question.open(name) for name in SCENARIOS}
-PROPERTY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PROPERTY = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -457,7 +457,7 @@ def layouts(draw):
     return text, changes, draw(st.sampled_from([None, None, "lassen"]))
 
 
-@settings(PROPERTY, max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(PROPERTY, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(layouts())
 def test_however_a_file_is_laid_out_only_the_values_change(case):
     text, changes, platform = case

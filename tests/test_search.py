@@ -200,7 +200,7 @@ def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main)
         (["--vary", BANDWIDTH, "--equal-to", "lassen", "--pareto", "a,b"], "--equal-to goes without"),
         (["--vary", BANDWIDTH, "--pareto", "total_time"], "at least two results"),
         (["--vary", BANDWIDTH, "--pareto", "total_time,most total_time"], "expected RESULT, or max RESULT"),
-        (["--vary", BANDWIDTH, "--target", "total_time <= 1 s", "--plot"], "--plot draws"),
+        (["--vary", BANDWIDTH, "--target", "total_time <= 1 s", "--plot"], "--plot and -o draw"),
         (["--vary", f"{BANDWIDTH}=1 s, 2 s", "--minimise", "total_time"], "`1 s` is in s"),
     ],
 )

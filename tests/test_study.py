@@ -192,7 +192,7 @@ CHANGES = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(CHANGES, max_size=12))
 def test_undo_leads_back_to_the_start_and_redo_to_the_end(changes):
     study = start()
@@ -225,7 +225,7 @@ def test_many_steps_of_a_leaf_are_undone_at_once(study):
         history.redo()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(CHANGES, max_size=8))
 def test_a_few_lines_lead_to_any_study(changes):
     study = start()

@@ -213,7 +213,7 @@ def values_of(name, path):
     return st.lists(st.sampled_from(texts), min_size=2, max_size=3, unique=True)
 
 
-RANDOM = settings(max_examples=40, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.data_too_large])
+RANDOM = settings(max_examples=20, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.data_too_large])
 
 
 @RANDOM

@@ -150,7 +150,7 @@ def iterations(draw):
     return times, [(shuffled[2 * pair], shuffled[2 * pair + 1], draw(fractions)) for pair in range(pairs)]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 @given(iterations())
 def test_whatever_overlaps_the_last_end_is_the_iterations_time(case):
     times, overlaps = case

@@ -50,7 +50,7 @@ def machines(request: Request) -> Decision:
         _with_costs(ranking_table(found, result, sampling), found),
         BarChart("machines", AxisDescription("merit"), bars),
         tuple(_adopting(its.platform, math.isfinite(its.merit), request) for its in found.standings),
-        request.command("compare", *named, "--result", result, machine=False),
+        request.command("compare", *named, "--result", result, question=asked[_JOB], machine=False),
     )  # fmt: skip
 
 
