@@ -47,7 +47,7 @@ def ten_million_points() -> Iterator[Row]:
 
 
 def _fill(place: Place, question: Question, grid: Grid, folder: Path) -> None:
-    for _ in DataSet(folder, Request(question, grid), part_points(grid)).fill(place):
+    for _ in DataSet(folder, Request(question, grid), part_points(grid, written=True)).fill(place):
         pass
 
 

@@ -64,7 +64,7 @@ class Workforce:
         """Compute the parts that a folder lacks; ended early, what is there stays, and it says how to go on."""
         from whatif.export.data_set import DataSet
 
-        data_set = DataSet(folder, request, self._points(request.grid))
+        data_set = DataSet(folder, request, self._points(request.grid, written=True))
         telling = Telling(request.grid)
         for tally in data_set.known.values():
             telling.add(tally)
@@ -84,10 +84,10 @@ class Workforce:
             raise UsageError(f"{problem}; {kept}") from problem
         telling.report()
 
-    def _points(self, grid: Grid) -> int:
+    def _points(self, grid: Grid, *, written: bool = False) -> int:
         from whatif.engine.scale_out import part_points
 
-        return self.part_points or part_points(grid)
+        return self.part_points or part_points(grid, written=written)
 
     @contextmanager
     def place(self) -> Iterator[Place | None]:

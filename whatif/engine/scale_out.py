@@ -20,6 +20,9 @@ from whatif.errors import UsageError
 
 _PARTS: Final = 64
 _MOST_POINTS: Final = 4 * 65_536
+_LARGE: Final = 10**6
+"""Points beyond which none of them can be slow."""
+_FEW_PARTS, _MOST_WRITTEN = 16, 2**20
 
 _thread = threading.local()
 """The evaluator of the question that a worker's thread answered last: its next part may share terms with it."""
@@ -48,8 +51,13 @@ class Part:
         return evaluator.run(self.grid)
 
 
-def part_points(grid: Grid) -> int:
-    """The points of a part unless someone says otherwise: enough parts for a few workers, none of them very long."""
+def part_points(grid: Grid, *, written: bool = False) -> int:
+    """The points of a part unless someone says otherwise: enough parts for a few workers, none of them very long.
+
+    `written` by workers, a part of a large grid may be larger: what it costs besides its points counts for less.
+    """
+    if written and grid.size > _LARGE:
+        return min(-(-grid.size // _FEW_PARTS), _MOST_WRITTEN)
     return min(max(1, -(-grid.size // _PARTS)), _MOST_POINTS)
 
 
