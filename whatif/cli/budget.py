@@ -42,7 +42,8 @@ def command(
     for name in names:
         platform, folders = named_platform(name, folders)
         platforms[platform] = None
-    found = offers({name: open_question(name, None, folders, sets) for name in scenarios}, list(platforms), limits)
+    questions = {name: open_question(name, None, folders, sets) for name in scenarios}
+    found = offers(questions, list(platforms), limits)
     optional = [["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]]
     print_table(offers_table(found), file_format, optional)
     if all(row.reason for row in found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,7 +80,9 @@ def _results(name: str, question: Question) -> dict[str, float]:
     if result.reasons:
         raise ImpossiblePointError(f"{name}: impossible: {'; '.join(result.reasons)}")
     columns = result.table().columns.items()
-    return {name: float(column.values[0]) for name, column in columns if column.dimension is not None}
+    numbers = {name: float(column.values[0]) for name, column in columns if column.dimension is not None}
+    # A run without time has no mean power.
+    return {name: number for name, number in numbers.items() if math.isfinite(number)}
 
 
 def _line(move: Move, question: Question) -> str:

@@ -232,8 +232,8 @@ def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:
         array = evaluation.masked(evaluation.values[term])
         values[name] = _quantiles(array if axis is None else np.broadcast_to(array, shape), sampling, axis)
     answered = np.isfinite(np.broadcast_to(evaluation.column("total_time"), shape))
-    somewhere = answered.any(axis=-1) if axis is not None else answered
-    return Bands(sampling, values, float(answered.sum() / max(somewhere.sum() * (shape[-1] if axis else 1), 1)))
+    wanted = answered.sum() if axis is None else answered.any(axis=-1).sum() * len(axis)
+    return Bands(sampling, values, float(answered.sum() / max(wanted, 1)))
 
 
 def joined_bands(grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Grid, Bands | None]]) -> Bands | None:

@@ -17,7 +17,7 @@ from whatif.errors import UsageError
 from whatif.export.atomic import atomic_file
 from whatif.export.tables import column_rows, csv_rows, markdown_rows
 from whatif.table import Column, Table
-from whatif.units import SECOND, format_quantity
+from whatif.units import SECOND, Dimension, format_quantity
 
 
 def write_json(results: Iterable[Result], out: TextIO) -> None:
@@ -96,10 +96,13 @@ def _write_point(result: Result, out: TextIO) -> None:
         dimension = result.dimensions[name]
         part = iteration > 0 and dimension == SECOND and not name.startswith(("total", "setup"))
         share = f"{value / iteration:.1%}" if part else ""
-        number = format_quantity(value, dimension) if math.isfinite(value) else "-"
         quantiles = () if bands is None else bands.values[name]
-        band = "".join(f"{format_quantity(float(quantile), dimension):>12}" for quantile in quantiles)
-        out.write(f"{shown:{width}}  {number:>12}{share:>9}{band}".rstrip() + "\n")
+        number, *band = (_number(float(item), dimension) for item in (value, *quantiles))
+        out.write(f"{shown:{width}}  {number:>12}{share:>9}{''.join(f'{end:>12}' for end in band)}".rstrip() + "\n")
+
+
+def _number(value: float, dimension: Dimension) -> str:
+    return format_quantity(value, dimension) if math.isfinite(value) else "-"
 
 
 def _write_columns(results: Iterable[Result], out: TextIO) -> None:

@@ -130,7 +130,9 @@ class Desk(Screen[None]):
         if study.page == self.page.NAME:
             self._show_page(self.page)
         else:
-            self.run_worker(self._turn(study.page), exclusive=True, group="page")
+            # Called when its turn comes: one that is overtaken before that is never begun.
+            turn: Any = partial(self._turn, study.page)
+            self.run_worker(turn, exclusive=True, group="page")
 
     async def _turn(self, name: str) -> None:
         """Go to a page, made when it is first wanted."""
