@@ -95,9 +95,20 @@ def test_two_kernels_that_overlap_keep_a_device_busy_once():
     assert_allclose(hidden["iteration_energy"], 1.5 * (2 * 200 * 3 + 4 * 250 * 3), rtol=1e-12, atol=0)
 
 
-def test_devices_without_a_rank_stay_idle():
-    found = columns(question(application__rank_count="3", application__ranks_per_node="2"))
-    assert_allclose(found["iteration_energy"], 1.5 * (2 * 200 * 4 + 3 * 250 * 3), rtol=1e-12, atol=0)
+@pytest.mark.parametrize(
+    ("ranks", "per_gpu", "per_node", "nodes", "devices"),
+    [
+        (3, 1, 2, 2, 3),  # the last node has one rank
+        (8, 4, 1, 8, 8),  # a device that takes four ranks has one where its node has one
+        (6, 2, 3, 2, 4),
+        (5, 2, 3, 2, 3),  # two devices on the first node, one on the last
+        (8, 1, 4, 2, 4),  # ranks beyond those of the devices share them
+    ],
+)
+def test_devices_without_a_rank_stay_idle(ranks, per_gpu, per_node, nodes, devices):
+    placed = {"rank_count": ranks, "ranks_per_gpu": per_gpu, "ranks_per_node": per_node}
+    found = columns(question(**{f"application__{key}": str(value) for key, value in placed.items()}))
+    assert_allclose(found["iteration_energy"], 1.5 * (nodes * 200 * 4 + devices * 250 * 3), rtol=1e-12, atol=0)
 
 
 def test_kernels_of_a_machine_without_gpus_run_on_its_sockets():
@@ -206,6 +217,29 @@ def test_a_kernel_that_memory_limits_loses_no_time_under_a_cap_but_saves_energy(
     assert_allclose([time, energy], [1.0, 1.5 * (400 + 4 * 81.25)], rtol=1e-12, atol=0)
 
 
+def test_the_exponent_of_power_and_clock_can_be_stated():
+    text = (MACHINE + CAPPED.format(9700, 0)).replace(
+        'dynamic_power = "250 W"', 'dynamic_power = "250 W", power_exponent = 2'
+    )
+    found = columns(question(text, platform__node__gpu__power_cap="131.25 W"))
+    slower = (250 / 81.25) ** (1 / 2)
+    assert_allclose(found["iteration_time"], slower, rtol=1e-12, atol=0)
+    assert_allclose(found["iteration_energy"], slower * 1.5 * (400 + 4 * 81.25), rtol=1e-12, atol=0)
+
+
+def test_a_cap_needs_the_powers_that_it_caps_and_leaves_some_to_compute_with():
+    waiting = MACHINE + WAITING
+    low = run_whole(question(waiting, platform__node__gpu__power_cap="50 W"), Grid())
+    assert low.reasons[0].startswith("the power cap leaves nothing to compute with")
+    rates = ("peak_single_rate", "peak_double_rate", "peak_integer_rate", "peak_add_rate", "peak_shared_rate")
+    gpu = "".join(f'{key} = "1 Gop/s"\n' for key in rates) + 'dram_bandwidth = "1 GB/s"\nl2_bandwidth = "1 GB/s"\n'
+    node = "[platform.node]\ngpu_count = 1\nsocket_count = 1\n[platform.network.inter_node]\nextends = 'slingshot-11'\n"
+    machine = f'[platform]\nname = "m"\nnode_count = 9\n{node}[platform.node.gpu]\nname = "g"\n{gpu}'
+    application = '[application]\nname = "a"\nrank_count = 1\niteration_count = 1\n'
+    with pytest.raises(InvalidFileError, match=r"a power cap needs .*gpu.idle_power and .*gpu.dynamic_power"):
+        _ = question(machine + application + WAITING, platform__node__gpu__power_cap="200 W").program
+
+
 def test_a_cap_that_cannot_be_kept_or_followed_is_refused():
     impossible = run_whole(question(MACHINE + CAPPED.format(9700, 0), platform__node__gpu__power_cap="50 W"), Grid())
     assert impossible.reasons == (
@@ -250,19 +284,28 @@ def test_what_a_budget_cannot_answer_is_the_reason_of_a_row():
     assert "platform.node.host.power" in titan[0].reason
     with pytest.raises(UsageError, match="the budget is in USD, the prices of DGX A100 are in EUR"):
         bought({"capital": "1 MUSD"})
+    with pytest.raises(UsageError, match="a power above 0"):
+        bought({"power": "-5 MW"})
     for limits in ({"capital": "1 MW"}, {"power": "1 EUR"}, {"power": "0 W"}, {}):
         with pytest.raises(UsageError):
             bought(limits)
 
 
 def test_the_budget_of_the_command_line(whatif_main):
-    words = ["jacobi2d", "--platform", "frontier", "--platform", "perlmutter", "--platform", "titan", "--power", "1 MW"]
+    words = ["jacobi2d", "--platform", "titan", "--platform", "perlmutter", "--platform", "frontier", "--power", "1 MW"]
     _, out, _ = whatif_main("budget", *words, "--format", "json")
     rows = json.loads(out)["rows"]
     assert [(row["platform"], row["limit"]) for row in rows[:2]] == [("frontier", "power"), ("perlmutter", "power")]
     assert rows[2]["reason"].startswith("not stated: ")
+    assert whatif_main("budget", "jacobi2d", *words[1:5], "--power", "1 MW")[0] == 0
     code, _, said = whatif_main("budget", "jacobi2d", "--platform", "titan", "--power", "1 MW")
     assert (code, "no machine has an answer" in said) == (4, True)
+
+
+def test_what_no_machine_of_a_budget_knows_is_the_mistake_of_the_asker(whatif_main):
+    for wrong in (("--platform", "nowhere"), ("--platform", "frontier", "--set", "application.nonsense=1")):
+        code, _, said = whatif_main("budget", "jacobi2d", *wrong, "--power", "1 MW")
+        assert (code, wrong[-1].rpartition(".")[2].partition("=")[0] in said) == (3, True)
 
 
 def test_full_load_of_whole_machines_is_near_their_published_power():
@@ -276,6 +319,7 @@ def test_times_under_a_power_limit_are_near_measured_ones_down_to_60_percent():
     columns = TABLES["power_caps"]().columns
     errors, limits = np.abs(columns["error"].values), columns["limit"].values
     assert float(errors[limits >= 150].max()) < 0.1
-    assert float(errors[limits >= 150].mean()) < 0.025
+    # 250 W is what the others are compared with, right by definition.
+    assert float(errors[(limits >= 150) & (limits < 250)].mean()) < 0.028
     # Below, the voltage falls no more: the model promises too much there.
     assert float(columns["error"].values[limits == 100].min()) < -0.3

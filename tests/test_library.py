@@ -222,7 +222,13 @@ def test_rule_rest_of_node(name):
     }
     assert_allclose(node.host.power, 0.08 * devices + sum(more.values()), rtol=1e-4, atol=0)
     counted = ((node.gpu, node.gpu_count), (node.cpu, node.socket_count))
-    drawn = sum((part.idle_power + part.dynamic_power) * count for part, count in counted if part)
+    # Of a superchip's power, a processor that computes takes what its GPU draws less: only its idle power comes on top.
+    superchips = node.gpu is not None and "superchips" in source
+    busy = [not (superchips and part is node.cpu) for part, _ in counted]
+    powers = [
+        part.idle_power + part.dynamic_power * on if part else 0 for (part, _), on in zip(counted, busy, strict=True)
+    ]
+    drawn = sum(power * count for power, (_, count) in zip(powers, counted, strict=True) if power)
     assert_allclose(drawn, devices - (2 * 190 if "idle" in more else 0), rtol=1e-4, atol=0)
     assert "GB" not in more or abs(more["GB"] / (0.375e-9 * node.host.memory_size) - 1) < 1e-4
 

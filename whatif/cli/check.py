@@ -125,5 +125,5 @@ def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Question | None]:
 
 def looks_like_platform(data: dict[str, object]) -> bool:
     """Whether a document describes a machine: it has parts of one, and none of a question."""
-    machine = {"node", "network", "node_count", "name", "description", "fits"}
+    machine = {"node", "network", "node_count", "name", "description", "fits", "price", "site"}
     return bool(data.keys() & machine) and not data.keys() & {"application", "platform"}

@@ -51,23 +51,30 @@ def offers(
     """For each application by name, what each platform gives within all limits, the most jobs first.
 
     Changes of the question (`--set`) hold on every platform. Raise `UsageError` for a budget in another currency than
-    prices; whatever else a machine lacks is the reason of its row.
+    prices, and the first error where no question can be asked on any platform; whatever else a machine lacks is the
+    reason of its row.
     """
     found: list[Offer] = []
+    errors: list[WhatifError] = []
     for name, question in questions.items():
-        rows = [_offer(name, question.changed(question.sets, platform), platform, limits) for platform in platforms]
+        rows = []
+        for platform in platforms:
+            try:
+                evaluation = evaluate(question.changed(question.sets, platform).program)
+            except WhatifError as error:
+                errors.append(error)
+                rows.append(_nothing(name, platform, str(error)))
+            else:
+                rows.append(_offer(name, evaluation, platform, limits))
         found += sorted(rows, key=lambda row: -row.daily_jobs if np.isfinite(row.daily_jobs) else np.inf)
+    if found and len(errors) == len(found):
+        raise errors[0]
     return tuple(found)
 
 
-def _offer(scenario: str, question: Question, platform: str, limits: Mapping[str, Quantity]) -> Offer:
-    try:
-        program = question.program
-        evaluation = evaluate(program)
-        result = result_of(evaluation, Grid())
-        missing = _missing(program, limits)
-    except WhatifError as error:
-        return _nothing(scenario, platform, str(error))
+def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping[str, Quantity]) -> Offer:
+    program, result = evaluation.program, result_of(evaluation, Grid())
+    missing = _missing(program, limits)
     energy = float(result.columns["total_energy"]) if "total_energy" in result.columns else np.nan
     cost = _cost(program, evaluation)
     time = float(result.columns["total_time"])
@@ -135,7 +142,7 @@ def checked_limits(given: Mapping[str, Quantity]) -> dict[str, Quantity]:
     for name, limit in given.items():
         right = limit.dimension == WATT if name == "power" else limit.dimension in MONEY.values()
         if not (right and limit.value > 0):
-            wanted = "a power, such as `5 MW`" if name == "power" else "money, such as `20 MUSD` or `5 MEUR`"
+            wanted = "a power above 0, such as `5 MW`" if name == "power" else "money above 0, such as `20 MUSD`"
             raise UsageError(f"the limit of {name} must be {wanted}")
     if not given:
         raise UsageError("say what the budget is: --capital, --cost or --power")

@@ -24,7 +24,7 @@ from whatif.models.power import (
     total_carbon,
     total_energy,
 )
-from whatif.schema.price import currencies, several
+from whatif.schema.price import AMOUNTS, currencies, several
 from whatif.units import JOULE, SECOND
 
 NODE: Final = "platform.node"
@@ -33,6 +33,7 @@ CPU: Final = f"{NODE}.cpu"
 PRICE: Final = "platform.price"
 SITE: Final = "platform.site"
 PUE: Final = f"{SITE}.power_usage_effectiveness"
+INTENSITY: Final = f"{SITE}.carbon_intensity"
 CAP: Final = f"{GPU}.power_cap"
 ENERGIES: Final = ("iteration_energy", "total_energy", "mean_power")
 RESULTS: Final = (*ENERGIES, "total_carbon", "total_cost")
@@ -78,7 +79,8 @@ def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[st
     missing: Missing = {}
     lacking = _lacking(context.wiring, *_power_leaves(context))
     if lacking:
-        missing |= dict.fromkeys((*ENERGIES, "total_carbon"), lacking)
+        missing |= dict.fromkeys(ENERGIES, lacking)
+        missing["total_carbon"] = lacking + _lacking(context.wiring, INTENSITY)
     else:
         columns |= _energies(context, phases, times)
         columns |= _carbon(context.wiring, columns, missing)
@@ -104,6 +106,7 @@ def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
         ):
             context.wiring.problem(CAP, f"the time of `{phase.phase}` was measured and does not follow a power cap")
     context.wiring.raise_problems()
+    _clock(context)
 
 
 def _on_gpus(context: Context) -> bool:
@@ -145,8 +148,8 @@ def _devices(context: Context) -> str:
     on_gpus = _on_gpus(context)
     inputs: dict[str, Reference] = {
         "rank_count": context.rank_count,
+        "ranks_per_node": context.ranks_per_node,
         "ranks_per_device": "application.ranks_per_gpu" if on_gpus else context.ranks_per_socket,
-        "nodes_needed": context.nodes_needed,
         "device_count": f"{NODE}.{'gpu_count' if on_gpus else 'socket_count'}",
     }
     return context.wiring.add("placement.devices_in_use", devices_in_use, inputs)
@@ -187,11 +190,10 @@ def _energies(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str,
 
 
 def _carbon(wiring: Wiring, columns: Columns, missing: Missing) -> Columns:
-    intensity = f"{SITE}.carbon_intensity"
-    if intensity not in wiring.leaves:
-        missing["total_carbon"] = (intensity,)
+    if lacking := _lacking(wiring, INTENSITY):
+        missing["total_carbon"] = lacking
         return {}
-    inputs: dict[str, Reference] = {"total_energy": columns["total_energy"], "carbon_intensity": intensity}
+    inputs: dict[str, Reference] = {"total_energy": columns["total_energy"], "carbon_intensity": INTENSITY}
     return {"total_carbon": wiring.add("total.carbon", total_carbon, inputs)}
 
 
@@ -234,8 +236,7 @@ def _lacking_capital(wiring: Wiring) -> tuple[str, ...]:
 
 def _one_currency(wiring: Wiring) -> None:
     """Prices that are expressions only show here what they are in."""
-    keys = ("machine_price", "node_price", "node_rate", "energy_price")
-    paths = [f"{PRICE}.{key}" for key in keys if f"{PRICE}.{key}" in wiring.leaves]
+    paths = [f"{PRICE}.{key}" for key in AMOUNTS if f"{PRICE}.{key}" in wiring.leaves]
     found = currencies(map(wiring.dimension, paths))
     if len(found) > 1:
         wiring.problem(paths[0], several(found))

@@ -1,8 +1,8 @@
 """Power and energy: what devices draw all the time, and what kernels add while they run.
 
-E = PUE · Σ over devices (idle power · time + dynamic power · time in use), after Sasidharan 2021, Eq. 8 to 11: idle
-power is drawn by every node of a job over the whole time, dynamic power by the devices that kernels run on, while they
-run.
+E = PUE · Σ over devices (idle power · time + dynamic power · time in use), after Sasidharan 2021, Eq. 9 to 11. There,
+both powers are drawn while a device is used; here, idle power is drawn by every node of a job over the whole time,
+dynamic power while kernels run, and the rest of the node and of the site (PUE) is added.
 """
 
 from __future__ import annotations
@@ -21,26 +21,31 @@ from whatif.models.quantities import (
     model,
 )
 
-_SOURCE = "Sasidharan 2021, Eq. 8 to 11"
+_SOURCE = "after Sasidharan 2021, Eq. 9 to 11, with idle power over the whole time, hosts and PUE added"
 _CLOCK = "P ~ f V², with V ~ f: the textbook rule (Weste and Harris, CMOS VLSI Design)"
 
 
-@model("n P", _SOURCE)
+@model("n P", "definition")
 def devices_power(device_count: Count, device_power: Watts) -> Watts:
     """Power of several devices of a kind in W. Elementwise; both ≥ 0."""
     return device_count * device_power
 
 
-@model("Σ P", _SOURCE)
+@model("Σ P", "definition")
 def summed_power(*powers: Watts) -> Watts:
     """Power of all that a node consists of in W. Elementwise; all ≥ 0."""
     return np.asarray(sum(powers[1:], start=powers[0]))
 
 
-@model("⌈P / ranks per device⌉, at most those of the nodes", "definition")
-def devices_in_use(rank_count: Count, ranks_per_device: Count, nodes_needed: Count, device_count: Count) -> Count:
-    """Devices that run kernels: all that ranks are on. `device_count` is that of a node. Elementwise; all ≥ 1."""
-    return np.minimum(np.ceil(rank_count / ranks_per_device), nodes_needed * device_count)
+@model("⌊P / n⌋ d(n) + d(P mod n), d(ranks) = min(⌈ranks / ranks per device⌉, devices of a node)", "definition")
+def devices_in_use(rank_count: Count, ranks_per_node: Count, ranks_per_device: Count, device_count: Count) -> Count:
+    """Devices that run kernels: those that ranks are on, on n-rank nodes and a last one with the rest.
+
+    `device_count` is that of a node. Elementwise; all ≥ 1.
+    """
+    full_nodes, rest = np.divmod(rank_count, ranks_per_node)
+    on_full, on_last = (np.minimum(np.ceil(n / ranks_per_device), device_count) for n in (ranks_per_node, rest))
+    return full_nodes * on_full + on_last
 
 
 @model("kernels − hidden", "definition: two kernels at the same time keep one device busy")
@@ -69,7 +74,7 @@ def iteration_energy(
     return power_usage_effectiveness * (idle_energy + device_count * dynamic_power * busy_time)
 
 
-@model("P = PUE (P_idle + d / N · P_dynamic)", _SOURCE)
+@model("P = PUE (P_idle + d / N · P_dynamic)", "definition")
 def busy_power(
     idle_power: Watts,
     nodes_needed: Count,
@@ -84,7 +89,7 @@ def busy_power(
     return power_usage_effectiveness * (idle_power + device_count / nodes_needed * dynamic_power)
 
 
-@model("E = I E_1 + PUE N P_idle setup", _SOURCE)
+@model("E = I E_1 + PUE N P_idle setup", "definition")
 def total_energy(
     iteration_count: Count,
     iteration_energy: Joules,

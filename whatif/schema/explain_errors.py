@@ -38,7 +38,7 @@ def path_of(document: Mapping[str, Any], error: Mapping[str, Any]) -> KeyPath:
             value = value[step]
         elif last and error["type"] == "missing" and isinstance(value, Mapping):
             path.append(str(step))
-    return tuple(path)
+    return (*path, context["key"]) if "key" in context else tuple(path)
 
 
 def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, error: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -21,6 +21,10 @@ from whatif.schema.fields import (
     Value,
 )
 from whatif.units import CURRENCIES, MONEY, ONE, Dimension, Quantity
+
+_OF_NODES: Final = ("machine_price", "node_price", "node_rate")
+AMOUNTS: Final = (*_OF_NODES, "energy_price")
+"""The prices of a machine: all in one currency."""
 
 AtLeastOne = Annotated[Value, QuantityField(ONE, Domain(minimum=1))]
 
@@ -52,14 +56,14 @@ class Price(Part):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        named = ("machine_price", "node_price", "node_rate")
-        stated = [key for key in named if getattr(self, key) is not None]
+        stated = [key for key in _OF_NODES if getattr(self, key) is not None]
         if len(stated) > 1:
-            raise _error(f"`{stated[0]}` and `{stated[1]}` exclude each other: nodes have one price")
-        amounts = (getattr(self, key) for key in (*named, "energy_price"))
-        found = currencies(amount.dimension for amount in amounts if isinstance(amount, Quantity))
+            raise _error(f"`{stated[0]}` and `{stated[1]}` exclude each other: nodes have one price", stated[1])
+        amounts = {key: getattr(self, key) for key in AMOUNTS}
+        dimensions = {key: amount.dimension for key, amount in amounts.items() if isinstance(amount, Quantity)}
+        found = currencies(dimensions.values())
         if len(found) > 1:
-            raise _error(several(found))
+            raise _error(several(found), next(reversed(dimensions)))
         return self
 
 
@@ -79,5 +83,5 @@ def several(found: Iterable[str]) -> str:
     return f"prices in {' and '.join(found)}: state all of them in one currency, nothing here converts them"
 
 
-def _error(message: str) -> PydanticCustomError:
-    return PydanticCustomError("price", "{message}", {"message": message})
+def _error(message: str, key: str) -> PydanticCustomError:
+    return PydanticCustomError("price", "{message}", {"message": message, "key": key})

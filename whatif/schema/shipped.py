@@ -81,6 +81,6 @@ def kind_of(data: Mapping[str, Any]) -> Kind | None:
         return "part"
     if not data.keys().isdisjoint(("application", "platform", "sweep", "parameters")):
         return "scenario"
-    if not data.keys().isdisjoint(("node", "network")) or isinstance(data.get("extends"), str):
+    if not data.keys().isdisjoint(("node", "network", "price", "site")) or isinstance(data.get("extends"), str):
         return "platform"
     return None
