@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.units import Dimension
+from whatif.units import Dimension, parse_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +22,12 @@ class Column:
 
     values: NDArray[Any]
     dimension: Dimension | None = None
+    written: str = ""
+    """The unit in which a person wrote the values, such as `ms`; empty where it is the base unit, or not known."""
+
+    def as_written(self) -> NDArray[Any]:
+        """The values in the unit in which they were written."""
+        return self.values / parse_unit(self.written)[1] if self.written else self.values
 
     @property
     def unit(self) -> str:
