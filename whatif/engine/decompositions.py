@@ -54,6 +54,10 @@ class Layouts:
     refused: tuple[str, ...]
     """Why some kinds of layout cannot be asked of this scenario, each reason once."""
 
+    def change(self, layout: Layout) -> float:
+        """By what share a layout's result is above the present one; NaN where there is nothing to compare with."""
+        return layout.result / self.present.result - 1 if self.present.result else np.nan
+
 
 def layouts(
     question: Question, result: str = "iteration_time", told: Callable[[int, int], None] = lambda done, count: None

@@ -155,7 +155,9 @@ class Planner:
         return {f"{GRID}.scaling": mode, **sets}
 
     def of_whole_grid(self) -> Question:
-        """The question as strong scaling of the same grid."""
+        """The question as strong scaling of the same grid; raise `UsageError` for a scenario without one."""
+        if self.grid is None:
+            raise UsageError("the scenario has no `[application.grid]`, so there is no whole grid to keep")
         return self.question.changed({**self.question.sets, **self.settings("strong")}, self.question.platform)
 
     def program(self, mode: Mode) -> Program:
