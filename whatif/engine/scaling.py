@@ -19,7 +19,7 @@ import numpy as np
 from whatif.engine.context import DIMENSIONS
 from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.question import Question
-from whatif.engine.result import NO_NUMBER
+from whatif.engine.result import why_not
 from whatif.engine.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.decomposition import largest_box, local_cells
@@ -197,7 +197,7 @@ class Planner:
             memory = leaves[MEMORY] = self.memory(ranks, self.whole)
         evaluation = evaluate(self.program(mode), leaves)
         time, total, communication = (column(evaluation, name, len(ranks)) for name in _COLUMNS)
-        reasons = _reasons(evaluation, time)
+        reasons = tuple(why_not(evaluation.reason(), time).tolist())
         speedup, efficiency = _gains(mode, ranks, time)
         share = np.divide(communication, time, out=np.full(len(time), np.nan), where=time > 0)
         return Scaling(mode, counts, ranks, time, speedup, efficiency, share,
@@ -226,12 +226,6 @@ _COLUMNS: Final = ("iteration_time", "total_time", "communication_time")
 def column(evaluation: Evaluation, name: str, count: int) -> FloatArray:
     """A result column [point]."""
     return np.broadcast_to(evaluation.column(name), count)
-
-
-def _reasons(evaluation: Evaluation, time: FloatArray) -> tuple[str, ...]:
-    said = evaluation.reason()
-    texts: Sequence[str] = np.broadcast_to("" if said is None else said, len(time)).tolist()
-    return tuple(text or ("" if np.isfinite(one) else NO_NUMBER) for text, one in zip(texts, time, strict=True))
 
 
 def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray, FloatArray]:
