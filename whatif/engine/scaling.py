@@ -238,9 +238,14 @@ def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray,
     return (faster, faster / larger) if mode == "strong" else (faster * larger, faster)
 
 
+def in_percent(share: float) -> str:
+    """A share as a person states it: `50%`, `99.5%`."""
+    return f"{100 * share:g}%"
+
+
 def answers(plan: Mapping[Mode, Scaling], efficiency: float) -> dict[str, tuple[Scaling, int]]:
     """The places of a plan that a person asks for, by the words for them."""
-    found = {f"largest {mode} scale with {efficiency:.0%} efficiency": (its, its.largest(efficiency))
+    found = {f"largest {mode} scale with {in_percent(efficiency)} efficiency": (its, its.largest(efficiency))
              for mode, its in plan.items()}  # fmt: skip
     if "strong" in plan:
         strong = plan["strong"]
