@@ -126,7 +126,7 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw:
         click.echo(f"to hold {in_percent(efficiency)}, the cells grow like P^{exponent:.2f} {where}", err=True)
     if not any(math.isfinite(cells) for cells in found.cells.tolist()):
         never = f"no grid up to 2^30 times as large has an efficiency of {in_percent(efficiency)}"
-        raise ImpossiblePointError(f"impossible: {'; '.join(found.reasons) or never}")
+        raise ImpossiblePointError(f"impossible: {next(iter(found.reasons), never)}")
     too_large = int((found.memory > planner.device_memory).sum())
     if too_large:
         click.echo(f"{too_large} of {len(found.memory)} need more memory than a device has", err=True)
