@@ -125,6 +125,10 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
     assert "what stands in the way: matvec_inner 502 us" in err
     code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 s")
     assert (code, err) == (0, "iteration_time <= 1 s is met as it stands\n")
+    code, _, err = whatif_main(
+        "seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 4 ms", "--points", "60", "--seed", "3"
+    )
+    assert (code, "60 points in 1 search; seed 3" in err) == (0, True)
 
 
 @pytest.mark.parametrize(
