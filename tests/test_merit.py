@@ -16,6 +16,7 @@ from whatif.engine.merit import ranking
 from whatif.engine.needed import nodes_needed
 from whatif.engine.question import Question
 from whatif.engine.result import run_whole
+from whatif.engine.scaling import Planner
 from whatif.engine.uncertainty import Sampling
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
@@ -183,6 +184,9 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
                       "--within", "jacobi2d_strong=iteration_time <= 1 ms", "--format", "json")[1]  # fmt: skip
     needed = {row["platform"]: row["jacobi2d_strong nodes"] for row in json.loads(out)["rows"]}
     assert needed["summit"] == found < needed["lassen"]
+    # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
+    roomy = Question.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
+    assert nodes_needed(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):

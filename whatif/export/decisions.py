@@ -104,8 +104,7 @@ def layouts_table(found: Layouts, question: Question, count: int) -> Table:
     for at, item in layouts_shown(found, count):
         shape = " x ".join(map(str, item.ranks))
         present = "present" if same(item, now) else ""
-        change = item.result / now.result - 1
-        rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, change, present])
+        rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, found.change(item), present])
     return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
 
 

@@ -111,12 +111,12 @@ def layout(request: Request) -> Decision:
     shown = [item for _, item in layouts_shown(found, _LAYOUTS)]
     best, now = found.ranked[0], found.present
     said = [*(f"Left out: {reason}" for reason in found.refused)]
-    if math.isfinite(best.result / now.result):
+    if math.isfinite(found.change(best)):
         ends = (format_quantity(item.result, dimension, 4) for item in (now, best))
-        said.insert(0, f"{' as it stands, '.join(ends)} at best ({best.result / now.result - 1:+.2%}).")
+        said.insert(0, f"{' as it stands, '.join(ends)} at best ({found.change(best):+.2%}).")
 
     def row(item: Layout) -> BarRow:
-        change = f"  {item.result / now.result - 1:+.2%}" if math.isfinite(now.result) else ""
+        change = f"  {found.change(item):+.2%}" if math.isfinite(found.change(item)) else ""
         text = f"{format_quantity(item.result, dimension, 4)}{change}" if not item.reason else item.reason
         label, is_now = _labelled(_layout_words(item), same(item, now)), same(item, now)
         return BarRow(label, 0.0, item.result, "faint" if is_now else LESS, text)
