@@ -53,7 +53,8 @@ def _unit(fit: RunsFit, name: str) -> str:
 def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float]) -> dict[str, Any]:
     """The `[fits]` entry: all digits of the correlation, for terms that nearly cancel live on the last ones."""
     errors = fit.standard_errors
-    correlation = np.clip(fit.covariance / np.outer(errors, errors), -1, 1)
+    covariance = fit.covariance
+    correlation = np.clip((covariance + covariance.T) / 2 / np.outer(errors, errors), -1, 1)
     np.fill_diagonal(correlation, 1.0)
     ends = {name: (float(fit.columns[name].min()), float(fit.columns[name].max())) for name in units}
     fitted = fit.predict(fit.columns).fit
