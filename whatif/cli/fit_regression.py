@@ -80,17 +80,31 @@ def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str],
 @click.option("--held-out", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Runs to predict.")
 @click.option("--hold-out", type=int, default=0, metavar="N", help="Predict N runs, drawn by --seed, by the others.")
 @click.option("--level", default="95%", show_default=True, help="Probability of the intervals.")
-@click.option("--interval", type=click.Choice(["prediction", "confidence"]), default="prediction", show_default=True,
-              help="Where one more run lies, or the mean of many.")
+@click.option(
+    "--interval",
+    type=click.Choice(["prediction", "confidence"]),
+    default="prediction",
+    show_default=True,
+    help="Where one more run lies, or the mean of many.",
+)
 @click.option("--at", multiple=True, metavar="NAME=VALUE,..", help="Predict at these values, `nodes=512,size=8 GB`.")
 @click.option("--second-opinion", is_flag=True, help="Fit an additive model of smooth curves beside it.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of folds and held-out runs.")
 @click.option("--show", type=click.Choice(SHOWN), help="The table on stdout; without it what the options ask for.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="MODEL.toml",
-              help="Write the model: a phase of a scenario extends it.")
-@click.option("--scenario", type=click.Path(path_type=Path, dir_okay=False), metavar="SCENARIO.toml",
-              help="Write a scenario that asks the model, with -o.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="MODEL.toml",
+    help="Write the model: a phase of a scenario extends it.",
+)
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCENARIO.toml",
+    help="Write a scenario that asks the model, with -o.",
+)
 @click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
 def regression(
     read: Callable[..., Table], formula: str | None, others: tuple[str, ...], folds: int | None, repeat: int,
@@ -252,7 +266,9 @@ def _values(fit: RunsFit, text: str) -> Iterator[tuple[str, float]]:
     for name in given:
         if name not in fit.formula.variables:
             known = fit.formula.variables
-            raise UsageError(f"--at {name}: the formula does not read it{did_you_mean(name, known)}; {', '.join(known)}")
+            raise UsageError(
+                f"--at {name}: the formula does not read it{did_you_mean(name, known)}; {', '.join(known)}"
+            )
     for name in fit.formula.variables:
         if name not in given:
             raise UsageError(f"--at {text}: the value of `{name}` is missing")

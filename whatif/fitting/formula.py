@@ -79,7 +79,9 @@ def parse_formula(text: str, columns: Mapping[str, FloatArray | None]) -> Formul
     """
     if len(text) > MOST_LENGTH or not _TOKENS.fullmatch(text):
         at = text[_TOKENS.match(text).end() :][:20]  # type: ignore[union-attr]
-        raise UsageError(f"`{text[:80]}`: a formula holds no `{at}`" if at else f"a formula of {len(text):,} characters")
+        raise UsageError(
+            f"`{text[:80]}`: a formula holds no `{at}`" if at else f"a formula of {len(text):,} characters"
+        )
     left, tilde, right = text.partition("~")
     match = _RESPONSE.fullmatch(left)
     if not tilde or "~" in right or match is None or (match[1] or "") not in LINKS:

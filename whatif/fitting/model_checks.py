@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,22 +32,33 @@ class Step:
     """Probability of such an F if they explained nothing."""
 
 
-def compare(fits: Sequence[RunsFit]) -> list[Step]:
-    """Analysis of variance of nested models, the smallest first, as R's `anova` of several models.
+def analysis_of_variance(rss: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """F and p of each model against the one before it, of shape (models,), the smallest first; NaN for the first.
 
-    The variance in the denominator is that of the largest model (Sasidharan 2021, Tables 2 and 9). Raise `UsageError`
-    for models of other runs or another response, and where one does not hold the one before it.
+    F = ((RSS_1 - RSS_2) / (d_1 - d_2)) / (RSS_L / d_L) with d the degrees of freedom and L the largest model, as R's
+    `anova` of several models (Sasidharan 2021, Tables 2 and 9).
     """
-    from statsmodels.stats.anova import anova_lm
+    from scipy.stats import f as f_distribution
 
+    counts = -np.diff(freedom)
+    f = -np.diff(rss) / counts / (rss[-1] / freedom[-1])
+    p = f_distribution.sf(f, counts, freedom[-1])
+    return np.concatenate(([np.nan], f)), np.concatenate(([np.nan], p))
+
+
+def compare(fits: Sequence[RunsFit]) -> list[Step]:
+    """Analysis of variance of nested models, the smallest first.
+
+    Raise `UsageError` for models of other runs or another response, and where one does not hold the one before it.
+    """
     ordered = sorted(fits, key=lambda fit: fit.design.shape[1])
-    for smaller, larger in zip(ordered, ordered[1:], strict=False):
+    for smaller, larger in pairwise(ordered):
         _check_nested(smaller, larger)
-    table: Any = anova_lm(*(fit.results for fit in ordered))
-    rows = zip(ordered, table["ssr"], table["F"], table["Pr(>F)"], strict=True)
+    rss = np.array([fit.residuals @ fit.residuals for fit in ordered])
+    f, p = analysis_of_variance(rss, np.array([float(fit.freedom) for fit in ordered]))
     return [
-        Step(fit.formula.text, fit.freedom, float(rss), fit.residual_standard_error, float(f), float(p))
-        for fit, rss, f, p in rows
+        Step(fit.formula.text, fit.freedom, float(rss[at]), fit.residual_standard_error, float(f[at]), float(p[at]))
+        for at, fit in enumerate(ordered)
     ]
 
 
