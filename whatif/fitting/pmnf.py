@@ -6,9 +6,9 @@ Extra-P (Calotoiu et al., CLUSTER 2016) does the same for one variable; of sever
 ranks them by their error in the sample. Here all are ranked by their leave-one-out error, the constant with them, and
 a model counts only where each of its terms passes an F test against the model without it.
 
-The level of the test does not know how many hypotheses were tried. On noise alone (5 %, 1000 trials of 5 or 10 points
-of one variable) a term was kept in 7 or 8 % of searches at a level of 5 %, and in 15 to 21 % where the constant was
-ranked by its error in the sample, as in Extra-P; with 25 points of two variables in 13 %, at a level of 1 % in 4 %.
+On noise alone (5 %, 1000 trials of 5 or 10 points of one variable) a term was kept in 7 or 8 % of searches at a level
+of 5 %, and in 15 to 21 % where the constant was ranked by its error in the sample, as in Extra-P; with 25 points of two
+variables (300 trials) in 11 %, at a level of 1 % in 3 %: the test does not know how many exponents were tried.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from whatif.fitting.normal_form import EXPONENTS, Factor, Normal, Term, value_of
 from whatif.models.quantities import FloatArray
 
 Statistic = Literal["mean", "median"]
+Weighting = Literal["uniform", "relative"]
 LEVEL: Final = 0.05
 FEWEST: Final = 3
 """Different values of a variable without which no term of it can be tested."""
@@ -52,6 +53,7 @@ class Search:
     point_count: int
     """Different points, repetitions as one."""
     level: float
+    """Of the test of each term, after the division."""
     warnings: tuple[str, ...]
 
     @property
@@ -64,6 +66,7 @@ class Search:
 class _Points:
     variables: Mapping[str, FloatArray]
     values: FloatArray
+    weighting: Weighting
 
     def __len__(self) -> int:
         return len(self.values)
@@ -74,6 +77,7 @@ def search(
     response: FloatArray,
     *,
     statistic: Statistic = "mean",
+    weighting: Weighting = "uniform",
     most_terms: int | None = None,
     level: float = LEVEL,
     non_negative: bool = False,
@@ -81,31 +85,36 @@ def search(
 ) -> Search:
     """The best models of `response`, all arrays of shape (runs,); runs at equal points are repetitions.
 
-    Repetitions count as one point with their mean, as in Extra-P, or their median. `most_terms` is 1 for one variable
-    and 3 for several, as in Extra-P. `level` is that of the F test of each term; it is not corrected for the number
-    of hypotheses. Coefficients may be negative, as in Extra-P, without `non_negative`. `kept` models are returned.
+    Repetitions count as one point with their mean, as in Extra-P, or their median. `weighting` is that of the squares:
+    `uniform`, as in Extra-P, for a scatter that is the same at all points, or `relative`, with 1/response², for one
+    that grows with the response. `most_terms` is 1 for one variable and 3 for several, as in Extra-P. `level` is that
+    of the F test of each term, divided by the number of products of several variables (Bonferroni). Coefficients may
+    be negative, as in Extra-P, without `non_negative`. `kept` models are returned.
     Logarithms are left out for a variable with values below 1. Raises `UsageError` for arrays of different lengths,
     values that are not finite, negative variables, a variable that does not vary, and runs without a line of at least
     three points along each variable.
     """
-    most = most_terms or (1 if len(variables) == 1 else MOST_TERMS)
+    most = most_terms if most_terms is not None else 1 if len(variables) == 1 else MOST_TERMS
     if not 0 < most <= MOST_TERMS or not 0 < level <= 1 or kept < 1:
         raise UsageError(f"a search needs 1 to {MOST_TERMS} terms, a level above 0 to 1 and at least one model to keep")
-    points = _points(variables, response, statistic)
+    points = _points(variables, response, statistic, weighting)
     warnings = list(_cautions(points))
     if len(points.variables) == 1:
-        terms, tried = _alone(points), 0
+        terms, tried, tested = _alone(points), 0, level
     else:
         lines = [_line(points, name, warnings) for name in points.variables]
-        terms, tried = _products(lines), sum(1 + len(_alone(line)) for line in lines)
+        terms, tried = _products(lines)
+        tested = level / max(len(terms), 1)
     fits = _fits(points, terms, most)
-    models = _ranked(fits, level, non_negative)[:kept]
+    models = _ranked(fits, tested, non_negative)[:kept]
     best = [_normal(terms, fits[at], row, earned) for at, row, earned in models]
     warnings += _doubts(best)
-    return Search(tuple(best), tried + sum(len(fit.chosen) for fit in fits), len(points), level, tuple(warnings))
+    return Search(tuple(best), tried + sum(len(fit.chosen) for fit in fits), len(points), tested, tuple(warnings))
 
 
-def _points(variables: Mapping[str, FloatArray], response: FloatArray, statistic: Statistic) -> _Points:
+def _points(
+    variables: Mapping[str, FloatArray], response: FloatArray, statistic: Statistic, weighting: Weighting
+) -> _Points:
     """The different points in ascending order, each with the mean or median of its runs."""
     if not 0 < len(variables) <= MOST_VARIABLES:
         raise UsageError(f"a search takes 1 to {MOST_VARIABLES} variables, not {len(variables)}")
@@ -128,7 +137,9 @@ def _points(variables: Mapping[str, FloatArray], response: FloatArray, statistic
         one = np.add.reduceat(ordered, starts) / np.diff(starts, append=len(values))
     else:
         one = np.array([np.median(runs) for runs in np.split(ordered, starts[1:])])
-    return _Points(dict(zip(columns, table[starts].T, strict=True)), one)
+    if weighting == "relative" and (one <= 0).any():
+        raise UsageError("relative weights need a response above 0 at all points")
+    return _Points(dict(zip(columns, table[starts].T, strict=True)), one, weighting)
 
 
 def _cautions(points: _Points) -> Iterator[str]:
@@ -163,7 +174,7 @@ def _line(points: _Points, name: str, warnings: list[str]) -> _Points:
     sets, which, counts = np.unique(x[inside].reshape(-1, length), axis=0, return_inverse=True, return_counts=True)
     most = int(counts.argmax())
     values = points.values[inside].reshape(-1, length)[which.ravel() == most].mean(axis=0)
-    return _Points({name: sets[most]}, values)
+    return _Points({name: sets[most]}, values, points.weighting)
 
 
 def _advice(points: _Points, name: str, owner: np.ndarray[tuple[int], np.dtype[np.intp]], longest: int) -> str:
@@ -177,16 +188,18 @@ def _advice(points: _Points, name: str, owner: np.ndarray[tuple[int], np.dtype[n
     )
 
 
-def _products(lines: Sequence[_Points]) -> list[Term]:
-    """All products of the best terms along the lines; a variable whose line is best told by a constant has none."""
+def _products(lines: Sequence[_Points]) -> tuple[list[Term], int]:
+    """All products of the best terms along the lines, and how many were tried; a constant is best of some lines."""
     found: list[Factor] = []
+    tried = 0
     for line in lines:
         terms = _alone(line)
         fits = _fits(line, terms, 1)
         # A term has to pass its test over all runs: a line alone is too short for it.
         at, row, _ = _ranked(fits, 1.0, False)[0]
         found += [terms[column][0] for column in fits[at].chosen[row]]
-    return [product for count in range(1, len(found) + 1) for product in combinations(found, count)]
+        tried += sum(len(fit.chosen) for fit in fits)
+    return [product for count in range(1, len(found) + 1) for product in combinations(found, count)], tried
 
 
 def _fits(points: _Points, terms: Sequence[Term], most: int) -> list[Fits]:
@@ -195,7 +208,8 @@ def _fits(points: _Points, terms: Sequence[Term], most: int) -> list[Fits]:
     varying = float(np.ptp(points.values)) > np.finfo(float).eps * len(points) * float(np.abs(points.values).max())
     largest = min(most, len(terms), len(points) - 2) if varying else 0
     sums = (list(combinations(range(len(terms)), count)) for count in range(largest + 1))
-    return [least_squares(columns, np.array(chosen, dtype=np.intp), points.values) for chosen in sums]
+    weights = 1 / points.values**2 if points.weighting == "relative" else np.ones(len(points))
+    return [least_squares(columns, np.array(chosen, dtype=np.intp), points.values, weights) for chosen in sums]
 
 
 def _ranked(fits: Sequence[Fits], level: float, non_negative: bool) -> list[tuple[int, int, bool]]:
@@ -230,8 +244,8 @@ def _doubts(models: Sequence[Normal]) -> Iterator[str]:
 
 def _normal(terms: Sequence[Term], fits: Fits, row: int, earned: bool) -> Normal:
     values, residuals, one = fits.values, fits.residuals[row], slice(row, row + 1)
-    about_mean = float(((values - values.mean()) ** 2).sum())
-    part = float(residuals @ residuals) / about_mean if about_mean else 0.0
+    about_mean = fits.squares_about_mean
+    part = float(fits.squares[row]) / about_mean if about_mean else 0.0
     told = values != 0
     return Normal(
         factors=tuple(terms[column] for column in fits.chosen[row]),
