@@ -83,7 +83,7 @@ def read_rows(
         if text:
             frame, lines = _frame(text, sheet, dict.fromkeys(filters, False) | dict(wanted), line, file, part.warnings)
             if filters:
-                keep = _kept(frame, filters)
+                keep = kept(frame, filters)
                 frame, lines = frame[keep], lines[keep]
             part.frames.append(frame)
             part.lines.append(lines)
@@ -181,7 +181,8 @@ def looks_like_number(cell: str) -> bool:
     return is_number(cell) or any(pattern.fullmatch(cell) for pattern in _MEANT_AS_NUMBERS)
 
 
-def _kept(frame: pd.DataFrame, filters: Mapping[int, str]) -> NDArray[np.bool_]:
+def kept(frame: pd.DataFrame, filters: Mapping[int, str]) -> NDArray[np.bool_]:
+    """Which rows have the values of all filters, as texts or as numbers."""
     keep = np.ones(len(frame), dtype=bool)
     for position, value in filters.items():
         cells = frame[position]
