@@ -54,9 +54,18 @@ def _values(cells: list[Any], text: bool) -> NDArray[Any] | None:
     there = [cell for cell in cells if cell is not None]
     if not there or any(isinstance(cell, list | dict) for cell in there):
         return None
-    if not text and all(isinstance(cell, int | float) or is_number(cell) for cell in there):
+    if not text and all(map(_is_number, there)):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     return np.array(["" if cell is None else str(cell) for cell in cells], dtype=object)
+
+
+def _is_number(cell: Any) -> bool:
+    """Whether a cell is one that a float can hold, as a number or as a text."""
+    try:
+        float(cell)
+    except (ValueError, OverflowError):
+        return False
+    return is_number(str(cell))
 
 
 def _worth(name: str, values: NDArray[Any]) -> bool:

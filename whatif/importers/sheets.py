@@ -101,6 +101,10 @@ def _frame(
     lines = _lines_of_rows(text, line)
     if text.count(sheet.separator) != len(lines) * (len(sheet.names) - 1) or '"' in text:
         text, lines = _without_cut_row(text, sheet, lines, file, warnings)
+    if not len(lines):
+        import pandas as pd
+
+        return pd.DataFrame({at: np.empty(0, float if number else object) for at, number in wanted.items()}), lines
     try:
         frame = _parsed(text, sheet, wanted)
     except ValueError:
