@@ -102,7 +102,7 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
         ("time ~ __import__('os')", "a formula holds no `'os')`"),
         ("time ~ x1**2", "write `I(x1**2)` for its square"),
         ("time ~ 2*x1", "Numeric literals other than `1`"),
-        ("time ~ I(2 + )", "expected a number, a name or `(` before"),
+        ("time ~ I(2 + )", "invalid syntax"),
         ("x1 + x2", "expected `RESPONSE ~ TERMS`"),
         ("time ~ x1 ~ x2", "expected `RESPONSE ~ TERMS`"),
         ("sqrt(time) ~ x1", "expected `RESPONSE ~ TERMS` or `log(RESPONSE) ~ TERMS`"),
@@ -160,7 +160,15 @@ def test_the_truth_lies_within_the_stated_errors_as_often_as_it_should():
 
 @pytest.mark.parametrize("formula", [FULL, "log(time) ~ log(x1) * x2"])
 def test_prediction_intervals_hold_the_share_of_new_runs_that_they_state(formula):
-    fit, new = fit_runs(runs(400), formula), runs(4000, 1)
+    seen, new = runs(400), runs(4000, 1)
+    if formula != FULL:
+        for table in (seen, new):
+            x1, x2 = (columns(table)[name] for name in ("x1", "x2"))
+            scatter = np.random.default_rng(len(table)).normal(0, 0.2, len(table))
+            table.columns["time"].values[:] = 1e-3 * np.exp(
+                3 + 0.9 * np.log(x1) + (1e-4 * np.log(x1) + 1e-4) * x2 + scatter
+            )
+    fit = fit_runs(seen, formula)
     inside = fit.predict(columns(new), 0.9).holds(columns(new)["time"]).mean()
     assert abs(inside - 0.9) < 0.03
     narrow = fit.predict(columns(new), 0.9, "confidence").holds(columns(new)["time"]).mean()
@@ -281,7 +289,8 @@ def test_the_command_prints_the_tables_that_papers_print(whatif_main, file):
     rows, _ = printed("--compare", "time ~ x1 * x2")
     assert [row["freedom"] for row in rows] == ["116.0", "114.0"]
     rows, _ = printed("--compare", "time ~ x2", "--folds", 10, "--repeat", 3)
-    assert float(rows[0]["rmse [s]"]) < 0.007 < 0.1 < float(rows[1]["rmse [s]"])
+    assert float(rows[0]["rmse [s]"]) < 0.007
+    assert float(rows[1]["rmse [s]"]) > 0.1
     rows, err = printed("--hold-out", 20, "--second-opinion")
     assert len(rows) == 20
     assert "of 20 runs lie in the 95 % prediction interval" in err

@@ -32,7 +32,7 @@ class Column:
 
     def as_written(self) -> NDArray[Any]:
         """The values in the unit in which they were written."""
-        return self.values / self.size
+        return self.values / self.size if self.written else self.values
 
     @property
     def unit(self) -> str:

@@ -59,14 +59,9 @@ def runs_options(command: _Command) -> _Command:
 
 def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str], long: str | None) -> Table:
     """The runs of some files; what their importer warns of is told."""
-    from whatif.cli.measured import in_folders
-    from whatif.importers.mapping import parse_mapping
-    from whatif.importers.runs import read_runs
+    from whatif.cli.measured import read_run_files
 
-    mapping = parse_mapping(columns) if columns is not None else None
-    chosen = {key: value for text in where for key, value in parse_mapping(text).items()}
-    pairs = tuple(parse_mapping(long).items()) if long is not None else (None,)
-    table = read_runs(in_folders(paths), mapping, chosen, pairs[0])
+    table = read_run_files(paths, columns, where, long)
     tell(table.notes.get("warnings", "").splitlines(), "warning: ")
     return table
 
@@ -200,10 +195,10 @@ def _table(
     if name == "prediction":
         return _predicted(fit, at, held)
     if name in ("collinearity", "influence"):
-        found = diagnose(fit)
-        tell(runs_tables.told(fit, found))
+        diagnostics = diagnose(fit)
+        tell(runs_tables.told(fit, diagnostics))
         table = runs_tables.diagnostic_table if name == "collinearity" else runs_tables.influence_table
-        return table(fit, found)
+        return table(fit, diagnostics)
     return runs_tables.coefficient_table(fit)
 
 

@@ -46,7 +46,7 @@ def _best(distance: Distance) -> str:
 
 
 def ranks_per_node(machine: Platform) -> dict[str, int]:
-    """What an application must say of its ranks on a machine: a rank for each core, on a machine without GPUs; one where the number of cores is not a number."""
+    """Where a machine has no GPUs: a rank for each core, or one where the number of cores is not a number."""
     node = machine.node
     if node.gpu is not None:
         return {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from whatif.importers.text import refuse
 
 Shape = TypeVar("Shape")
+_ADAPTERS: Final[dict[Any, TypeAdapter[Any]]] = {}
 
 
 def parse_json(text: str, file: str, line: int = 0) -> Any:
@@ -26,14 +26,11 @@ def parse_json(text: str, file: str, line: int = 0) -> Any:
 def shaped(document: Any, shape: type[Shape], file: str, line: int = 0) -> Shape:
     """A document as what it should be; raise `InvalidFileError` with the place of the first thing that is wrong."""
     try:
-        checked: Shape = _adapter(shape).validate_python(document)
+        if shape not in _ADAPTERS:
+            _ADAPTERS[shape] = TypeAdapter(shape)
+        checked: Shape = _ADAPTERS[shape].validate_python(document)
         return checked
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])[:200]
         raise refuse(file, first["msg"][:200], line, place) from None
-
-
-@lru_cache
-def _adapter(shape: type) -> TypeAdapter[Any]:
-    return TypeAdapter(shape)
