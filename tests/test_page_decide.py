@@ -120,6 +120,17 @@ def test_machines_are_ranked_by_their_speedup_over_the_values_as_they_stand():
     assert changes == {"lassen": Adopt("lassen"), "summit": None, "bridges": None}
 
 
+@pytest.mark.parametrize("name", ["machines", "budget"])
+def test_edits_of_the_present_machine_are_laid_on_none_of_those_in_a_decision(name):
+    found, unedited = answer(name, FASTER), answer(name)
+    assert "--set" not in found.command
+    assert any("What was changed of the present machine counts in" in sentence for sentence in found.sentences)
+    labels = [sorted(row.label for row in its.picture.rows) for its in (found, unedited)]
+    assert ("summit" in labels[0], "summit (now)" in labels[1]) == (True, True)
+    if name == "budget":
+        assert_allclose(*(its.table.columns["jobs a day"].values for its in (found, unedited)), rtol=1e-12, atol=0)
+
+
 def test_samples_say_how_likely_a_machine_is_the_best():
     found = answer("machines", samples="64", spread="assumed")
     best = dict(zip(found.table.columns["platform"].values, found.table.columns["best"].values, strict=True))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import named_platform, open_question, platforms_option, print_table, set_option
+from whatif.cli.options import named_platform, open_question, platforms_option, print_table, set_option, tell_on_all
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -46,6 +46,7 @@ def command(
     found = offers(questions, list(platforms), limits)
     optional = [["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]]
     print_table(offers_table(found), file_format, optional)
+    tell_on_all(*questions.values())
     if all(row.reason for row in found):
         raise ImpossiblePointError("impossible: no machine has an answer within the budget")
 

@@ -16,6 +16,7 @@ from whatif.cli.options import (
     print_table,
     sampling_options,
     set_option,
+    tell_on_all,
 )
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
@@ -82,6 +83,7 @@ def command(
         needed = _needed(questions, list(platforms), _pairs(targets, "--within"))
         bands = [] if sampling is None else [[f"merit {name}" for name in sampling.names]]
         print_table(ranking_table(found, result, sampling, needed), file_format, [titles(found, result), *bands])
+    tell_on_all(*questions.values())
     _tell(found)
 
 

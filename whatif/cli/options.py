@@ -154,6 +154,15 @@ def tell_worth(*questions: Question) -> None:
             click.echo(f"warning: {machine}: {text}", err=True)
 
 
+def tell_on_all(*questions: Question) -> None:
+    """Say on stderr which values of machines the files of scenarios state: they are the same on all that are asked."""
+    from whatif.export.decisions import on_all_machines
+
+    for question in questions:
+        if text := on_all_machines(question):
+            click.echo(text, err=True)
+
+
 def parse_sets(sets: tuple[str, ...]) -> dict[str, str]:
     """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
     from whatif.schema.toml import MAXIMUM_DEPTH

@@ -21,7 +21,7 @@ class Status(Static):
         """Say what matters most."""
         mark, style, self.full = _message(study, error, busy=busy)
         self.telling = bool(mark) and not busy
-        line = brief(" ".join(self.full.split()))
+        line = " ".join(brief(self.full).split())
         self.tooltip = Content(self.full) if mark else None
         self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)), layout=False)
 
