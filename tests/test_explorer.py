@@ -15,6 +15,7 @@ from whatif.tui.outline import outline
 from whatif.tui.screens.dialogs import Deciding, Reading
 from whatif.tui.study import SCREEN_KEYS, SCREENS
 from whatif.tui.widgets.breakdown import Breakdown
+from whatif.tui.widgets.explanation import Explanation
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.words import duration
 
@@ -175,6 +176,7 @@ def test_a_filter_shows_some_leaves_and_escape_shows_all():
         await driver.type("inter_node base")
         assert all("inter_node" in row.path for row in driver.tree._rows)
         assert driver.tree.leaf.path.endswith("base_bandwidth")
+        assert driver.desk.query_one(Explanation).border_title == driver.tree.leaf.path
         await driver.press("escape")
         assert driver.tree.words == ""
         assert len(driver.tree._rows) >= count
