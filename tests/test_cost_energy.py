@@ -293,11 +293,13 @@ def test_what_a_budget_cannot_answer_is_the_reason_of_a_row():
 
 def test_the_budget_of_the_command_line(whatif_main):
     words = ["jacobi2d", "--platform", "titan", "--platform", "perlmutter", "--platform", "frontier", "--power", "1 MW"]
-    _, out, _ = whatif_main("budget", *words, "--format", "json")
+    _, out, said = whatif_main("budget", *words, "--format", "json")
+    assert "Frontier: rests on assumed values" in said
     rows = json.loads(out)["rows"]
     assert [(row["platform"], row["limit"]) for row in rows[:2]] == [("frontier", "power"), ("perlmutter", "power")]
     assert rows[2]["reason"].startswith("not stated: ")
     assert whatif_main("budget", "jacobi2d", *words[1:5], "--power", "1 MW")[0] == 0
+    assert "expected money, such as `20 MUSD`" in whatif_main("budget", *words[:3], "--capital", "100 M")[2]
     code, _, said = whatif_main("budget", "minife_devices", "--platform", "titan", "--power", "1 MW")
     assert (code, "no machine has an answer" in said) == (4, True)
     assert "minife_devices itself states platform.node.gpu.peak_single_rate" in said

@@ -136,6 +136,9 @@ def test_samples_say_how_likely_a_machine_is_the_best():
     best = dict(zip(found.table.columns["platform"].values, found.table.columns["best"].values, strict=True))
     assert_allclose(best["lassen"] + best["summit"], 1.0, rtol=1e-12, atol=0)
     assert f"lassen is the best with a probability of {best['lassen']:.0%}." in found.sentences
+    alike = answer("machines", samples="64")
+    assert any("nothing is uncertain" in sentence for sentence in alike.sentences)
+    assert not any("best" in row.text for row in alike.picture.rows)
 
 
 @pytest.mark.parametrize("name", ["layout", "pareto"])

@@ -89,6 +89,8 @@ def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ..
         number = parse_share(share)
         if number is None:
             raise UsageError(f"`{text}`: expected a share, such as 20%")
+        if number > 1 and "%" not in share:
+            raise UsageError(f"`{text}` is {number:.0%}; did you mean `{grade}={share}%`?")
         shares[grade] = number
     return Sampling(samples or DEFAULT_COUNT, seed, shares.pop("level"), shares)
 

@@ -17,7 +17,7 @@ from whatif.export.plot import AxisDescription
 from whatif.table import Table
 from whatif.tui.commands import Adopt, EditAll
 from whatif.tui.decisions.answer import Decision, Request
-from whatif.tui.uncertain import sampling_of
+from whatif.tui.uncertain import NOTHING_UNCERTAIN, sampling_of
 from whatif.tui.words import brief
 from whatif.units import Quantity, format_quantity
 
@@ -45,7 +45,7 @@ def machines(request: Request) -> Decision:
     return Decision(
         f"machines by {result}",
         tuple(said),
-        _with_costs(ranking_table(found, result, sampling), found),
+        _with_costs(ranking_table(found, result, sampling if found.drawn else None), found),
         BarChart("machines", AxisDescription("merit"), bars),
         tuple(_adopting(its.platform, math.isfinite(its.merit), request) for its in found.standings),
         request.command("compare", *named, "--result", result, question=asked[_JOB], machine=False),
@@ -63,6 +63,8 @@ def _adopting(name: str, able: bool, request: Request) -> Adopt | None:
 
 
 def _chances(found: Ranking) -> str:
+    if not found.drawn:
+        return NOTHING_UNCERTAIN
     likely = max((its for its in found.standings if its.chances), key=_best, default=None)
     if likely is None:
         return "No sample has an answer everywhere, so there are no chances."

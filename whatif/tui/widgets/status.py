@@ -70,4 +70,6 @@ def _plain(study: Study) -> str:
         else ""
     )
     changes = f"{edited} value{'s' * (edited != 1)} edited, not saved" if edited else "nothing edited"
-    return " · ".join(part for part in (swept, changes) if part)
+    view = study.view
+    drawn = "" if (view.samples, view.spread) == ("off", "none") else f"samples {view.samples}, spread {view.spread}"
+    return " · ".join(part for part in (swept, changes, drawn) if part)
