@@ -100,6 +100,10 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
     upper = run_whole(asked, Grid(), Sampling(512, spreads={"assumed": 0.2})).bands.values["total_time"][2]
     assert_allclose(rows["frontier"]["time p95"], upper, rtol=0.01, atol=0)
     assert rows["frontier"]["grade"] == "assumed"
+    _, out, err = whatif_main("compare", "minimd", *options[:-2], "--format", "json")
+    assert "nothing is uncertain" in err
+    assert "leads whatever" not in err
+    assert "merit p5" not in json.loads(out)["rows"][0]
     assert_allclose(rows["frontier"]["speedup p95"], rows["summit"]["time"] / rows["frontier"]["time p95"], rtol=1e-12)
     shown = whatif_main("compare", "minimd", *options, "--format", "html")[1]
     assert shown.startswith("<table>")
