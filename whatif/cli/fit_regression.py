@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from whatif.cli.fit import command, tell
+from whatif.cli.options import share_of
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -126,7 +127,7 @@ def regression(
         raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
     if scenario is not None and output is None:
         raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
-    held = Held(held_out, hold_out, seed, _level(level), interval)
+    held = Held(held_out, hold_out, seed, share_of("--level", level), interval)
     table, validation = _split(read(), read, held)
     found = None if sought is None else _search(table, sought)
     formula = formula if found is None else found.best.formula(str(sought).partition("~")[0].strip())
@@ -141,15 +142,6 @@ def regression(
     if output is not None:
         _write(fits[0], output, source, scenario, platform)
     TABLE_WRITERS[file_format](shown, sys.stdout)
-
-
-def _level(text: str) -> float:
-    from whatif.units import parse_share
-
-    level = parse_share(text)
-    if level is None or not 0 < level < 1:
-        raise UsageError(f"--level {text}: expected a probability such as 95%")
-    return level
 
 
 def _split(table: Table, read: Callable[..., Table], held: Held) -> tuple[Table, Table | None]:
