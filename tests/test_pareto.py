@@ -110,3 +110,29 @@ def test_an_interrupted_front_is_that_of_what_was_evaluated():
     found = front(question, varied, [Objective("total_time"), Objective(BANDWIDTH)], points=5, told=told)
     assert (found.points, found.ended) == (5, False)
     assert {choices["platform"] for choices in found.choices} == {"summit"}
+
+
+def test_a_front_tells_where_neither_result_is_far_from_its_best(whatif_main):
+    """Against the sweep: the least of the larger excess, and the ends of the points whose excess is small."""
+    vary = "parameters.power_limit=100 W .. 250 W"
+    code, out, err = whatif_main(
+        "seek",
+        "training_power_limit",
+        "--pareto",
+        "total_time,energy",
+        "--vary",
+        vary,
+        "--points",
+        301,
+        "--format",
+        "csv",
+    )
+    rows = np.array([[float(cell) for cell in row[:3]] for row in list(csv.reader(io.StringIO(out)))[1:]])
+    limit, excess = rows[:, 0], (rows[:, 1:] / rows[:, 1:].min(axis=0) - 1).max(axis=1)
+    near = limit[excess <= 0.1]
+    assert code == 0
+    assert (
+        f"best compromise: parameters.power_limit {limit[excess.argmin()]:.4g} W, where each result is within 7.0"
+        in err
+    )
+    assert f"within 10 % of each best: parameters.power_limit {near.min():.4g} W to {near.max():.4g} W" in err

@@ -25,6 +25,7 @@ DATA = ROOT / "tests" / "data"
 # What stands for the files of the reader: outputs of osu_bw between the nodes of Alps, a schedule, a profile.
 BESIDE = {
     "osu/mpich_02.txt": "importers/network/cscs/mpich_02.txt",
+    "runs.csv": "runs/zeus/resnet50_v100.csv",
     "halo.goal": "traces/goal/binary_tree_32.goal",
     "lammps.nvvp": "profiles/ahead/lammps_summit.nvvp",
     "dgemm.csv": "kernels/dahu_dgemm_calibration.csv",

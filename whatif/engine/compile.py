@@ -90,7 +90,7 @@ def _repeated(context: Context, part: PhaseTerm, name: str) -> PhaseTerm:
         "once_time": part.term,
         "iteration_count": "application.iteration_count",
         "repeat_count": f"{path}.repeat_count",
-        "interval_count": f"{path}.interval",
+        "interval": f"{path}.interval",
         "device_count": f"{path}.device_count",
         "device_spread": f"{path}.device_spread",
     }

@@ -56,7 +56,7 @@ def repeated_time(
     once_time: Seconds,
     iteration_count: Count,
     repeat_count: Count,
-    interval_count: Count,
+    interval: Count,
     device_count: Count,
     device_spread: Fraction,
 ) -> Seconds:
@@ -66,9 +66,9 @@ def repeated_time(
     the slowest takes for population control. With normal times of mean t_1 and relative standard deviation s over the
     devices of an iteration (which keep their load through its m repetitions), the mean of the slowest is
     `m (1 + s e_d) t_1`, with e_d the mean of the largest of d standard normal deviates. `iteration_count` is K,
-    `repeat_count` m, `interval_count` f, `device_count` d, `device_spread` s. Elementwise; valid for counts ≥ 1 and
+    `repeat_count` m, `interval` f, `device_count` d, `device_spread` s. Elementwise; valid for counts ≥ 1 and
     s small enough (below 0.3) that a normal time is not negative.
     """
-    share = np.floor(iteration_count / interval_count) / iteration_count
+    share = np.floor(iteration_count / interval) / iteration_count
     slowest = 1 + device_spread * expected_largest(device_count)
     return share * repeat_count * slowest * once_time
