@@ -52,20 +52,11 @@ def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) ->
     known = {path: leaf.fitted for path in paths if (leaf := program.leaves.get(path)) is not None and leaf.fitted}
     for variable in dict.fromkeys(name for fit in known.values() if fit for name in fit.ranges):
         bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
-        reference = _input(parts, variable)
+        reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
         if reference is not None:
             table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0].removesuffix(".coefficients")
             low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
             yield FittedRange(name, table, variable, reference, _dimension(program, reference), low, high)
-
-
-def _input(parts: Sequence[Term], variable: str) -> Reference | None:
-    """What some terms read a variable from: their parameter of that name, or the variable of a regression."""
-    for part in parts:
-        for parameter, reference in part.inputs.items():
-            if parameter.partition(" [")[0] == variable and not str(reference).endswith(f".coefficients.{variable}"):
-                return reference
-    return None
 
 
 def _dimension(program: Program, reference: Reference) -> Dimension:

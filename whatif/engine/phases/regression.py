@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from whatif.schema.application import RegressionPhase
 from whatif.schema.expressions import Expression, ExpressionError, parse_expression
 from whatif.units import SECOND, parse_unit
 
+RESIDUAL: Final = "residual"
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -27,14 +30,11 @@ class Prediction:
 
     formula: str
     terms: tuple[Expression, ...]
-    variables: Mapping[str, float]
-    """The size in base units of what each variable is in where a term reads it."""
+    sizes: tuple[tuple[str, float], ...]
+    """Each variable, and the size in base units of what it is in where a term reads it."""
     link: str
     size: float
     """The size in base units of what the response is in."""
-
-    # The mapping has no hash; two predictions are alike only where they are one.
-    __hash__ = object.__hash__
 
     @property
     def citation(self) -> Citation:
@@ -44,7 +44,7 @@ class Prediction:
     def __call__(self, *values: FloatArray) -> FloatArray:
         """The response in base units."""
         count = len(self.terms)
-        given = zip(self.variables.items(), values[count + 1 :], strict=True)
+        given = zip(self.sizes, values[count + 1 :], strict=True)
         x = {name: value / size for (name, size), value in given}
         total = values[count]
         for coefficient, term in zip(values, self.terms, strict=False):
@@ -83,11 +83,11 @@ def wire_prediction(context: Context, path: str, name: str, phase: RegressionPha
     _check_variables(context, path, phase)
     wiring.raise_problems()
     dimension, size = parse_unit(phase.response_unit)
-    sizes = {variable: parse_unit(unit)[1] for variable, unit in phase.units.items()}
+    sizes = tuple((variable, parse_unit(unit)[1]) for variable, unit in phase.units.items())
     function = Prediction(phase.formula, tuple(terms.values()), sizes, phase.link, size)
-    inputs: dict[str, Reference] = {key: f"{path}.coefficients.{key}" for key in terms}
-    inputs |= {"residual": f"{path}.residual"}
-    inputs |= {f"{variable} [{unit}]": f"{path}.variables.{variable}" for variable, unit in phase.units.items()}
+    inputs: dict[str, Reference] = {f"coefficients.{key}": f"{path}.coefficients.{key}" for key in terms}
+    inputs |= {RESIDUAL: f"{path}.residual"}
+    inputs |= {variable: f"{path}.variables.{variable}" for variable in phase.units}
     term = wiring.add(name, function, inputs, dimension=dimension)
     reason = f"{name}: the regression gives a value that is not positive here ({path})"
     wiring.require(f"{name}.is positive", reason, is_positive, {"time": term})
@@ -109,6 +109,8 @@ def _terms(context: Context, path: str, phase: RegressionPhase) -> Iterator[tupl
 
 
 def _check_variables(context: Context, path: str, phase: RegressionPhase) -> None:
+    if RESIDUAL in phase.units:
+        context.wiring.problem(f"{path}.units.{RESIDUAL}", f"`{RESIDUAL}` is what is added to the terms: no variable")
     for variable, unit in phase.units.items():
         where = f"{path}.variables.{variable}"
         if variable not in phase.variables:
