@@ -63,6 +63,44 @@ def communication_time_with_reduction(
     return exchange + np.log2(process_count) * reduction_time
 
 
+@model("f = 1 for one rank a node, 0 on one node, else 1/2", "row-wise partition of Sharif et al., section V.F")
+def inter_node_share(process_count: Count, ranks_per_node: Count) -> Fraction:
+    """The share of a process's halo that leaves its node, in a row-wise partition over consecutive ranks.
+
+    Each process exchanges half of its halo with the one before and half with the one after it; the process at the
+    edge of a node, for which the others wait, sends one of the two halves to another node. `process_count` is P,
+    `ranks_per_node` how many of them run on a full node. Elementwise over any broadcastable shapes; valid for counts
+    ≥ 1. Source: Sharif et al., section V.F (the partition; the paper itself does not tell the distances apart).
+    """
+    several = np.where(np.asarray(ranks_per_node) > 1, 0.5, 1.0)
+    return np.where(np.asarray(process_count) <= ranks_per_node, 0.0, several)
+
+
+@model("T_c / I = H (f / K_b + (1 - f) / K_n) + [f > 0] O_l + [f < 1] O_n + lg(P) K_r", "Sharif et al., Eq. 6, by distance")
+def communication_time_by_distance(
+    halo_cell_count: Count,
+    inter_node_share: Fraction,
+    process_count: Count,
+    halo_rate: PerSecond,
+    latency: Seconds,
+    reduction_time: Seconds,
+    intra_node_halo_rate: PerSecond,
+    intra_node_latency: Seconds,
+) -> Seconds:
+    """Eq. 6 with the exchange inside a node apart: `H (f / K_b + (1 - f) / K_n) + O_l + O_n + lg(P) K_r`.
+
+    `inter_node_share` is f, the share of the H halo cells that leaves the node, at K_b = `halo_rate` with the latency
+    O_l = `latency`; the rest stays on it, at K_n = `intra_node_halo_rate` with O_n = `intra_node_latency`. A latency
+    counts where there is such an exchange; the two follow one another. `reduction_time` is K_r. Elementwise over any
+    broadcastable shapes; valid for 0 ≤ f ≤ 1, rates > 0. Source: Sharif et al., Eq. 6; to tell the distances apart is
+    named in section V as what an additional parameter is needed for.
+    """
+    away, near = np.asarray(inter_node_share), 1 - np.asarray(inter_node_share)
+    cells = halo_cell_count * (away / halo_rate + near / intra_node_halo_rate)
+    latencies = np.where(away > 0, latency, 0.0) + np.where(near > 0, intra_node_latency, 0.0)
+    return cells + latencies + np.log2(process_count) * reduction_time
+
+
 @model("T_o = I O_i + C O_c + O_s", "Sharif et al., Eq. 3")
 def setup_time(
     iteration_count: Count,
