@@ -102,7 +102,7 @@ def test_a_part_that_is_not_there_or_another_is_told_at_its_line(folder, old, ne
         (
             'part = "gpu"',
             'part = "gpus"',
-            "h200.toml:1:1: part: must be one of gpu, cpu, host, link, distance; did you mean `gpu`",
+            "h200.toml:1:1: part: must be one of gpu, cpu, host, link, distance, phase; did you mean `gpu`",
         ),
         (
             "dram_bandwidth",

@@ -14,11 +14,12 @@ from whatif.cli.options import open_question, scenario_options
 def command(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> None:
     """Print SCENARIO as one TOML document: platform and `extends` merged in, every change applied."""
     from whatif.export.toml import toml_text
-    from whatif.schema.leaves import sources_of
+    from whatif.schema.leaves import fits_of_parts, sources_of
 
     program = open_question(scenario, platform, folders, sets).program
     document = dict(program.loaded.layers.merged)
     # Each file says where its own values come from; one document must say it of the values that were left.
     document["platform"] = {key: value for key, value in document["platform"].items() if key != "sources"}
     document["sources"] = sources_of(program.leaves.values())
+    document["fits"] = document.get("fits", {}) | fits_of_parts(program.loaded.layers)
     click.echo(toml_text(document), nl=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from whatif.engine.context import Context
@@ -11,6 +11,7 @@ from whatif.engine.phases.collective import wire_collective
 from whatif.engine.phases.fixed import wire_overhead, wire_structured_grid
 from whatif.engine.phases.halo import wire_halo
 from whatif.engine.phases.kernel import wire_kernel, wire_measured_kernel
+from whatif.engine.phases.regression import wire_estimates, wire_regression
 from whatif.engine.phases.transfer import wire_transfer
 from whatif.engine.term import CATEGORIES, PhaseTerm, Program
 from whatif.engine.wiring import Wiring
@@ -44,6 +45,7 @@ WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "transfer": wire_transfer,
     "overhead": wire_overhead,
     "structured_grid": wire_structured_grid,
+    "regression": wire_regression,
     "trace": wire_trace,
 }
 
@@ -58,6 +60,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     phases = _phases(context)
     times = _columns(context, phases)
     worth, missing = wire_energy(context, phases, times)
+    worth |= _estimates(context, times | worth | missing)
     wiring.raise_problems()
     constraints = tuple(wiring.constraints)
     return Program(loaded, wiring.leaves, wiring.terms, constraints, tuple(phases), times | worth, missing)
@@ -72,6 +75,14 @@ def _phases(context: Context) -> list[PhaseTerm]:
     for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):
         wired[name] = WIRERS[phase.kind](context, name, phase)
     return [part for name in stated for part in wired[name]]
+
+
+def _estimates(context: Context, taken: Collection[str]) -> dict[str, str]:
+    """The results that regressions of other quantities give, under names of their own."""
+    estimates = wire_estimates(context)
+    for name in estimates.keys() & taken:
+        context.wiring.problem(f"application.estimates.{name}", f"`{name}` is a result; give the estimate another name")
+    return estimates
 
 
 def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:

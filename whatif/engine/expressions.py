@@ -23,6 +23,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "negative": np.negative,
     "ceil": np.ceil,
     "floor": np.floor,
+    "log": np.log,
     "log2": np.log2,
     "sqrt": np.sqrt,
     "min": lambda *values: reduce(np.minimum, values),

@@ -13,13 +13,10 @@ from whatif.engine.evaluate import Evaluation
 from whatif.engine.term import Program, Reference, Term
 from whatif.models.protocol import by_protocol
 from whatif.models.quantities import FloatArray
-from whatif.units import BYTE, ONE, Dimension, Quantity, format_quantity
+from whatif.units import Dimension, Quantity, format_quantity
 
 Points = NDArray[np.bool_] | np.bool_
-_VARIABLES: Final[dict[str, tuple[str, Dimension]]] = {
-    "message_size": ("sizes of", BYTE),
-    "process_count": ("process counts of", ONE),
-}
+_WORDS: Final = {"message_size": "sizes", "process_count": "process counts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +28,13 @@ class FittedRange:
     """Where the parameters stand: `network.inter_node.postal`."""
     variable: str
     reference: Reference
+    dimension: Dimension
     low: float
     high: float
 
 
 def fitted_ranges(program: Program) -> Iterator[FittedRange]:
-    """The ranges that the times of messages and copies were fitted in, as far as the platform's files tell them."""
+    """The ranges that the times of messages and copies, and regressions, were fitted in, as far as files tell them."""
     by_size = [term for term in program.terms.values() if term.function is by_protocol]
     chosen = {item for term in by_size for item in term.inputs.values() if item in program.terms}
     for term in program.terms.values():
@@ -52,13 +50,28 @@ def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) ->
     """The ranges of the parameters of some terms; the last `keys` of their paths are not of the table that is told."""
     paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
     known = {path: leaf.fitted for path in paths if (leaf := program.leaves.get(path)) is not None and leaf.fitted}
-    for variable in _VARIABLES:
+    for variable in dict.fromkeys(name for fit in known.values() if fit for name in fit.ranges):
         bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
-        reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
-        if bounds and reference is not None:
-            table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0]
+        reference = _input(parts, variable)
+        if reference is not None:
+            table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0].removesuffix(".coefficients")
             low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
-            yield FittedRange(name, table, variable, reference, low, high)
+            yield FittedRange(name, table, variable, reference, _dimension(program, reference), low, high)
+
+
+def _input(parts: Sequence[Term], variable: str) -> Reference | None:
+    """What some terms read a variable from: their parameter of that name, or the variable of a regression."""
+    for part in parts:
+        for parameter, reference in part.inputs.items():
+            if parameter.partition(" [")[0] == variable and not str(reference).endswith(f".coefficients.{variable}"):
+                return reference
+    return None
+
+
+def _dimension(program: Program, reference: Reference) -> Dimension:
+    if isinstance(reference, Quantity):
+        return reference.dimension
+    return (program.terms if reference in program.terms else program.leaves)[reference].dimension
 
 
 def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
@@ -77,9 +90,9 @@ def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
 
 
 def _words(item: FittedRange, beyond: FloatArray) -> str:
-    words, dimension = _VARIABLES[item.variable]
+    words = f"{_WORDS.get(item.variable, item.variable)} of"
     least, most, low, high = (
-        format_quantity(float(value), dimension) for value in (beyond.min(), beyond.max(), item.low, item.high)
+        format_quantity(float(value), item.dimension) for value in (beyond.min(), beyond.max(), item.low, item.high)
     )
     reach = least if least == most else f"{least} to {most}"
     phase = item.term.partition(".")[0]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from whatif.schema.fields import (
+    AnyNumber,
     Bytes,
     BytesPerSecond,
     Count,
@@ -14,12 +15,14 @@ from whatif.schema.fields import (
     Fraction,
     Operations,
     OperationsPerSecond,
+    Parameter,
     Part,
     PerSecond,
     PositiveBytes,
     PositiveFactor,
     PositiveFraction,
     Seconds,
+    Unit,
 )
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
@@ -225,6 +228,32 @@ class StructuredGridPhase(Part):
     """O_s: start-up of the program, once."""
 
 
+class RegressionPhase(Part):
+    """What a regression of measured runs gives for this run: `whatif fit regression -o` writes all but `variables`."""
+
+    kind: Literal["regression"]
+    """A regression fitted to runs."""
+    category: Literal["kernel", "communication", "transfer", "overhead"] = "kernel"
+    """What kind of time it is, where it is one."""
+    formula: str
+    """The formula that was fitted, as its author wrote it."""
+    response_unit: Unit
+    """What the regression is in: `ms`; for `link = "log"`, what its exponential is in."""
+    link: Literal["identity", "log"] = "identity"
+    """identity: the sum of the terms is the response; log: it is the response's natural logarithm, so that the
+    response is positive, and the prediction its median."""
+    units: dict[Key, Unit]
+    """What each variable is in where a term reads it."""
+    terms: dict[Key, str] = Field(min_length=1)
+    """Expressions of the variables, such as `x1**2 * x2`; `1` is the intercept."""
+    coefficients: dict[Key, AnyNumber]
+    """What each term is multiplied by."""
+    residual: AnyNumber = 0.0
+    """What is added to the sum of the terms: 0, and as far from it as single runs were from the fit."""
+    variables: dict[Key, Parameter] = {}
+    """The value of each variable in this run."""
+
+
 Phase = Annotated[
     KernelPhase
     | MeasuredKernelPhase
@@ -233,6 +262,7 @@ Phase = Annotated[
     | TransferPhase
     | OverheadPhase
     | StructuredGridPhase
+    | RegressionPhase
     | TracePhase,
     Field(discriminator="kind"),
 ]
@@ -267,3 +297,5 @@ class Application(Part):
     grid: Grid | None = None
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}
+    estimates: dict[Key, RegressionPhase] = {}
+    """Regressions of what is no time, such as power or energy: each is a result of its own."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from whatif.errors import did_you_mean
 from whatif.units import ONE, UNIT_WORD, UNITS, UNSIGNED, Dimension, Quantity, UnitError, parse_quantity
 
-FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "floor": 1, "log2": 1, "sqrt": 1}
+FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "floor": 1, "log": 1, "log2": 1, "sqrt": 1}
 MAXIMUM_LENGTH = 500
 MAXIMUM_DEPTH = 50
 
@@ -193,7 +193,7 @@ def _combine(node: Call, dimensions: list[Dimension]) -> Dimension:
         return first / last
     if node.function == "**":
         return _power(node, first, last)
-    if node.function in ("log2", "sqrt") and first != ONE:
+    if node.function in ("log", "log2", "sqrt") and first != ONE:
         raise ExpressionError(f"`{node.function}` needs a number without a unit, not {first}")
     if any(dimension != first for dimension in dimensions):
         raise ExpressionError(f"`{node.function}` joins different units: {' and '.join(map(str, dimensions))}")

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from whatif import units
 from whatif.schema.distributions import Uncertain, is_distribution, parse_distribution
 from whatif.schema.expressions import Expression, ExpressionError, parse_expression
-from whatif.units import Dimension, UnitError, format_quantity, parse_quantity
+from whatif.units import Dimension, UnitError, format_quantity, parse_quantity, parse_unit
 
 LARGEST_INTEGER: Final = 2**53
 
@@ -212,6 +212,7 @@ PerSecond = Annotated[Value, QuantityField(units.PER_SECOND, POSITIVE)]
 Count = Annotated[Value, QuantityField(units.ONE, Domain(minimum=1, whole=True))]
 CountOrZero = Annotated[Value, QuantityField(units.ONE, Domain(whole=True))]
 Number_ = Annotated[Value, QuantityField(units.ONE)]
+AnyNumber = Annotated[Value, QuantityField(units.ONE, Domain(minimum=-math.inf))]
 Fraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1))]
 PositiveFraction = Annotated[Value, QuantityField(units.ONE, Domain(maximum=1, above_minimum=True))]
 Watts = Annotated[Value, QuantityField(units.WATT)]
@@ -223,6 +224,17 @@ MoneyPerJoule = Annotated[units.Quantity | Expression, MoneyField(None, Domain()
 PositiveFactor = Annotated[Value, QuantityField(units.ONE, POSITIVE)]
 Measured = Annotated[units.Quantity, QuantityField(None, Domain(minimum=-math.inf))]
 Parameter = Annotated[units.Quantity | Expression, QuantityField(None, Domain(minimum=-math.inf))]
+
+
+def _known_unit(text: str) -> str:
+    try:
+        parse_unit(text)
+    except UnitError as error:
+        raise PydanticCustomError("unit", "{reason}", {"reason": str(error)}) from None
+    return text
+
+
+Unit = Annotated[str, AfterValidator(_known_unit)]
 
 
 def quantity_field(info: FieldInfo | None) -> QuantityField | None:

@@ -11,6 +11,7 @@ from whatif.schema.scenario import Scenario
 _EXTENDS = {"type": "string", "description": "Name of the file this one is laid upon."}
 _PART = {"type": "string", "description": "Name of the part that this table is laid upon."}
 _PARTS = ("GPU", "CPU", "Host", "PCIe", "NVLink", "Distance")
+_PHASES = ("RegressionPhase", "StructuredGridPhase")
 
 
 def file_schema(kind: str) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def file_schema(kind: str) -> dict[str, Any]:
     schema["$schema"] = "http://json-schema.org/draft-07/schema#"
     schema["title"] = f"whatif {kind} file"
     schema["properties"]["extends"] = _EXTENDS
-    for part in _PARTS:
+    for part in (*_PARTS, *(_PHASES if kind == "scenario" else ())):
         schema["$defs"][part]["properties"]["extends"] = _PART
     if kind == "scenario":
         schema["$defs"]["Platform"]["properties"]["extends"] = _EXTENDS

@@ -20,7 +20,7 @@ from whatif.schema.toml import KeyPath, Layer, Layers
 from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
 
 # Tables that say something about the files rather than about the machine or the application.
-_NO_LEAVES = {"sources", "sweep"}
+_NO_LEAVES = {"sources", "sweep", "fits"}
 _SAID_OF_LEAVES = {("platform", "sources"), ("platform", "fits")}
 STATED: Final = "stated"
 DEFAULT: Final = "default of the model"
@@ -231,6 +231,16 @@ def sources_of(leaves: Iterable[Leaf]) -> dict[str, dict[str, str]]:
         elif len(entries) > 1:
             pending.extend(dict.fromkeys(key[: len(path) + 1] for key in below))
     return table
+
+
+def fits_of_parts(layers: Layers) -> dict[str, Any]:
+    """What the parts that were merged say of their fits, as a `[fits]` table of the whole document."""
+    parts = [layer for layer in layers.items if layer.part]
+    return {
+        ".".join((*layer.at, table)): fit
+        for layer in parts
+        for table, fit in layer.document.data.get("fits", {}).items()
+    }
 
 
 def worst(grades: Iterable[str]) -> str:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, create_model
+from pydantic.fields import FieldInfo
 
 from whatif.errors import InvalidFileError, did_you_mean
+from whatif.schema.application import RegressionPhase, StructuredGridPhase
 from whatif.schema.network import Distance
 from whatif.schema.platform import CPU, GPU, Fitted, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
@@ -32,7 +34,9 @@ _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
     "host": {"": Host},
     "link": {"pcie": PCIe, "nvlink": NVLink},
     "distance": {"": Distance},
+    "phase": {"regression": RegressionPhase, "structured_grid": StructuredGridPhase},
 }
+_FITTED: Final = ("application", "phases"), ("application", "estimates")
 
 
 def part_model(document: Document) -> type[BaseModel]:
@@ -48,23 +52,30 @@ def part_model(document: Document) -> type[BaseModel]:
     if kind not in models and "" not in models:
         message = f"a {part} needs `kind`, one of {', '.join(models)}{did_you_mean(str(kind), models)}"
         raise InvalidFileError([document.problem(("kind",), message)])
-    return _file_model(models.get(kind, next(iter(models.values()))))
+    return _file_model(models.get(kind, next(iter(models.values()))), whole=part != "phase")
 
 
 @cache
-def _file_model(base: type[BaseModel]) -> type[BaseModel]:
+def _file_model(base: type[BaseModel], whole: bool) -> type[BaseModel]:
+    """A table as a file of its own; of a phase the scenario says the rest."""
     extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, Fitted], {})}
+    for name, info in {} if whole else base.model_fields.items():
+        extra[name] = (info.annotation, FieldInfo.merge_field_infos(info, default=None))
     return create_model(f"{base.__name__}File", __base__=base, **extra)
+
+
+def kind_of_part(table: KeyPath) -> str | None:
+    """The kind of part that a table of a scenario or platform can extend; None where it can extend none."""
+    return "phase" if table[:-1] in _FITTED else KINDS.get(table[-1])
 
 
 def extended_tables(layer: Layer) -> Iterator[tuple[KeyPath, str]]:
     """The tables of a machine that a layer builds on a part: path within the layer's document, and the part."""
+    data = layer.document.data
     # A scenario states its machine below `platform`, whose own `extends` names a platform.
-    root: KeyPath = () if layer.at else ("platform",) if "platform" in layer.document.data else ()
-    data: Any = layer.document.data
-    for key in root:
-        data = data[key]
-    yield from _extended(data, root)
+    whole = layer.at or "platform" not in data
+    for root in [()] if whole else [("platform",), ("application",)]:
+        yield from _extended(data.get(root[0], {}) if root else data, root)
 
 
 def _extended(data: Any, at: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -78,9 +89,9 @@ def _extended(data: Any, at: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path]) -> tuple[Layer, type[BaseModel]]:
     """The layer of a part that a table extends, and what its file must hold; located errors where there is none."""
     document, asked = layer.document, (*table, "extends")
-    wanted = KINDS.get(table[-1])
+    wanted = kind_of_part(table)
     if wanted is None:
-        message = f"`{dotted((*layer.at, *table))}` cannot extend a part; {', '.join(KINDS)} can"
+        message = f"`{dotted((*layer.at, *table))}` cannot extend a part; {', '.join(KINDS)} and phases can"
         raise InvalidFileError([document.problem(asked, message, (*layer.at, *asked))])
     path = find(name, "parts", folders) if is_name(name) else None
     if path is None:

@@ -22,7 +22,7 @@ from whatif.schema.application import (
 )
 from whatif.schema.fields import Parameter, Part
 from whatif.schema.hpl import HPL
-from whatif.schema.platform import Platform, Source
+from whatif.schema.platform import Fitted, Platform, Source
 from whatif.units import UNITS
 
 SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
@@ -52,6 +52,8 @@ class Scenario(Part):
     are tied and move together."""
     sources: dict[str, Source] = {}
     """Source and grade of the values this scenario states, by path."""
+    fits: dict[str, Fitted] = {}
+    """How well fitted values that this scenario states are known, by the path of their table."""
 
     @model_validator(mode="after")
     def _references(self) -> Self:
