@@ -20,7 +20,9 @@ WORDS: Final = {
     "msec": "ms", "msecs": "ms", "millisecond": "ms", "milliseconds": "ms", "usec": "us", "usecs": "us", "µsec": "us",
     "microsecond": "us", "microseconds": "us", "nsec": "ns", "nsecs": "ns", "nanosecond": "ns", "nanoseconds": "ns",
     "bytes/s": "B/s", "bytes/sec": "B/s", "mbytes/s": "MB/s", "mbytes/sec": "MB/s", "gbytes/s": "GB/s",
-    "gbytes/sec": "GB/s", "messages/s": "1/s", "messages/sec": "1/s", "msg/s": "1/s", "msg/sec": "1/s",
+    "gbytes/sec": "GB/s", "hour": "h", "hours": "h", "minute": "min", "minutes": "min",
+    "watt": "W", "watts": "W", "joule": "J", "joules": "J",
+    "messages/s": "1/s", "messages/sec": "1/s", "msg/s": "1/s", "msg/sec": "1/s",
 }  # fmt: skip
 """Units written out, in lower case."""
 SYMBOLS: Final = {
@@ -72,8 +74,8 @@ class Source:
 
 def own_names(sheet: Sheet) -> dict[str, str]:
     """The mapping of a file whose headings are the names of the columns of measurements."""
-    bare = {_bare(name): name for name in sheet.names}
-    return {name: bare[name] for name in COLUMNS if name in bare and name != "file"}
+    own = {bare(name): name for name in sheet.names}
+    return {name: own[name] for name in COLUMNS if name in own and name != "file"}
 
 
 def sources_of(sheet: Sheet, mapping: Mapping[str, str], file: str) -> dict[str, Source]:
@@ -95,7 +97,7 @@ def _source(sheet: Sheet, name: str, said: str, file: str) -> Source:
     position, unit = position_of(sheet, said), ""
     if position < 0 and (match := _UNIT.fullmatch(said)):
         position, unit = position_of(sheet, match[1]), match[2]
-        _refuse_other_unit(sheet.names[position] if position >= 0 else "", name, said, unit, file)
+        refuse_other_unit(sheet.names[position] if position >= 0 else "", name, said, unit, file)
     if position < 0:
         return Source(value=_value(sheet, name, said, dimension))
     if dimension is None or (dimension == ONE and not unit):
@@ -105,7 +107,7 @@ def _source(sheet: Sheet, name: str, said: str, file: str) -> Source:
     return Source(position, _scale(name, said, unit, dimension, file))
 
 
-def _refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str) -> None:
+def refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str) -> None:
     """Refuse a unit in a mapping where the heading has another one that is known."""
     match = _UNIT.fullmatch(heading)
     try:
@@ -120,8 +122,7 @@ def _refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str)
 
 def position_of(sheet: Sheet, name: str) -> int:
     """Where a heading stands: written as it is, or in other letters, or without its unit; -1 for none."""
-    bare = [_bare(heading) for heading in sheet.names]
-    for headings in (list(sheet.names), bare):
+    for headings in (list(sheet.names), [bare(heading) for heading in sheet.names]):
         same = [at for at, heading in enumerate(headings) if heading == name]
         like = [at for at, heading in enumerate(headings) if heading.casefold() == name.strip().casefold()]
         if len(found := same or like) == 1:
@@ -131,14 +132,19 @@ def position_of(sheet: Sheet, name: str) -> int:
     return -1
 
 
-def _bare(heading: str) -> str:
+def bare(heading: str) -> str:
     """A heading without its unit."""
+    return split_unit(heading)[0]
+
+
+def split_unit(heading: str) -> tuple[str, str]:
+    """A heading without its unit, and the unit; empty where there is none."""
     match = _UNIT.fullmatch(heading)
-    return match[1] if match else heading
+    return (match[1], match[2]) if match else (heading, "")
 
 
 def _value(sheet: Sheet, name: str, said: str, dimension: Dimension | None) -> Any:
-    lost = f"`{name}={said}`: {_no_column(sheet, said)}"
+    lost = f"`{name}={said}`: {no_column(sheet, said)}"
     if dimension is None:
         if not re.fullmatch(r"[a-z_]+(?: to [a-z]+)?", said):
             raise UsageError(lost)
@@ -166,16 +172,21 @@ def _scale(name: str, said: str, unit: str, dimension: Dimension, file: str) -> 
 
 
 def _unit(unit: str) -> tuple[Dimension, float]:
-    return parse_unit(SYMBOLS.get(unit) or WORDS.get(unit.lower(), unit))
+    return parse_unit(symbol_of(unit))
+
+
+def symbol_of(unit: str) -> str:
+    """The symbol of a unit that is written out, such as `ms` for `milliseconds`; others as they are."""
+    return SYMBOLS.get(unit) or WORDS.get(unit.lower(), unit)
 
 
 def _typical(dimension: Dimension) -> str:
     return {"s": "us", "B/s": "MB/s"}.get(str(dimension), str(dimension))
 
 
-def _no_column(sheet: Sheet, name: str) -> str:
+def no_column(sheet: Sheet, name: str) -> str:
     """That a column is not there, with the nearest one, or all of them where none is near."""
-    hint = did_you_mean(name, sheet.names) or did_you_mean(_bare(name), map(_bare, sheet.names))
+    hint = did_you_mean(name, sheet.names) or did_you_mean(bare(name), map(bare, sheet.names))
     return f"there is no column `{name}`{hint or f'; the columns are {_listed(sheet.names)}'}"
 
 
@@ -188,5 +199,5 @@ def filters_of(sheet: Sheet, where: Mapping[str, str]) -> dict[int, str]:
     """The values to keep by position of their column; raise `UsageError` for a column that is not there."""
     for name in where:
         if position_of(sheet, name) < 0:
-            raise UsageError(_no_column(sheet, name))
+            raise UsageError(no_column(sheet, name))
     return {position_of(sheet, name): value for name, value in where.items()}

@@ -36,7 +36,7 @@ def joined(tables: Sequence[Table], warnings: Sequence[str] = ()) -> Table:
     if any(table.columns.keys() != tables[0].columns.keys() for table in tables):
         raise UsageError("these files hold different kinds of measurements; give them one kind at a time")
     columns = {
-        name: Column(np.concatenate([table.columns[name].values for table in tables]), column.dimension)
+        name: Column(np.concatenate([table.columns[name].values for table in tables]), column.dimension, column.written)
         for name, column in tables[0].columns.items()
     }
     files = [table.notes.get("file", "") for table in tables]

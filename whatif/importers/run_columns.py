@@ -1,0 +1,80 @@
+"""Columns of tables of runs: names that a formula can use and units, from the headings of any format."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.importers.mapping import split_unit, symbol_of
+from whatif.table import Column, Table
+from whatif.units import ONE, Dimension, UnitError, parse_unit
+
+PERCENT: Final = "%"
+REPETITION: Final = "repetition"
+
+
+def identifier(heading: str) -> str:
+    """A heading as a name in formulas: `Wall time` is `Wall_time`, `power.draw` is `power_draw`."""
+    name = re.sub(r"\W+", "_", heading, flags=re.ASCII).strip("_") or "column"
+    return f"_{name}" if name[0].isdigit() else f"{name}_" if keyword.iskeyword(name) else name
+
+
+def has_known_unit(heading: str) -> bool:
+    """Whether a heading ends with a unit, as in `time [ms]`, so that its column is one of numbers."""
+    unit = split_unit(heading)[1]
+    try:
+        return bool(unit) and (unit == PERCENT or bool(parse_unit(symbol_of(unit))))
+    except UnitError:
+        return False
+
+
+def run_table(
+    found: Mapping[str, NDArray[Any]], notes: Mapping[str, str], warnings: Sequence[str] = (), file: str = ""
+) -> Table:
+    """A table of columns by heading, such as `Wall time [ms]`: float64 is scaled to base units, objects are texts.
+
+    A heading without a unit is a pure number. The note `columns` says which names are not those of the file. Raise
+    `UsageError` for an unknown unit and for two headings of one name, with what to write instead.
+    """
+    columns: dict[str, Column] = {}
+    headings: dict[str, str] = {}
+    for heading, values in found.items():
+        plain, unit = split_unit(heading)
+        name = identifier(plain)
+        if name in columns:
+            raise UsageError(
+                f"{file}: `{headings[name][:80]}` and `{heading[:80]}` are both `{name}`: give them names, such as "
+                f"`--columns '{name}_1={headings[name][:80]}'`, or, where they are repetitions, "
+                f"`--columns '{name}={headings[name][:80]}|{heading[:80]}'`"
+            )
+        headings[name] = heading
+        columns[name] = _column(values, name, heading, unit, file)
+    renamed = [f"{name} is `{text}`" for name, text in headings.items() if split_unit(text)[0] != name]
+    told = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys(warnings))}
+    return Table(columns, {key: value for key, value in told.items() if value})
+
+
+def _column(values: NDArray[Any], name: str, heading: str, unit: str, file: str) -> Column:
+    if values.dtype == object:
+        return Column(values)
+    dimension, scale, written = _unit(unit, name, heading, file) if unit else (ONE, 1.0, "")
+    with np.errstate(over="ignore"):
+        return Column(values * scale if scale != 1.0 else values, dimension, written)
+
+
+def _unit(unit: str, name: str, heading: str, file: str) -> tuple[Dimension, float, str]:
+    """The dimension of a unit, its size, and how to write it where it is not the base unit."""
+    if unit == PERCENT:
+        return ONE, 0.01, ""
+    try:
+        dimension, scale = parse_unit(symbol_of(unit))
+    except UnitError as error:
+        plain = f"`--columns '{name}={split_unit(heading)[0]} [1]'`"
+        raise UsageError(f"{file}: `{heading[:80]}`: {error}; {plain} reads it as a number without a unit") from None
+    return dimension, scale, "" if scale == 1.0 else symbol_of(unit)

@@ -1,0 +1,216 @@
+"""Runs as CSV or TSV: one row a run, in wide form (a column a metric) or in long form (a row a metric)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.importers.mapping import Sheet, filters_of, no_column, position_of, refuse_other_unit, split_unit
+from whatif.importers.run_columns import REPETITION, has_known_unit, run_table
+from whatif.importers.sheets import MISSING, SheetRows, looks_like_number, opened, read_rows
+from whatif.importers.text import chunks, pieces, refuse
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+
+MOST_COLUMNS: Final = 2000
+"""Columns of one file."""
+
+UNNAMED: Final = "column_"
+"""Before the number of a column without a heading."""
+
+Values = dict[str, NDArray[Any]]
+"""Columns by heading."""
+
+
+def parse_runs_csv(
+    text: str,
+    file: str = "<text>",
+    columns: Mapping[str, str] | None = None,
+    where: Mapping[str, str] | None = None,
+    long: tuple[str, str] | None = None,
+) -> Table:
+    """A table of runs from a CSV or TSV text with one line of headings; units stand in them, as in `time [ms]`.
+
+    `columns` gives names to headings, `NAME: HEADING [unit]`, and keeps only those; `HEADING|HEADING` are columns of
+    repetitions. `where` keeps the rows in which columns have given values. `long` names the column of metrics and
+    that of their values. Columns are numbers where most of their cells are, or where they have a unit; raise
+    `InvalidFileError` for a cell of them that is none, `UsageError` for headings that are not there and unknown units.
+    """
+    return _table(pieces(text), file, columns, where or {}, long)
+
+
+def read_runs_csv(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    where: Mapping[str, str] | None = None,
+    long: tuple[str, str] | None = None,
+) -> Table:
+    """Like `parse_runs_csv`, of a file of any size."""
+    return _table(chunks(path), shown_path(path), columns, where or {}, long)
+
+
+@dataclass(frozen=True)
+class _Pick:
+    """The headings that hold a column, several where they are repetitions, and the unit said behind them."""
+
+    headings: tuple[str, ...]
+    unit: str
+
+
+def _table(
+    texts: Iterable[str],
+    file: str,
+    columns: Mapping[str, str] | None,
+    where: Mapping[str, str],
+    long: tuple[str, str] | None,
+) -> Table:
+    sheet, first, texts = opened(texts, file)
+    sheet = _checked(sheet, file)
+    pair = None if long is None else (_found(sheet, long[0]), _found(sheet, long[1]))
+    wanted = _wanted(sheet, first, columns, pair, file)
+    rows = read_rows(chain((first,), texts), sheet, wanted, filters_of(sheet, where), file)
+    if not rows.count:
+        said = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
+        raise refuse(file, "; ".join([f"no rows{said}", *rows.warnings]))
+    values = {sheet.names[position]: _joined(rows, position) for position in wanted}
+    if pair is not None:
+        values = _pivoted(values, sheet.names[pair[0]], sheet.names[pair[1]], file, rows.warnings)
+    if columns is not None:
+        named = _named(values, columns, file)
+        values = named | ({REPETITION: values[REPETITION]} if pair and REPETITION in values else {})
+    return run_table(values, {"file": file}, rows.warnings, file)
+
+
+def _checked(sheet: Sheet, file: str) -> Sheet:
+    """The sheet with a heading for each column."""
+    if len(sheet.names) > MOST_COLUMNS:
+        raise refuse(file, f"more than {MOST_COLUMNS:,} columns", sheet.line)
+    names = tuple(name or f"{UNNAMED}{at}" for at, name in enumerate(sheet.names, 1))
+    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
+        said = f"the heading of {names.count(twice)} columns: give each its own"
+        raise refuse(file, said, sheet.line, twice[:80])
+    return Sheet(sheet.separator, names, sheet.line)
+
+
+def _found(sheet: Sheet, heading: str) -> int:
+    position = position_of(sheet, heading)
+    if position < 0:
+        raise UsageError(no_column(sheet, heading))
+    return position
+
+
+def _wanted(
+    sheet: Sheet, first: str, columns: Mapping[str, str] | None, pair: tuple[int, int] | None, file: str
+) -> dict[int, bool]:
+    """The columns to read by position, and whether they are numbers."""
+    positions = set(range(len(sheet.names)))
+    certain = {at for at in positions if has_known_unit(sheet.names[at])}
+    if columns is not None:
+        # Of the long form, a name may be that of a metric, which only the rows tell.
+        picks = [_pick(sheet, name, said, file, strict=pair is None) for name, said in columns.items()]
+        certain |= {sheet.names.index(heading) for pick in picks if pick.unit for heading in pick.headings}
+        positions = {sheet.names.index(heading) for pick in picks for heading in pick.headings}
+    name, value = pair or (-1, -1)
+    unsure = dict.fromkeys(sorted(positions - certain - {name, value}), False)
+    sample = read_rows([first], sheet, unsure or {0: False}, {}, file)
+    wanted = {at: _is_numeric(sample, at) for at in unsure if not _is_empty(sample, at, sheet)}
+    wanted |= dict.fromkeys(certain.intersection(positions), True) | ({name: False, value: True} if pair else {})
+    return dict(sorted(wanted.items()))
+
+
+def _is_empty(sample: SheetRows, position: int, sheet: Sheet) -> bool:
+    """Whether a column is none: each line ends with a separator."""
+    unnamed = sheet.names[position] == f"{UNNAMED}{position + 1}"
+    return unnamed and not any(_cells(sample, position))
+
+
+def _is_numeric(sample: SheetRows, position: int) -> bool:
+    cells = [cell for cell in _cells(sample, position) if cell not in MISSING]
+    return 2 * sum(map(looks_like_number, cells)) >= len(cells)
+
+
+def _cells(sample: SheetRows, position: int) -> Iterator[str]:
+    return (cell for frame in sample.frames for cell in map(str.strip, frame[position]))
+
+
+def _joined(rows: SheetRows, position: int) -> NDArray[Any]:
+    values = np.concatenate([frame[position].to_numpy() for frame in rows.frames])
+    if values.dtype == np.float64:
+        return values
+    return np.array([str(text).strip() for text in values.tolist()], dtype=object)
+
+
+def _pick(sheet: Sheet, name: str, said: str, file: str, strict: bool = True) -> _Pick:
+    """Which columns a mapping means; raise `UsageError` for a column that is not there where that is strict."""
+    position = position_of(sheet, said)
+    if position >= 0:
+        return _Pick((sheet.names[position],), split_unit(sheet.names[position])[1])
+    plain, unit = split_unit(said)
+    parts = [plain] if position_of(sheet, plain) >= 0 else [part.strip() for part in plain.split("|")]
+    lost = next((part for part in parts if position_of(sheet, part) < 0), None)
+    if lost is not None:
+        if not strict:
+            return _Pick((), "")
+        raise UsageError(f"{file}: `{name}={said}`: {no_column(sheet, lost)}")
+    headings = tuple(sheet.names[position_of(sheet, part)] for part in parts)
+    for heading in headings if unit else ():
+        refuse_other_unit(heading, name, said, unit, file)
+    units = {unit} if unit else {split_unit(heading)[1] for heading in headings}
+    if len(units) > 1:
+        listed = ", ".join(f"`{heading}`" for heading in headings)
+        raise UsageError(f"{file}: `{name}={said}`: repetitions in several units: {listed}")
+    return _Pick(headings, units.pop())
+
+
+def _named(values: Values, columns: Mapping[str, str], file: str) -> Values:
+    """The columns that a mapping names; those of repetitions one below the other, each run with its repetitions."""
+    sheet = Sheet(",", tuple(values), 0)
+    picks = {name: _pick(sheet, name, said, file) for name, said in columns.items()}
+    counts = {len(pick.headings) for pick in picks.values()} - {1}
+    if len(counts) > 1:
+        raise UsageError(f"{file}: columns with {' and '.join(map(str, sorted(counts)))} repetitions: give all as many")
+    count = counts.pop() if counts else 1
+    named = {}
+    for name, pick in picks.items():
+        cells = [values[heading] for heading in pick.headings]
+        stacked = np.stack(cells * (count if len(cells) == 1 else 1), axis=1).ravel()
+        named[f"{name} [{pick.unit}]" if pick.unit else name] = stacked
+    if count > 1:
+        rows = len(next(iter(values.values())))
+        named[REPETITION] = np.tile(np.arange(1.0, count + 1), rows)
+    return named
+
+
+def _pivoted(values: Values, metric: str, value: str, file: str, warnings: list[str]) -> Values:
+    """Long form as wide form: a column a metric; what is measured twice of a run is a repetition of it."""
+    import pandas as pd
+
+    unit = split_unit(value)[1]
+    keys = [name for name in values if name not in (metric, value)]
+    frame = pd.DataFrame(values)
+    frame[REPETITION] = frame.groupby([*keys, metric], dropna=False, sort=False).cumcount() + 1.0
+    run = frame.groupby([*keys, REPETITION], dropna=False, sort=False).ngroup().to_numpy()
+    names = list(dict.fromkeys(values[metric].tolist()))
+    if len(names) + len(keys) > MOST_COLUMNS:
+        raise refuse(file, f"`{metric}` holds more than {MOST_COLUMNS:,} names of metrics")
+    first = np.unique(run, return_index=True)[1]
+    if len(names) > 1 and len(first) == len(run):
+        warnings.append(f"{file}: no run has two metrics: `--columns` leaves out a column that differs from row to row")
+    wide: Values = {key: values[key][first] for key in keys}
+    if frame[REPETITION].max() > 1 and REPETITION not in wide:
+        wide[REPETITION] = frame[REPETITION].to_numpy()[first]
+    if clash := set(names).intersection(keys):
+        raise refuse(file, f"`{min(clash)[:80]}` is the name of a metric and of a column")
+    for name in names:
+        at = values[metric] == name
+        cells = np.full(len(first), np.nan)
+        cells[run[at]] = values[value][at]
+        wide[name if split_unit(name)[1] or not unit else f"{name} [{unit}]"] = cells
+    return wide

@@ -1,0 +1,194 @@
+"""CSV and TSV text with one line of headings: read in pieces, wrong cells and rows told by their place."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.importers.mapping import Sheet
+from whatif.importers.numbers import MOST_ROWS, is_number
+from whatif.importers.text import CUT_OFF, refuse, whole_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING: Final = ("NaN", "nan", "NA", "N/A", "")
+"""Cells of numbers that are not there."""
+
+_MEANT_AS_NUMBERS: Final = {
+    re.compile(r"=.*", re.DOTALL): "is a formula: save the values",
+    re.compile(
+        r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?"
+    ): "has a thousands separator, or a decimal comma: write plain numbers with a decimal point",
+    re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?"): "has a decimal comma: write it with a decimal point",
+}
+
+
+@dataclass
+class SheetRows:
+    """Rows of a sheet: frames of the wanted columns by position, the line of each row, what is to be told."""
+
+    frames: list[pd.DataFrame] = field(default_factory=list)
+    lines: list[NDArray[np.int64]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    count: int = 0
+
+
+def opened(texts: Iterable[str], file: str) -> tuple[Sheet, str, Iterator[str]]:
+    """How a file in pieces is laid out, the rows of its first piece, and the pieces after it."""
+    texts = iter(texts)
+    first = next(texts, "")
+    sheet = _sheet(first, file)
+    return sheet, "".join(first.splitlines(keepends=True)[sheet.line :]), texts
+
+
+def _sheet(text: str, file: str) -> Sheet:
+    lines = text.splitlines()
+    at = next((at for at, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None)
+    if at is None:
+        raise refuse(file, "no measurements in this file: it is empty")
+    if _is_data(lines[at]):
+        # A heading may itself be written as a comment: `# Threads,Bandwidth (MB/s)`.
+        at = next((above for above in range(at - 1, -1, -1) if lines[above].strip()), -1)
+        if at < 0:
+            raise refuse(file, "the first line holds numbers: a line of headings is missing above it", 1)
+    heading = lines[at].strip().removeprefix("#").strip()
+    separator = max("\t,;", key=heading.count)
+    # A comment may follow the headings: `size (bytes),time (seconds) # Source: ...`.
+    cells = next(csv.reader([re.sub(r"\s#.*", "", heading)], delimiter=separator, skipinitialspace=True))
+    return Sheet(separator, tuple(cell.strip() for cell in cells), at + 1)
+
+
+def _is_data(line: str) -> bool:
+    cells = [cell for cell in re.split(r"[\t,;]", line) if cell.strip()]
+    return all(is_number(cell) for cell in cells)
+
+
+def read_rows(
+    texts: Iterable[str], sheet: Sheet, wanted: Mapping[int, bool], filters: Mapping[int, str], file: str
+) -> SheetRows:
+    """The wanted columns by position, numbers or not, of the rows in which the columns to filter have their values."""
+    part, line = SheetRows(), sheet.line + 1
+    for piece in texts:
+        text, rest = whole_lines(piece)
+        if rest.strip():
+            part.warnings.append(f"{file}:{line + text.count(chr(10))}: {CUT_OFF}")
+        if text:
+            frame, lines = _frame(text, sheet, dict.fromkeys(filters, False) | dict(wanted), line, file, part.warnings)
+            if filters:
+                keep = _kept(frame, filters)
+                frame, lines = frame[keep], lines[keep]
+            part.frames.append(frame)
+            part.lines.append(lines)
+            part.count += len(lines)
+            line += text.count("\n")
+        if part.count > MOST_ROWS:
+            raise refuse(file, f"more than {MOST_ROWS:,} rows: split the file, or keep a part of the rows")
+    return part
+
+
+def _frame(
+    text: str, sheet: Sheet, wanted: Mapping[int, bool], line: int, file: str, warnings: list[str]
+) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """The wanted columns (numbers or not) of some lines, with the line of each row."""
+    lines = _lines_of_rows(text, line)
+    if text.count(sheet.separator) != len(lines) * (len(sheet.names) - 1) or '"' in text:
+        text, lines = _without_cut_row(text, sheet, lines, file, warnings)
+    try:
+        frame = _parsed(text, sheet, wanted)
+    except ValueError:
+        _refuse_cells(text, sheet, wanted, lines, file)
+        raise refuse(file, "is no table with one row a line", line) from None
+    return frame, lines
+
+
+def _lines_of_rows(text: str, line: int) -> NDArray[np.int64]:
+    if "#" not in text and "\n\n" not in text and not text.startswith("\n"):
+        return line + np.arange(text.count("\n"))
+    rows = enumerate(text.splitlines(), line)
+    return np.array([number for number, row in rows if row.strip() and not row.lstrip().startswith("#")], dtype=int)
+
+
+def _parsed(text: str, sheet: Sheet, wanted: Mapping[int, bool]) -> pd.DataFrame:
+    import pandas as pd
+
+    kinds: dict[Any, Any] = {position: float if number else str for position, number in wanted.items()}
+    missing: dict[Any, Any] = {position: list(MISSING) if number else [] for position, number in wanted.items()}
+    frame: pd.DataFrame = pd.read_csv(
+        BytesIO(text.encode()),
+        sep=sheet.separator,
+        header=None,
+        names=list(range(len(sheet.names))),
+        index_col=False,
+        usecols=sorted(wanted),
+        dtype=kinds,
+        comment="#",
+        skipinitialspace=True,
+        na_values=missing,
+        keep_default_na=False,
+        engine="c",
+    )
+    return frame
+
+
+def _rows(text: str, sheet: Sheet, lines: NDArray[np.int64]) -> Iterator[tuple[int, list[str]]]:
+    plain = (row.split("#", 1)[0].rstrip("\n") for row in text.splitlines())
+    rows = csv.reader((row for row in plain if row.strip()), delimiter=sheet.separator, skipinitialspace=True)
+    return zip(lines.tolist(), rows, strict=False)
+
+
+def _without_cut_row(
+    text: str, sheet: Sheet, lines: NDArray[np.int64], file: str, warnings: list[str]
+) -> tuple[str, NDArray[np.int64]]:
+    """Refuse rows with more or fewer cells than headings; a last one with fewer is left out with a warning."""
+    width = len(sheet.names)
+    for line, cells in _rows(text, sheet, lines):
+        if len(cells) == width:
+            continue
+        if len(cells) < width and line == lines[-1]:
+            warnings.append(f"{file}:{line}: a row that was cut off, left out")
+            start = text.rstrip("\n").rfind("\n") + 1
+            return text[:start], lines[:-1]
+        comma = "; decimal commas?" if sheet.separator == "," and len(cells) > width else ""
+        raise refuse(file, f"{len(cells)} cells where the heading has {width}{comma}", line)
+    return text, lines
+
+
+def _refuse_cells(text: str, sheet: Sheet, wanted: Mapping[int, bool], lines: NDArray[np.int64], file: str) -> None:
+    positions = [position for position, is_number in wanted.items() if is_number]
+    for line, cells in _rows(text, sheet, lines):
+        for position in positions:
+            cell = cells[position].strip() if position < len(cells) else ""
+            if cell not in MISSING and not is_number(cell):
+                raise refuse(file, _said_of(cell), line, sheet.names[position])
+
+
+def _said_of(cell: str) -> str:
+    shown = f"`{cell[:40]}`"
+    meant = next((meant for pattern, meant in _MEANT_AS_NUMBERS.items() if pattern.fullmatch(cell)), "")
+    return f"{shown} {meant or 'is not a number'}"
+
+
+def looks_like_number(cell: str) -> bool:
+    """Whether a cell is a number, or what a spreadsheet makes of one."""
+    return is_number(cell) or any(pattern.fullmatch(cell) for pattern in _MEANT_AS_NUMBERS)
+
+
+def _kept(frame: pd.DataFrame, filters: Mapping[int, str]) -> NDArray[np.bool_]:
+    keep = np.ones(len(frame), dtype=bool)
+    for position, value in filters.items():
+        cells = frame[position]
+        same = [cell for cell in cells.unique() if _same(str(cell).strip(), value)]
+        keep &= cells.isin(same).to_numpy(dtype=bool)
+    return keep
+
+
+def _same(cell: str, value: str) -> bool:
+    return cell == value or (is_number(cell) and is_number(value) and float(cell) == float(value))
