@@ -201,4 +201,5 @@ def transfer(files: tuple[Path, ...], target: Target, machine: str | None) -> No
 
 
 # It puts its subcommand into the group above, with the options above.
+import whatif.cli.fit_grid  # noqa: E402
 import whatif.cli.fit_kernel  # noqa: E402, F401

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.grid_runs import RATES, Columns, Rows, Runs, rows_of, runs_of
+from whatif.fitting.grid_runs import RATES, Columns, Rows, Runs, rows_of, runs_of, total_terms
 from whatif.fitting.regression import non_negative
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
@@ -57,7 +57,7 @@ class GridFit:
     @property
     def bound(self) -> NDArray[np.bool_]:
         """Of shape (columns,): which are told, and at their bound."""
-        return self.told & (self.coefficients == 0)
+        return np.asarray(self.told & (self.coefficients == 0))
 
     @cached_property
     def spread(self) -> Mapping[str, tuple[float, float]]:
@@ -90,10 +90,9 @@ class GridFit:
         """Of the coefficients, of shape (columns, columns): of the design, or of the draws; NaN where not told."""
         if self.drawn is not None:
             return np.where(np.outer(self.told, self.told), np.cov(self.drawn.T), np.nan)
-        deviations = np.array([self.spread[kind][0] for kind in self.rows.kind.tolist()])
         # A kind without freedom leaves its own coefficients unknown, not those it has nothing to do with.
-        with_kind = np.where(self.pulls == 0, 0.0, self.pulls * deviations)
-        return np.asarray(with_kind @ with_kind.T)
+        moved = np.where(self.pulls == 0, 0.0, self.pulls * self._row_deviations)
+        return np.asarray(moved @ moved.T)
 
     @property
     def deviations(self) -> FloatArray:
@@ -123,6 +122,35 @@ class GridFit:
         squares = (np.nan_to_num(variances) ** 2 / free).sum(axis=0)
         freedom = np.nan_to_num(variances).sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0)
         return np.asarray(stdtrit(np.where(squares > 0, freedom, 1.0), (1 + self.level) / 2))
+
+    @cached_property
+    def free_covariance(self) -> FloatArray:
+        """Of the coefficients that are neither untold nor at their bound, those held at 0; NaN for these.
+
+        What predictions vary with: around the coefficients, not around those that the bound moved.
+        """
+        free = self.coefficients > 0
+        if self.drawn is not None:
+            return np.where(np.outer(free, free), np.cov(self.drawn.T), np.nan)
+        terms = self.rows.terms[:, free] / self.scale[:, None]
+        pulls = _pulls(terms)
+        moved = np.where(pulls == 0, 0.0, pulls * self._row_deviations)
+        found = np.full((len(free), len(free)), np.nan)
+        found[np.ix_(free, free)] = moved @ moved.T
+        return found
+
+    @property
+    def _row_deviations(self) -> FloatArray:
+        """Of shape (rows,): the standard deviation of each row over its scale; NaN where its kind tells none."""
+        return np.array([self.spread[kind][0] for kind in self.rows.kind.tolist()])
+
+    def scatter(self, kind: str) -> float:
+        """Relative scatter of single runs in one kind of time; NaN where the runs do not tell it."""
+        if kind not in self.spread or self.weighting == "relative":
+            return self.spread.get(kind, (np.nan, 0.0))[0]
+        its = self.rows.kind == kind
+        fitted = np.maximum(self.rows.terms[its] @ self.coefficients, self.rows.floor[its])
+        return float(np.sqrt(np.mean((self.rows.values[its] / fitted - 1) ** 2)))
 
     def index(self, name: str, case: str = "") -> int:
         """The place of a parameter, K_w by its case."""
@@ -165,8 +193,7 @@ def fit_grid(
         scale = np.maximum(rows.terms @ coefficients, rows.floor)
         coefficients = _solved(rows, scale, told)
     pulls = np.zeros((len(columns), len(rows.values)))
-    pulls[told] = np.linalg.pinv(_normal(rows.terms[:, told] / scale[:, None]), rcond=SINGULAR / 100)
-    pulls[told] /= _norms(rows.terms[:, told] / scale[:, None])[:, None]
+    pulls[told] = _pulls(rows.terms[:, told] / scale[:, None])
     unbounded = np.where(told, pulls @ (rows.values / scale), np.nan)
     drawn = _drawn(runs, rows, scale, told, draws, seed) if draws else None
     return GridFit(runs, columns, rows, scale, coefficients, unbounded, pulls, weighting, level, drawn)
@@ -192,8 +219,12 @@ def _norms(terms: FloatArray) -> FloatArray:
     return np.where(norms > 0, norms, 1.0)
 
 
-def _normal(terms: FloatArray) -> FloatArray:
-    return terms / _norms(terms)
+def _pulls(terms: FloatArray) -> FloatArray:
+    """What each row moves the coefficients of least squares, of shape (columns, rows); exactly 0 where it does not."""
+    norms = _norms(terms)
+    pulls = np.linalg.pinv(terms / norms, rcond=SINGULAR / 100)
+    rounding = SINGULAR**2 * np.abs(pulls).max(axis=1, keepdims=True)
+    return np.asarray(np.where(np.abs(pulls) > rounding, pulls, 0.0) / norms[:, None])
 
 
 def _means(rows: Rows) -> FloatArray:
@@ -211,9 +242,7 @@ def _solved(rows: Rows, scale: FloatArray, told: NDArray[np.bool_]) -> FloatArra
     return coefficients
 
 
-def _drawn(
-    runs: Runs, rows: Rows, scale: FloatArray, told: NDArray[np.bool_], draws: int, seed: int
-) -> FloatArray:
+def _drawn(runs: Runs, rows: Rows, scale: FloatArray, told: NDArray[np.bool_], draws: int, seed: int) -> FloatArray:
     """Coefficients of runs drawn again, those of a case among themselves: every K_w keeps its runs."""
     random = np.random.default_rng(seed)
     found = np.zeros((draws, len(told)))
@@ -224,4 +253,25 @@ def _drawn(
         # A run that was drawn twice counts twice: its residual over a scale that is smaller by the root of two.
         used = weight > 0
         found[at, told] = non_negative(rows.terms[used][:, told], rows.values[used], scale[used] / weight[used])
+    return found
+
+
+def held_out_times(fit: GridFit, most_fits: int = 50) -> FloatArray:
+    """T_t of each run from a fit to the runs of other settings, of shape (runs,), in s; NaN for the only run of a case.
+
+    Repetitions are left out together. Settings are left out one by one, or in `most_fits` groups.
+    """
+    runs = fit.runs
+    rows = zip(runs.cells, runs.processes, runs.iterations, runs.halo_cells, runs.case, strict=True)
+    numbers: dict[Any, int] = {}
+    group = np.array([numbers.setdefault(row, len(numbers)) for row in rows]) % most_fits
+    found = np.full(len(runs), np.nan)
+    reduction = "reduction_time" in fit.columns.names
+    for at in range(min(len(numbers), most_fits)):
+        left, others = runs.at(group == at), runs.at(group != at)
+        if not len(others):
+            continue
+        again = fit_grid(others, weighting=fit.weighting, reduction=reduction)
+        known = np.isin(left.case.astype(str), others.cases)
+        found[np.flatnonzero(group == at)[known]] = total_terms(left.at(known), again.columns) @ again.coefficients
     return found

@@ -41,9 +41,11 @@ VARIABLES: Final[Mapping[str, str]] = {"C": "cells", "P": "processes", "I": "ite
 TIMES: Final[Mapping[str, str]] = {"T_w": "computation_time", "T_c": "communication_time", "T_t": "total_time"}
 _OTHERS: Final = ("inter_node_halo_cells", "ranks_per_node", "case")
 NAMES: Final = (*VARIABLES.values(), *TIMES.values(), *_OTHERS)
+PLANNED: Final = (*VARIABLES.values(), "case", "ranks_per_node")
+"""What a run that was never made is said by."""
 _ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())}
-_FLOOR: Final = 0.01
-"""Share of a run's time below which a part of it is known no better: differences of clocks, waits, start-up."""
+_FLOOR: Final = 1e-3
+"""Share of a run's time below which a part of it is told no better: a relative error of nothing has no meaning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +133,11 @@ class Columns:
     def symbol(self, at: int) -> str:
         """`K_w`, or `K_w of Harvey` where there are several."""
         several = self.names.count("cell_rate") > 1 and self.names[at] == "cell_rate"
-        return f"{SYMBOLS[self.names[at]]} of {self.cases[at] or 'runs without a case'}" if several else SYMBOLS[self.names[at]]
+        return (
+            f"{SYMBOLS[self.names[at]]} of {self.cases[at] or 'runs without a case'}"
+            if several
+            else SYMBOLS[self.names[at]]
+        )
 
 
 def terms_of(runs: Runs, columns: Columns) -> dict[str, FloatArray]:
@@ -174,6 +180,8 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
     parts, steps, processes = terms_of(runs, columns), runs.iterations, runs.processes
     timed, sent = np.isfinite(runs.computation_time), np.isfinite(runs.communication_time)
     apart = timed & sent
+    # A single process has nobody to wait for: Eq. 2 is of two or more.
+    exchanged = sent & ((processes > 1) | (np.nan_to_num(runs.communication_time) > 0))
     rest = parts["setup"] + steps[:, None] * (
         np.where(timed[:, None], 0.0, parts["computation"]) + np.where(sent[:, None], 0.0, parts["communication"])
     )
@@ -181,7 +189,7 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
     per_step = processes / steps
     given = (
         ("computation", timed, parts["computation"] * processes[:, None], runs.computation_time, per_step),
-        ("communication", sent, parts["communication"], runs.communication_time, 1 / steps),
+        ("communication", exchanged, parts["communication"], runs.communication_time, 1 / steps),
         ("setup", apart & np.isfinite(runs.total_time), rest, runs.rest, one),
         ("total", ~apart & np.isfinite(runs.total_time), rest, runs.rest, one),
     )
@@ -196,12 +204,17 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
     )
 
 
+def canonical(name: str) -> str:
+    """The name of a column, which may be the paper's symbol."""
+    return _ALIASES.get(name.casefold(), name)
+
+
 def runs_of(table: Table) -> Runs:
     """The runs of a table whose columns have the names of `NAMES`, or the paper's symbols, in base units.
 
     Raise `UsageError` for a column that is missing or in another unit, missing cells, counts below 1 and times below 0.
     """
-    columns = {_ALIASES.get(name.casefold(), name): column for name, column in table.columns.items()}
+    columns = {canonical(name): column for name, column in table.columns.items()}
     for name in ("cells", "processes", "iterations"):
         if name not in columns:
             raise UsageError(f"no column `{name}`{did_you_mean(name, table.columns)}; {_wanted(table)}")
@@ -215,7 +228,9 @@ def runs_of(table: Table) -> Runs:
     share = one if node is None else np.asarray(inter_node_share(known["processes"], node), dtype=np.float64)
     if "inter_node_halo_cells" in known:
         if (known["inter_node_halo_cells"] > halo).any():
-            raise UsageError("`inter_node_halo_cells` exceeds `halo_cells`: it is the part of them that leaves the node")
+            raise UsageError(
+                "`inter_node_halo_cells` exceeds `halo_cells`: those that leave the node are a part of them"
+            )
         share = np.where(halo > 0, known["inter_node_halo_cells"] / np.where(halo > 0, halo, 1.0), 1.0)
     case = columns["case"].values if "case" in columns else np.full(len(table), "")
     times = {name: known.get(name, unknown) for name in TIMES.values()}
@@ -228,7 +243,10 @@ def runs_of(table: Table) -> Runs:
 
 
 def _text(item: Any) -> str:
-    return "" if item is None or item != item else f"{item:g}" if isinstance(item, float) else str(item).strip()
+    """The name of a case, which a file may have as a number."""
+    if isinstance(item, float):
+        return f"{item:g}" if np.isfinite(item) else ""
+    return "" if item is None else str(item).strip()
 
 
 def _wanted(table: Table) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whatif.models.quantities import Count, PerSecond, Seconds, model
+from whatif.models.quantities import Count, FloatArray, Fraction, PerSecond, Seconds, model
 
 
 @model("T_w / I = C / (P K_w) + H O_h + O_w", "Sharif et al., Eq. 1")
@@ -73,10 +73,11 @@ def inter_node_share(process_count: Count, ranks_per_node: Count) -> Fraction:
     ≥ 1. Source: Sharif et al., section V.F (the partition; the paper itself does not tell the distances apart).
     """
     several = np.where(np.asarray(ranks_per_node) > 1, 0.5, 1.0)
-    return np.where(np.asarray(process_count) <= ranks_per_node, 0.0, several)
+    share: FloatArray = np.where(np.asarray(process_count) <= ranks_per_node, 0.0, several)
+    return share
 
 
-@model("T_c / I = H (f / K_b + (1 - f) / K_n) + [f > 0] O_l + [f < 1] O_n + lg(P) K_r", "Sharif et al., Eq. 6, by distance")
+@model("T_c / I = H (f / K_b + (1 - f) / K_n) + O_l [f > 0] + O_n [f < 1] + lg(P) K_r", "Sharif et al., Eq. 6, apart")
 def communication_time_by_distance(
     halo_cell_count: Count,
     inter_node_share: Fraction,
@@ -98,7 +99,8 @@ def communication_time_by_distance(
     away, near = np.asarray(inter_node_share), 1 - np.asarray(inter_node_share)
     cells = halo_cell_count * (away / halo_rate + near / intra_node_halo_rate)
     latencies = np.where(away > 0, latency, 0.0) + np.where(near > 0, intra_node_latency, 0.0)
-    return cells + latencies + np.log2(process_count) * reduction_time
+    total: FloatArray = cells + latencies + np.log2(process_count) * reduction_time
+    return total
 
 
 @model("T_o = I O_i + C O_c + O_s", "Sharif et al., Eq. 3")
@@ -129,3 +131,40 @@ def total_time(
     Sharif et al., Eq. 4 (printed without its number).
     """
     return iteration_count * (computation_time + communication_time) + setup_time
+
+
+@model("t = t_mean F", "scatter of single runs")
+def scattered_time(time: Seconds, factor: Count) -> Seconds:
+    """What a single run takes of a mean time, `time x factor`.
+
+    Elementwise over any broadcastable shapes; valid for `factor` > 0. Source: intervals in place of points are future
+    work of Sharif et al., section VII; runs of one configuration differ as wholes (their Fig. 5b).
+    """
+    return time * factor
+
+
+def scaled_iteration_count(iteration_count: Count, cell_count: Count, scaled_cell_count: Count) -> Count:
+    """Iterations of the same case on another grid of two dimensions: I x (size of a cell before) / (after).
+
+    `iteration_count` is I on `cell_count` cells, `scaled_cell_count` the cells of the other grid; 144 times the cells
+    are a twelfth of their size, and twelve times the iterations. Elementwise over any broadcastable shapes; valid for
+    counts ≥ 1. Source: Sharif et al., section III.B (the time step follows the size of a cell).
+    """
+    return iteration_count * np.sqrt(np.asarray(scaled_cell_count) / cell_count)
+
+
+def case_cell_rate(
+    computation_time: Seconds,
+    cell_count: Count,
+    process_count: Count,
+    halo_cell_count: Count,
+    packing_time: Seconds,
+    overhead_time: Seconds,
+) -> PerSecond:
+    """K_w of a case from one run of it, the other parameters known: `C / (P (T_w / I - H O_h - O_w))`.
+
+    `computation_time` is T_w / I of that run; arguments as in `computation_time`, of which this is the inverse.
+    Elementwise over any broadcastable shapes; valid where the cells take more than nothing. Source: Sharif et al.,
+    section III.B.
+    """
+    return cell_count / (process_count * (computation_time - halo_cell_count * packing_time - overhead_time))
