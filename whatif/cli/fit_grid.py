@@ -93,7 +93,9 @@ def grid(
     chosen = {key: value for text in where for key, value in parse_mapping(text).items()}
     table = read_runs(once(files), parse_mapping(columns) if columns is not None else None, chosen or None)
     tell(table.notes.get("warnings", "").splitlines(), "warning: ")
-    fit = fit_grid(table, weighting=weighting, reduction=reduction, level=share, draws=bootstrap or 0, seed=seed)  # type: ignore[arg-type]
+    cases = [case for text in targets for case in _values([text], ",").get("case", ())]
+    options = {"weighting": weighting, "reduction": reduction, "level": share, "draws": bootstrap or 0, "seed": seed}
+    fit = fit_grid(table, cases=cases, **options)  # type: ignore[arg-type]
     _narrate(fit)
     if output is not None:
         _write(

@@ -6,7 +6,7 @@ without the bound, of which intervals cut off at 0 hold the truth as often as th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
@@ -53,6 +53,14 @@ class GridFit:
     def told(self) -> NDArray[np.bool_]:
         """Of shape (columns,): which coefficients the runs tell."""
         return np.isfinite(self.unbounded)
+
+    @property
+    def likely(self) -> FloatArray:
+        """The coefficients, with that of a case that was never run as the others have it on the average."""
+        rates = np.array([name == "cell_rate" for name in self.columns.names])
+        never = rates & ~np.isin(np.array(self.columns.cases, dtype=object), self.runs.cases)
+        others = self.coefficients[rates & ~never]
+        return np.where(never, others.mean(), self.coefficients)
 
     @property
     def bound(self) -> NDArray[np.bool_]:
@@ -170,12 +178,14 @@ def fit_grid(
     level: float = 0.95,
     draws: int = 0,
     seed: int = 0,
+    cases: Sequence[str] = (),
 ) -> GridFit:
     """Fit K_w of each case and the parameters that all share to runs, as `runs_of` takes them.
 
     `equal`: the squares of Eq. 5 (P T_w / I), of T_c / I and of the rest of T_t, as the paper has them; `relative`: of
     the same, each over its fitted value, for scatter that grows with the time. `reduction` adds K_r (Eq. 6). With
-    `draws` the standard errors and intervals are those of so many fits to runs drawn again within their case.
+    `draws` the standard errors and intervals are those of so many fits to runs drawn again within their case. `cases`
+    are further ones, that were never run.
     Source: Sharif et al., section II.B.
     """
     runs = table if isinstance(table, Runs) else runs_of(table)
@@ -183,7 +193,8 @@ def fit_grid(
         raise UsageError("no runs")
     if not 0 < level < 1:
         raise UsageError(f"an interval of {level:.0%}: must be between 0 % and 100 %")
-    columns = Columns.of(runs.cases, reduction=reduction, intra_node=bool((runs.share < 1).any()))
+    known = dict.fromkeys((*runs.cases, *cases))
+    columns = Columns.of(tuple(known), reduction=reduction, intra_node=bool((runs.share < 1).any()))
     rows = rows_of(runs, columns)
     told = independent(rows.terms)
     scale = _means(rows) if weighting == "equal" else np.maximum(rows.values, rows.floor)

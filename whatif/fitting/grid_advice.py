@@ -15,10 +15,12 @@ from whatif.models.quantities import FloatArray
 
 UNKNOWN_NOISE: Final = 0.05
 """Relative scatter that is taken for that of runs which are too few to tell it."""
-_PRIOR: Final = 100.0
-"""How many times the time of all runs a coefficient may account for before anything is known of it."""
-_UNTOLD: Final = 10.0
-"""Half an interval, relative to its time, above which nothing is told."""
+_LEAST_NOISE: Final = 1e-4
+"""No run repeats another one better."""
+_PRIORS: Final = (1e2, 1e3)
+"""How many times the time of all runs a coefficient may account for, before anything is known of it: two guesses."""
+_GUESSED: Final = 1.5
+"""Where half an interval grows by more than this from one guess to the other, it is told by the guess."""
 _ALIKE: Final = 1e-6
 _WORDS: Final[Mapping[str, str]] = {"halo_cells": "H", "cells": "C", "processes": "P", "iterations": "I"}
 
@@ -36,6 +38,9 @@ def untold(fit: GridFit) -> Iterator[str]:
     told, terms, columns = fit.told, _normalised(fit.rows.terms), fit.columns
     for at in np.flatnonzero(~told):
         name = columns.symbol(int(at))
+        if columns.names[at] == "cell_rate" and columns.cases[at] not in fit.runs.cases:
+            yield f"{name}: no run of this case; one would tell, until then it counts as the others do"
+            continue
         if not fit.rows.terms[:, at].any():
             yield f"{name}: no run has a term with it; it is held at 0{_remedy(fit, int(at))}"
             continue
@@ -105,7 +110,7 @@ def predict(fit: GridFit, runs: Runs) -> Prediction:
 
     The interval of a mean is that of the coefficients; that of one run has the scatter of runs as well.
     """
-    parts = {name: terms @ fit.coefficients for name, terms in terms_of(runs, fit.columns).items()}
+    parts = {name: terms @ fit.likely for name, terms in terms_of(runs, fit.columns).items()}
     weights = total_terms(runs, fit.columns)
     mean, single = _spans(fit, runs, weights)
     known = _estimable(fit, runs, weights)
@@ -130,17 +135,17 @@ def _spans(fit: GridFit, runs: Runs, weights: FloatArray) -> tuple[FloatArray, F
 
 def _as_rows(fit: GridFit, runs: Runs) -> tuple[Any, FloatArray]:
     """The rows that runs would give if they were timed as the others were, and the scale of each."""
-    parts = {name: terms @ fit.coefficients for name, terms in terms_of(runs, fit.columns).items()}
+    parts = {name: terms @ fit.likely for name, terms in terms_of(runs, fit.columns).items()}
     timed = {
         name: bool(np.isfinite(getattr(fit.runs, name)).any()) for name in ("computation_time", "communication_time")
     }
-    total = total_terms(runs, fit.columns) @ fit.coefficients
+    whole = total_terms(runs, fit.columns) @ fit.likely
     nothing = np.full(len(runs), np.nan)
     times = {
         name: runs.iterations * parts[name.removesuffix("_time")] if its else nothing for name, its in timed.items()
     }
     some = np.isfinite(fit.runs.total_time).any()
-    rows = rows_of(runs.changed(**times, total_time=total if some else nothing), fit.columns)
+    rows = rows_of(runs.changed(**times, total_time=whole if some else nothing), fit.columns)
     scale = np.maximum(rows.values, rows.floor)
     if fit.weighting == "equal":
         for kind in fit.spread:
@@ -185,37 +190,40 @@ def next_run(fit: GridFit, target: Runs, candidates: Runs) -> Advice:
     the target t has the variance tᵀ M⁻¹ t, and with the rows R of a run tᵀ M⁻¹ t - v (I + R M⁻¹ Rᵀ)⁻¹ vᵀ, v = tᵀ M⁻¹ Rᵀ
     (A. C. Atkinson, A. N. Donev and R. D. Tobias, Optimum Experimental Designs, 2007, sections 10.2 and 11.2).
     """
-    noise = {kind: spread for kind, (spread, _) in fit.spread.items() if np.isfinite(spread) and spread > 0}
+    noise = {kind: max(spread, _LEAST_NOISE) for kind, (spread, _) in fit.spread.items() if np.isfinite(spread)}
     norms = np.linalg.norm(fit.rows.terms / fit.scale[:, None], axis=0)
     rows, scale = _as_rows(fit, candidates)
     # What no run has a term with is measured by the runs that would have.
     reserve = np.linalg.norm(rows.terms / scale[:, None], axis=0)
     norms = np.where(norms > 0, norms, np.where(reserve > 0, reserve, 1.0))
     made = _whitened(fit.rows.terms, fit.scale, fit.rows.kind, noise) / norms
-    inverse = np.linalg.inv(made.T @ made + np.eye(len(norms)) / _PRIOR**2)
     more = _whitened(rows.terms, scale, rows.kind, noise) / norms
-    blocks = np.zeros((len(candidates), len(dict.fromkeys(rows.kind.tolist())), len(norms)))
-    for at, kind in enumerate(dict.fromkeys(rows.kind.tolist())):
+    kinds = list(dict.fromkeys(rows.kind.tolist()))
+    blocks = np.zeros((len(candidates), len(kinds), len(norms)))
+    for at, kind in enumerate(kinds):
         blocks[rows.run[rows.kind == kind], at] = more[rows.kind == kind]
     weights = total_terms(target, fit.columns)[0] / norms
+    (before, after), (other_before, other_after) = (_variances(made, blocks, weights, prior) for prior in _PRIORS)
+    reach = float(fit.reach(fit.variances(total_terms(target, fit.columns)))[0])
+    total = total_terms(candidates, fit.columns) @ fit.likely
+    half = reach * np.sqrt(np.where(other_after > _GUESSED**2 * after, np.nan, after))
+    now = np.nan if other_before > _GUESSED**2 * before else reach * before**0.5
+    worth = np.round(np.nan_to_num(half / (reach * before**0.5), nan=np.inf), 4)
+    order = np.lexsort((total * candidates.processes, worth))
+    return Advice(candidates.at(order), total[order], float(now), half[order], len(noise) < len(fit.spread))
+
+
+def _variances(made: FloatArray, blocks: FloatArray, weights: FloatArray, prior: float) -> tuple[float, FloatArray]:
+    """Of the target, in units of the scatter: now, and with the rows of each candidate, (candidates, rows, columns)."""
+    inverse = np.linalg.inv(made.T @ made + np.eye(len(weights)) / prior**2)
     reached = blocks @ inverse
     along = reached @ weights
     inner = np.eye(blocks.shape[1]) + reached @ np.swapaxes(blocks, 1, 2)
     gain = np.einsum("ci,ci->c", along, np.linalg.solve(inner, along[..., None])[..., 0])
     variance = float(weights @ inverse @ weights)
-    reach = float(fit.reach(fit.variances(total_terms(target, fit.columns)))[0])
-    total = total_terms(candidates, fit.columns) @ fit.coefficients
-    aim = float((total_terms(target, fit.columns) @ fit.coefficients)[0])
-
-    def told(half: FloatArray) -> FloatArray:
-        return np.asarray(np.where(half > _UNTOLD * aim, np.nan, half))
-
-    after = told(reach * np.sqrt(np.maximum(variance - gain, 0.0)))
-    order = np.lexsort((total * candidates.processes, np.round(np.nan_to_num(after, nan=np.inf) / aim, 4)))
-    before = float(told(np.array(reach * variance**0.5)))
-    return Advice(candidates.at(order), total[order], before, after[order], len(noise) < len(fit.spread))
+    return variance, np.maximum(variance - gain, 0.0)
 
 
 def _whitened(terms: FloatArray, scale: FloatArray, kinds: NDArray[Any], noise: Mapping[str, float]) -> FloatArray:
     deviations = np.array([noise.get(kind, UNKNOWN_NOISE) for kind in kinds.tolist()])
-    return terms / (scale * deviations)[:, None]
+    return np.asarray(terms / (scale * deviations)[:, None])
