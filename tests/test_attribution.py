@@ -132,6 +132,8 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
     assert rows[0].split()[:3] == ["platform.node.gpu_count", "4", "6"]
     assert "4.3438 ms" in rows[-1]
     assert rows[0].rstrip().endswith("+++")
+    code, out, err = whatif_main("diff", "minimd", "minimd")
+    assert (code, out, "nothing that differs has an effect" in err) == (0, "", True)
     code, out, _ = whatif_main("diff", "minimd", "--platform", "summit", "--format", "csv")
     assert code == 0
     parts = [float(row.split(",")[3]) for row in out.splitlines()[1:]]

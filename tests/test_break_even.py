@@ -59,6 +59,8 @@ def test_with_a_second_leaf_it_is_a_curve():
     assert [one.at[Y] for one in found.crossings] == [1.0, 2.0, 4.0]
     assert_allclose([place[0] for place in places], [expected[y] for y in (1.0, 2.0, 4.0)], rtol=1e-10, atol=0)
     assert found.leaders() == ["b", "b", "b", "a"]
+    # Between listed values there is none.
+    assert crossings("12 / x + 1", "x + 2", f"{X}=1, 2, 4")[1] == [(4.0, "b", "a")]
     assert len(crossings("12 / x + y", "x + 2 * y", X, f"{Y}=1 .. 4", y=1.0)[0].seconds) == 17
 
 
@@ -79,6 +81,8 @@ def test_machines_cross_at_the_whole_numbers_where_single_runs_do():
 
 def test_a_leaf_of_the_machine_moves_on_the_first_machine_only(whatif_main):
     path = "platform.node.gpu.dram_bandwidth"
+    code, _, err = whatif_main("seek", "jacobi2d", "--vary", path, "--equal-to", "lasen")
+    assert (code, "--equal-to: platform: `lasen`" in err) == (3, True)
     code, out, _ = whatif_main("seek", "jacobi2d", "--vary", path, "--equal-to", "lassen", "--format", "csv")
     assert code == 0
     (row,) = csv.DictReader(io.StringIO(out))

@@ -293,19 +293,26 @@ def test_what_a_budget_cannot_answer_is_the_reason_of_a_row():
 
 def test_the_budget_of_the_command_line(whatif_main):
     words = ["jacobi2d", "--platform", "titan", "--platform", "perlmutter", "--platform", "frontier", "--power", "1 MW"]
-    _, out, _ = whatif_main("budget", *words, "--format", "json")
+    _, out, said = whatif_main("budget", *words, "--format", "json")
+    assert "Frontier: rests on assumed values" in said
     rows = json.loads(out)["rows"]
     assert [(row["platform"], row["limit"]) for row in rows[:2]] == [("frontier", "power"), ("perlmutter", "power")]
     assert rows[2]["reason"].startswith("not stated: ")
     assert whatif_main("budget", "jacobi2d", *words[1:5], "--power", "1 MW")[0] == 0
-    code, _, said = whatif_main("budget", "jacobi2d", "--platform", "titan", "--power", "1 MW")
+    assert "expected money, such as `20 MUSD`" in whatif_main("budget", *words[:3], "--capital", "100 M")[2]
+    code, _, said = whatif_main("budget", "minife_devices", "--platform", "titan", "--power", "1 MW")
     assert (code, "no machine has an answer" in said) == (4, True)
+    assert "minife_devices itself states platform.node.gpu.peak_single_rate" in said
+    assert "and 4 more: the same on every machine" in said
 
 
 def test_what_no_machine_of_a_budget_knows_is_the_mistake_of_the_asker(whatif_main):
     for wrong in (("--platform", "nowhere"), ("--platform", "frontier", "--set", "application.nonsense=1")):
         code, _, said = whatif_main("budget", "jacobi2d", *wrong, "--power", "1 MW")
         assert (code, wrong[-1].rpartition(".")[2].partition("=")[0] in said) == (3, True)
+    gpu = ("--set", "platform.node.gpu.dram_bandwidth=1 TB/s")
+    _, _, said = whatif_main("budget", "jacobi2d", "--platform", "fugaku", *gpu, "--power", "1 MW")
+    assert "platform.node.gpu: fugaku has none to change, and a new one also needs l2_bandwidth, name, " in said
 
 
 def test_full_load_of_whole_machines_is_near_their_published_power():

@@ -58,6 +58,10 @@ def test_a_bisection_is_one_of_them_and_of_equal_ones_the_present_stands_first()
     given = Question.open("minife", sets={RANKS: "8", f"{GRID}.decomposition": "balanced"})
     bisected = next(item for item in layouts(given).ranked if not item.ranks)
     assert time_of(given, settings(bisected, given)) == bisected.result
+    extents = {f"{GRID}.ranks.{key}": extent for key, extent in zip("xyz", "311", strict=True)}
+    wrong = layouts(Question.open("minife", sets={RANKS: "8", f"{GRID}.decomposition": "given", **extents}))
+    assert "do not multiply" in wrong.present.reason
+    assert not any(same(item, wrong.present) for item in wrong.ranked)
 
 
 def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(whatif_main, tmp_path):
@@ -87,7 +91,10 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
         (["jacobi2d", "--set", f"{RANKS}=30000"], 4, "the ranks need more nodes than the platform has"),
         (["jacobi2d", "--set", f"{RANKS}=6", "-o", "no/folder/x.toml"], 2, "cannot be written"),
         (["jacobi2d", "--set", f"{RANKS}=6", "--result", "terms.hallo"], 2, "did you mean `terms.halo`"),
+        (["jacobi2d", "--set", f"{RANKS}=1", "--result", "terms.halo"], 0, "terms.halo: 0 s as it stands, 0 s at best"),
+        (["jacobi2d", "--result", f"{GRID}.cells.x"], 2, f"whatif: `{GRID}.cells.x`: there is no such result"),
         (["plain.toml"], 2, "no `[application.grid]`"),
+        (["plain.toml", "--whole-grid"], 2, "no whole grid to keep"),
         (["hpl.toml"], 2, "`whatif tune hpl`"),
     ],
 )

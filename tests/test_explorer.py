@@ -15,6 +15,7 @@ from whatif.tui.outline import outline
 from whatif.tui.screens.dialogs import Deciding, Reading
 from whatif.tui.study import SCREEN_KEYS, SCREENS
 from whatif.tui.widgets.breakdown import Breakdown
+from whatif.tui.widgets.explanation import Explanation
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.words import duration
 
@@ -99,6 +100,11 @@ def test_nudges_move_counts_by_one_and_rates_by_a_share():
         before = driver.session.leaf(MEMORY).value
         await driver.press("right")
         assert driver.session.leaf(MEMORY).value == pytest.approx(1.05 * before, rel=1e-5)
+        await driver.edit(MEMORY, "uniform(1 TB/s, 2 TB/s)")
+        await driver.press("right")
+        assert "a step would drop what is known of uniform(1 TB/s, 2 TB/s)" in driver.status.full
+        await driver.press("escape", "%")
+        assert driver.status.full.endswith("samples off, spread assumed")
 
     drive(check)
 
@@ -175,6 +181,7 @@ def test_a_filter_shows_some_leaves_and_escape_shows_all():
         await driver.type("inter_node base")
         assert all("inter_node" in row.path for row in driver.tree._rows)
         assert driver.tree.leaf.path.endswith("base_bandwidth")
+        assert driver.desk.query_one(Explanation).border_title == driver.tree.leaf.path
         await driver.press("escape")
         assert driver.tree.words == ""
         assert len(driver.tree._rows) >= count

@@ -262,7 +262,7 @@ def test_every_verb_has_help(whatif_main):
         assert whatif_main(verb, "--help")[0] == 0
     for verb, kinds in {
         "fit": ("network", "gpu", "transfer"),
-        "import": ("network", "gpu", "transfer", "kernels"),
+        "import": ("network", "gpu", "transfer", "kernels", "runs"),
     }.items():
         for kind in kinds:
             assert "Usage" in whatif_main(verb, kind, "--help")[1]

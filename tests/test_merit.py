@@ -16,6 +16,7 @@ from whatif.engine.merit import ranking
 from whatif.engine.needed import nodes_needed
 from whatif.engine.question import Question
 from whatif.engine.result import run_whole
+from whatif.engine.scaling import Planner
 from whatif.engine.uncertainty import Sampling
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
@@ -99,6 +100,10 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
     upper = run_whole(asked, Grid(), Sampling(512, spreads={"assumed": 0.2})).bands.values["total_time"][2]
     assert_allclose(rows["frontier"]["time p95"], upper, rtol=0.01, atol=0)
     assert rows["frontier"]["grade"] == "assumed"
+    _, out, err = whatif_main("compare", "minimd", *options[:-2], "--format", "json")
+    assert "nothing is uncertain" in err
+    assert "leads whatever" not in err
+    assert "merit p5" not in json.loads(out)["rows"][0]
     assert_allclose(rows["frontier"]["speedup p95"], rows["summit"]["time"] / rows["frontier"]["time p95"], rtol=1e-12)
     shown = whatif_main("compare", "minimd", *options, "--format", "html")[1]
     assert shown.startswith("<table>")
@@ -183,6 +188,9 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
                       "--within", "jacobi2d_strong=iteration_time <= 1 ms", "--format", "json")[1]  # fmt: skip
     needed = {row["platform"]: row["jacobi2d_strong nodes"] for row in json.loads(out)["rows"]}
     assert needed["summit"] == found < needed["lassen"]
+    # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
+    roomy = Question.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
+    assert nodes_needed(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):

@@ -120,11 +120,25 @@ def test_machines_are_ranked_by_their_speedup_over_the_values_as_they_stand():
     assert changes == {"lassen": Adopt("lassen"), "summit": None, "bridges": None}
 
 
+@pytest.mark.parametrize("name", ["machines", "budget"])
+def test_edits_of_the_present_machine_are_laid_on_none_of_those_in_a_decision(name):
+    found, unedited = answer(name, FASTER), answer(name)
+    assert "--set" not in found.command
+    assert any("What was changed of the present machine counts in" in sentence for sentence in found.sentences)
+    labels = [sorted(row.label for row in its.picture.rows) for its in (found, unedited)]
+    assert ("summit" in labels[0], "summit (now)" in labels[1]) == (True, True)
+    if name == "budget":
+        assert_allclose(*(its.table.columns["jobs a day"].values for its in (found, unedited)), rtol=1e-12, atol=0)
+
+
 def test_samples_say_how_likely_a_machine_is_the_best():
     found = answer("machines", samples="64", spread="assumed")
     best = dict(zip(found.table.columns["platform"].values, found.table.columns["best"].values, strict=True))
     assert_allclose(best["lassen"] + best["summit"], 1.0, rtol=1e-12, atol=0)
     assert f"lassen is the best with a probability of {best['lassen']:.0%}." in found.sentences
+    alike = answer("machines", samples="64")
+    assert any("nothing is uncertain" in sentence for sentence in alike.sentences)
+    assert not any("best" in row.text for row in alike.picture.rows)
 
 
 @pytest.mark.parametrize("name", ["layout", "pareto"])
@@ -178,6 +192,7 @@ def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typ
         await driver.press("exclamation_mark")
         assert driver.desk.page.NAME == "decide"
         assert "as it stands" in driver.screen_text()
+        assert not {"take", "other"} & set(driver.screen_text().splitlines()[-1].split())
         await driver.press("c")
         copied = driver.app.keeper.recovery.folder.parent / "copied.txt"
         assert copied.read_text() == "whatif sensitivity jacobi2d --result iteration_time --show ladder\n"
@@ -186,6 +201,7 @@ def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typ
         ]
         driver.desk.action_decide("layout")
         await driver.calm()
+        assert "take" in driver.screen_text().splitlines()[-1].split()
         was = driver.session.point.columns["iteration_time"]
         await driver.press("g", "enter")
         assert driver.session.point.columns["iteration_time"] < was

@@ -12,13 +12,14 @@ from numpy.testing import assert_allclose
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
+from whatif.cli.seek import _is_simple
 from whatif.engine.population import Objective, Wish
 from whatif.engine.question import Question
 from whatif.engine.result import run_whole
 from whatif.engine.search import Answer, ranked, search
-from whatif.engine.seek import parse_target, seek
+from whatif.engine.seek import Target, parse_target, seek
 from whatif.engine.sweep import grid_of, parse_option
-from whatif.engine.varied import Combination, parse_varied
+from whatif.engine.varied import Combination, Varied, parse_varied
 from whatif.schema.toml import parse_document
 
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
@@ -142,6 +143,11 @@ def test_points_without_a_number_are_no_answers():
     question = question_of("sqrt(x - 5) + 1", x=7.0)
     (found,), _ = searched(question, [f"{X}=1 .. 9"], [], Objective("total_time"), points=1500)
     assert_allclose(found.then["total_time"], 1.0, rtol=0, atol=1e-3)
+    assert found.points <= 1500
+    # Without a number as it stands, the scale is that of the numbers that are found.
+    large = question_of("10 ** 20 * (1 + (x - 7) ** 2) + 0 * sqrt(x - 5)", x=2.0)
+    (found,), _ = searched(large, [f"{X}=6 .. 9"], [], Objective("total_time"), points=200)
+    assert_allclose(found.values[X], 7.0, rtol=1e-2, atol=0)
     (none,), _ = searched(question, [f"{X}=1 .. 4"], [], Objective("total_time"), points=100)
     assert (none.is_met, np.isnan(none.then["total_time"])) == (False, True)
 
@@ -164,7 +170,17 @@ def test_few_points_close_in_on_the_best():
     (found,), _ = searched(question, [f"{X}=1 .. 9", f"{Y}=1 .. 9"], [], Objective("total_time"), points=200,
                            told=lambda combination, count: counted.append(count))  # fmt: skip
     assert found.points == counted[-1] <= 200
+    assert searched(question, [X, Y], [], Objective("total_time"), points=1)[0][0].points == 1
     assert_allclose([found.values[X], found.values[Y]], [3.0, 5.0], rtol=0, atol=0.05)
+
+
+def test_what_is_played_is_searched_with_few_points():
+    hpl = 'platform = "dahu"\n[application]\nkind = "hpl"\nmatrix_size = 1000\nblock_size = 100\n'
+    hpl += "process_rows = 2\nprocess_columns = 2\nranks_per_node = 4\n"
+    for text, simple in ((hpl, False), (one_phase("1 s"), True)):
+        question = Question(parse_document(text, "t.toml"))
+        target = Target("total_time", at_most=True, bound=1.0)
+        assert _is_simple(question, [Varied("application.rank_count")], (target,), None) == simple
 
 
 def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main):
@@ -180,6 +196,7 @@ def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main)
     assert rows["terms.halo"]["note"] == "<= 100 us"
     assert_allclose(float(rows["iteration_time"]["sought"]), 8e-3, rtol=1e-9, atol=0)
     assert rows[BANDWIDTH]["unit"] == "B/s"
+    assert float(rows[BANDWIDTH]["now"]) == float(Question.open("jacobi2d").program.leaves[BANDWIDTH].value)
     code, out, err = whatif_main(*arguments, "--target", "iteration_time <= 1 ms")
     assert (code, out) == (4, "")
     assert re.search(r"at best iteration_time is 2\.9\d+ ms, at platform=lassen", err)
@@ -198,6 +215,10 @@ def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main)
         (["--vary", BANDWIDTH, "--minimise", "total_time", "--maximise", "total_time"], "exclude each other"),
         (["--vary", BANDWIDTH, "--minimise", "terms.halo"], f"`{BANDWIDTH}` has no effect on terms.halo"),
         (["--vary", BANDWIDTH, "--equal-to", "lassen", "--pareto", "a,b"], "--equal-to goes without"),
+        (["--vary", BANDWIDTH, "--equal-to", f"{BANDWIDTH}=1 TB/s"], f"`{BANDWIDTH}` is moved by --vary"),
+        (["--vary", BANDWIDTH, "--equal-to", "lassen", "--seed", "1"], "--seed: nothing is drawn"),
+        (["--vary", BANDWIDTH, "--equal-to", "lassen", "--points", "9"], "--points: --equal-to takes"),
+        (["--vary", BANDWIDTH, "--pareto", f"total_time,{BANDWIDTH}", "--points", "1"], "2 points; --points is 1"),
         (["--vary", BANDWIDTH, "--pareto", "total_time"], "at least two results"),
         (["--vary", BANDWIDTH, "--pareto", "total_time,most total_time"], "expected RESULT, or max RESULT"),
         (["--vary", BANDWIDTH, "--target", "total_time <= 1 s", "--plot"], "--plot and -o draw"),

@@ -31,6 +31,8 @@ def sought(formula, x, target, low=None, high=None):
         ("x * x + 5", "iteration_time < 7.25 s", 1.5),
         # Of two ways out, the nearer one: (x - 2)^2 is 1/4 at 1.5 and at 2.5, above that x = 2.6.
         ("1 + (x - 2.6) ** 2", "iteration_time >= 1.49 s", 1.9),
+        # 1.1 is nearer to 2 by difference, 3.1 by factor.
+        ("1 + (x - 2.1) ** 2", "iteration_time >= 2 s", 3.1),
     ],
 )
 def test_the_value_is_that_of_the_inverted_formula(formula, target, expected):
@@ -78,6 +80,8 @@ def test_where_no_value_will_do_the_closest_is_told_with_what_stands_in_the_way(
 def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing():
     found = sought("12 / x", 2.0, "iteration_time <= 3 s", 1.0, 3.0)
     assert (found.is_met, found.value) == (False, 3.0)
+    # The present value meets this one, but lies outside the range.
+    assert sought("12 / x", 2.0, "iteration_time <= 6 s", 3.0, 5.0).value == 3.0
     found = sought("sqrt(x - 1)", 2.0, "iteration_time <= 0.5 s", 0.5, 4.0)
     assert_allclose(found.value, 1.25, rtol=1e-9, atol=0)
     with pytest.raises(ImpossiblePointError, match="impossible"):
@@ -87,6 +91,16 @@ def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing
     with pytest.raises(UsageError, match="say between which values"):
         sought("x + 4", 0.0, "iteration_time <= 1 s")
     assert_allclose(sought("x + 4", 0.0, "iteration_time <= 3 s", -5.0, 5.0).value, -1.0, rtol=1e-9, atol=0)
+
+
+def test_a_leaf_that_decides_what_can_exist_has_an_effect():
+    memory = "application.memory_size"
+    program = Question.open("jacobi2d_strong", sets={memory: "40 GB"}).program
+    target = parse_target("iteration_time <= 20 ms", program)
+    room = float(program.leaves["platform.node.gpu.memory_size"].value)
+    assert_allclose(seek(program, memory, target).value, room, rtol=1e-9, atol=0)
+    with pytest.raises(ImpossiblePointError, match=r"between 20 GB and 30 GB has .* does not fit the device"):
+        seek(program, memory, target, 20e9, 30e9)
 
 
 def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
@@ -111,6 +125,10 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
     assert "what stands in the way: matvec_inner 502 us" in err
     code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 s")
     assert (code, err) == (0, "iteration_time <= 1 s is met as it stands\n")
+    code, _, err = whatif_main(
+        "seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 4 ms", "--points", "60", "--seed", "3"
+    )
+    assert (code, "60 points in 1 search; seed 3" in err) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +142,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
         ("platform.node.gpu.dram_bandwidht", "iteration_time <= 4 ms", f"did you mean `{BANDWIDTH}`"),
         ("platform.name", "iteration_time <= 4 ms", "a text that no result depends on"),
         (f"{BANDWIDTH}=1 s .. 2 s", "iteration_time <= 4 ms", "`1 s` is in s"),
+        (f"{BANDWIDTH}=4 TB/s .. 2 TB/s", "iteration_time <= 4 ms", "LOW must be below HIGH in 4 TB/s .. 2 TB/s"),
         (f"{BANDWIDTH}=1 GB/s", "iteration_time <= 4 ms", "expected PATH, or PATH=LOW .. HIGH"),
         (f"{BANDWIDTH}== 3 .. 4 GB/s", "iteration_time <= 4 ms", "is no number"),
     ],

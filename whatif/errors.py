@@ -70,5 +70,7 @@ class InvalidFileError(WhatifError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean `bandwidth`?` for the nearest known words, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=2, cutoff=0.6)
+    known = list(known)
+    same = [name for name in known if name.casefold() == word.casefold()]
+    near = same or difflib.get_close_matches(word, known, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""

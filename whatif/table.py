@@ -25,9 +25,14 @@ class Column:
     written: str = ""
     """The unit in which a person wrote the values, such as `ms`; empty where it is the base unit, or not known."""
 
+    @property
+    def size(self) -> float:
+        """The size in base units of the unit in which the values were written."""
+        return parse_unit(self.written)[1] if self.written else 1.0
+
     def as_written(self) -> NDArray[Any]:
         """The values in the unit in which they were written."""
-        return self.values / parse_unit(self.written)[1] if self.written else self.values
+        return self.values / self.size if self.written else self.values
 
     @property
     def unit(self) -> str:

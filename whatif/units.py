@@ -213,6 +213,11 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
     return number if dimension == ONE else f"{number} {unit}"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 value`, `2 values`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def _unit(value: float, dimension: Dimension) -> tuple[float, str]:
     """The unit that a reader expects for a value, and its size in base units."""
     size = abs(value)

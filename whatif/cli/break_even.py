@@ -14,7 +14,7 @@ from whatif.errors import ImpossiblePointError
 if TYPE_CHECKING:
     from whatif.engine.break_even import BreakEven
     from whatif.engine.question import Question
-    from whatif.engine.varied import Varied
+    from whatif.engine.varied import Span, Varied
     from whatif.export.plot import PlotDescription
     from whatif.table import Table
 
@@ -101,13 +101,16 @@ def _picture(found: BreakEven) -> PlotDescription:
     from whatif.export.figure import suiting
     from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
 
+    def scale(of: Span) -> Scale:
+        return Scale.LOG if of.low > 0 else Scale.LINEAR
+
     span, along = found.span, found.along
-    own = AxisDescription(span.path, span.leaf.dimension, Scale.LOG if span.low > 0 else Scale.LINEAR)
+    own = AxisDescription(span.path, span.leaf.dimension, scale(span))
     if along is None:
         lines = tuple(Line(name, found.grid, row[0]) for name, row in zip(found.names, found.numbers, strict=True))
         y = AxisDescription(found.result, found.dimension, suiting([line.y for line in lines]))
         markers = tuple(Marker(one.at[span.path], "break-even") for one in found.crossings[:5])
         return PlotDescription(found.result, own, y, lines, markers)
     places, values = (np.array([one.at[path] for one in found.crossings]) for path in (along.path, span.path))
-    across = AxisDescription(along.path, along.leaf.dimension, Scale.LOG if along.low > 0 else Scale.LINEAR)
+    across = AxisDescription(along.path, along.leaf.dimension, scale(along))
     return PlotDescription(f"break-even of {found.result}", across, own, (Line("break-even", places, values),))

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import named_platform, open_question, platforms_option, print_table, set_option
+from whatif.cli.options import (
+    named_platform,
+    open_question,
+    platforms_option,
+    print_table,
+    set_option,
+    tell_on_all,
+    tell_worth,
+)
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -46,6 +54,9 @@ def command(
     found = offers(questions, list(platforms), limits)
     optional = [["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]]
     print_table(offers_table(found), file_format, optional)
+    tell_on_all(*questions.values())
+    answered = ((questions[row.scenario], row.platform) for row in found if not row.reason)
+    tell_worth(*(question.changed(question.sets, platform) for question, platform in answered))
     if all(row.reason for row in found):
         raise ImpossiblePointError("impossible: no machine has an answer within the budget")
 
@@ -56,4 +67,5 @@ def _quantity(name: str, text: str) -> Quantity:
     try:
         return parse_quantity(text)
     except UnitError as error:
-        raise UsageError(f"--{name}: {error}") from None
+        wanted = "a power, such as `5 MW`" if name == "power" else "money, such as `20 MUSD`"
+        raise UsageError(f"--{name}: {str(error).partition('; did you mean')[0]}; expected {wanted}") from None

@@ -16,6 +16,7 @@ from whatif.cli.options import (
     print_table,
     sampling_options,
     set_option,
+    tell_on_all,
 )
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
@@ -56,6 +57,7 @@ def command(
     best and ahead of the first. --set holds for all scenarios.
     """
     from whatif.engine.merit import ranking
+    from whatif.engine.uncertainty import NOTHING_UNCERTAIN
     from whatif.export.bars import merit_bars
     from whatif.export.decisions import commitment_table, ranking_table, titles
     from whatif.export.picture import check_picture, write_picture
@@ -71,6 +73,9 @@ def command(
     given = {name: _reference(text) for name, text in _pairs(references, "--reference").items()}
     numbers = {name: reference.value for name, reference in given.items()}
     found = ranking(questions, list(platforms), counted, numbers, result, sampling)
+    if sampling is not None and not found.drawn:
+        click.echo(NOTHING_UNCERTAIN, err=True)
+        sampling = None
     wrong = next((name for name, reference in given.items() if reference.dimension != found.dimension), None)
     if wrong is not None:
         raise UsageError(f"--reference: that of {wrong} must be in {found.dimension}, as {result} is")
@@ -82,6 +87,7 @@ def command(
         needed = _needed(questions, list(platforms), _pairs(targets, "--within"))
         bands = [] if sampling is None else [[f"merit {name}" for name in sampling.names]]
         print_table(ranking_table(found, result, sampling, needed), file_format, [titles(found, result), *bands])
+    tell_on_all(*questions.values())
     _tell(found)
 
 
@@ -154,5 +160,6 @@ def _tell(found: Ranking) -> None:
     for turn in found.turns:
         more = "more" if turn.turns_at > turn.weight else "less"
         click.echo(f"{turn.leader} leads if {turn.application} weighs {more} than {turn.turns_at:.1%}", err=True)
-    if not found.turns:
+    able = [its for its in found.standings if math.isfinite(its.merit)]
+    if not found.turns and len(able) > 1 and len(found.weights) > 1:
         click.echo(f"{first.platform} leads whatever one application weighs", err=True)

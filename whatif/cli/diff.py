@@ -57,6 +57,8 @@ def command(
     if output is not None:
         write_picture(waterfall_bars(one.program, found, names_of(one, other)), output)
         return
+    if not found.changes and file_format == "table":
+        return
     table = attribution_table(found, dimension, bars=file_format == "table")
     print_table(table, file_format, [["waterfall"], ["then"], ["before", "after"]])
 

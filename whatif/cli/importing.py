@@ -87,6 +87,21 @@ def kernels(files: tuple[Path, ...], file_format: str) -> None:
     click.echo(kernels_toml(table), nl=False)
 
 
+@command.command("runs", short_help="Measured runs: CSV, Extra-P, Caliper, Thicket, nvidia-smi.")
+@files_argument
+@format_option
+@click.option("--columns", metavar="NAME=HEADING,..", help="The columns to keep, as 'time=Wall time [ms],ranks=Ranks'.")
+@click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows with this.")
+@click.option("--long", "long", metavar="METRIC=VALUE", help="The columns of a CSV file with a row for each metric.")
+def runs(
+    files: tuple[Path, ...], file_format: str, columns: str | None, where: tuple[str, ...], long: str | None
+) -> None:
+    """Print the runs in files and folders, one a row, as a fit takes them; units stand in the headings of the files."""
+    from whatif.cli.measured import read_run_files
+
+    _show(read_run_files(files, columns, where, long), file_format)
+
+
 command.add_command(profile)
 
 

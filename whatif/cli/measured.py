@@ -35,10 +35,20 @@ def read_messages(files: Sequence[Path], columns: str | None, where: Sequence[st
     return read_networks(once(files), mapping, dict(map(_pair, where)) or None)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def read_run_files(files: Sequence[Path], columns: str | None, where: Sequence[str], long: str | None) -> Table:
+    """Measured runs from files and folders; the options are those of `whatif import runs`."""
+    from whatif.importers.mapping import parse_mapping
+    from whatif.importers.runs import read_runs
+
+    mapping = parse_mapping(columns) if columns is not None else None
+    pair = None if long is None else _pair(long, "--long", "METRIC=VALUE")
+    return read_runs(in_folders(files), mapping, dict(map(_pair, where)) or None, pair)
+
+
+def _pair(text: str, option: str = "--where", expected: str = "HEADING=VALUE") -> tuple[str, str]:
     heading, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not heading:
-        raise UsageError(f"--where {text}: expected HEADING=VALUE")
+        raise UsageError(f"{option} {text}: expected {expected}")
     return heading, value
 
 

@@ -89,6 +89,8 @@ def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ..
         number = parse_share(share)
         if number is None:
             raise UsageError(f"`{text}`: expected a share, such as 20%")
+        if number > 1 and "%" not in share:
+            raise UsageError(f"`{text}` is {number:.0%}; did you mean `{grade}={share}%`?")
         shares[grade] = number
     return Sampling(samples or DEFAULT_COUNT, seed, shares.pop("level"), shares)
 
@@ -152,6 +154,15 @@ def tell_worth(*questions: Question) -> None:
         # A run of HPL costs too much for a remark.
         for text in () if "hpl.times" in program.terms else extrapolations(evaluate(program)):
             click.echo(f"warning: {machine}: {text}", err=True)
+
+
+def tell_on_all(*questions: Question) -> None:
+    """Say on stderr which values of machines the files of scenarios state: they are the same on all that are asked."""
+    from whatif.export.decisions import on_all_machines
+
+    for question in questions:
+        if text := on_all_machines(question):
+            click.echo(text, err=True)
 
 
 def parse_sets(sets: tuple[str, ...]) -> dict[str, str]:

@@ -97,11 +97,12 @@ def _narrate(request: Request) -> None:
     platform = program.loaded.scenario.platform.name
     click.echo(f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}", err=True)
     if sampling is not None:
-        from whatif.engine.uncertainty import uncertain
+        from whatif.engine.uncertainty import NOTHING_UNCERTAIN, uncertain
+        from whatif.units import counted
 
         count = len(uncertain(program, sampling, grid.leaves()))
         bands = f"{sampling.names[0]} to {sampling.names[2]} of {sampling.count:,} samples"
-        click.echo(f"{count} uncertain values; {bands}", err=True)
+        click.echo(f"{counted(count, 'uncertain value')}; {bands}" if count else NOTHING_UNCERTAIN, err=True)
     elif any(leaf.distribution is not None for leaf in program.leaves.values()):
         click.echo("some values are distributions: --samples 1024 says what that makes of the results", err=True)
 

@@ -114,6 +114,7 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
 
 def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw: Draw | None, file_format: str) -> None:
     from whatif.engine.isoefficiency import isoefficiency
+    from whatif.engine.scaling import in_percent
     from whatif.table import Table
     from whatif.units import BYTE, ONE, SECOND
 
@@ -122,11 +123,10 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw:
     if law is not None:
         exponent, first, last = law
         where = f"from {first:,.0f} to {last:,.0f} nodes"
-        click.echo(f"to hold {efficiency:.0%}, the cells grow like P^{exponent:.2f} {where}", err=True)
+        click.echo(f"to hold {in_percent(efficiency)}, the cells grow like P^{exponent:.2f} {where}", err=True)
     if not any(math.isfinite(cells) for cells in found.cells.tolist()):
-        raise ImpossiblePointError(
-            f"impossible: no grid up to 2^30 times as large has an efficiency of {efficiency:.0%}"
-        )
+        never = f"no grid up to 2^30 times as large has an efficiency of {in_percent(efficiency)}"
+        raise ImpossiblePointError(f"impossible: {next(iter(found.reasons), never)}")
     too_large = int((found.memory > planner.device_memory).sum())
     if too_large:
         click.echo(f"{too_large} of {len(found.memory)} need more memory than a device has", err=True)
@@ -142,8 +142,9 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw:
 
 
 def _growth_picture(found: Isoefficiency) -> PlotDescription:
+    from whatif.engine.scaling import in_percent
     from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale
 
     axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("cells", scale=Scale.LOG)
-    title = f"cells that hold {found.efficiency:.0%} efficiency"
+    title = f"cells that hold {in_percent(found.efficiency)} efficiency"
     return PlotDescription(title, *axes, (Line("cells", found.nodes, found.cells),))

@@ -137,6 +137,7 @@ def _in_the_way(answer: Answer, wish: Wish, question: Question) -> str:
 
 def _table(answer: Answer, wish: Wish, question: Question, file_format: str) -> Table:
     """One row a choice, a leaf, a result: what it is now, what is sought, the factor, and what holds it there."""
+    from whatif.engine.evaluate import leaf_values
     from whatif.engine.search import present_choice
     from whatif.table import Table
     from whatif.units import ONE, format_quantity
@@ -144,6 +145,7 @@ def _table(answer: Answer, wish: Wish, question: Question, file_format: str) -> 
     readable = file_format in ("table", "markdown")
     dimensions = _dimensions(question, answer.then)
     rows: list[list[Any]] = []
+    present = {path: float(array) for path, array in leaf_values(question.program).items()}
 
     def add(name: str, now: float, then: float, dimension: Dimension, note: str) -> None:
         cells = [_cell(number, dimension, readable) for number in (now, then)]
@@ -155,7 +157,7 @@ def _table(answer: Answer, wish: Wish, question: Question, file_format: str) -> 
     for span in answer.spans:
         end = answer.at_end(span.path)
         said = [*([f"at its {end} end"] if end else []), *_notes(answer, wish, span.path)]
-        add(span.path, span.present, answer.values[span.path], span.leaf.dimension, "; ".join(said))
+        add(span.path, present.get(span.path, math.nan), answer.values[span.path], span.leaf.dimension, "; ".join(said))
     for name in (name for name in answer.then if name not in answer.values):
         add(name, answer.before[name], answer.then[name], dimensions[name], "; ".join(_notes(answer, wish, name)))
     unit = {} if readable else {"unit": None}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from whatif.cli.options import drawing, open_question, picture_option, print_table, scenario_options, tell_worth
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
@@ -37,22 +40,23 @@ if TYPE_CHECKING:
 @click.option("--points", type=click.IntRange(1, 10_000_000), metavar="N",
               help="To evaluate for each combination of choices; default 20000, 200 or 100 where "
               "each is played.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Of what is drawn.")
+@click.option("--seed", type=click.IntRange(0, 2**31), metavar="N", help="Of what is drawn; default 0.")
 @click.option("--plot", is_flag=True, help="Draw what --equal-to or --pareto finds.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], varies: tuple[str, ...],
     targets: tuple[str, ...], minimise: str | None, maximise: str | None, equal_to: str | None, result: str,
-    pareto: str | None, points: int | None, seed: int, plot: bool, file_format: str,
+    pareto: str | None, points: int | None, seed: int | None, plot: bool, file_format: str,
     output: Path | None,
 ) -> None:  # fmt: skip
     """Find the values of leaves of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
     Near is the least sum of the squared logarithms of the factors, after the fewest other choices. One leaf and one
-    target are solved to the last digit; elsewhere each combination of choices is searched: all points where they are
-    few, else by differential evolution with a seed. Says which targets bind and which values are at an end of their
-    range. Exit with 4 where nothing meets the targets, and say how close it comes and which phases stand in the way.
+    target are solved to the last digit, unless each point is played, or --points or --seed ask for a search; elsewhere
+    each combination of choices is searched: all points where they are few, else by differential evolution. Says which
+    targets bind and which values are at an end of their range. Exit with 4 where nothing meets the targets, and say
+    how close it comes and which phases stand in the way.
     """
     from whatif.cli.break_even import show_break_even
     from whatif.cli.searching import show_front, show_search
@@ -61,19 +65,27 @@ def command(
 
     draw = drawing(plot, output)
     _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, pareto is not None, draw is not None)
+    _refuse_unused(equal_to is not None, pareto is not None, points, seed)
     question = open_question(scenario, platform, folders, sets)
     tell_worth(question)
     varied = [parse_varied(text, question.program) for text in varies]
     _refuse_twice(varied)
     wanted = tuple(parse_target(text, question.program) for text in targets)
     if equal_to is not None:
-        show_break_even(question, equal_to, varied, result, draw, file_format)
-    elif pareto is not None:
-        show_front(question, varied, pareto, wanted, points, draw, file_format)
-    elif _is_simple(varied, wanted, minimise or maximise):
-        _show_one(question, varied[0], wanted[0], file_format)
-    else:
-        show_search(question, varied, wanted, _objective(question, minimise, maximise), seed, points, file_format)
+        path = equal_to.partition("=")[0].strip()
+        if any(item.path == path for item in varied):
+            raise UsageError(f"--equal-to {equal_to}: `{path}` is moved by --vary; set another leaf, or name a machine")
+        with _blamed("--equal-to", [path]):
+            show_break_even(question, equal_to, varied, result, draw, file_format)
+        return
+    aim = _objective(question, minimise, maximise)
+    with _blamed("--vary", [item.path for item in varied]):
+        if pareto is not None:
+            show_front(question, varied, pareto, wanted, points, draw, file_format)
+        elif points is None and seed is None and _is_simple(question, varied, wanted, aim):
+            _show_one(question, varied[0], wanted[0], file_format)
+        else:
+            show_search(question, varied, wanted, aim, seed or 0, points, file_format)
 
 
 def _refuse_mixed(targets: bool, aims: bool, equal: bool, pareto: bool, plot: bool) -> None:
@@ -85,6 +97,26 @@ def _refuse_mixed(targets: bool, aims: bool, equal: bool, pareto: bool, plot: bo
         raise UsageError("--plot and -o draw what --equal-to or --pareto finds")
     if not (targets or aims or equal or pareto):
         raise UsageError("say what is sought: --target, --minimise, --maximise, --equal-to or --pareto")
+
+
+def _refuse_unused(equal: bool, pareto: bool, points: int | None, seed: int | None) -> None:
+    if equal and points is not None:
+        raise UsageError("--points: --equal-to takes as many points as the last digit needs")
+    if (equal or pareto) and seed is not None:
+        raise UsageError("--seed: nothing is drawn for --equal-to and --pareto")
+
+
+@contextmanager
+def _blamed(option: str, paths: Iterable[str]) -> Iterator[None]:
+    """Blame an option for what it stands for: the question itself, with its --platform and --set, was read before."""
+    own = ("--platform", *(f"--set {path}=" for path in paths))
+    try:
+        yield
+    except InvalidFileError as error:
+        raise InvalidFileError(
+            [replace(item, file=f"{option}{item.file.removeprefix('--platform').removeprefix('--set')}")
+             if item.file.startswith(own) else item for item in error.problems]
+        ) from None  # fmt: skip
 
 
 def _refuse_twice(varied: list[Varied]) -> None:
@@ -107,9 +139,12 @@ def _objective(question: Question, minimise: str | None, maximise: str | None) -
     return Objective(name, least=minimise is not None)
 
 
-def _is_simple(varied: list[Varied], wanted: tuple[Target, ...], aim: str | None) -> bool:
-    """Whether one leaf and one target are asked for, which a root finder answers."""
-    return len(varied) == len(wanted) == 1 and aim is None and not (varied[0].choices or varied[0].values)
+def _is_simple(question: Question, varied: list[Varied], wanted: tuple[Target, ...], aim: Objective | None) -> bool:
+    """Whether one leaf and one target are asked for, which a root finder answers at thousands of points."""
+    from whatif.engine.varied import is_played
+
+    alone = len(varied) == len(wanted) == 1 and aim is None and not (varied[0].choices or varied[0].values)
+    return alone and not is_played(question.program)
 
 
 def _show_one(question: Question, varied: Varied, target: Target, file_format: str) -> None:

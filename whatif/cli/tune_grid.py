@@ -71,8 +71,8 @@ def _tell(found: Layouts, question: Question) -> None:
     if math.isfinite(present.result) and math.isfinite(best.result):
         dimension = question.program.dimension_of(found.result)
         now, then = (format_quantity(item.result, dimension, 4) for item in (present, best))
-        click.echo(f"{found.result}: {now} as it stands, {then} at best ({best.result / present.result - 1:+.2%})",
-                   err=True)  # fmt: skip
+        change = f" ({found.change(best):+.2%})" if math.isfinite(found.change(best)) else ""
+        click.echo(f"{found.result}: {now} as it stands, {then} at best{change}", err=True)
 
 
 def _write(output: Path, question: Question, best: Layout) -> None:

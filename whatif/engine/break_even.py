@@ -17,7 +17,7 @@ from whatif.engine.evaluate import evaluate
 from whatif.engine.population import Told
 from whatif.engine.question import Question
 from whatif.engine.term import Program
-from whatif.engine.varied import Span, Varied, is_played, quantity_named, span_of
+from whatif.engine.varied import Span, Varied, idle_leaf, is_played, quantity_named, span_of, term_named
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.units import Dimension
@@ -107,7 +107,7 @@ class _Pair:
     ) -> None:  # fmt: skip
         self.programs, self.span, self.result = programs, span, result
         self.paths = [span.path] if along is None else [span.path, along.path]
-        self.terms = [quantity_named(result, program)[0] for program in programs]
+        self.terms = [term_named(result, program) for program in programs]
         self.told, self.count = told, 0
         self.is_played = any(is_played(program) for program in programs)
         self.own = [path for path in self.paths if same_machine or not path.startswith("platform.")]
@@ -117,7 +117,7 @@ class _Pair:
         reached = [program.inputs_of(term) for program, term in zip(self.programs, self.terms, strict=True)]
         for path in self.paths:
             if path not in reached[0] and not (path in self.own and path in reached[1]):
-                raise UsageError(f"`{path}` has no effect on {self.result}")
+                raise idle_leaf(path, [self.result])
 
     def __call__(self, places: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Results [point] of both; a leaf that the second one has not, or that is its machine's, stays there."""
@@ -179,6 +179,8 @@ def _crossing(found: BreakEven, pair: _Pair, point: tuple[float, float], leaders
 def _narrowed(pair: _Pair, others: FloatArray, between: tuple[FloatArray, FloatArray], sides: FloatArray) -> FloatArray:
     """The first places where the sign is no longer that of the lower side, as near as float64, or whole numbers, go."""
     lower, upper = between
+    if pair.span.values is not None:
+        return upper  # There is nothing between listed values.
     parts, rounds = (_PLAYED_PARTS, _PLAYED_ROUNDS) if pair.is_played else (_PARTS, _ROUNDS)
     shares, rows = np.linspace(0.0, 1.0, parts + 1), np.arange(len(lower))
     for _ in range(rounds if len(lower) else 0):

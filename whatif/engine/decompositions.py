@@ -12,16 +12,15 @@ import numpy as np
 from whatif.engine.context import DIMENSIONS
 from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.question import Question
-from whatif.engine.result import NO_NUMBER
+from whatif.engine.result import why_not
+from whatif.engine.scaling import GRID
 from whatif.engine.term import Program
-from whatif.engine.varied import quantity_named
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import Grid
 from whatif.schema.hpl import HPL
 
-_GRID: Final = "application.grid"
 _CHUNK: Final = 16
 """Decompositions that are evaluated at a time, so that progress can be told."""
 
@@ -54,6 +53,10 @@ class Layouts:
     refused: tuple[str, ...]
     """Why some kinds of layout cannot be asked of this scenario, each reason once."""
 
+    def change(self, layout: Layout) -> float:
+        """By what share a layout's result is above the present one; NaN where there is nothing to compare with."""
+        return layout.result / self.present.result - 1 if self.present.result else np.nan
+
 
 def layouts(
     question: Question, result: str = "iteration_time", told: Callable[[int, int], None] = lambda done, count: None
@@ -71,6 +74,7 @@ def layouts(
         raise UsageError("the grid of HPL is P x Q: search it with `whatif tune hpl`")
     if grid is None:
         raise UsageError("the scenario has no `[application.grid]`, so there is nothing to lay out")
+    program.term_of(result)  # A wrong name is refused before anything is laid out.
     now = evaluate(program)
     if now.reasons() and not (grid.decomposition == "given" or grid.mapping == "file"):
         # Nothing that is wrong with the layout: then no other one helps, and counting their messages takes minutes.
@@ -101,7 +105,7 @@ def settings(layout: Layout, question: Question) -> dict[str, str]:
     program = question.program
     grid = program.loaded.scenario.application.grid
     assert grid is not None
-    wanted = {f"{_GRID}.mapping": layout.mapping, f"{_GRID}.order": layout.order}
+    wanted = {f"{GRID}.mapping": layout.mapping, f"{GRID}.order": layout.order}
     if layout.ranks != _ranks(grid, evaluate(program)):
         wanted |= _stated(layout.decomposition, dict(zip(grid.cells, layout.ranks, strict=bool(layout.ranks))))
     return {path: text for path, text in wanted.items() if _text(program, path) != text}
@@ -113,8 +117,8 @@ def _text(program: Program, path: str) -> str | None:
 
 
 def _stated(decomposition: str, ranks: Mapping[str, float]) -> dict[str, str]:
-    along = {f"{_GRID}.ranks.{key}": f"{count:.0f}" for key, count in ranks.items()}
-    return {f"{_GRID}.decomposition": decomposition, **along}
+    along = {f"{GRID}.ranks.{key}": f"{count:.0f}" for key, count in ranks.items()}
+    return {f"{GRID}.decomposition": decomposition, **along}
 
 
 def _mappings(grid: Grid) -> list[str]:
@@ -126,17 +130,16 @@ def _ranks(grid: Grid, evaluation: Evaluation) -> tuple[int, ...]:
     if grid.decomposition == "bisection":
         return ()
     if grid.decomposition == "given":
-        return tuple(int(evaluation.values[f"{_GRID}.ranks.{key}"]) for key in grid.cells)
+        return tuple(int(evaluation.values[f"{GRID}.ranks.{key}"]) for key in grid.cells)
     count = evaluation.values["application.rank_count"]
     found: Any = DIMENSIONS[grid.decomposition](count, dimension_count=len(grid.cells))
-    return tuple(int(extent) for extent in found)
+    # Too many ranks have no extents.
+    return tuple(int(extent) for extent in np.nan_to_num(found))
 
 
 def _present(program: Program, grid: Grid, now: Evaluation, result: str) -> Layout:
-    if now.reasons():
-        return Layout((), grid.mapping, grid.order, reason=now.reasons()[0])
-    number = float(now.numbers(quantity_named(result, program)[0]))
-    return Layout(_ranks(grid, now), grid.mapping, grid.order, number)
+    number, reason = float(now.numbers(program.term_of(result))), next(iter(now.reasons()), "")
+    return Layout(_ranks(grid, now), grid.mapping, grid.order, number, reason)
 
 
 def _shapes(now: Evaluation, grid: Grid) -> list[tuple[int, ...]]:
@@ -149,11 +152,11 @@ def _laid_out(
     """The layouts of one mapping and order."""
     mapping, order = choice
     sets = _stated("given", dict(zip(grid.cells, shapes[0], strict=True)))
-    sets |= {f"{_GRID}.mapping": mapping, f"{_GRID}.order": order}
+    sets |= {f"{GRID}.mapping": mapping, f"{GRID}.order": order}
     program = question.changed({**question.sets, **sets}, question.platform).program
     for start in range(0, len(shapes), _CHUNK):
         some = np.array(shapes[start : start + _CHUNK], dtype=np.float64)
-        leaves = {f"{_GRID}.ranks.{key}": some[:, at] for at, key in enumerate(grid.cells)}
+        leaves = {f"{GRID}.ranks.{key}": some[:, at] for at, key in enumerate(grid.cells)}
         for shape, number, reason in _results(program, leaves, result, some):
             yield Layout(shape, mapping, order, number, reason)
 
@@ -162,16 +165,14 @@ def _results(
     program: Program, leaves: Mapping[str, FloatArray], result: str, shapes: FloatArray
 ) -> Iterator[tuple[tuple[int, ...], float, str]]:
     evaluation = evaluate(program, leaves)
-    found = np.broadcast_to(evaluation.numbers(quantity_named(result, program)[0]), len(shapes))
-    said = evaluation.reason()
-    reasons = np.broadcast_to("" if said is None else said, len(shapes))
-    for shape, number, reason in zip(shapes, found.tolist(), reasons, strict=True):
-        yield tuple(int(n) for n in shape), number, str(reason) or ("" if np.isfinite(number) else NO_NUMBER)
+    found = np.broadcast_to(evaluation.numbers(program.term_of(result)), len(shapes))
+    for shape, number, reason in zip(shapes, found.tolist(), why_not(evaluation.reason(), found), strict=True):
+        yield tuple(int(n) for n in shape), number, str(reason)
 
 
 def _bisected(question: Question, result: str) -> list[Layout]:
     """The bisection, where the scenario's phases allow one."""
-    sets = {f"{_GRID}.decomposition": "bisection", f"{_GRID}.mapping": "block"}
+    sets = {f"{GRID}.decomposition": "bisection", f"{GRID}.mapping": "block"}
     try:
         program = question.changed({**question.sets, **sets}, question.platform).program
     except InvalidFileError:

@@ -41,8 +41,10 @@ RESULTS: Final = (*ENERGIES, "total_carbon", "total_cost")
 
 NODE_CAPITAL: Final = "node.price"
 BUSY_POWER: Final = "node.busy_power"
+CLOCK: Final = "node.clock_fraction"
 OWNED_COST: Final = "node.owned_cost"
-"""Terms for budgets: a node's capital, its power while kernels run, and its cost over its lifetime."""
+"""Terms for budgets and validation: a node's capital, its power while kernels run, the share of its clock at which a
+capped GPU runs, a node's cost over its lifetime."""
 
 Columns = dict[str, str]
 Missing = dict[str, tuple[str, ...]]
@@ -59,9 +61,9 @@ def gpu_rate(context: Context, key: str) -> str:
 
 def _clock(context: Context) -> str:
     """The share of its clock at which a capped GPU runs."""
-    wiring, name = context.wiring, "node.clock_fraction"
-    if name in wiring.terms:
-        return name
+    wiring = context.wiring
+    if CLOCK in wiring.terms:
+        return CLOCK
     lacking = _lacking(wiring, f"{GPU}.idle_power", f"{GPU}.dynamic_power")
     if lacking:
         wiring.problem(CAP, f"a power cap needs {' and '.join(lacking)}")
@@ -69,7 +71,7 @@ def _clock(context: Context) -> str:
     powers: dict[str, Reference] = {"power_cap": CAP, "idle_power": f"{GPU}.idle_power"}
     reason = f"the power cap leaves nothing to compute with ({CAP} is not above idle_power)"
     wiring.require("node.power_cap fits", reason, exceeds_idle, powers)
-    return wiring.add(name, capped_clock, powers | _leaves(GPU, "dynamic_power", "power_exponent"))
+    return wiring.add(CLOCK, capped_clock, powers | _leaves(GPU, "dynamic_power", "power_exponent"))
 
 
 def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> tuple[Columns, Missing]:
@@ -114,22 +116,26 @@ def _on_gpus(context: Context) -> bool:
     return context.scenario.platform.node.gpu is not None
 
 
+def _idle_leaves(context: Context) -> dict[str, str]:
+    """The idle power of each kind of device of a node, with the leaf that counts them."""
+    node = context.scenario.platform.node
+    kinds = ((GPU, node.gpu, "gpu_count"), (CPU, node.cpu, "socket_count"))
+    return {f"{table}.idle_power": f"{NODE}.{count}" for table, device, count in kinds if device is not None}
+
+
 def _power_leaves(context: Context) -> list[str]:
     """What has to be stated to tell the energy of a run."""
     device = GPU if _on_gpus(context) else CPU
-    idle = [f"{GPU}.idle_power"] if _on_gpus(context) else []
-    idle += [f"{CPU}.idle_power"] if context.scenario.platform.node.cpu is not None else []
-    return [*idle, f"{device}.dynamic_power", f"{NODE}.host.power"]
+    return [*_idle_leaves(context), f"{device}.dynamic_power", f"{NODE}.host.power"]
 
 
 def _idle_power(context: Context) -> str:
     """What one node draws at any time."""
     wiring = context.wiring
     parts = [f"{NODE}.host.power", f"{NODE}.network_power"]
-    for device, count in ((GPU, "gpu_count"), (CPU, "socket_count")):
-        if f"{device}.idle_power" in wiring.leaves:
-            inputs: dict[str, Reference] = {"device_count": f"{NODE}.{count}", "device_power": f"{device}.idle_power"}
-            parts.append(wiring.add(f"node.idle_{device.rpartition('.')[2]}_power", devices_power, inputs))
+    for idle, count in _idle_leaves(context).items():
+        inputs: dict[str, Reference] = {"device_count": count, "device_power": idle}
+        parts.append(wiring.add(f"node.idle_{idle.split('.')[-2]}_power", devices_power, inputs))
     return wiring.add("node.idle_power", summed_power, {part: part for part in parts})
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.engine.evaluate import evaluate
+from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.scaling import GRID, MEMORY, RANKS, Planner, column
 from whatif.engine.term import Program
 from whatif.errors import UsageError
@@ -38,6 +38,8 @@ class Isoefficiency:
     """W over that of the file."""
     time: FloatArray
     memory: FloatArray
+    reasons: tuple[str, ...]
+    """Why points cannot exist on this machine, each reason once."""
 
     def law(self) -> tuple[float, float, float] | None:
         """b of W ~ P^b over the upper half of the points that have an answer, with the nodes from and to which it
@@ -68,8 +70,10 @@ def isoefficiency(planner: Planner, efficiency: float, nodes: Sequence[float]) -
     known = np.where(np.isnan(growth), np.nan, 1.0)
     cells = known * np.prod(whole, axis=-1)
     memory = known * planner.memory(ranks, whole) * planner.ranks_per_gpu
-    time = times(np.where(np.isnan(growth), 1.0, growth), ranks)
-    return Isoefficiency(efficiency, counts[1:], ranks, cells, cells / np.prod(planner.whole), known * time, memory)
+    evaluation = times.evaluation(np.where(np.isnan(growth), 1.0, growth), ranks)
+    time = known * column(evaluation, "iteration_time", len(ranks))
+    growth = cells / np.prod(planner.whole)
+    return Isoefficiency(efficiency, counts[1:], ranks, cells, growth, time, memory, evaluation.reasons())
 
 
 def _growth(times: _Times, efficiency: float, fewest: float, ranks: FloatArray) -> FloatArray:
@@ -101,9 +105,12 @@ class _Times:
         cells = self.planner.whole * growth[:, None] ** (1 / len(self.planner.keys))
         return np.asarray(np.ceil(cells * (1 - 1e-12)))
 
-    def __call__(self, growth: FloatArray, ranks: FloatArray) -> FloatArray:
+    def evaluation(self, growth: FloatArray, ranks: FloatArray) -> Evaluation:
         """[point]"""
         cells = self.grown(growth)
         leaves = {f"{GRID}.cells.{key}": cells[:, at] for at, key in enumerate(self.planner.keys)}
-        evaluation = evaluate(self.program, {**leaves, RANKS: ranks, MEMORY: np.zeros(len(ranks))})
-        return column(evaluation, "iteration_time", len(ranks))
+        return evaluate(self.program, {**leaves, RANKS: ranks, MEMORY: np.zeros(len(ranks))})
+
+    def __call__(self, growth: FloatArray, ranks: FloatArray) -> FloatArray:
+        """[point]"""
+        return column(self.evaluation(growth, ranks), "iteration_time", len(ranks))

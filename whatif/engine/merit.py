@@ -96,6 +96,8 @@ class Ranking:
     """Empty where the best machine leads whatever one application weighs."""
     dimension: Dimension = SECOND
     """Of what is compared."""
+    drawn: int = 0
+    """How many uncertain values the samples vary."""
 
     @property
     def is_time(self) -> bool:
@@ -121,35 +123,35 @@ def ranking(
     currencies, and a first platform without an answer where its times are needed.
     """
     shares = _shares(questions, weights or {})
-    answers = _answers(questions, platforms, result, sampling)
+    answers, drawn = _answers(questions, platforms, result, sampling)
     units = {its.dimension for answer in answers.values() for its in answer.values() if its.dimension} or {SECOND}
     if len(units) > 1:
         raise UsageError(f"`{result}` is in {' and '.join(sorted(map(str, units)))}: nothing here converts them")
     reference = _references(questions, references or {}, platforms[0], answers[platforms[0]])
     standings = [_standing(name, answer, shares, reference) for name, answer in answers.items()]
-    if sampling is not None:
+    if sampling is not None and drawn:
         standings = _with_chances(standings, shares, reference, sampling)
     standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
-    return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)), units.pop())
+    return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)), units.pop(), drawn)
 
 
 def _answers(
     questions: Mapping[str, Question], platforms: Sequence[str], result: str, sampling: Sampling | None
-) -> dict[str, dict[str, Answer]]:
-    """By platform and application."""
+) -> tuple[dict[str, dict[str, Answer]], int]:
+    """By platform and application; also how many values are uncertain."""
     asked = {
         name: {app: question.changed(question.sets, name) for app, question in questions.items()} for name in platforms
     }
     found = {name: {app: _answer(question, result) for app, question in its.items()} for name, its in asked.items()}
     if sampling is None:
-        return found
+        return found, 0
     programs = {
         (name, app): asked[name][app].program for name, its in found.items() for app in its if not its[app].reason
     }
     alike = replace(sampling, keys=shared_keys(programs.values(), sampling))
     for (name, app), program in programs.items():
         found[name][app] = replace(found[name][app], samples=result_samples(program, result, alike))
-    return found
+    return found, len(alike.keys)
 
 
 def _known(given: Mapping[str, float], questions: Mapping[str, Question], what: str) -> None:

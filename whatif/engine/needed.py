@@ -12,7 +12,7 @@ import numpy as np
 
 from whatif.engine.evaluate import evaluate
 from whatif.engine.question import Question
-from whatif.engine.scaling import RANKS, Planner
+from whatif.engine.scaling import MEMORY, RANKS, Planner
 from whatif.engine.seek import parse_target
 from whatif.errors import ImpossiblePointError
 
@@ -36,7 +36,9 @@ def nodes_needed(question: Question, target: str) -> float:
     available = float(planner.now.values["platform.node_count"])
 
     def met(nodes: np.ndarray) -> np.ndarray:
-        swept = evaluate(program, {RANKS: nodes * planner.ranks_per_node})
+        ranks = nodes * planner.ranks_per_node
+        memory = {MEMORY: planner.memory(ranks, planner.whole)} if planner.memory_size else {}
+        swept = evaluate(program, {RANKS: ranks, **memory})
         return np.asarray(wanted.met(swept.numbers(program.term_of(wanted.result))))
 
     low, high = 0.0, 1.0

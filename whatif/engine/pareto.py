@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from whatif.engine.question import Question
 from whatif.engine.result import CHUNK_POINTS
 from whatif.engine.seek import Target
 from whatif.engine.term import Program
-from whatif.engine.varied import Combination, Span, Varied, is_played, prepared, quantity_named
+from whatif.engine.varied import Combination, Span, Varied, every_point, is_played, prepared, term_named
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 
@@ -149,9 +148,13 @@ def _grid_points(
 ) -> Iterator[_Part]:  # fmt: skip
     """The front of each chunk of a grid; costs are [point, objective]."""
     names = [*(item.name for item in objectives), *(target.result for target in targets)]
-    terms = {name: quantity_named(name, program)[0] for name in names}
-    grids = _grids(within, points or (PLAYED_POINTS if is_played(program) else POINTS))
-    whole = np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(within))
+    terms = {name: term_named(name, program) for name in names}
+    most = points or (PLAYED_POINTS if is_played(program) else POINTS)
+    grids = _grids(within, most)
+    count = math.prod(map(len, grids))
+    if count > most:
+        raise UsageError(f"these values, and both ends of each range, make {count:,} points; --points is {most:,}")
+    whole = every_point(grids)
     step = 1 if is_played(program) else CHUNK_POINTS
     for start in range(0, len(whole), step):
         chunk = whole[start : start + step]

@@ -7,7 +7,6 @@ programming (SLSQP) goes to where the targets bind, and the way there is walked 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -19,13 +18,15 @@ from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.result import CHUNK_POINTS
 from whatif.engine.seek import Target
 from whatif.engine.term import Program
-from whatif.engine.varied import Span, is_played, quantity_named
+from whatif.engine.varied import Span, every_point, is_played, term_named
 from whatif.models.quantities import FloatArray
 
 MISSED: Final = 2.0
 """What a point that misses a target is worth at least; one that meets all is worth less than 1, the least the best."""
 _MOST_CORNERS: Final = 8
 _POLISHES: Final = 3
+_WALK: Final = np.concatenate([np.linspace(0.0, 1.2, 121), 1.0 - np.geomspace(1e-15, 0.1, 80)])
+"""Shares of the way to where targets bind at which a polish looks."""
 _GENERATIONS, _BATCH = 25, 8
 """Fewer generations than that are no evolution; points that are drawn at a time then."""
 Told = Callable[[int], None]
@@ -53,7 +54,7 @@ class Wish:
 
     def terms(self, program: Program) -> list[str]:
         """What holds them in a program."""
-        return [quantity_named(name, program)[0] for name in self.names]
+        return [term_named(name, program) for name in self.names]
 
 
 def results_of(evaluation: Evaluation, terms: Sequence[str]) -> list[float]:
@@ -64,7 +65,8 @@ def results_of(evaluation: Evaluation, terms: Sequence[str]) -> list[float]:
 class Population:
     """Points of the unit cube of the ways of all spans: evaluates them, and keeps the best of all.
 
-    `before` are the results that are asked about as the question stands, the scale of all worths.
+    `before` are the results that are asked about as the question stands, the scale of all worths; where the objective
+    has none then, the first one that is found.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Population:
         self.terms = wish.terms(program)
         self.chunk = 1 if is_played(program) else CHUNK_POINTS
         self.before = before
+        self.size = 0.0
         self.count = 0
         self.best: tuple[float, FloatArray] = (np.inf, np.full(len(within), 0.5))
 
@@ -108,13 +111,14 @@ class Population:
             excess[:, at] = beyond / _scale(target.bound, self.before[at])
         if self.wish.objective is None:
             return change_of(self.within, values, len(ways)), excess
-        aim = results[-1] / _scale(self.before[-1], 1.0)
+        self.size = self.size or _scale(self.before[-1], *results[-1].tolist(), default=0.0)
+        aim = results[-1] / (self.size or 1.0)
         return aim if self.wish.objective.least else -aim, excess
 
 
-def _scale(*sizes: float) -> float:
+def _scale(*sizes: float, default: float = 1.0) -> float:
     """The first of some sizes that can be divided by."""
-    return next((abs(size) for size in sizes if np.isfinite(size) and size != 0), 1.0)
+    return next((abs(size) for size in sizes if np.isfinite(size) and size != 0), default)
 
 
 def _squashed(number: FloatArray) -> FloatArray:
@@ -141,15 +145,17 @@ def look(population: Population, seed: int, limit: int) -> None:
     within = population.within
     if np.prod([span.count for span in within]) <= limit:
         grids = [[span.way(value) for value in span.grid(limit).tolist()] for span in within]
-        population.worths(np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(within)))
+        population.worths(every_point(grids))
         return
     first = _first(within, seed, limit)
-    if limit < _GENERATIONS * len(first):
+    room = limit - _GENERATIONS * len(first)
+    if room < 0:
         _close_in(population, first, seed, limit)
         return
-    _evolve(population, first, seed, limit // len(first) - 1)
+    polishes = min(_POLISHES, room // len(_WALK))
+    _evolve(population, first, seed, (limit - polishes * len(_WALK)) // len(first) - 1)
     if population.best[0] < MISSED:
-        for _ in range(_POLISHES):
+        for _ in range(polishes):
             _polish(population)
 
 
@@ -158,7 +164,7 @@ def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
     from scipy.stats import qmc
 
     size = len(within)
-    count = min(max(15 * size, 40), max(limit // 5, 8))
+    count = min(max(15 * size, 40), max(limit // 5, 8), limit)
     present = np.array([[span.way(span.present) for span in within]])
     corners = np.array(list(product((0.0, 1.0), repeat=min(size, _MOST_CORNERS))))
     # Of more leaves than that, the others are at one end together.
@@ -244,5 +250,4 @@ def _polish(population: Population) -> None:
         return
     end = section.best()
     if np.isfinite(end).all():
-        shares = np.concatenate([np.linspace(0.0, 1.2, 121), 1.0 - np.geomspace(1e-15, 0.1, 80)])
-        population.worths(np.clip(section.start + shares[:, None] * (end - section.start), 0.0, 1.0))
+        population.worths(np.clip(section.start + _WALK[:, None] * (end - section.start), 0.0, 1.0))

@@ -29,6 +29,13 @@ NO_NUMBER: Final = "the model gives no number there"
 CHUNK_POINTS: Final = 65_536
 
 
+def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
+    """Why each number is none: its point cannot exist, or would take forever; empty where it is one."""
+    reason = np.broadcast_to("" if forbidden is None else forbidden, numbers.shape).astype(object)
+    reason[~np.isfinite(numbers) & (reason == "")] = NO_NUMBER
+    return reason
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
@@ -62,9 +69,7 @@ class Result:
     @cached_property
     def reason(self) -> Texts:
         """Why each point of the grid has no answer: it cannot exist, or would take forever; empty where it has."""
-        reason = np.broadcast_to("" if self.forbidden is None else self.forbidden, self.grid.shape).astype(object)
-        reason[~np.isfinite(self.grid.spread(self.columns["total_time"])) & (reason == "")] = NO_NUMBER
-        return reason
+        return why_not(self.forbidden, self.grid.spread(self.columns["total_time"]))
 
     @property
     def impossible(self) -> int:

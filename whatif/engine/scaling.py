@@ -19,7 +19,7 @@ import numpy as np
 from whatif.engine.context import DIMENSIONS
 from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.question import Question
-from whatif.engine.result import NO_NUMBER
+from whatif.engine.result import why_not
 from whatif.engine.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.decomposition import largest_box, local_cells
@@ -155,7 +155,9 @@ class Planner:
         return {f"{GRID}.scaling": mode, **sets}
 
     def of_whole_grid(self) -> Question:
-        """The question as strong scaling of the same grid."""
+        """The question as strong scaling of the same grid; raise `UsageError` for a scenario without one."""
+        if self.grid is None:
+            raise UsageError("the scenario has no `[application.grid]`, so there is no whole grid to keep")
         return self.question.changed({**self.question.sets, **self.settings("strong")}, self.question.platform)
 
     def program(self, mode: Mode) -> Program:
@@ -195,7 +197,7 @@ class Planner:
             memory = leaves[MEMORY] = self.memory(ranks, self.whole)
         evaluation = evaluate(self.program(mode), leaves)
         time, total, communication = (column(evaluation, name, len(ranks)) for name in _COLUMNS)
-        reasons = _reasons(evaluation, time)
+        reasons = tuple(why_not(evaluation.reason(), time).tolist())
         speedup, efficiency = _gains(mode, ranks, time)
         share = np.divide(communication, time, out=np.full(len(time), np.nan), where=time > 0)
         return Scaling(mode, counts, ranks, time, speedup, efficiency, share,
@@ -226,12 +228,6 @@ def column(evaluation: Evaluation, name: str, count: int) -> FloatArray:
     return np.broadcast_to(evaluation.column(name), count)
 
 
-def _reasons(evaluation: Evaluation, time: FloatArray) -> tuple[str, ...]:
-    said = evaluation.reason()
-    texts: Sequence[str] = np.broadcast_to("" if said is None else said, len(time)).tolist()
-    return tuple(text or ("" if np.isfinite(one) else NO_NUMBER) for text, one in zip(texts, time, strict=True))
-
-
 def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Speedup and efficiency against the first point that has an answer."""
     known = np.flatnonzero(np.isfinite(time) & (time > 0))
@@ -242,9 +238,14 @@ def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray,
     return (faster, faster / larger) if mode == "strong" else (faster * larger, faster)
 
 
+def in_percent(share: float) -> str:
+    """A share as a person states it: `50%`, `99.5%`."""
+    return f"{100 * share:g}%"
+
+
 def answers(plan: Mapping[Mode, Scaling], efficiency: float) -> dict[str, tuple[Scaling, int]]:
     """The places of a plan that a person asks for, by the words for them."""
-    found = {f"largest {mode} scale with {efficiency:.0%} efficiency": (its, its.largest(efficiency))
+    found = {f"largest {mode} scale with {in_percent(efficiency)} efficiency": (its, its.largest(efficiency))
              for mode, its in plan.items()}  # fmt: skip
     if "strong" in plan:
         strong = plan["strong"]

@@ -98,8 +98,15 @@ def ranked(answers: Sequence[Answer], wish: Wish, question: Question) -> list[An
     def others(answer: Answer) -> int:
         return sum(text != present_choice(question, path) for path, text in answer.combination.choices.items())
 
-    if wish.objective is not None:
-        return sorted(answers, key=lambda answer: answer.worth)
+    def aim(answer: Answer) -> float:
+        # Where the objective has no number now, each combination's worths are in units of their own.
+        if objective is None or not answer.is_met:
+            return answer.worth
+        return answer.then[objective.name] if objective.least else -answer.then[objective.name]
+
+    objective = wish.objective
+    if objective is not None:
+        return sorted(answers, key=lambda answer: (not answer.is_met, aim(answer)))
     return sorted(answers, key=lambda answer: (not answer.is_met, others(answer) if answer.is_met else 0, answer.worth))
 
 

@@ -15,13 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.engine.evaluate import evaluate
+from whatif.engine.evaluate import Evaluation, evaluate
 from whatif.engine.result import NO_NUMBER
 from whatif.engine.term import Program
-from whatif.engine.varied import ends, phase_times, quantity_named
+from whatif.engine.varied import ends, idle_leaf, own_number, phase_times, quantity_named, reached_by, term_named
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
-from whatif.schema.expressions import Expression
 from whatif.schema.leaves import Leaf
 from whatif.units import SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
 
@@ -105,51 +104,56 @@ def parse_target(text: str, program: Program) -> Target:
 def seek(program: Program, path: str, target: Target, low: float | None = None, high: float | None = None) -> Sought:
     """The value of a leaf nearest to the present one that meets a target, between two ends in base units.
 
-    Ends that are not given are a thousandth of the present value and a thousand times it, as far as the leaf may be.
-    Raise `UsageError` for a leaf that is no number of its own, or has no effect, or a range that is none.
+    Near is by factor, or by difference where values may be 0 or less. Ends that are not given are a thousandth of the
+    present value and a thousand times it, as far as the leaf may be. Raise `UsageError` for a leaf that is no number of
+    its own, or has no effect, or a range that is none.
     """
     leaf = _leaf(program, path, target)
-    term = quantity_named(target.result, program)[0]
-    grid = _grid(leaf, low, high)
+    term = term_named(target.result, program)
+    first, last = ends(leaf, low, high)
     now = float(evaluate(program).numbers(term))
     present = float(leaf.value)
-    if target.met(np.array(now)):
+    if first <= present <= last and target.met(np.array(now)):
         return _sought(program, target, leaf, present, now)
-    then = evaluate(program, {path: grid}).numbers(term)
-    met = target.met(then)
+    grid = _grid(leaf, first, last)
+    evaluation = evaluate(program, {path: grid})
+    met = target.met(evaluation.numbers(term))
     if not met.any():
-        return _sought(program, target, leaf, _closest(grid, then, target, leaf), now)
+        return _sought(program, target, leaf, _closest(grid, evaluation, target, leaf), now)
     for _ in range(_ROUNDS):
         grid = _between(grid, met, present, leaf)
         met = target.met(evaluate(program, {path: grid}).numbers(term))
-    return _sought(program, target, leaf, float(grid[met][np.abs(grid[met] - present).argmin()]), now)
+    return _sought(program, target, leaf, float(grid[_nearest(grid, met, present)]), now)
 
 
 def _leaf(program: Program, path: str, target: Target) -> Leaf:
     from whatif.engine.sweep import swept_leaf
 
-    leaf = swept_leaf(path, program)
-    if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
-        raise UsageError(f"`{path}`: only a number of its own can be sought")
-    if path not in program.inputs_of(quantity_named(target.result, program)[0]):
-        raise UsageError(f"`{path}` has no effect on {target.result}")
+    leaf = own_number(path, swept_leaf(path, program))
+    if path not in reached_by(program, [target.result]):
+        raise idle_leaf(path, [target.result])
     return leaf
 
 
-def _grid(leaf: Leaf, low: float | None, high: float | None) -> FloatArray:
+def _grid(leaf: Leaf, first: float, last: float) -> FloatArray:
     """Values of the range in order, each a constant factor from the next; whole where they have to be."""
     assert leaf.field is not None
-    domain, present = leaf.field.domain, float(leaf.value)
-    first, last = ends(leaf, low, high)
+    domain = leaf.field.domain
     grid = np.geomspace(first, last, _POINTS) if first > 0 else np.linspace(first, last, _POINTS)
-    grid = np.unique(np.append(np.round(grid) if domain.whole else grid, np.clip(present, first, last)))
+    grid = np.unique(np.append(np.round(grid) if domain.whole else grid, np.clip(float(leaf.value), first, last)))
     return np.array(grid[domain.accepts(grid)])
+
+
+def _nearest(grid: FloatArray, met: Choices, present: float) -> int:
+    """The place of the value nearest to the present one of those that meet the target."""
+    far = np.log(grid / present) if min(grid[0], present) > 0 else grid - present
+    return int(np.where(met, np.abs(far), np.inf).argmin())
 
 
 def _between(grid: FloatArray, met: Choices, present: float, leaf: Leaf) -> FloatArray:
     """A finer grid from the value that meets the target nearest to the present one to its neighbour on that side."""
     assert leaf.field is not None
-    at = int(np.flatnonzero(met)[np.abs(grid[met] - present).argmin()])
+    at = _nearest(grid, met, present)
     beside = at + (1 if grid[at] < present else -1)
     beside = min(max(beside, 0), len(grid) - 1)
     finer = np.linspace(grid[beside], grid[at], _FINER)
@@ -158,17 +162,18 @@ def _between(grid: FloatArray, met: Choices, present: float, leaf: Leaf) -> Floa
     return np.unique(np.append(finer, grid[at]))
 
 
-def _closest(grid: FloatArray, then: FloatArray, target: Target, leaf: Leaf) -> float:
+def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, leaf: Leaf) -> float:
+    then = evaluation.numbers(term_named(target.result, evaluation.program))
     if not np.isfinite(then).any():
-        raise ImpossiblePointError(
-            f"impossible: no value of {leaf.path} between {grid[0]:g} and {grid[-1]:g}: {NO_NUMBER}"
-        )
+        between = " and ".join(format_quantity(end, leaf.dimension, 4) for end in (grid[0], grid[-1]))
+        why = "; ".join(evaluation.reasons()) or NO_NUMBER
+        raise ImpossiblePointError(f"impossible: no value of {leaf.path} between {between} has an answer: {why}")
     worth = np.where(np.isfinite(then), then if target.at_most else -then, np.inf)
     return float(grid[worth.argmin()])
 
 
 def _sought(program: Program, target: Target, leaf: Leaf, value: float, now: float) -> Sought:
     evaluation = evaluate(program, {leaf.path: np.array([value])})
-    then = float(evaluation.numbers(quantity_named(target.result, program)[0])[0])
+    then = float(evaluation.numbers(term_named(target.result, program))[0])
     met = bool(target.met(np.array(then)))
     return Sought(target, leaf, value, now, then, met, phase_times(evaluation))

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from whatif.engine.evaluate import Evaluation, Values, evaluate
-from whatif.engine.result import NO_NUMBER
+from whatif.engine.result import why_not
 from whatif.engine.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
@@ -118,9 +118,7 @@ def _perturbed(moves: Sequence[_Move]) -> Values:
 
 def _reasons(evaluation: Evaluation, numbers: FloatArray, result: str) -> list[str]:
     """Why a logarithm cannot be taken at each point; empty where it can."""
-    said = evaluation.reason()
-    reasons = np.broadcast_to("" if said is None else said, numbers.shape).astype(object)
-    reasons[~np.isfinite(numbers) & (reasons == "")] = NO_NUMBER
+    reasons = why_not(evaluation.reason(), numbers)
     reasons[(numbers == 0) & (reasons == "")] = f"`{result}` is 0: it has no elasticity"
     return [str(reason) for reason in reasons]
 

@@ -181,6 +181,8 @@ class Session:
         leaf = self.leaf(path)
         if leaf.structural:
             return self._turned(leaf, steps)
+        if leaf.distribution is not None:
+            raise UsageError(f"{path}: a step would drop what is known of {leaf.text()}; type a value")
         value = float(np.ravel(self.at.values[path])[0])
         return self.edit(path, _moved(leaf, value, steps, size))
 

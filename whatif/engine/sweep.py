@@ -73,6 +73,8 @@ def leaf_points(path: str, text: SweepText, program: Program, limit: int) -> NDA
         return np.array([_choice(path, leaf, word) for word in words], dtype=object)
     found = RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
     try:
+        if found is None and ".." in str(text):
+            raise ValueError(f"`{text}`: a range says into how many points or steps it is divided; {_HINT}")
         if found is None:
             _refuse_too_many(path, len(words), limit)
             assert leaf.field is not None

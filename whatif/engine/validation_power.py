@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from whatif.models.power import busy_power, capped_clock, devices_power, summed_power
+import numpy as np
+
+from whatif.engine.energy import BUSY_POWER, CAP, CLOCK, GPU
+from whatif.engine.evaluate import evaluate
+from whatif.engine.question import Question
+from whatif.engine.term import Program
 from whatif.models.quantities import FloatArray
-from whatif.schema.load import load_part, load_platform
-from whatif.schema.platform import Platform
+from whatif.schema.toml import parse_document
 from whatif.table import Table
 from whatif.units import ONE, WATT, Dimension
 
 Rows = list[dict[str, str]]
-_MEASURED_ON: Final = "v100-sxm2-16gb"
+_MEASURED_ON: Final = "summit"
+"""A machine with the GPU whose slowdowns were measured."""
+# One node with more ranks than devices, so that a kernel runs on each of them; lists count no cooling.
+_FULL_LOAD: Final = """
+[platform.site]
+power_usage_effectiveness = 1
+[application]
+name = "full load"
+rank_count = 1024
+ranks_per_node = 1024
+iteration_count = 1
+[application.phases.work]
+kind = "overhead"
+overhead_time = "1 s"
+"""
 
 
-def full_power(machine: Platform) -> FloatArray:
-    """What one node draws in W with a kernel on each of its devices, without the site's cooling."""
-    node = machine.node
-    kinds = [(node.gpu, node.gpu_count), (node.cpu, node.socket_count)]
-    idle = [devices_power(_number(count), _number(device.idle_power)) for device, count in kinds if device]
-    rest = (_number(node.host.power), _number(node.network_power))
-    device, count = next((device, count) for device, count in kinds if device)
-    one = _number(1)
-    return busy_power(summed_power(*idle, *rest), one, _number(count), _number(device.dynamic_power), one)
-
-
-def _number(value: Any) -> Any:
-    """A value of a shipped machine, none of which is an expression."""
-    return float(value)
+def _at_full_load(machine: str, **sets: str) -> Program:
+    return Question(parse_document(_FULL_LOAD, f"full load of {machine}"), machine, sets).program
 
 
 def machine_power(rows: Rows) -> Table:
@@ -38,11 +44,11 @@ def machine_power(rows: Rows) -> Table:
     columns |= {"nodes": ONE, "published": WATT, "full load": WATT, "error": ONE}
     table, errors = [], []
     for row in rows:
-        machine, _ = load_platform(row["platform"])
+        program = _at_full_load(row["platform"])
         nodes, published = float(row["nodes"]), 1e3 * float(row["power_kW"])
-        ours = nodes * float(full_power(machine))
+        ours = nodes * float(evaluate(program).values[BUSY_POWER])
         errors.append(ours / published - 1)
-        table.append([machine.name, row["list"], nodes, published, ours, errors[-1]])
+        table.append([program.loaded.scenario.platform.name, row["list"], nodes, published, ours, errors[-1]])
     mean = sum(map(abs, errors)) / len(errors)
     title = f"full load of the nodes that ran HPL beside TOP500; mean absolute error {mean:.1%}"
     return Table.of_rows(columns, table, {"title": title})
@@ -57,16 +63,16 @@ def power_caps(rows: Rows) -> Table:
     columns: dict[str, Dimension | None] = {"application": None, "limit": WATT}
     columns |= {"measured": ONE, "predicted": ONE, "error": ONE}
     table = []
-    for row in rows:
+    for row, predicted in zip(rows, _slowdowns(rows, uncapped), strict=True):
         first = uncapped[row["application"]]
-        measured, predicted = float(row["time_s"]) / float(first["time_s"]), _slowdown(row, first)
-        limit = float(row["power_limit_W"])
+        measured, limit = float(row["time_s"]) / float(first["time_s"]), float(row["power_limit_W"])
         table.append([row["application"], limit, measured, predicted, predicted / measured - 1])
     return Table.of_rows(columns, table, {"title": "epochs of training on a V100 under a power limit (Zeus)"})
 
 
-def _slowdown(row: Mapping[str, str], uncapped: Mapping[str, str]) -> float:
-    idle = _number(load_part(_MEASURED_ON).idle_power)  # type: ignore[attr-defined]
-    dynamic = float(uncapped["average_power_W"]) - idle
-    exponent = _number(3)
-    return 1 / float(capped_clock(_number(row["power_limit_W"]), idle, _number(dynamic), exponent))
+def _slowdowns(rows: Rows, uncapped: Mapping[str, Mapping[str, str]]) -> FloatArray:
+    program = _at_full_load(_MEASURED_ON, **{CAP: "250 W"})
+    mean = np.array([float(uncapped[row["application"]]["average_power_W"]) for row in rows])
+    idle = float(program.leaves[f"{GPU}.idle_power"].value)
+    swept = {CAP: np.array([float(row["power_limit_W"]) for row in rows]), f"{GPU}.dynamic_power": mean - idle}
+    return 1 / evaluate(program, swept).numbers(CLOCK)

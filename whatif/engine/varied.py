@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -20,12 +21,11 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
 from whatif.schema.hpl import HPL
 from whatif.schema.leaves import Leaf
-from whatif.units import Dimension, Quantity
+from whatif.units import Dimension, Quantity, format_quantity
 
 SPREAD: Final = 1000.0
 """How far a range that was not given reaches to either side of the present value: so many times."""
 MOST_COMBINATIONS: Final = 1000
-_NEAR: Final = 1e-6
 _HINT: Final = "expected PATH, or PATH=LOW .. HIGH, or PATH=A, B, C"
 
 
@@ -188,29 +188,42 @@ def prepared(
     moved = {span.path for _, within in found for span in within}
     idle = next((item.path for item in varied if not item.choices and item.path not in moved), None)
     if idle is not None and any(combination.program for combination, _ in found):
-        raise UsageError(f"`{idle}` has no effect on {' and '.join(dict.fromkeys(names))}")
+        raise idle_leaf(idle, names)
     return found
 
 
 def _spans(program: Program | None, varied: Iterable[Varied], names: Iterable[str]) -> list[Span]:
     if program is None:
         return []
-    terms = [quantity_named(name, program)[0] for name in names]
-    terms += [constraint.term for constraint in program.constraints]
-    reached = frozenset().union(*(program.inputs_of(term) for term in terms))
+    reached = reached_by(program, names)
     return [span_of(program, item) for item in varied if not item.choices and item.path in reached]
+
+
+def reached_by(program: Program, names: Iterable[str]) -> frozenset[str]:
+    """The leaves that some results depend on, in their values or in whether they can exist."""
+    terms = [term_named(name, program) for name in names]
+    terms += [constraint.term for constraint in program.constraints]
+    return frozenset().union(*(program.inputs_of(term) for term in terms))
+
+
+def idle_leaf(path: str, names: Iterable[str]) -> UsageError:
+    """What to say of a leaf that no result of such names depends on."""
+    return UsageError(f"`{path}` has no effect on {' and '.join(dict.fromkeys(names))}")
 
 
 def span_of(program: Program, varied: Varied) -> Span:
     """The values that a leaf may take; raise `UsageError` for one that is no number of its own, or a range of none."""
-    leaf = program.leaves.get(varied.path)
-    if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
-        raise UsageError(f"`{varied.path}`: only a number of its own can be sought")
+    leaf = own_number(varied.path, program.leaves.get(varied.path))
     if varied.values:
         return Span(leaf, min(varied.values), max(varied.values), np.array(varied.values))
-    low, high = ends(leaf, varied.low, varied.high)
-    # An end that the leaf may come near to, but not have.
-    return Span(leaf, low if leaf.field.domain.accepts(low) else _NEAR * high, high)
+    return Span(leaf, *ends(leaf, varied.low, varied.high))
+
+
+def own_number(path: str, leaf: Leaf | None) -> Leaf:
+    """The leaf itself; raise `UsageError` for one that is no number, or is computed from others."""
+    if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
+        raise UsageError(f"`{path}`: only a number of its own can be sought")
+    return leaf
 
 
 def ends(leaf: Leaf, low: float | None, high: float | None) -> tuple[float, float]:
@@ -223,7 +236,10 @@ def ends(leaf: Leaf, low: float | None, high: float | None) -> tuple[float, floa
     last = min(present * SPREAD, domain.maximum) if high is None else high
     if domain.whole:
         first, last = float(np.ceil(first)), float(np.floor(last))
-    if not (first < last and domain.accepts(last) and (domain.accepts(first) or first == domain.minimum)):
+    if low is not None and high is not None and not low < high:
+        ends_said = (format_quantity(end, leaf.dimension) for end in (low, high))
+        raise UsageError(f"`{leaf.path}`: no range: LOW must be below HIGH in {' .. '.join(ends_said)}")
+    if not (first < last and domain.accepts(last) and domain.accepts(first)):
         raise UsageError(f"`{leaf.path}`: no range; values must be {domain.describe(leaf.dimension)}")
     return first, last
 
@@ -239,6 +255,16 @@ def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
     except UsageError as error:
         hint = "" if "did you mean" in str(error) else did_you_mean(name, known)
         raise UsageError(f"{error}{hint}") from None
+
+
+def term_named(name: str, program: Program) -> str:
+    """What holds a result, a phase or a leaf; raise `UsageError` for any other name."""
+    return quantity_named(name, program)[0]
+
+
+def every_point(grids: Sequence[Sequence[float]]) -> FloatArray:
+    """All points [point, leaf] of the grid that the values of some leaves make; one without leaves."""
+    return np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(grids))
 
 
 def phase_times(evaluation: Evaluation) -> dict[str, float]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,8 +15,19 @@ from whatif.engine.merit import Ranking, Standing
 from whatif.engine.question import Question
 from whatif.engine.uncertainty import Sampling
 from whatif.export.tables import worth_showing
+from whatif.schema.load import stated_values
 from whatif.table import Table
 from whatif.units import JOULE, ONE, Dimension
+
+_LISTED: Final = 3
+
+
+def on_all_machines(question: Question) -> str:
+    """Which values a scenario's file states of every machine that it is asked on; empty where it states none."""
+    paths = stated_values(question.document, question.folders)
+    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+    name = Path(question.document.name).stem
+    return f"{name} itself states {', '.join(paths[:_LISTED])}{more}: the same on every machine" if paths else ""
 
 
 def titles(found: Ranking, result: str) -> list[str]:
@@ -104,8 +116,7 @@ def layouts_table(found: Layouts, question: Question, count: int) -> Table:
     for at, item in layouts_shown(found, count):
         shape = " x ".join(map(str, item.ranks))
         present = "present" if same(item, now) else ""
-        change = item.result / now.result - 1
-        rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, change, present])
+        rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, found.change(item), present])
     return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
 
 

@@ -53,7 +53,7 @@ def places_in_words(places: Table) -> Iterator[str]:
     for name, nodes, _, seconds, efficiency, hours in places.rows():
         said = f"{name}: {nodes:,.0f} node{'s' * (nodes != 1)}"
         if seconds is not None:
-            said += f", {format_quantity(seconds, SECOND, 4)}, efficiency {efficiency:.1%}"
+            said += f", {format_quantity(seconds, SECOND, 4)}, efficiency {100 * efficiency:.4g}%"
             said += f", {format_quantity(hours, ONE, 4)} node-hours"
         yield said
 

@@ -36,7 +36,7 @@ def markdown_rows(table: Table, out: TextIO, heading: bool = True) -> None:
     if heading:
         out.write(f"| {' | '.join(table.columns)} |\n|{'|'.join([' ---: '] * len(table.columns))}|\n")
     for row in shown_rows(table):
-        cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
+        cells = (cell.replace("|", "\\|") for cell in row)
         out.write(f"| {' | '.join(cells)} |\n")
 
 
@@ -104,7 +104,9 @@ def shown_rows(table: Table) -> Iterator[list[str]]:
 def _cell(value: Any, dimension: Dimension | None) -> str:
     if value is None:
         return "-"
-    return str(value) if isinstance(value, str) else format_quantity(value, dimension or ONE, digits=5)
+    if isinstance(value, str):
+        return "; ".join(value.splitlines())
+    return format_quantity(value, dimension or ONE, digits=5)
 
 
 TABLE_WRITERS: Final[dict[str, Callable[[Table, TextIO], object]]] = {

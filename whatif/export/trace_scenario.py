@@ -29,7 +29,7 @@ def trace_scenario(path: Path, platform: str, model: str = "", folders: Sequence
     machine = load_platform(platform, folders)[0]
     phase = {"kind": "trace", "file": path.name, "model": model or _best(machine.network.inter_node)}
     application: dict[str, Any] = {"name": path.stem, "rank_count": TraceFile.at(path).trace.rank_count}
-    application |= _ranks_per_node(machine) | {"iteration_count": 1, "phases": {"trace": phase}}
+    application |= ranks_per_node(machine) | {"iteration_count": 1, "phases": {"trace": phase}}
     tables = {"platform": {"extends": platform}, "application": application, "sweep": _SWEEP}
     text = f"# What does {path.name} take on {machine.name}?\n{toml_text(tables)}"
     return parse_document(text, shown_path(free_name(path)), path.parent)
@@ -45,8 +45,8 @@ def _best(distance: Distance) -> str:
     return next(model for table, model in _MODELS.items() if getattr(distance, table) is not None)
 
 
-def _ranks_per_node(machine: Platform) -> dict[str, int]:
-    """A rank for each core, on a machine without GPUs; one where the number of cores is not a number."""
+def ranks_per_node(machine: Platform) -> dict[str, int]:
+    """Where a machine has no GPUs: a rank for each core, or one where the number of cores is not a number."""
     node = machine.node
     if node.gpu is not None:
         return {}

@@ -11,13 +11,13 @@ Source: gpuroofperf-toolkit; E. Konstantinidis, Y. Cotronis, JPDC 107, 2017.
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
+from whatif.importers.json_text import parse_json
 from whatif.importers.kernels import DOMINANT_OPERATIONS, KERNEL_COLUMNS
 from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
@@ -141,12 +141,7 @@ def parse_kernel_profile(text: str, file: str = "<text>") -> Table:
 
 
 def _document(text: str, file: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise refuse(file, f"not JSON: {error.msg}; is the file cut off?", error.lineno) from None
-    except (ValueError, RecursionError):
-        raise refuse(file, "not JSON that a profiler would write") from None
+    document = parse_json(text, file)
     if not isinstance(document, dict) or not isinstance(document.get("data"), dict):
         raise refuse(file, "no table `data` of kernels, as gpuroofperf writes it")
     return document

@@ -35,17 +35,23 @@ def has_known_unit(heading: str) -> bool:
 
 
 def run_table(
-    found: Mapping[str, NDArray[Any]], notes: Mapping[str, str], warnings: Sequence[str] = (), file: str = ""
+    found: Mapping[str, NDArray[Any]],
+    notes: Mapping[str, str],
+    warnings: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
 ) -> Table:
     """A table of columns by heading, such as `Wall time [ms]`: float64 is scaled to base units, objects are texts.
 
-    A heading without a unit is a pure number. The note `columns` says which names are not those of the file. Raise
-    `UsageError` for an unknown unit and for two headings of one name, with what to write instead.
+    A heading without a unit is a pure number; `units`, by heading, stand for those in headings. The note `columns` says
+    which names are not those of the file. Raise `UsageError` for an unknown unit and for two headings of one name, with
+    what to write instead.
     """
     columns: dict[str, Column] = {}
     headings: dict[str, str] = {}
+    file = notes.get("file", "")
+    split = {text: split_unit(text) if units is None else (text, units.get(text, "")) for text in found}
     for heading, values in found.items():
-        plain, unit = split_unit(heading)
+        plain, unit = split[heading]
         name = identifier(plain)
         if name in columns:
             raise UsageError(
@@ -55,7 +61,7 @@ def run_table(
             )
         headings[name] = heading
         columns[name] = _column(values, name, heading, unit, file)
-    renamed = [f"{name} is `{text}`" for name, text in headings.items() if split_unit(text)[0] != name]
+    renamed = [f"{name} is `{text}`" for name, text in headings.items() if split[text][0] != name]
     told = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys(warnings))}
     return Table(columns, {key: value for key, value in told.items() if value})
 

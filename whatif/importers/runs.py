@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from whatif.errors import UsageError
+from whatif.importers.caliper import MARK, read_caliper
+from whatif.importers.caliper_json import caliper_document
+from whatif.importers.extrap import TEXT, extrap_document, is_extrap_document, is_extrap_line, read_extrap
+from whatif.importers.json_text import parse_json
+from whatif.importers.mapping import Sheet, filters_of
 from whatif.importers.numbers import MOST_ROWS
+from whatif.importers.nvidia_smi import MONITOR, QUERY, read_nvidia_smi
 from whatif.importers.rows import joined
-from whatif.importers.runs_csv import read_runs_csv
+from whatif.importers.run_columns import run_table
+from whatif.importers.runs_csv import named_columns, read_runs_csv
+from whatif.importers.sheets import kept
+from whatif.importers.text import chunks, read_text, refuse
+from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
+
+_LINES = re.compile(r"\A\s*\{[^\n]*\}[ \t]*\n\s*\{")
+"""How JSON lines begin."""
 
 
 def read_runs(
@@ -20,15 +36,80 @@ def read_runs(
 ) -> Table:
     """The runs of several files in one table, in the order given; of several files a column `file` tells each row's.
 
-    Numbers are float64 in base units, NaN where a cell is missing; `written` is the unit of the first file. `columns`,
-    `where` and `long` are for CSV files (see `parse_runs_csv`). Raise `UsageError` for files whose columns differ.
+    Numbers are float64 in base units, NaN where a cell is missing; `written` is the unit of the first file. `columns`
+    and `where` name columns by their headings or, in files that are no CSV, by the names they have here; `long` is for
+    CSV files (see `parse_runs_csv`). Raise `UsageError` for files whose columns differ.
     """
-    tables = [read_runs_csv(path, columns, where, long) for path in paths]
+    tables = [_read(path, columns, where, long) for path in paths]
+    if not tables:
+        raise UsageError("no files of runs here")
     if sum(map(len, tables)) > MOST_ROWS:
         raise UsageError(f"more than {MOST_ROWS:,} rows together: read fewer files")
     for table in tables[1:]:
         _refuse_other_columns(tables[0], table)
     return tables[0] if len(tables) == 1 else joined(tables)
+
+
+def _read(
+    path: Path,
+    columns: Mapping[str, str] | None,
+    where: Mapping[str, str] | None,
+    long: tuple[str, str] | None,
+) -> Table:
+    head = next(chunks(path), "")
+    table = _profile(path, head)
+    if long is not None and (table is not None or QUERY.match(head) or MONITOR.match(head)):
+        raise UsageError(f"{shown_path(path)}: no CSV file, so that no column of it holds names of metrics")
+    if table is not None:
+        return _chosen(table, columns, where or {})
+    if QUERY.match(head) or MONITOR.match(head):
+        return read_nvidia_smi(path, columns, where)
+    return read_runs_csv(path, columns, where, long)
+
+
+def _profile(path: Path, head: str) -> Table | None:
+    """The table of a file that is no sheet; None for a sheet."""
+    start = head.lstrip()
+    if start.startswith(MARK):
+        return read_caliper(path)
+    if TEXT.match(head) or is_extrap_line(start.partition("\n")[0]):
+        return read_extrap(path)
+    if not start.startswith(("{", "[")):
+        return None
+    text, file = read_text(path), shown_path(path)
+    if _LINES.match(text):
+        lines = enumerate(text.splitlines(), 1)
+        return caliper_document([parse_json(line, file, number) for number, line in lines if line.strip()], file)
+    document = parse_json(text, file)
+    return extrap_document(document, file) if is_extrap_document(document) else caliper_document(document, file)
+
+
+def _chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str, str]) -> Table:
+    """The rows that have given values, in the units of the file, and the columns that a mapping names."""
+    import pandas as pd
+
+    file = table.notes.get("file", "")
+    if where:
+        filters = filters_of(Sheet(",", tuple(table.columns), 0), where)
+        written = dict(enumerate(column.as_written() for column in table.columns.values()))
+        keep = kept(pd.DataFrame(written), filters)
+        if not keep.any():
+            raise refuse(file, "no rows with " + ", ".join(f"{name}={value}" for name, value in where.items()))
+        table = replace(table, columns={name: _rows_of(column, keep) for name, column in table.columns.items()})
+    if columns is None:
+        return table
+    headings = {_heading(name, column): column.as_written() for name, column in table.columns.items()}
+    notes = {name: text for name, text in table.notes.items() if name not in ("columns", "warnings")}
+    return run_table(named_columns(headings, columns, file), notes, table.notes.get("warnings", "").splitlines())
+
+
+def _rows_of(column: Column, keep: Any) -> Column:
+    return replace(column, values=column.values[keep])
+
+
+def _heading(name: str, column: Column) -> str:
+    unit = column.written or column.unit
+    return f"{name} [{unit}]" if unit else name
 
 
 def _refuse_other_columns(first: Table, other: Table) -> None:

@@ -43,7 +43,7 @@ def parse_runs_csv(
     that of their values. Columns are numbers where most of their cells are, or where they have a unit; raise
     `InvalidFileError` for a cell of them that is none, `UsageError` for headings that are not there and unknown units.
     """
-    return _table(pieces(text), file, columns, where or {}, long)
+    return sheet_runs(pieces(text), file, columns, where, long)
 
 
 def read_runs_csv(
@@ -53,7 +53,7 @@ def read_runs_csv(
     long: tuple[str, str] | None = None,
 ) -> Table:
     """Like `parse_runs_csv`, of a file of any size."""
-    return _table(chunks(path), shown_path(path), columns, where or {}, long)
+    return sheet_runs(chunks(path), shown_path(path), columns, where or {}, long)
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,15 @@ class _Pick:
     unit: str
 
 
-def _table(
+def sheet_runs(
     texts: Iterable[str],
     file: str,
-    columns: Mapping[str, str] | None,
-    where: Mapping[str, str],
-    long: tuple[str, str] | None,
+    columns: Mapping[str, str] | None = None,
+    where: Mapping[str, str] | None = None,
+    long: tuple[str, str] | None = None,
 ) -> Table:
+    """Like `parse_runs_csv`, of a text in pieces that end with a line."""
+    where = where or {}
     sheet, first, texts = opened(texts, file)
     sheet = _checked(sheet, file)
     pair = None if long is None else (_found(sheet, long[0]), _found(sheet, long[1]))
@@ -83,9 +85,9 @@ def _table(
     if pair is not None:
         values = _pivoted(values, sheet.names[pair[0]], sheet.names[pair[1]], file, rows.warnings)
     if columns is not None:
-        named = _named(values, columns, file)
+        named = named_columns(values, columns, file)
         values = named | ({REPETITION: values[REPETITION]} if pair and REPETITION in values else {})
-    return run_table(values, {"file": file}, rows.warnings, file)
+    return run_table(values, {"file": file}, rows.warnings)
 
 
 def _checked(sheet: Sheet, file: str) -> Sheet:
@@ -169,7 +171,7 @@ def _pick(sheet: Sheet, name: str, said: str, file: str, strict: bool = True) ->
     return _Pick(headings, units.pop())
 
 
-def _named(values: Values, columns: Mapping[str, str], file: str) -> Values:
+def named_columns(values: Values, columns: Mapping[str, str], file: str) -> Values:
     """The columns that a mapping names; those of repetitions one below the other, each run with its repetitions."""
     sheet = Sheet(",", tuple(values), 0)
     picks = {name: _pick(sheet, name, said, file) for name, said in columns.items()}

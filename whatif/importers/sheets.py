@@ -83,7 +83,7 @@ def read_rows(
         if text:
             frame, lines = _frame(text, sheet, dict.fromkeys(filters, False) | dict(wanted), line, file, part.warnings)
             if filters:
-                keep = _kept(frame, filters)
+                keep = kept(frame, filters)
                 frame, lines = frame[keep], lines[keep]
             part.frames.append(frame)
             part.lines.append(lines)
@@ -101,6 +101,10 @@ def _frame(
     lines = _lines_of_rows(text, line)
     if text.count(sheet.separator) != len(lines) * (len(sheet.names) - 1) or '"' in text:
         text, lines = _without_cut_row(text, sheet, lines, file, warnings)
+    if not len(lines):
+        import pandas as pd
+
+        return pd.DataFrame({at: np.empty(0, float if number else object) for at, number in wanted.items()}), lines
     try:
         frame = _parsed(text, sheet, wanted)
     except ValueError:
@@ -181,7 +185,8 @@ def looks_like_number(cell: str) -> bool:
     return is_number(cell) or any(pattern.fullmatch(cell) for pattern in _MEANT_AS_NUMBERS)
 
 
-def _kept(frame: pd.DataFrame, filters: Mapping[int, str]) -> NDArray[np.bool_]:
+def kept(frame: pd.DataFrame, filters: Mapping[int, str]) -> NDArray[np.bool_]:
+    """Which rows have the values of all filters, as texts or as numbers."""
     keep = np.ones(len(frame), dtype=bool)
     for position, value in filters.items():
         cells = frame[position]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
+from whatif.errors import did_you_mean
 from whatif.units import NUMBER, ONE, Quantity, UnitError, parse_quantity, parse_share
 
 Kind = Literal["normal", "lognormal", "uniform", "triangular", "empirical"]
@@ -69,6 +70,14 @@ def is_distribution(text: str) -> bool:
     return bool(_CALL.fullmatch(text) or _ERROR.fullmatch(text))
 
 
+def no_distribution(text: str) -> str:
+    """What is wrong with a text that looks like a distribution and is none; empty where it does not look like one."""
+    word, kinds = re.match(r"\s*(\w+)\s*\(", text), get_args(Kind)
+    if word is None:
+        return ""
+    return f"`{word[1]}`: no such distribution{did_you_mean(word[1], kinds) or '; known: ' + ', '.join(kinds)}"
+
+
 def parse_distribution(text: str, quantity: Callable[[str], Quantity]) -> tuple[Distribution, Quantity]:
     """Read a distribution, each number of it through `quantity`; also its centre.
 
@@ -97,6 +106,14 @@ def _read_all(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tupl
     return quantities[0], sorted(item.value for item in quantities)
 
 
+def _read_ordered(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tuple[Quantity, list[float]]:
+    """Numbers from the least to the largest as they are written: times per byte are bandwidths the other way round."""
+    written = [_plain(word).value for word in words]
+    if written != sorted(written):
+        raise ValueError(f"`{', '.join(words)}`: write the numbers from the least to the largest")
+    return _read_all(words, quantity)
+
+
 def _read_normal(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tuple[Quantity, list[float]]:
     """A value and its standard deviation, in its unit or as a share of it; `12.5 +- 0.3 GB/s` has the unit of both."""
     value, error = words
@@ -108,6 +125,9 @@ def _read_normal(words: Sequence[str], quantity: Callable[[str], Quantity]) -> t
     if raw.dimension == ONE != deviation.dimension:
         value = f"{value} {re.sub(NUMBER, '', error, count=1)}"
         raw = _plain(value)
+    if deviation.dimension == ONE != raw.dimension:
+        unit = re.sub(NUMBER, "", value, count=1).strip()
+        raise ValueError(f"`{value} +- {error}`: write `+- {error} {unit}`, or `+- {error} %`")
     if raw.dimension != deviation.dimension:
         raise ValueError(f"`{value} +- {error}`: {raw.dimension} and {deviation.dimension} in one distribution")
     centre = quantity(value)
@@ -126,6 +146,8 @@ def _read_lognormal(words: Sequence[str], quantity: Callable[[str], Quantity]) -
 _READERS: Final[dict[str, Callable[..., tuple[Quantity, list[float]]]]] = {
     "normal": _read_normal,
     "lognormal": _read_lognormal,
+    "uniform": _read_ordered,
+    "triangular": _read_ordered,
 }
 
 

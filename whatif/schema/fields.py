@@ -16,9 +16,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from whatif import units
-from whatif.schema.distributions import Uncertain, is_distribution, parse_distribution
+from whatif.schema.distributions import Uncertain, is_distribution, no_distribution, parse_distribution
 from whatif.schema.expressions import Expression, ExpressionError, parse_expression
-from whatif.units import Dimension, UnitError, format_quantity, parse_quantity, parse_unit
+from whatif.units import Dimension, UnitError, customary_unit, format_quantity, parse_quantity, parse_unit
 
 LARGEST_INTEGER: Final = 2**53
 
@@ -131,7 +131,7 @@ class QuantityField:
         try:
             quantity = parse_quantity(text)
         except UnitError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(no_distribution(text) or self._no_count(text) or str(error)) from None
         if self.dimension is None or quantity.dimension == self.dimension:
             return quantity
         if quantity == units.Quantity(0.0, units.ONE):
@@ -141,13 +141,18 @@ class QuantityField:
             return units.Quantity(1.0 / quantity.value, self.dimension)
         if quantity.dimension == units.ONE:
             raise ValueError(f"`{text}` has no unit; {self._wanted()}")
-        raise ValueError(f"`{text}` is in {quantity.dimension}; {self._wanted()}")
+        raise ValueError(f"`{text}` is in {customary_unit(0.0, quantity.dimension)[0]}; {self._wanted()}")
+
+    def _no_count(self, text: str) -> str:
+        """What to say of a word in the place of a plain number."""
+        is_word = self.dimension == units.ONE and not any(map(str.isdigit, text))
+        return f"`{text[:60]}` is not a number; {self._wanted()}" if is_word else ""
 
     def _wanted(self) -> str:
         if self.dimension in (units.ONE, None):
             return "write a number such as 16"
-        example = _EXAMPLES.get(self.dimension, f"3 {self.dimension}")
-        return f"write a quantity in {self.dimension}, such as `{example}`"
+        unit = customary_unit(0.0, self.dimension)[0]
+        return f"write a quantity in {unit}, such as `{_EXAMPLES.get(self.dimension, f'3 {unit}')}`"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._validate)

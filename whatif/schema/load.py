@@ -16,7 +16,7 @@ from whatif.schema.parts import extended_tables, part_layer, part_model, without
 from whatif.schema.platform import Platform
 from whatif.schema.scenario import Scenario
 from whatif.schema.shipped import find, is_file, is_name, names_in
-from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at
+from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
 
 Model = TypeVar("Model", bound=BaseModel)
 PLATFORM: KeyPath = ("platform",)
@@ -82,6 +82,14 @@ def stated_platform(document: Document, folders: Sequence[Path] = ()) -> str | N
     """The name of the platform that a scenario, or one that it extends, asks for."""
     chain = extend_chain(document, "scenarios", (*_folder(document), *folders))
     return _stated_platform([_normalised(item) for item in chain])
+
+
+def stated_values(document: Document, folders: Sequence[Path] = ()) -> tuple[str, ...]:
+    """The paths of the platform's values that a scenario, or one that it extends, states: on whichever machine."""
+    chain = extend_chain(document, "scenarios", (*_folder(document), *folders))
+    tables = (_without_extends(_normalised(item)).data.get("platform", {}) for item in chain)
+    paths = (path for table in tables for path, _ in walk(table) if path[0] not in ("name", "sources", "fits"))
+    return tuple(dict.fromkeys(dotted((*PLATFORM, *path)) for path in paths))
 
 
 def _stated_platform(chain: Sequence[Document]) -> str | None:
@@ -229,8 +237,23 @@ def validate(model: type[Model], layers: Layers) -> Model:
     try:
         return model.model_validate(layers.merged)
     except ValidationError as error:
-        problems = [_located(layers, model, item) for item in error.errors(include_url=False)]
-        raise InvalidFileError(sorted(set(problems), key=lambda p: (p.file, p.line, p.column))) from None
+        errors = error.errors(include_url=False)
+        lacking = [path_of(layers.merged, item) for item in errors if item["type"] == "missing"]
+        problems = [_nothing_to_change(layers, item, lacking) or _located(layers, model, item) for item in errors]
+        raise InvalidFileError(sorted(set(problems), key=lambda p: (p.file, p.line, p.column, p.key))) from None
+
+
+def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -> Problem | None:
+    """What is wrong with values of a table that the named platform does not have at all, such as those of a GPU."""
+    path = path_of(layers.merged, error)
+    table = path[:-1]
+    below = [layer for layer in layers.items if layer.at]
+    name = next((Path(layer.document.name).stem for layer in reversed(below) if layer.at == PLATFORM), None)
+    if path not in lacking or name is None or table[:1] != PLATFORM or any(layer.defines(table) for layer in below):
+        return None
+    keys = sorted({item[-1] for item in lacking if item[:-1] == table})
+    needed = ", ".join(keys[:3]) + ", .." * (len(keys) > 3)
+    return layers.problem(table, f"{name} has none to change, and a new one also needs {needed}")
 
 
 def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:

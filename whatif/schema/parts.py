@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
 from whatif.schema.network import Distance
-from whatif.schema.platform import CPU, GPU, Fitted, Host, NVLink, PCIe, Source
+from whatif.schema.platform import CPU, GPU, Fitted, FittedData, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document
 
@@ -59,6 +59,8 @@ def part_model(document: Document) -> type[BaseModel]:
 def _file_model(base: type[BaseModel], whole: bool) -> type[BaseModel]:
     """A table as a file of its own; of a phase the scenario says the rest."""
     extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, Fitted], {})}
+    if not whole:
+        extra["data"] = (FittedData | None, None)
     for name, info in {} if whole else base.model_fields.items():
         extra[name] = (info.annotation, FieldInfo.merge_field_infos(info, default=None))
     return create_model(f"{base.__name__}File", __base__=base, **extra)

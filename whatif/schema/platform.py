@@ -79,6 +79,18 @@ class Fitted(Part):
         return self
 
 
+class FittedData(Part):
+    """The runs that a phase was fitted to, and what fitted them."""
+
+    file: str = ""
+    run_count: Annotated[int, Field(ge=1)]
+    freedom: Annotated[int, Field(ge=0)] = 0
+    """Runs beyond the fitted parameters."""
+    fingerprint: str = ""
+    """SHA-256 of the columns, in the units they were written in."""
+    versions: dict[str, str] = {}
+
+
 def _positive(rows: list[list[float]]) -> bool:
     """Whether a symmetric matrix is positive semidefinite, but for rounding in print."""
     import numpy as np

@@ -17,7 +17,7 @@ from whatif.schema.locate import positions
 MAXIMUM_FILE_SIZE = 1_000_000
 MAXIMUM_DEPTH = 20
 KeyPath = tuple[str, ...]
-_OF_PARTS = ("part", "sources", "fits")
+_OF_PARTS = ("part", "sources", "fits", "data")
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ class PromptAsked(Message):
 
 
 class LeafSelected(Message):
-    """The cursor came to a leaf, or to a table of leaves; `path` is its dotted path."""
+    """The cursor came to a leaf, or to a table of leaves; `path` is its dotted path, empty where no row is left."""
 
     def __init__(self, path: str) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from whatif.engine.evaluate import evaluate
 from whatif.engine.result import has_column
 from whatif.engine.seek import Sought, parse_target, seek
 from whatif.engine.term import Program
-from whatif.engine.varied import quantity_named
+from whatif.engine.varied import is_played, term_named
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.export.figure import Y_COLUMN
 from whatif.tui.study import Study
@@ -32,6 +32,8 @@ class Seek:
     def apply(self, study: Study) -> Study:
         """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
         program = study.session.program
+        if is_played(program):
+            raise UsageError("each point is played, which takes its time: `whatif seek` shows how far it is")
         study.session.leaf(self.path)
         text = f"{drawn(study)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(program, self.path, parse_target(text, program))
@@ -54,7 +56,7 @@ def drawn(study: Study) -> str:
 def _text(program: Program, found: Sought) -> str:
     """The value in as few digits as still meet the target: rounded away from the present value, else exactly."""
     leaf, target = found.leaf, found.target
-    term = quantity_named(target.result, program)[0]
+    term = term_named(target.result, program)
     for text in () if leaf.field is None or leaf.field.domain.whole else _rounded(found):
         value = np.array([parse_quantity(text).value])
         met = target.met(evaluate(program, {leaf.path: value}).numbers(term)).all()

@@ -10,12 +10,16 @@ from whatif.engine.result import run_whole
 from whatif.engine.session import Asked
 from whatif.engine.uncertainty import Bands, Sampling, bands_of, uncertain
 from whatif.tui.study import View
+from whatif.units import counted
 
 _SPREADS: Final[dict[str, dict[str, float]]] = {
     "none": {},
     "assumed": {"assumed": 0.2},
     "datasheet": {"assumed": 0.2, "datasheet": 0.1},
 }
+
+
+NOTHING_UNCERTAIN: Final = "nothing is uncertain: write 3 us +- 0.2 us, or press % for what is assumed"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +34,10 @@ class Uncertainty:
     def remark(self) -> str:
         """What the bands rest on."""
         if not self.value_count:
-            return "nothing is uncertain: write 3 us +- 0.2 us, or press % for what is assumed"
+            return NOTHING_UNCERTAIN
         sampling = self.point.sampling
         lower, _, upper = sampling.names
-        return f"{lower} to {upper} of {sampling.count:,} samples, {self.value_count} uncertain values"
+        return f"{lower} to {upper} of {sampling.count:,} samples, {counted(self.value_count, 'uncertain value')}"
 
 
 def sampling_of(view: View) -> Sampling | None:

@@ -21,8 +21,8 @@ _TABLES: Final = re.compile(r"^(?:[\w-]+\.)+(?=[\w-]+: )")
 
 
 def brief(message: str) -> str:
-    """A message for where there is little room: without the place in a file, of a path the last word."""
-    return _TABLES.sub("", _PLACE.sub("", message))
+    """A message for where there is little room, in one line: without places in files, of a path the last word."""
+    return "; ".join(_TABLES.sub("", _PLACE.sub("", line)) for line in message.splitlines())
 
 
 def grade_style(grade: str) -> str:

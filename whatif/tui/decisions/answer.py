@@ -48,6 +48,16 @@ class Request:
         question = self.question
         return question.platform or stated_platform(question.document, question.folders) or ""
 
+    @property
+    def unedited(self) -> Question:
+        """The question without edits of the present machine: they say nothing of the others."""
+        return self.question.on_platform(self.question.platform)
+
+    @property
+    def edited(self) -> bool:
+        """Whether values of the present machine are edited."""
+        return self.unedited.sets != self.question.sets
+
     def platforms(self) -> list[str]:
         """All platforms that are known, the present one first."""
         names = dict.fromkeys([self.present, *known_platforms(self.question)])

@@ -12,12 +12,12 @@ from whatif.engine.energy import BUSY_POWER, node_capital
 from whatif.engine.evaluate import evaluate
 from whatif.engine.merit import BESIDE, Ranking, Standing, ranking
 from whatif.export.bars import LESS, BarChart, BarRow
-from whatif.export.decisions import layouts_shown, layouts_table, offers_table, ranking_table
+from whatif.export.decisions import layouts_shown, layouts_table, offers_table, on_all_machines, ranking_table
 from whatif.export.plot import AxisDescription
 from whatif.table import Table
 from whatif.tui.commands import Adopt, EditAll
 from whatif.tui.decisions.answer import Decision, Request
-from whatif.tui.uncertain import sampling_of
+from whatif.tui.uncertain import NOTHING_UNCERTAIN, sampling_of
 from whatif.tui.words import brief
 from whatif.units import Quantity, format_quantity
 
@@ -33,25 +33,29 @@ def machines(request: Request) -> Decision:
     program, result, platforms = request.program, request.result, request.platforms()
     sampling = sampling_of(request.view)
     now = float(evaluate(program).numbers(program.term_of(result)))
-    # Edits of the present machine say nothing of the others.
-    asked = {_JOB: request.question.on_platform(request.question.platform)}
+    asked = {_JOB: request.unedited}
     found = ranking(asked, platforms, references={_JOB: now}, result=result, sampling=sampling)
     able = sum(math.isfinite(its.merit) for its in found.standings)
     what = format_quantity(now, found.dimension, 4)
     said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, as it stands here."]
-    if any(path.startswith("platform.") for path in request.question.sets):
-        said.append("What was changed of the present machine counts in merit 1 alone.")
+    said += _of_machines(request, "merit 1")
     said.append("B draws the uncertain values: how likely is each the best?" if sampling is None else _chances(found))
     named = [word for name in platforms for word in ("--platform", name)]
-    bars = tuple(_machine(its, request.present) for its in found.standings)
+    bars = tuple(_machine(its, request) for its in found.standings)
     return Decision(
         f"machines by {result}",
         tuple(said),
-        _with_costs(ranking_table(found, result, sampling), found),
+        _with_costs(ranking_table(found, result, sampling if found.drawn else None), found),
         BarChart("machines", AxisDescription("merit"), bars),
         tuple(_adopting(its.platform, math.isfinite(its.merit), request) for its in found.standings),
         request.command("compare", *named, "--result", result, question=asked[_JOB], machine=False),
     )  # fmt: skip
+
+
+def _of_machines(request: Request, alone: str) -> list[str]:
+    """What was changed of the present machine counts for, and what the scenario's file changes of all of them."""
+    edited = [f"What was changed of the present machine counts in {alone} alone."] if request.edited else []
+    return edited + [text for text in [on_all_machines(request.question)] if text]
 
 
 def _adopting(name: str, able: bool, request: Request) -> Adopt | None:
@@ -59,6 +63,8 @@ def _adopting(name: str, able: bool, request: Request) -> Adopt | None:
 
 
 def _chances(found: Ranking) -> str:
+    if not found.drawn:
+        return NOTHING_UNCERTAIN
     likely = max((its for its in found.standings if its.chances), key=_best, default=None)
     if likely is None:
         return "No sample has an answer everywhere, so there are no chances."
@@ -69,14 +75,19 @@ def _best(its: Standing) -> float:
     return its.chances.best if its.chances is not None else 0.0
 
 
-def _machine(its: Standing, present: str) -> BarRow:
-    label = _labelled(its.platform, its.platform == present)
+def _machine(its: Standing, request: Request) -> BarRow:
+    label = _named(its.platform, request)
     if not math.isfinite(its.merit):
         return BarRow(label, math.nan, math.nan, "faint", brief(_reason(its)))
     answer = its.answers[_JOB]
     words = [f"{its.merit:.3g}x", *([f"best {_best(its):.0%}"] if its.chances else [])]
     words += [format_quantity(cost.value, cost.dimension, 3) for cost in answer.beside.values()]
-    return BarRow(label, 0.0, its.merit, "faint" if its.platform == present else LESS, "  ".join(words))
+    return BarRow(label, 0.0, its.merit, "faint" if its.platform == request.present else LESS, "  ".join(words))
+
+
+def _named(platform: str, request: Request) -> str:
+    """A row's label; none is that of the study at present where values of its machine are edited."""
+    return _labelled(platform, platform == request.present and not request.edited)
 
 
 def _labelled(label: str, is_now: bool) -> str:
@@ -111,12 +122,12 @@ def layout(request: Request) -> Decision:
     shown = [item for _, item in layouts_shown(found, _LAYOUTS)]
     best, now = found.ranked[0], found.present
     said = [*(f"Left out: {reason}" for reason in found.refused)]
-    if math.isfinite(best.result / now.result):
+    if math.isfinite(found.change(best)):
         ends = (format_quantity(item.result, dimension, 4) for item in (now, best))
-        said.insert(0, f"{' as it stands, '.join(ends)} at best ({best.result / now.result - 1:+.2%}).")
+        said.insert(0, f"{' as it stands, '.join(ends)} at best ({found.change(best):+.2%}).")
 
     def row(item: Layout) -> BarRow:
-        change = f"  {item.result / now.result - 1:+.2%}" if math.isfinite(now.result) else ""
+        change = f"  {found.change(item):+.2%}" if math.isfinite(found.change(item)) else ""
         text = f"{format_quantity(item.result, dimension, 4)}{change}" if not item.reason else item.reason
         label, is_now = _labelled(_layout_words(item), same(item, now)), same(item, now)
         return BarRow(label, 0.0, item.result, "faint" if is_now else LESS, text)
@@ -142,9 +153,11 @@ def budget(request: Request) -> Decision:
         return Decision("what this machine is worth elsewhere", (f"Nothing to spend: {missing} is not stated here.",))
     (name, limit), *_ = limits.items()
     text, exact = (format_quantity(limit.value, limit.dimension, digits) for digits in (4, 12))
-    found = offers({_JOB: request.question}, request.platforms(), limits)
+    asked = request.unedited
+    found = offers({_JOB: asked}, request.platforms(), limits)
     known = [row for row in found if not row.reason.startswith("not stated")]
     said = [f"{text} is the {name} of all nodes of the present machine; one job follows the other on them."]
+    said += _of_machines(request, f"this {name}")
     if len(known) < len(found):
         said.append(f"{len(found) - len(known)} machines do not state what it takes.")
     if name == "power" and "total_cost" in request.program.columns:
@@ -155,9 +168,9 @@ def budget(request: Request) -> Decision:
         f"jobs a day for {text}",
         tuple(said),
         Table({key: column for key, column in table.columns.items() if key != "scenario"}, table.notes),
-        BarChart("jobs a day", AxisDescription("jobs a day"), tuple(_offer(row, request.present) for row in known)),
+        BarChart("jobs a day", AxisDescription("jobs a day"), tuple(_offer(row, request) for row in known)),
         tuple(_adopting(row.platform, not row.reason, request) for row in known),
-        request.command("budget", *named, f"--{name}", exact, machine=False),
+        request.command("budget", *named, f"--{name}", exact, question=asked, machine=False),
     )
 
 
@@ -173,10 +186,10 @@ def _limits(request: Request) -> tuple[dict[str, Quantity], str]:
     return {name: Quantity(float(values[each]) * float(values["platform.node_count"]), dimension)}, ""
 
 
-def _offer(row: Offer, present: str) -> BarRow:
-    label = _labelled(row.platform, row.platform == present)
+def _offer(row: Offer, request: Request) -> BarRow:
+    label = _named(row.platform, request)
     if row.reason:
         return BarRow(label, math.nan, math.nan, "faint", brief(row.reason))
     cost = f"  {format_quantity(row.cost.value, row.cost.dimension, 3)}" if row.cost is not None else ""
     text = f"{row.daily_jobs:,.0f}  {row.node_count:,.0f} nodes{cost}"
-    return BarRow(label, 0.0, row.daily_jobs, "faint" if row.platform == present else LESS, text)
+    return BarRow(label, 0.0, row.daily_jobs, "faint" if row.platform == request.present else LESS, text)

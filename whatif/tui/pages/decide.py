@@ -143,6 +143,7 @@ class Decide(Page):
         words = (_WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
         self._say_row()
+        self.screen.refresh_bindings()
 
     def _begins(self, found: Decision | None) -> str:
         """Where the bars begin, if not at 0."""
@@ -176,6 +177,12 @@ class Decide(Page):
         said.display = bars.display and bars.row is not None and not bars.says_all
         if bars.row is not None:
             said.update(Content(f"{bars.row.text} · {bars.row.label}"))
+
+    def offers(self, action: str) -> bool:
+        """Nothing else to take but for two questions, nothing to carry out where no row changes anything."""
+        if action == "other":
+            return self._study is not None and self._study.view.decision in ("why", "pareto")
+        return action != "take_row" or (self._decision is not None and any(self._decision.changes))
 
     def action_result(self, steps: int) -> None:
         """Ask about the next result."""

@@ -54,6 +54,10 @@ class Page(Container):
         """Show a study."""
         raise NotImplementedError
 
+    def offers(self, action: str) -> bool:
+        """Whether one of the page's keys can do something now."""
+        return True
+
     def ask(self, key: str, value: str) -> None:
         """Ask for another look."""
         self.post_message(ChangeAsked(Show(key, value)))

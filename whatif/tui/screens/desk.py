@@ -260,9 +260,9 @@ class Desk(Screen[None]):
         getattr(self.page, f"action_{action}")(*arguments)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the whole message only where there is one, and the keys of a page only while it is in sight."""
+        """Offer the whole message only where there is one, and the keys of a page only where they do something."""
         if action == "page":
-            return parameters[0] == self.page.NAME
+            return parameters[0] == self.page.NAME and self.page.offers(str(parameters[1]))
         return self.query_one(Status).telling if action == "detail" else True
 
     def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:

@@ -28,6 +28,8 @@ class Explanation(Static):
 
 def _table(session: Session, path: str) -> tuple[Part, ...]:
     leaves = [leaf for leaf in session.program.leaves.values() if leaf.path.startswith(f"{path}.")]
+    if not leaves:
+        return (("no leaf has all the words", MUTED),)
     live = sum(matters(session.program, leaf) for leaf in leaves)
     return ((f"{len(leaves)} values, {live} of them matter here", MUTED),)
 

@@ -44,7 +44,8 @@ class HeadlineView(Container):
         was = f"was {duration(before.iteration_time)}" if before else ""
         if bands is not None:
             lower, _, upper = (duration(float(value), 3) for value in bands.values["iteration_time"])
-            was = f"{lower} .. {upper}"
+            unit = upper.partition(" ")[2]
+            was = f"{lower.removesuffix(f' {unit}')} .. {upper}"
         iteration = ((duration(now.iteration_time), "bold $text-primary"), _change(now, before))
         self._tile("iteration").show("iteration", iteration, was)
         count = study.session.program.leaves.get("application.iteration_count")

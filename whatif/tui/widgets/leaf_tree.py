@@ -161,8 +161,11 @@ class LeafTree(ScrollView, can_focus=True):
         self._cursor = min(max(index, 0), max(0, len(self._rows) - 1))
         self._keep_in_sight()
         self.refresh()
-        if self.row is not None:
-            self.post_message(LeafSelected(self.row.path))
+        # A message that is made while the panel around handles one of its own would stop at that panel.
+        self.call_next(self._tell_row)
+
+    def _tell_row(self) -> None:
+        self.post_message(LeafSelected("" if self.row is None else self.row.path))
 
     def _keep_in_sight(self) -> None:
         top, height = self.scroll_offset.y, max(1, self.size.height)

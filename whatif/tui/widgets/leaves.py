@@ -12,7 +12,7 @@ from whatif.engine.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
 from whatif.tui.commands import Also, Change, Edit, Sweep
 from whatif.tui.messages import ChangeAsked, ErrorTold, PromptAsked, Purpose, StopAsked
-from whatif.tui.seeking import Seek, drawn
+from whatif.tui.seeking import Seek
 from whatif.tui.study import Study
 from whatif.tui.widgets.leaf_tree import LeafTree
 from whatif.tui.widgets.prompt import Prompt
@@ -70,7 +70,7 @@ class Leaves(Vertical):
         elif leaf is not None and event.purpose is Purpose.VALUE:
             self.prompt.ask(event.purpose, leaf.path, leaf.text(), leaf.choices)
         elif leaf is not None and event.purpose is Purpose.TARGET:
-            self.prompt.ask(event.purpose, leaf.path, f"{drawn(self._study)} <= 80 %")
+            self.prompt.ask(event.purpose, leaf.path, "<= 80 %")
         elif leaf is not None:
             self._ask_range(event.purpose, leaf.path)
 

@@ -21,7 +21,7 @@ class Status(Static):
         """Say what matters most."""
         mark, style, self.full = _message(study, error, busy=busy)
         self.telling = bool(mark) and not busy
-        line = brief(" ".join(self.full.split()))
+        line = " ".join(brief(self.full).split())
         self.tooltip = Content(self.full) if mark else None
         self.update(Content.assemble((f"{mark} " if mark else "", f"bold {style}"), (line, style)), layout=False)
 
@@ -70,4 +70,6 @@ def _plain(study: Study) -> str:
         else ""
     )
     changes = f"{edited} value{'s' * (edited != 1)} edited, not saved" if edited else "nothing edited"
-    return " · ".join(part for part in (swept, changes) if part)
+    view = study.view
+    drawn = "" if (view.samples, view.spread) == ("off", "none") else f"samples {view.samples}, spread {view.spread}"
+    return " · ".join(part for part in (swept, changes, drawn) if part)

@@ -17,6 +17,7 @@ from textual.strip import Strip
 
 from whatif.export.plot import shorten, text_cells
 from whatif.table import Column, Table
+from whatif.tui.words import brief
 from whatif.units import ONE, format_quantity
 
 _PARTS = ("head", "cell", "text", "cursor", "marked", "faint")
@@ -182,7 +183,7 @@ class _Numbers:
 def _words(column: Column, row: int) -> str:
     value = column.values[row]
     if column.values.dtype == object:
-        return str(value)
+        return brief(str(value))
     return format_quantity(float(value), column.dimension or ONE, 5) if value == value else "–"  # noqa: PLR0124
 
 

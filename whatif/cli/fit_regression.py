@@ -1,0 +1,301 @@
+"""`whatif fit regression`: measured runs to a model with intervals, and to a phase of a scenario."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from whatif.cli.fit import command, tell
+from whatif.errors import UsageError
+from whatif.limits import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.fitting.least_squares import RunsFit
+    from whatif.models.quantities import FloatArray
+    from whatif.table import Table
+
+SHOWN = ("coefficients", "comparison", "validation", "folds", "collinearity", "influence", "runs")
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+
+@dataclass(frozen=True)
+class Held:
+    """Runs that a model is checked on, and how."""
+
+    file: Path | None
+    count: int
+    seed: int
+    level: float
+    interval: Literal["prediction", "confidence"]
+
+
+def runs_options(command: _Command) -> _Command:
+    """FILE.. and the options that say how runs are read from it; they arrive as `runs`."""
+
+    @wraps(command)
+    def with_runs(
+        files: tuple[Path, ...], columns: str | None, where: tuple[str, ...], long: str | None, **given: Any
+    ) -> None:
+        command(read=lambda paths=files: read_table(paths, columns, where, long), **given)
+
+    options = (
+        click.argument("files", nargs=-1, required=True, metavar="FILE..",
+                       type=click.Path(path_type=Path, exists=True)),
+        click.option("--columns", metavar="NAME=HEADING,..", help="Columns of a CSV file: `time=Wall time [ms]`."),
+        click.option("--where", multiple=True, metavar="HEADING=VALUE", help="Only rows with this."),
+        click.option("--long", metavar="METRIC=VALUE", help="Headings of metric names and of their values."),
+    )  # fmt: skip
+    decorated: Any = with_runs
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str], long: str | None) -> Table:
+    """The runs of some files; what their importer warns of is told."""
+    from whatif.cli.measured import read_run_files
+
+    table = read_run_files(paths, columns, where, long)
+    tell(table.notes.get("warnings", "").splitlines(), "warning: ")
+    return table
+
+
+@command.command("regression", short_help="Any measured runs: a formula to coefficients with intervals.")
+@runs_options
+@click.option("--formula", metavar="'TIME ~ TERMS'", help="As R writes it: `time ~ (x1 + I(x1**2)) * x2`.")
+@click.option("--compare", "others", multiple=True, metavar="FORMULA", help="Another model of the same runs, by ANOVA.")
+@click.option("--folds", type=int, metavar="K", help="Cross-validate with so many folds.")
+@click.option("--repeat", type=int, default=1, show_default=True, help="Cross-validations, each with other folds.")
+@click.option("--held-out", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Runs to predict.")
+@click.option("--hold-out", type=int, default=0, metavar="N", help="Predict N runs, drawn by --seed, by the others.")
+@click.option("--level", default="95%", show_default=True, help="Probability of the intervals.")
+@click.option(
+    "--interval",
+    type=click.Choice(["prediction", "confidence"]),
+    default="prediction",
+    show_default=True,
+    help="Where one more run lies, or the mean of many.",
+)
+@click.option("--at", multiple=True, metavar="NAME=VALUE,..", help="Predict at these values, `nodes=512,size=8 GB`.")
+@click.option("--second-opinion", is_flag=True, help="Fit an additive model of smooth curves beside it.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of folds and held-out runs.")
+@click.option("--show", type=click.Choice(SHOWN), help="The table on stdout; without it what the options ask for.")
+@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="MODEL.toml",
+    help="Write the model: a phase of a scenario extends it.",
+)
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCENARIO.toml",
+    help="Write a scenario that asks the model, with -o.",
+)
+@click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
+def regression(
+    read: Callable[..., Table], formula: str | None, others: tuple[str, ...], folds: int | None, repeat: int,
+    held_out: Path | None, hold_out: int, level: str, interval: Literal["prediction", "confidence"],
+    at: tuple[str, ...], second_opinion: bool, seed: int, show: str | None, file_format: str, output: Path | None,
+    scenario: Path | None, platform: str,
+) -> None:  # fmt: skip
+    """Fit a linear model to measured runs, say how good it is, and predict with an interval.
+
+    FILES are CSV or TSV with units in the headings (`time [ms]`), Extra-P's text, JSON and JSON lines, Caliper or
+    Thicket profiles, logs of nvidia-smi. Terms: + - * : / ( ), I(x**2), log(x), log2(x), sqrt(x), poly(x, 2);
+    `log(time) ~ ..` keeps predictions positive.
+    """
+    from whatif.export.runs_tables import summary
+    from whatif.fitting.least_squares import fit_runs
+
+    if formula is None:
+        raise UsageError("--formula says what depends on what, such as `--formula 'time ~ nodes + size'`")
+    if scenario is not None and output is None:
+        raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
+    held = Held(held_out, hold_out, seed, _level(level), interval)
+    table, validation = _split(read(), read, held)
+    fits = [fit_runs(table, text) for text in (formula, *others)]
+    tell([line for fit in fits for line in fit.warnings], "warning: ")
+    for fit in fits:
+        tell([f"{fit.formula.text}: {summary(fit)}"])
+    if second_opinion:
+        _tell_opinion(fits[0])
+    asked = show or next((name for name in _asked(others, folds, validation, at)), "coefficients")
+    shown = _table(asked, fits, held, validation, at, folds, repeat)
+    _finish(fits[0], shown, file_format, output, scenario, platform)
+
+
+def _level(text: str) -> float:
+    from whatif.units import parse_share
+
+    level = parse_share(text)
+    if level is None or not 0 < level < 1:
+        raise UsageError(f"--level {text}: expected a probability such as 95%")
+    return level
+
+
+def _split(table: Table, read: Callable[..., Table], held: Held) -> tuple[Table, Table | None]:
+    """The runs that are fitted, and those that are only predicted."""
+    import numpy as np
+
+    if held.file is not None:
+        return table, read([held.file])
+    if not held.count:
+        return table, None
+    if not 0 < held.count < len(table):
+        raise UsageError(f"--hold-out {held.count}: of {len(table)} runs some must be left to fit")
+    order = np.random.default_rng(held.seed).permutation(len(table))
+    return _rows(table, np.sort(order[held.count :])), _rows(table, np.sort(order[: held.count]))
+
+
+def _rows(table: Table, rows: Any) -> Table:
+    from dataclasses import replace
+
+    columns = {name: replace(column, values=column.values[rows]) for name, column in table.columns.items()}
+    return replace(table, columns=columns)
+
+
+def _asked(
+    others: Sequence[str], folds: int | None, validation: Table | None, at: Sequence[str]
+) -> Iterator[str]:  # fmt: skip
+    """The tables that options ask for, the most telling first."""
+    if at:
+        yield "prediction"
+    if validation is not None:
+        yield "validation"
+    if folds is not None:
+        yield "folds"
+    if others:
+        yield "comparison"
+
+
+def _table(
+    name: str, fits: Sequence[RunsFit], held: Held, validation: Table | None, at: Sequence[str],
+    folds: int | None, repeat: int,
+) -> Table:  # fmt: skip
+    from whatif.export import runs_tables
+    from whatif.fitting.model_checks import compare, cross_validate, diagnose
+
+    fit = fits[0]
+    if name == "comparison":
+        return runs_tables.comparison_table(compare(fits))
+    if name == "folds":
+        found = {item.formula.text: cross_validate(item, folds or 10, repeat, held.seed) for item in fits}
+        return runs_tables.cross_table(found, fit.unit)
+    if name in ("validation", "runs"):
+        return _validated(fit, (validation or fit.runs) if name == "validation" else fit.runs, held)
+    if name == "prediction":
+        return _predicted(fit, at, held)
+    if name in ("collinearity", "influence"):
+        diagnostics = diagnose(fit)
+        tell(runs_tables.told(fit, diagnostics))
+        table = runs_tables.diagnostic_table if name == "collinearity" else runs_tables.influence_table
+        return table(fit, diagnostics)
+    return runs_tables.coefficient_table(fit)
+
+
+def _validated(fit: RunsFit, runs: Table, held: Held) -> Table:
+    """Runs as they were measured beside what the fit says of them."""
+    import numpy as np
+
+    from whatif.export.runs_tables import coverage, validation_table
+
+    names = (fit.formula.response, *fit.formula.variables)
+    for name in names:
+        if name not in runs.columns:
+            raise UsageError(f"{runs.notes.get('file', 'the held-out runs')}: there is no column `{name}`")
+    table = _rows(runs, np.isfinite(np.stack([runs.columns[name].values for name in names])).all(axis=0))
+    columns = {name: _in_unit_of(fit, name, table.columns[name]) for name in names}
+    found = fit.predict(columns, held.level, held.interval)
+    measured = columns[fit.formula.response]
+    tell([coverage(measured, found, held.level, held.interval)])
+    return validation_table(fit, table, measured, found)
+
+
+def _in_unit_of(fit: RunsFit, name: str, column: Any) -> FloatArray:
+    """A column of other runs in the unit that the fitted ones were written in."""
+    known = fit.runs.columns[name]
+    if column.dimension != known.dimension:
+        raise UsageError(f"`{name}` is in {column.unit or '1'}; the fitted runs have it in {known.unit or '1'}")
+    values: FloatArray = column.values / known.size
+    return values
+
+
+def _predicted(fit: RunsFit, at: Sequence[str], held: Held) -> Table:
+    """The response at given values, with its interval; what lies outside the runs is told."""
+    import numpy as np
+
+    from whatif.export.runs_tables import validation_table
+    from whatif.table import Column, Table
+
+    points = [dict(_values(fit, text)) for text in at]
+    columns = {name: np.array([point[name] for point in points]) for name in fit.formula.variables}
+    for name, values in columns.items():
+        low, high = fit.columns[name].min(), fit.columns[name].max()
+        if (beyond := values[(values < low) | (values > high)]).size:
+            tell([f"`{name}` of {beyond[0]:g} lies outside the {low:g} to {high:g} of the runs"], "warning: ")
+    found = fit.predict(columns, held.level, held.interval)
+    given = {}
+    for name, values in columns.items():
+        known = fit.runs.columns[name]
+        given[name] = Column(values * known.size, known.dimension)
+    table = validation_table(fit, Table(given), np.full(len(points), np.nan), found)
+    return Table({name: column for name, column in table.columns.items() if name != "inside"})
+
+
+def _values(fit: RunsFit, text: str) -> Iterator[tuple[str, float]]:
+    """The value of every variable that one --at gives, in the unit it was fitted in."""
+    from whatif.errors import did_you_mean
+    from whatif.importers.mapping import parse_mapping
+    from whatif.units import ONE, UnitError, parse_quantity
+
+    given: Mapping[str, str] = parse_mapping(text)
+    for name in given:
+        if name not in fit.formula.variables:
+            known = fit.formula.variables
+            raise UsageError(
+                f"--at {name}: the formula does not read it{did_you_mean(name, known)}; {', '.join(known)}"
+            )
+    for name in fit.formula.variables:
+        if name not in given:
+            raise UsageError(f"--at {text}: the value of `{name}` is missing")
+        column = fit.runs.columns[name]
+        try:
+            quantity = parse_quantity(given[name])
+        except UnitError as error:
+            raise UsageError(f"--at {name}={given[name]}: {error}") from None
+        if quantity.dimension != (column.dimension or ONE):
+            raise UsageError(f"--at {name}={given[name]}: the runs have it in {column.written or column.unit or '1'}")
+        yield name, quantity.value / column.size
+
+
+def _tell_opinion(fit: RunsFit) -> None:
+    from whatif.export.runs_tables import second_opinion
+    from whatif.fitting.additive import additive
+
+    tell([second_opinion(fit, additive(fit))])
+
+
+def _finish(
+    fit: RunsFit, shown: Table, file_format: str, output: Path | None, scenario: Path | None, platform: str
+) -> None:
+    """Write what was asked for, then print the table."""
+    from whatif.export.model_file import write_model, write_question
+    from whatif.export.tables import TABLE_WRITERS
+
+    if output is not None:
+        write_model(output, fit, f"fitted to {fit.runs.notes.get('file', 'runs')} ({len(fit.measured)} runs)")
+        tell([f"written: {output}"])
+    if scenario is not None and output is not None:
+        write_question(scenario, fit, output, platform)
+        variable = f"application.phases.{fit.formula.response}.variables.{fit.formula.variables[0]}"
+        tell([f"written: {scenario}; `whatif run {scenario} --point --set {variable}=VALUE --samples 1024` predicts"])
+    TABLE_WRITERS[file_format](shown, sys.stdout)

@@ -1,0 +1,135 @@
+"""A fitted regression as a file that a phase of a scenario extends, and a scenario that asks it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.export.atomic import atomic_file
+from whatif.export.toml import toml_text
+from whatif.export.trace_scenario import ranks_per_node
+from whatif.fitting.least_squares import RunsFit
+from whatif.schema.load import load_platform
+from whatif.schema.toml import read_document
+from whatif.units import SECOND, parse_unit
+
+_VERSIONS = ("whatif", "statsmodels", "formulaic", "numpy")
+
+
+def model_text(fit: RunsFit, source: str) -> str:
+    """The part file of a regression: formula, terms, coefficients with their covariance, ranges and data."""
+    formula = fit.formula
+    keys = [term.key for term in formula.terms]
+    values = dict(zip(keys, map(float, fit.coefficients), strict=True))
+    units = {name: _unit(fit, name) for name in formula.variables}
+    document: dict[str, Any] = {
+        "part": "phase",
+        "kind": "regression",
+        "formula": formula.text,
+        "response_unit": _unit(fit, formula.response),
+        "link": formula.link,
+        "residual": f"0 +- {fit.residual_standard_error!r}",
+        "units": units,
+        "terms": {term.key: term.text for term in formula.terms},
+        "coefficients": values,
+        "sources": {"coefficients": {"grade": "measured", "source": source}},
+        "fits": {"coefficients": _record(fit, units, values)},
+        "data": _data(fit),
+    }
+    return f"# {formula.text}, fitted to {len(fit.measured)} runs: a phase `extends` this file.\n{toml_text(document)}"
+
+
+def _unit(fit: RunsFit, name: str) -> str:
+    column = fit.runs.columns[name]
+    return column.written or column.unit or "1"
+
+
+def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float]) -> dict[str, Any]:
+    """The `[fits]` entry: all digits of the correlation, for terms that nearly cancel live on the last ones."""
+    errors = fit.standard_errors
+    covariance = fit.covariance
+    correlation = np.clip((covariance + covariance.T) / 2 / np.outer(errors, errors), -1, 1)
+    np.fill_diagonal(correlation, 1.0)
+    ends = {name: (float(fit.columns[name].min()), float(fit.columns[name].max())) for name in units}
+    fitted = fit.predict(fit.columns).fit
+    return {
+        "parameters": list(values),
+        "values": list(values.values()),
+        "standard_errors": errors.tolist(),
+        "correlation": correlation.tolist(),
+        "ranges": {name: [_quantity(end, units[name]) for end in pair] for name, pair in ends.items()},
+        "point_count": len(fit.measured),
+        "error": float(f"{np.sqrt(np.mean((fitted / fit.measured - 1) ** 2)):.4g}"),
+    }
+
+
+def _quantity(value: float, unit: str) -> str | float:
+    return value if unit == "1" else f"{value!r} {unit}"
+
+
+def _data(fit: RunsFit) -> dict[str, Any]:
+    """What the runs were: their number, a fingerprint of all their numbers, and what fitted them."""
+    digest = hashlib.sha256()
+    for name in sorted(fit.columns):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(fit.columns[name]).tobytes())
+    return {
+        "file": fit.runs.notes.get("file", ""),
+        "run_count": len(fit.measured),
+        "freedom": fit.freedom,
+        "fingerprint": f"sha256:{digest.hexdigest()}",
+        "versions": {name: version(name) for name in _VERSIONS},
+    }
+
+
+def write_model(path: Path, fit: RunsFit, source: str) -> None:
+    """Write the file of a regression; raise `UsageError` in the place of a file that is none."""
+    if path.exists() and read_document(path).data.get("part") != "phase":
+        raise UsageError(f"{path}: is there and holds no fitted phase; it is left as it is")
+    _write(path, model_text(fit, source))
+
+
+def write_question(path: Path, fit: RunsFit, model: Path, platform: str) -> None:
+    """Write a scenario that asks a regression at the median of its runs and sweeps its first variable fourfold beyond.
+
+    Raise `UsageError` where there is a file already, and for a response that is no time.
+    """
+    if path.exists():
+        raise UsageError(f"{path}: is there already; it is left as it is")
+    _write(path, question_text(fit, model.stem, platform))
+
+
+def question_text(fit: RunsFit, model: str, platform: str) -> str:
+    """A scenario whose only phase, or estimate beside a phase without time, is a regression."""
+    formula = fit.formula
+    if parse_unit(_unit(fit, formula.response))[0] != SECOND:
+        wanted = f"`--columns {formula.response}=HEADING [ms]` gives it a unit of time"
+        raise UsageError(f"`{formula.response}` is in {_unit(fit, formula.response)}, and a phase takes time; {wanted}")
+    phase = f"application.phases.{formula.response}"
+    middles = {name: _quantity(float(np.median(fit.columns[name])), _unit(fit, name)) for name in formula.variables}
+    first = formula.variables[0]
+    low, high = float(fit.columns[first].min()), 4 * float(fit.columns[first].max())
+    ends = " .. ".join(str(_quantity(end, _unit(fit, first))) for end in (low, high))
+    tables = {
+        "platform": {"extends": platform},
+        "application": {
+            "name": formula.response,
+            "rank_count": 1,
+            **ranks_per_node(load_platform(platform)[0]),
+            "iteration_count": 1,
+            "phases": {formula.response: {"extends": model, "variables": middles}},
+        },
+        "sweep": {first: {f"{phase}.variables.{first}": f"{ends} linear 9"}},
+    }
+    return f"# What does {formula.response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

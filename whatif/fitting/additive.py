@@ -1,0 +1,71 @@
+"""A generalised additive model beside a regression: a second opinion on the shape of each variable's effect.
+
+Source: Sasidharan 2021, sections 3 and 5.1.3, which takes it; Hastie et al., The Elements of Statistical Learning,
+2009, section 9.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.fitting.least_squares import RunsFit
+from whatif.models.quantities import FloatArray
+
+_BASIS: Final = 8
+"""Splines of a variable, at most; fewer where it has fewer values."""
+_PENALTIES: Final = np.logspace(-6, 2, 17)
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """A sum of smooth functions, one of each variable, fitted to the runs of a regression."""
+
+    fit: FloatArray
+    """Of shape (runs,), in the unit of the response."""
+    residual_standard_error: float
+    """In the unit that the terms give: of the response, or of its logarithm."""
+    freedom: float
+    """Effective parameters."""
+
+    def difference(self, fit: RunsFit) -> float:
+        """Root mean square of the difference between the two models over the runs, in the unit of the response."""
+        other = fit.predict(fit.columns).fit
+        return float(np.sqrt(np.mean((self.fit - other) ** 2)))
+
+
+def additive(fit: RunsFit) -> Additive:
+    """Penalised cubic splines of the variables of a regression, without interactions.
+
+    One penalty for all, of 17 that are tried, with the least generalised cross-validation error
+    `n RSS / (n - freedom)²`. Raise `UsageError` where no variable has four values.
+    """
+    from statsmodels.gam.api import BSplines, GLMGam
+
+    used = [fit.columns[name] for name in fit.formula.variables]
+    smooth = [values for values in used if len(np.unique(values)) > 3]
+    if not smooth:
+        raise UsageError("an additive model needs a variable with at least four different values")
+    scaled = np.stack([(values - values.min()) / np.ptp(values) for values in smooth], axis=1)
+    counts = [min(_BASIS, len(np.unique(column))) for column in scaled.T]
+    splines = BSplines(scaled, df=counts, degree=[3] * len(counts))
+    # Two or three values make no curve: such a variable stands as it is.
+    straight = [np.ones(len(scaled)), *(values / np.abs(values).max() for values in used if len(np.unique(values)) < 4)]
+    tried: list[Any] = [
+        GLMGam(fit.response, exog=np.stack(straight, axis=1), smoother=splines, alpha=[penalty] * len(counts)).fit()
+        for penalty in _PENALTIES
+    ]
+    best = min(tried, key=_error)
+    fitted = np.asarray(best.fittedvalues)
+    return Additive(
+        np.exp(fitted) if fit.formula.link == "log" else fitted, float(np.sqrt(best.scale)), float(best.edf.sum())
+    )
+
+
+def _error(result: Any) -> float:
+    """The generalised cross-validation error of a fit."""
+    residuals = np.asarray(result.resid_response)
+    return float(len(residuals) * (residuals @ residuals) / (len(residuals) - result.edf.sum()) ** 2)

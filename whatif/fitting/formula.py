@@ -1,0 +1,193 @@
+"""Formulas of regressions, as R writes them: `time ~ (x1 + I(x1**2)) * x2`, `log(time) ~ log(nodes)`.
+
+A formula is data: its algebra (`+ - * : / ** ()`) is worked out by formulaic, which evaluates nothing, and what each
+factor is (`x1`, `I(x1**2)`, `log(x1)`, `poly(x1, 2)`) is read by the grammar of expressions in scenario files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.engine.expressions import ExpressionFunction
+from whatif.errors import UsageError, did_you_mean
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import FUNCTIONS, Expression, ExpressionError, parse_expression
+from whatif.units import Quantity
+
+MOST_VARIABLES: Final = 12
+"""Their interactions are 4,096 terms."""
+MOST_TERMS: Final = 200
+MOST_LENGTH: Final = 1000
+LINKS: Final = {"": "identity", "log": "log"}
+_TOKENS: Final = re.compile(r"(?:[A-Za-z_]\w*+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[-+*/:^(),~\s])*")
+_RESPONSE: Final = re.compile(r"\s*(?:(\w+)\(\s*)?([A-Za-z_]\w*)\s*\)?\s*")
+_CALL: Final = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
+_POLYNOMIAL: Final = re.compile(r"([A-Za-z_]\w*)\s*,\s*([1-9])")
+_RICH: Final = re.compile(r"\x1b\[[0-9;]*m|[⧛⧚]")
+
+
+@dataclass(frozen=True)
+class DesignTerm:
+    """One column of the design: its name as R prints it, an identifier, and the expression it is computed by."""
+
+    name: str
+    key: str
+    text: str
+
+    @cached_property
+    def expression(self) -> Expression:
+        """The expression, read."""
+        return parse_expression(self.text)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula with its terms worked out for some runs."""
+
+    text: str
+    response: str
+    link: str
+    """identity, or log: what the terms give is the natural logarithm of the response."""
+    terms: tuple[DesignTerm, ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that some term reads, in order of appearance."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.expression.names()))
+
+    def design(self, columns: Mapping[str, FloatArray]) -> FloatArray:
+        """The terms at some points, of shape (points, terms)."""
+        count = max((len(columns[name]) for name in self.variables), default=len(next(iter(columns.values()), ())))
+        with np.errstate(all="ignore"):
+            parts = [ExpressionFunction(term.expression)(*map(columns.__getitem__, term.expression.names()))
+                     for term in self.terms]  # fmt: skip
+        return np.stack([np.broadcast_to(part, count) for part in parts], axis=-1)
+
+
+def parse_formula(text: str, columns: Mapping[str, FloatArray | None]) -> Formula:
+    """Read a formula for runs with these columns, None for texts; raise `UsageError` for what it may not hold.
+
+    `poly(x, k)` is worked out for the values of its column, as orthogonal polynomials (W. J. Kennedy and J. E. Gentle,
+    Statistical Computing, 1980, pp. 343 to 344; R's `poly`): each is a polynomial in x and is written as one.
+    """
+    if len(text) > MOST_LENGTH or not _TOKENS.fullmatch(text):
+        at = text[_TOKENS.match(text).end() :][:20]  # type: ignore[union-attr]
+        raise UsageError(
+            f"`{text[:80]}`: a formula holds no `{at}`" if at else f"a formula of {len(text):,} characters"
+        )
+    left, tilde, right = text.partition("~")
+    match = _RESPONSE.fullmatch(left)
+    if not tilde or "~" in right or match is None or (match[1] or "") not in LINKS:
+        raise UsageError(f"`{text}`: expected `RESPONSE ~ TERMS` or `log(RESPONSE) ~ TERMS`, such as `time ~ x1 * x2`")
+    names = set(re.findall(r"[A-Za-z_]\w*", text)) - {"I", "poly", *FUNCTIONS}
+    _check_names(text, sorted(names), columns)
+    terms = [term for factors in _factors(text) for term in _terms(factors, columns)]
+    if not terms:
+        raise UsageError(f"`{text}` has no terms")
+    if len(terms) > MOST_TERMS:
+        raise UsageError(f"`{text}` has {len(terms)} terms: at most {MOST_TERMS}")
+    return Formula(text.strip(), match[2], LINKS[match[1] or ""], tuple(_distinct(terms)))
+
+
+def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArray | None]) -> None:
+    if len(names) > MOST_VARIABLES:
+        raise UsageError(f"`{text}` names {len(names)} columns: at most {MOST_VARIABLES}")
+    for name in names:
+        if re.search(rf"\b{name}\s*\(", text):
+            known = ["I", "poly", *FUNCTIONS]
+            raise UsageError(f"`{name}(..)`: no such function; allowed: {', '.join(known)}{did_you_mean(name, known)}")
+        if name not in columns:
+            hint = did_you_mean(name, columns) or f"; the columns are {', '.join(columns)}"
+            raise UsageError(f"`{name}`: the runs have no such column{hint}")
+        if columns[name] is None:
+            raise UsageError(f"`{name}` holds texts: keep the runs of one of them with --where {name}=VALUE")
+        if re.search(rf"(?<![\w(])\b{name}\s*(\*\*|\^)", re.sub(r"\w+\([^()]*\)", "", text)):
+            raise UsageError(f"`{name}**` in a formula is `{name}` itself: write `I({name}**2)` for its square")
+
+
+def _factors(text: str) -> Iterator[list[str]]:
+    """The factors of each term, as texts."""
+    import formulaic
+    from formulaic.errors import FormulaicError
+
+    try:
+        parsed: Any = formulaic.Formula(text)
+        terms = list(parsed.rhs)
+    except (FormulaicError, SyntaxError, ValueError, AttributeError) as error:
+        told = " ".join(_RICH.sub("", str(error)).split())
+        raise UsageError(f"`{text}`: {told}") from None
+    for term in terms:
+        yield [factor.expr for factor in term.factors]
+
+
+def _terms(factors: Sequence[str], columns: Mapping[str, FloatArray | None]) -> Iterator[DesignTerm]:
+    """The columns of one term: several where a factor is a polynomial."""
+    options = [list(_columns_of(factor, columns)) for factor in factors]
+    for chosen in product(*options):
+        names, texts = zip(*chosen, strict=True)
+        joined = texts[0] if len(texts) == 1 else " * ".join(map(_enclosed, texts))
+        name = ":".join(names)
+        key = re.sub(r"\W+", "_", re.sub(r"\bI\((.*?)\)", r"\1", name)).strip("_")
+        yield DesignTerm("Intercept" if joined == "1" else name, "Intercept" if joined == "1" else key, joined)
+
+
+def _columns_of(factor: str, columns: Mapping[str, FloatArray | None]) -> Iterator[tuple[str, str]]:
+    """The names and expressions of one factor."""
+    call = _CALL.fullmatch(factor)
+    if call and call[1] == "poly":
+        match = _POLYNOMIAL.fullmatch(call[2])
+        values = columns.get(match[1]) if match else None
+        if match is None or values is None:
+            raise UsageError(f"`{factor}`: expected `poly(COLUMN, DEGREE)` with a degree from 1 to 9")
+        yield from _polynomials(match[1], int(match[2]), values)
+        return
+    text = call[2] if call and call[1] == "I" else factor
+    try:
+        tree = parse_expression(text).tree
+    except ExpressionError as error:
+        raise UsageError(f"`{factor}`: {error}") from None
+    if isinstance(tree, Quantity) and tree.value != 1:
+        raise UsageError(f"`{factor}`: a number is no term; scale a column as `I({factor} * x)`")
+    yield factor, text
+
+
+def _polynomials(name: str, degree: int, values: FloatArray) -> Iterator[tuple[str, str]]:
+    """Orthogonal polynomials of a column, of length 1 over the runs, by their three-term recurrence."""
+    known = values[np.isfinite(values)]
+    if degree >= len(np.unique(known)):
+        raise UsageError(f"`poly({name}, {degree})`: `{name}` has only {len(np.unique(known))} different values")
+    before, text_before, size_before = np.zeros_like(known), "0", 1.0
+    present, text, size = np.ones_like(known), "1", float(len(known))
+    for order in range(1, degree + 1):
+        middle = float((known * present**2).sum() / size)
+        rest = size / size_before if order > 1 else 0.0
+        text_before, text = text, _next_polynomial(name, middle, rest, text, text_before)
+        before, present = present, (known - middle) * present - rest * before
+        size_before, size = size, float((present**2).sum())
+        yield f"poly({name}, {degree}){order}", f"({text}) / {float(np.sqrt(size))!r}"
+
+
+def _next_polynomial(name: str, middle: float, rest: float, text: str, before: str) -> str:
+    first = f"({name} - {middle!r})" if middle >= 0 else f"({name} + {-middle!r})"
+    product_of = first if text == "1" else f"{first} * {_enclosed(text)}"
+    return product_of if not rest else f"{product_of} - {rest!r} * {_enclosed(before)}"
+
+
+def _enclosed(text: str) -> str:
+    return text if re.fullmatch(r"[\w.]+(?:\([^()]*\))?", text) else f"({text})"
+
+
+def _distinct(terms: Sequence[DesignTerm]) -> Iterator[DesignTerm]:
+    """The terms with different keys."""
+    seen: dict[str, int] = {}
+    for term in terms:
+        key = term.key if term.key[:1].isalpha() else f"term_{term.key}"
+        seen[key] = seen.get(key, 0) + 1
+        yield DesignTerm(term.name, key if seen[key] == 1 else f"{key}_{seen[key]}", term.text)

@@ -1,0 +1,189 @@
+"""How far a regression of runs can be trusted: analysis of variance, cross-validation, diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.fitting.least_squares import RunsFit
+from whatif.models.quantities import FloatArray
+
+_NESTED = 1e-8
+"""Length of what a larger model misses of a term of a smaller one, relative to the term."""
+_UNTOLD = 1e-10
+
+
+@dataclass(frozen=True)
+class Step:
+    """One model of a comparison, against the one before it."""
+
+    formula: str
+    freedom: int
+    rss: float
+    """Residual sum of squares."""
+    rse: float
+    f: float
+    """Variance that the further terms explain, over that of the largest model's residuals; NaN for the first."""
+    p: float
+    """Probability of such an F if they explained nothing."""
+
+
+def analysis_of_variance(rss: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """F and p of each model against the one before it, of shape (models,), the smallest first; NaN for the first.
+
+    F = ((RSS_1 - RSS_2) / (d_1 - d_2)) / (RSS_L / d_L) with d the degrees of freedom and L the largest model, as R's
+    `anova` of several models (Sasidharan 2021, Tables 2 and 9).
+    """
+    from scipy.stats import f as f_distribution
+
+    counts = -np.diff(freedom)
+    f = -np.diff(rss) / counts / (rss[-1] / freedom[-1])
+    p = f_distribution.sf(f, counts, freedom[-1])
+    return np.concatenate(([np.nan], f)), np.concatenate(([np.nan], p))
+
+
+def compare(fits: Sequence[RunsFit]) -> list[Step]:
+    """Analysis of variance of nested models, the smallest first.
+
+    Raise `UsageError` for models of other runs or another response, and where one does not hold the one before it.
+    """
+    ordered = sorted(fits, key=lambda fit: fit.design.shape[1])
+    for smaller, larger in pairwise(ordered):
+        _check_nested(smaller, larger)
+    rss = np.array([fit.residuals @ fit.residuals for fit in ordered])
+    f, p = analysis_of_variance(rss, np.array([float(fit.freedom) for fit in ordered]))
+    return [
+        Step(fit.formula.text, fit.freedom, float(rss[at]), fit.residual_standard_error, float(f[at]), float(p[at]))
+        for at, fit in enumerate(ordered)
+    ]
+
+
+def _check_nested(smaller: RunsFit, larger: RunsFit) -> None:
+    names = f"`{smaller.formula.text}` and `{larger.formula.text}`"
+    if not np.array_equal(smaller.kept, larger.kept) or not np.array_equal(smaller.response, larger.response):
+        raise UsageError(f"{names} are fitted to different runs or responses: F compares models of the same ones")
+    if smaller.design.shape[1] == larger.design.shape[1]:
+        raise UsageError(f"{names} have equally many terms: neither holds the other; --folds compares them")
+    directions = np.linalg.qr(larger.design / larger.lengths)[0]
+    scaled = smaller.design / smaller.lengths
+    missed = np.linalg.norm(scaled - directions @ (directions.T @ scaled), axis=0)
+    if missed.max() > _NESTED:
+        name = smaller.formula.terms[int(missed.argmax())].name
+        raise UsageError(f"{names} are not nested: the larger one lacks `{name}`; --folds compares any two")
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Errors of runs that were left out of the fit, in the unit of the response."""
+
+    predicted: FloatArray
+    """Of shape (repeats, runs): each run by the fit without its fold; NaN where that fit could not tell a term."""
+    measured: FloatArray
+    untold: int
+    """Folds without which the other runs do not determine all terms."""
+
+    @property
+    def rmse(self) -> float:
+        """Root mean square of the errors."""
+        return float(np.sqrt(np.nanmean((self.predicted - self.measured) ** 2)))
+
+    @property
+    def rmse_spread(self) -> float:
+        """Standard deviation over the repeats of the root mean square of their errors."""
+        each = np.sqrt(np.nanmean((self.predicted - self.measured) ** 2, axis=1))
+        return float(each.std(ddof=1)) if len(each) > 1 else np.nan
+
+    @property
+    def mape(self) -> float:
+        """Mean of the errors relative to what was measured."""
+        return float(np.nanmean(np.abs(self.predicted / self.measured - 1)))
+
+    @property
+    def wmape(self) -> float:
+        """Sum of the errors relative to the sum of what was measured."""
+        errors = np.abs(self.predicted - self.measured)
+        return float(np.nansum(errors) / np.where(np.isnan(errors), 0, np.abs(self.measured)).sum())
+
+
+def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 0) -> CrossValidation:
+    """Each run by fits without its fold, `repeats` times with other folds drawn by a seed.
+
+    The residuals of a fold S that is left out are `(I - H_SS)^-1 e_S`, with H the hat matrix and e the residuals of
+    the whole fit (R. D. Cook and S. Weisberg, Residuals and Influence in Regression, 1982, section 3.6): exact, and no
+    fit is made anew. Raise `UsageError` for folds that are no number from 2 to the runs.
+    """
+    count = len(fit.response)
+    if not 2 <= folds <= count or repeats < 1:
+        raise UsageError(f"{folds} folds of {count} runs, {repeats} times: from 2 folds to one a run, at least once")
+    directions = np.linalg.qr(fit.design / fit.lengths)[0]
+    rng = np.random.default_rng(seed)
+    left_out, untold = np.empty((repeats, count)), 0
+    for row in left_out:
+        for part in np.array_split(rng.permutation(count), folds):
+            basis = directions[part]
+            # The small one of two equivalent forms: (I - Q Q^T)^-1 = I + Q (I - Q^T Q)^-1 Q^T.
+            inner = np.eye(basis.shape[1]) - basis.T @ basis
+            residuals = fit.residuals[part]
+            if np.linalg.eigvalsh(inner)[0] < _UNTOLD:
+                untold += 1
+                row[part] = np.nan
+            else:
+                row[part] = residuals + basis @ np.linalg.solve(inner, basis.T @ residuals)
+    predicted = fit.response - left_out
+    return CrossValidation(np.exp(predicted) if fit.formula.link == "log" else predicted, fit.measured, untold)
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """What may be wrong with a regression."""
+
+    heteroscedasticity: float
+    """p of the Breusch-Pagan test: small where the scatter depends on the variables."""
+    normality: float
+    """p of the Jarque-Bera test: small where the residuals are not normal."""
+    inflation: FloatArray
+    """Variance inflation factor of each term, of shape (terms,): above 10 it hardly differs from the others."""
+    condition: float
+    """Of the terms, each of length 1."""
+    leverage: FloatArray
+    """How far each run lies from the others, of shape (runs,): from 0 to 1."""
+    distances: FloatArray
+    """Cook's distance of each run: above 1 the fit would be another one without it."""
+    studentised: FloatArray
+    """Each run's residual over the deviation that the fit without it gives."""
+
+
+def diagnose(fit: RunsFit) -> Diagnostics:
+    """Scatter, influence and collinearity of a regression."""
+    from statsmodels.stats.diagnostic import het_breuschpagan
+    from statsmodels.stats.outliers_influence import OLSInfluence
+    from statsmodels.stats.stattools import jarque_bera
+
+    scaled = fit.design / fit.lengths
+    influence = OLSInfluence(fit.results)
+    varies = np.ptp(fit.design, axis=0) > 0
+    constant = np.column_stack((np.ones(len(scaled)), scaled[:, varies]))
+    scatter = float(het_breuschpagan(fit.residuals, constant)[1]) if varies.any() else np.nan
+    return Diagnostics(
+        scatter,
+        float(jarque_bera(fit.residuals)[1]),
+        _inflation(fit.design, varies),
+        float(np.linalg.cond(scaled)),
+        np.asarray(influence.hat_matrix_diag),
+        np.asarray(influence.cooks_distance[0]),
+        np.asarray(influence.resid_studentized_external),
+    )
+
+
+def _inflation(design: FloatArray, varies: FloatArray) -> FloatArray:
+    """1 / (1 - R²) of each term by the others; NaN for a constant."""
+    result = np.full(design.shape[1], np.nan)
+    if varies.sum() > 1:
+        result[varies] = np.diag(np.linalg.inv(np.corrcoef(design[:, varies].T)))
+    elif varies.any():
+        result[varies] = 1.0
+    return result
