@@ -40,7 +40,7 @@ from whatif.schema.toml import parse_document
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND
 
-LULESH = Path(__file__).parent / "data" / "runs" / "lulesh"
+LULESH = Path(__file__).parent / "data" / "runs" / "caliper"
 TRUTH = {
     "cell_rate": 2e8, "packing_time": 30e-9, "overhead_time": 400e-6, "halo_rate": 4e8, "latency": 20e-6,
     "reduction_time": 3e-6, "miscellaneous_time": 300e-6, "cell_setup_time": 50e-9, "startup_time": 3.5,
@@ -421,10 +421,10 @@ def test_the_stated_times_of_the_paper_come_out_of_the_assumed_triton():
 
 def test_the_runs_of_lulesh_are_those_of_its_profiles():
     profile = defaultdict(dict)
-    with (LULESH / "lulesh_weak_scaling.csv").open() as file:
+    with (LULESH / "lulesh_cycle.csv").open() as file:
         for row in csv.DictReader(file):
             profile[int(row["ranks"])][row["region"]] = row
-    with (LULESH / "runs.csv").open() as file:
+    with (LULESH / "lulesh_grid_runs.csv").open() as file:
         for row in csv.DictReader(file):
             regions = profile[int(row["processes"])]
             mean = {name: float(item["avg_s_per_rank"]) for name, item in regions.items()}
@@ -435,7 +435,7 @@ def test_the_runs_of_lulesh_are_those_of_its_profiles():
 
 
 def test_lulesh_scales_weakly_so_most_parameters_are_not_told_but_a_larger_run_is(whatif_main):
-    code, out, err = whatif_main("fit", "grid", LULESH / "runs.csv", "--reduction", "--format", "json")
+    code, out, err = whatif_main("fit", "grid", LULESH / "lulesh_grid_runs.csv", "--reduction", "--format", "json")
     assert code == 0
     rows = {row["symbol"]: row for row in json.loads(out)["rows"]}
     assert [name for name, row in rows.items() if row["note"] == "not told"] == ["O_w", "O_h", "K_b", "O_i"]
@@ -443,7 +443,7 @@ def test_lulesh_scales_weakly_so_most_parameters_are_not_told_but_a_larger_run_i
     assert "the same in all runs: H = 5400, I = 800, C / P = 27000" in err
     assert "5 runs for 9 parameters" in err
     target = "cells=27e6,processes=1000,iterations=800,halo_cells=5400"
-    code, out, _ = whatif_main("fit", "grid", LULESH / "runs.csv", "--target", target, "--format", "json")
+    code, out, _ = whatif_main("fit", "grid", LULESH / "lulesh_grid_runs.csv", "--target", target, "--format", "json")
     (row,) = json.loads(out)["rows"]
     assert row["run_low"] < row["mean_low"] < row["total_time"] < row["mean_high"] < row["run_high"]
 
@@ -453,15 +453,23 @@ def test_lulesh_scales_weakly_so_most_parameters_are_not_told_but_a_larger_run_i
 
 def test_two_commands_lead_from_runs_to_a_band_at_a_scale_never_run(whatif_main, tmp_path):
     write(tmp_path / "runs.csv", timed(settings(), 0.02))
-    code, out, err = whatif_main("fit", "grid", "runs.csv", "-o", "model.toml")
+    target = ("--target", "C=1e8,P=64,I=5000")
+    code, out, err = whatif_main("fit", "grid", "runs.csv", *target, "-o", "m.toml", "--scenario", "q.toml")
     assert code == 0
-    assert "Mcell/s" in out
-    assert "written: model.toml" in err
-    (tmp_path / "q.toml").write_text(SCENARIO)
-    code, out, err = whatif_main("run", "q.toml", "--point", "--samples", "64")
+    assert "mean_high" in out
+    assert "written: m.toml" in err
+    code, out, err = whatif_main("run", "q.toml", "--point", "--samples", "64", "--format", "json")
     assert code == 0
-    assert "p50" in out
-    assert "lie outside" in err
+    (row,) = json.loads(out)["rows"]
+    assert_allclose(row["total_time"], float(timed(settings([1e8], [64], [5000])).total_time[0]), rtol=0.1, atol=0)
+    assert row["total_time.p5"] < row["total_time"] < row["total_time.p95"]
+    assert "cell counts of 100000000 lie outside the 1000000 to 16000000" in err
+    (tmp_path / "whole.toml").write_text(whatif_main("resolve", "q.toml")[1])
+    whole = whatif_main("run", "whole.toml", "--point", "--samples", "64", "--format", "json")[1]
+    assert json.loads(whole)["rows"][0]["total_time.p95"] == row["total_time.p95"]
+    again = whatif_main("fit", "grid", "runs.csv", "-o", "m.toml", "--scenario", "q.toml")
+    assert (again[0], "there is such a file" in again[2]) == (2, True)
+    assert "Mcell/s" in whatif_main("fit", "grid", "runs.csv", "--bootstrap", "50")[1]
 
 
 def test_the_next_run_and_the_residuals_are_tables(whatif_main, tmp_path):
@@ -523,6 +531,8 @@ def test_runs_that_cannot_be_are_refused(changes, said):
     ("options", "said"),
     [
         (("--next",), "need one --target"),
+        (("--scenario", "q.toml"), "--scenario needs -o MODEL.toml"),
+        (("-o", "m.toml", "--scenario", "elsewhere/q.toml"), "write both into one folder"),
         (("--target", "C=1e8"), "a run needs `processes`"),
         (("--target", "C=1e8,P=64"), "state `iterations`: runs of one grid have 500 and 2000"),
         (("--target", "C=1e8,Q=64"), "expected NAME=VALUE of cells, processes"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.cli.fit import command, tell
+from whatif.cli.fit_regression import runs_options
 from whatif.cli.options import print_table
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
@@ -17,8 +18,9 @@ from whatif.limits import TABLE_FORMATS
 if TYPE_CHECKING:
     from whatif.fitting.grid import GridFit
     from whatif.fitting.grid_runs import Runs
+    from whatif.table import Table
 
-_EXAMPLE = "cells=272M,processes=768"
+_EXAMPLE = "cells=272e6,processes=768"
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,7 @@ class _Asked:
 
 
 @command.command("grid", short_help="Structured grids: runs with computation, communication and total times.")
-@click.argument("files", nargs=-1, required=True, metavar="RUNS..", type=click.Path(path_type=Path, exists=True))
-@click.option("--columns", metavar="NAME=HEADING,..", help="What the columns are, as processes=ranks,total_time=T [s].")
-@click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows with this.")
+@runs_options
 @click.option("--reduction", is_flag=True, help="Fit K_r too, of a global reduction in every iteration.")
 @click.option(
     "--weighting",
@@ -67,40 +67,44 @@ class _Asked:
     metavar="MODEL.toml",
     help="Write a part that a scenario's phase extends.",
 )
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCENARIO.toml",
+    help="Write a scenario of the target that asks the model, with -o.",
+)
+@click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
 @click.option("--source", metavar="TEXT", help="What [sources] says, instead of the files.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def grid(
-    files: tuple[Path, ...], columns: str | None, where: tuple[str, ...], reduction: bool, weighting: str, level: str,
+    read: Callable[..., Table], reduction: bool, weighting: str, level: str,
     bootstrap: int | None, seed: int, targets: tuple[str, ...], advice: bool, varied: tuple[str, ...], points: bool,
-    case: str | None, output: Path | None, source: str | None, file_format: str,
+    case: str | None, output: Path | None, scenario: Path | None, platform: str, source: str | None, file_format: str,
 ) -> None:  # fmt: skip
     """Fit K_w, K_b and the overheads of a structured-grid program (Sharif et al.) to runs of it.
 
-    RUNS have the columns cells, processes, iterations and total_time (or C, P, I, T_t), and as many as there are of
+    FILES have the columns cells, processes, iterations and total_time (or C, P, I, T_t), and as many as there are of
     halo_cells (H), computation_time (T_w), communication_time (T_c), case, ranks_per_node and inter_node_halo_cells.
     """
-    from whatif.cli.measured import once
     from whatif.fitting.grid import fit_grid
-    from whatif.importers.mapping import parse_mapping
-    from whatif.importers.runs import read_runs
     from whatif.units import parse_share
 
     share = parse_share(level)
     if share is None:
         raise UsageError(f"--level {level}: expected a share, such as 95%")
+    if scenario is not None and output is None:
+        raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
     if (advice or varied) and len(targets) != 1:
         raise UsageError(f"--next and --vary need one --target, the run that matters, such as {_EXAMPLE}")
-    chosen = {key: value for text in where for key, value in parse_mapping(text).items()}
-    table = read_runs(once(files), parse_mapping(columns) if columns is not None else None, chosen or None)
-    tell(table.notes.get("warnings", "").splitlines(), "warning: ")
+    table = read()
     cases = [case for text in targets for case in _values([text], ",").get("case", ())]
     options = {"weighting": weighting, "reduction": reduction, "level": share, "draws": bootstrap or 0, "seed": seed}
     fit = fit_grid(table, cases=cases, **options)  # type: ignore[arg-type]
     _narrate(fit)
     if output is not None:
-        _write(
-            fit, output, case, source or f"fitted to {', '.join(path.name for path in files[:3])} ({len(table)} runs)"
-        )
+        _write(fit, output, case, source or f"fitted to {table.notes.get('file', 'runs')} ({len(table)} runs)")
+    if scenario is not None and output is not None:
+        _ask(fit, output, scenario, targets, platform)
     _print(fit, _Asked(targets, advice or bool(varied), varied, points, file_format))
     if output is None and not (targets or points):
         tell(["nothing is written without -o MODEL.toml"])
@@ -136,6 +140,16 @@ def _write(fit: GridFit, output: Path, case: str | None, source: str) -> None:
         raise UsageError(f"--case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
     write_part(output, model_part(fit, wanted, source))
     tell([f"written: {output}"])
+
+
+def _ask(fit: GridFit, output: Path, scenario: Path, targets: tuple[str, ...], platform: str) -> None:
+    """A scenario of the first target, or of the run with the most processes."""
+    from whatif.export.grid_file import write_question
+
+    at = int(fit.runs.processes.argmax())
+    target = _planned(fit, _values(targets[:1], ",")) if targets else fit.runs.at([at])
+    write_question(scenario, output, target, platform)
+    tell([f"written: {scenario}; `whatif run {scenario} --point --samples 1024` predicts it with a band"])
 
 
 def _print(fit: GridFit, asked: _Asked) -> None:

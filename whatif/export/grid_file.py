@@ -97,6 +97,26 @@ def write_part(path: Path, data: dict[str, Any]) -> None:
         temporary.write_text(lead + toml_text(data), encoding="utf-8", newline="")
 
 
+def write_question(path: Path, model: Path, target: Runs, platform: str) -> None:
+    """Write a scenario of one run, whose phase extends the part beside it; raise `UsageError` for one elsewhere."""
+    if path.resolve().parent != model.resolve().parent:
+        raise UsageError(f"{path}: the scenario finds {model.name} beside it: write both into one folder")
+    if is_file(path):
+        raise UsageError(f"{path}: there is such a file; choose another name")
+    counts = {name: int(getattr(target, name)[0]) for name in ("cells", "processes", "iterations", "halo_cells")}
+    application = {
+        "name": model.stem,
+        "rank_count": counts["processes"],
+        "iteration_count": counts["iterations"],
+        "grid": {"scaling": "strong", "cells": {"all": counts["cells"]}},
+        "phases": {"step": {"extends": model.stem, "halo_cell_count": counts["halo_cells"]}},
+    }
+    lead = f"# How long does {model.stem} take on {counts['processes']} processes?\n"
+    with atomic_file(path) as temporary:
+        text = lead + toml_text({"platform": platform, "application": application})
+        temporary.write_text(text, encoding="utf-8", newline="")
+
+
 def parameters_of(fit: GridFit, *, in_words: bool) -> Table:
     """One row a parameter: value, standard error, the ends of its interval, and what else is to be said."""
     low, high = fit.intervals
