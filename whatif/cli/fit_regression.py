@@ -17,10 +17,11 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.fitting.least_squares import RunsFit
+    from whatif.fitting.pmnf import Search
     from whatif.models.quantities import FloatArray
     from whatif.table import Table
 
-SHOWN = ("coefficients", "comparison", "validation", "folds", "collinearity", "influence", "runs")
+SHOWN = ("coefficients", "models", "comparison", "validation", "folds", "collinearity", "influence", "runs")
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
@@ -69,6 +70,9 @@ def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str],
 @command.command("regression", short_help="Any measured runs: a formula to coefficients with intervals.")
 @runs_options
 @click.option("--formula", metavar="'TIME ~ TERMS'", help="As R writes it: `time ~ (x1 + I(x1**2)) * x2`.")
+@click.option(
+    "--search", "sought", metavar="'TIME ~ NAMES'", help="Instead: the best terms of these columns, `time ~ p + n`."
+)
 @click.option("--compare", "others", multiple=True, metavar="FORMULA", help="Another model of the same runs, by ANOVA.")
 @click.option("--folds", type=int, metavar="K", help="Cross-validate with so many folds.")
 @click.option("--repeat", type=int, default=1, show_default=True, help="Cross-validations, each with other folds.")
@@ -102,8 +106,8 @@ def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str],
 )
 @click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
 def regression(
-    read: Callable[..., Table], formula: str | None, others: tuple[str, ...], folds: int | None, repeat: int,
-    held_out: Path | None, hold_out: int, level: str, interval: Literal["prediction", "confidence"],
+    read: Callable[..., Table], formula: str | None, sought: str | None, others: tuple[str, ...], folds: int | None,
+    repeat: int, held_out: Path | None, hold_out: int, level: str, interval: Literal["prediction", "confidence"],
     at: tuple[str, ...], second_opinion: bool, seed: int, show: str | None, file_format: str, output: Path | None,
     scenario: Path | None, platform: str,
 ) -> None:  # fmt: skip
@@ -116,20 +120,22 @@ def regression(
     from whatif.export.runs_tables import summary
     from whatif.fitting.least_squares import fit_runs
 
-    if formula is None:
-        raise UsageError("--formula says what depends on what, such as `--formula 'time ~ nodes + size'`")
+    if (formula is None) == (sought is None):
+        raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
     if scenario is not None and output is None:
         raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
     held = Held(held_out, hold_out, seed, _level(level), interval)
     table, validation = _split(read(), read, held)
-    fits = [fit_runs(table, text) for text in (formula, *others)]
+    found = None if sought is None else _search(table, sought)
+    formula = formula if found is None else found.best.formula(str(sought).partition("~")[0].strip())
+    fits = [fit_runs(table, text) for text in (str(formula), *others)]
     tell([line for fit in fits for line in fit.warnings], "warning: ")
     for fit in fits:
         tell([f"{fit.formula.text}: {summary(fit)}"])
     if second_opinion:
         _tell_opinion(fits[0])
     asked = show or next((name for name in _asked(others, folds, validation, at)), "coefficients")
-    shown = _table(asked, fits, held, validation, at, folds, repeat)
+    shown = _models(found) if asked == "models" else _table(asked, fits, held, validation, at, folds, repeat)
     _finish(fits[0], shown, file_format, output, scenario, platform)
 
 
@@ -275,6 +281,33 @@ def _values(fit: RunsFit, text: str) -> Iterator[tuple[str, float]]:
         if quantity.dimension != (column.dimension or ONE):
             raise UsageError(f"--at {name}={given[name]}: the runs have it in {column.written or column.unit or '1'}")
         yield name, quantity.value / column.size
+
+
+def _search(table: Table, text: str) -> Search:
+    """The models of Extra-P's normal form that the runs speak for, best first."""
+    import numpy as np
+
+    from whatif.export.runs_tables import model_in_words
+    from whatif.fitting.formula import parse_formula
+    from whatif.fitting.pmnf import search
+
+    named = {name: None if it.dimension is None else it.as_written() for name, it in table.columns.items()}
+    asked = parse_formula(text, named)
+    columns = {name: values for name in (asked.response, *asked.variables) if (values := named[name]) is not None}
+    whole = np.isfinite(np.stack(list(columns.values()))).all(axis=0)
+    response, variables = columns[asked.response][whole], {name: columns[name][whole] for name in asked.variables}
+    found = search(variables, response)
+    tell(found.warnings, "warning: ")
+    tell([f"{found.tried:,} hypotheses over {found.point_count} points; the best: {model_in_words(found.best)}"])
+    return found
+
+
+def _models(found: Search | None) -> Table:
+    from whatif.export.runs_tables import model_table
+
+    if found is None:
+        raise UsageError("--show models needs --search")
+    return model_table(found.models)
 
 
 def _tell_opinion(fit: RunsFit) -> None:

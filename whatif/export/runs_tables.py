@@ -10,6 +10,7 @@ import numpy as np
 from whatif.fitting.additive import Additive
 from whatif.fitting.least_squares import Predicted, RunsFit
 from whatif.fitting.model_checks import CrossValidation, Diagnostics, Step
+from whatif.fitting.normal_form import Normal
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.units import ONE, parse_unit
@@ -53,6 +54,21 @@ def summary(fit: RunsFit) -> str:
         f"F {results.fvalue:.4g}, p {results.f_pvalue:.2g}" if results.df_model > 0 else "no terms but the intercept"
     )
     return f"{scatter}; R² {results.rsquared:.4f}, adjusted {results.rsquared_adj:.4f}; {whole}"
+
+
+def model_in_words(model: Normal) -> str:
+    """`-0.8898 + 0.2017 x**2`: a model of the normal form with four digits of its coefficients."""
+    first, *others = (f"{coefficient:.4g}" for coefficient in model.coefficients)
+    return " + ".join([first, *(f"{number} {term}" for number, term in zip(others, model.terms, strict=True))])
+
+
+def model_table(models: Sequence[Normal]) -> Table:
+    """Models of the normal form, best first: errors relative to the runs, and the F test against a constant."""
+    kinds = {"model": None, "cross_validated": ONE, "smape": ONE, "r_squared": ONE, "f": ONE, "p": ONE, "earned": ONE}
+    rows = [
+        (model_in_words(it), it.cross_validated, it.smape, it.r_squared, it.f, it.p, float(it.earned)) for it in models
+    ]
+    return Table.of_rows(kinds, rows)
 
 
 def comparison_table(steps: Sequence[Step]) -> Table:

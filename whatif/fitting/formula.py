@@ -99,6 +99,7 @@ def parse_formula(text: str, columns: Mapping[str, FloatArray | None]) -> Formul
 def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArray | None]) -> None:
     if len(names) > MOST_VARIABLES:
         raise UsageError(f"`{text}` names {len(names)} columns: at most {MOST_VARIABLES}")
+    bare = _without_calls(text)
     for name in names:
         if re.search(rf"\b{name}\s*\(", text):
             known = ["I", "poly", *FUNCTIONS]
@@ -108,8 +109,19 @@ def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArr
             raise UsageError(f"`{name}`: the runs have no such column{hint}")
         if columns[name] is None:
             raise UsageError(f"`{name}` holds texts: keep the runs of one of them with --where {name}=VALUE")
-        if re.search(rf"(?<![\w(])\b{name}\s*(\*\*|\^)", re.sub(r"\w+\([^()]*\)", "", text)):
+        if re.search(rf"\b{name}\s*(\*\*|\^)", bare):
             raise UsageError(f"`{name}**` in a formula is `{name}` itself: write `I({name}**2)` for its square")
+
+
+def _without_calls(text: str) -> str:
+    """A formula without what stands between the parentheses of calls such as `I(..)`."""
+    kept, depth = [], 0
+    for at, letter in enumerate(text):
+        inside = depth > 0
+        depth += letter == "(" and (inside or text[at - 1 : at].isalnum())
+        depth -= letter == ")" and inside
+        kept.append("" if inside else letter)
+    return "".join(kept)
 
 
 def _factors(text: str) -> Iterator[list[str]]:
