@@ -304,6 +304,17 @@ def test_fewer_runs_than_parameters_leave_the_errors_unknown():
     assert next_run(fit, settings([1e6], [8], [500]), settings()).assumed_noise
 
 
+def test_what_was_never_measured_is_asked_for():
+    nothing, runs = np.full(len(GOOD), np.nan), GOOD.changed(halo_cells=0 * GOOD.cells)
+    said = "\n".join(untold(fit_grid(runs)))
+    assert "K_b: no run has a term with it; it is held at 0; a column `halo_cells` would tell" in said
+    said = "\n".join(untold(fit_grid(GOOD.changed(total_time=nothing))))
+    assert "O_s: no run has a term with it; it is held at 0; a column `total_time` would tell" in said
+    zeros = Column(0 * GOOD.cells, SECOND)
+    with pytest.raises(UsageError, match="run 1 takes no time"):
+        runs_of(table_of(GOOD, total_time=zeros, computation_time=zeros, communication_time=zeros))
+
+
 # Advice.
 
 
@@ -519,6 +530,7 @@ GOOD = timed(settings())
         ({"total_time": Column(GOOD.total_time, ONE)}, "`total_time` is in 1, not in s; write the unit"),
         ({"cells": Column(np.full(len(GOOD), "many", dtype=object))}, "`cells` holds texts"),
         ({"inter_node_halo_cells": Column(2 * GOOD.halo_cells, ONE)}, "exceeds `halo_cells`"),
+        ({"total_time": Column(GOOD.computation_time / 2, SECOND)}, "for longer than its total"),
         ({"total_time": Column(np.full(len(GOOD), np.inf), SECOND)}, "is missing, or no number"),
     ],
 )

@@ -59,7 +59,7 @@ def _text(value: float, name: str, digits: int = _DIGITS) -> str:
 def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
     """The `[fits]` entry of coefficients that the runs tell the errors of; rates fall as their inverses rise."""
     deviations = np.sqrt(np.diag(fit.free_covariance))
-    kept = [at for at in places if np.isfinite(deviations[at])]
+    kept = [at for at in places if deviations[at] > 0]
     if not kept:
         return None
     names = [fit.columns.names[at] for at in kept]

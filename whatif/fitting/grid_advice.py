@@ -13,6 +13,7 @@ from whatif.fitting.grid import GridFit, independent
 from whatif.fitting.grid_runs import Runs, rows_of, terms_of, total_terms
 from whatif.models.quantities import FloatArray
 
+_OF_HALOS: Final = ("packing_time", "halo_rate", "intra_node_halo_rate")
 UNKNOWN_NOISE: Final = 0.05
 """Relative scatter that is taken for that of runs which are too few to tell it."""
 _LEAST_NOISE: Final = 1e-4
@@ -57,6 +58,8 @@ def _normalised(terms: FloatArray) -> FloatArray:
 
 def _remedy(fit: GridFit, at: int) -> str:
     """With which other number one more run would tell a coefficient from those before it."""
+    if fit.columns.names[at] in _OF_HALOS and not fit.runs.halo_cells.any():
+        return "; a column `halo_cells` would tell"
     first = fit.runs.at([0])
     found = []
     for name in _WORDS:
@@ -68,7 +71,7 @@ def _remedy(fit: GridFit, at: int) -> str:
         return f"; a run with another {' or '.join(found)}, and the rest alike, would tell"
     if (fit.rows.kind == "total").any():
         return "; runs with computation_time and communication_time beside the total would tell"
-    return ""
+    return "" if np.isfinite(fit.runs.total_time).any() else "; a column `total_time` would tell"
 
 
 def loosely_told(fit: GridFit) -> Iterator[str]:

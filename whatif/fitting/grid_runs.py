@@ -44,6 +44,8 @@ NAMES: Final = (*VARIABLES.values(), *TIMES.values(), *_OTHERS)
 PLANNED: Final = (*VARIABLES.values(), "case", "ranks_per_node")
 """What a run that was never made is said by."""
 _ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())}
+_MOST_OVER: Final = 0.05
+"""Share of the total by which means over processes may exceed it."""
 _FLOOR: Final = 1e-3
 """Share of a run's time below which a part of it is told no better: a relative error of nothing has no meaning."""
 
@@ -185,7 +187,8 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
     rest = parts["setup"] + steps[:, None] * (
         np.where(timed[:, None], 0.0, parts["computation"]) + np.where(sent[:, None], 0.0, parts["communication"])
     )
-    least, one = _FLOOR * runs.longest, np.ones(len(runs))
+    # A rest below zero says how little the difference of means tells.
+    least, one = np.maximum(_FLOOR * runs.longest, np.nan_to_num(-runs.rest)), np.ones(len(runs))
     per_step = processes / steps
     given = (
         ("computation", timed, parts["computation"] * processes[:, None], runs.computation_time, per_step),
@@ -239,6 +242,12 @@ def runs_of(table: Table) -> Runs:
     timed = np.isfinite([runs.computation_time, runs.communication_time, runs.total_time]).any(axis=0)
     if not timed.all():
         raise UsageError(f"run {int(np.argmin(timed)) + 1} has no time at all")
+    if not (runs.longest > 0).all():
+        raise UsageError(f"run {int(np.argmin(runs.longest)) + 1} takes no time: every run takes some")
+    over = -runs.rest / runs.longest
+    if (over > _MOST_OVER).any():
+        at = int(np.nanargmax(over))
+        raise UsageError(f"run {at + 1} computes and communicates for longer than its total: are these of one process?")
     return runs
 
 
