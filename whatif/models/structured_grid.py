@@ -80,7 +80,7 @@ def inter_node_share(process_count: Count, ranks_per_node: Count) -> Fraction:
 @model("T_c / I = H (f / K_b + (1 - f) / K_n) + O_l [f > 0] + O_n [f < 1] + lg(P) K_r", "Sharif et al., Eq. 6, apart")
 def communication_time_by_distance(
     halo_cell_count: Count,
-    inter_node_share: Fraction,
+    inter_node_fraction: Fraction,
     process_count: Count,
     halo_rate: PerSecond,
     latency: Seconds,
@@ -90,13 +90,13 @@ def communication_time_by_distance(
 ) -> Seconds:
     """Eq. 6 with the exchange inside a node apart: `H (f / K_b + (1 - f) / K_n) + O_l + O_n + lg(P) K_r`.
 
-    `inter_node_share` is f, the share of the H halo cells that leaves the node, at K_b = `halo_rate` with the latency
+    `inter_node_fraction` is f, the share of the H halo cells that leaves the node, at K_b = `halo_rate` with the latency
     O_l = `latency`; the rest stays on it, at K_n = `intra_node_halo_rate` with O_n = `intra_node_latency`. A latency
     counts where there is such an exchange; the two follow one another. `reduction_time` is K_r. Elementwise over any
     broadcastable shapes; valid for 0 ≤ f ≤ 1, rates > 0. Source: Sharif et al., Eq. 6; to tell the distances apart is
     named in section V as what an additional parameter is needed for.
     """
-    away, near = np.asarray(inter_node_share), 1 - np.asarray(inter_node_share)
+    away, near = np.asarray(inter_node_fraction), 1 - np.asarray(inter_node_fraction)
     cells = halo_cell_count * (away / halo_rate + near / intra_node_halo_rate)
     latencies = np.where(away > 0, latency, 0.0) + np.where(near > 0, intra_node_latency, 0.0)
     total: FloatArray = cells + latencies + np.log2(process_count) * reduction_time

@@ -48,8 +48,8 @@ def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase
     function: Callable[..., object] = communication_time_with_reduction
     if phase.intra_node_halo_rate is not None:
         ends: dict[str, Reference] = {"process_count": context.rank_count, "ranks_per_node": context.ranks_per_node}
-        share = wiring.add(f"{name}.inter_node_share", inter_node_share, ends)
-        exchange |= {"inter_node_share": share, **leaves("intra_node_halo_rate", "intra_node_latency")}
+        share = wiring.add(f"{name}.inter_node_fraction", inter_node_share, ends)
+        exchange |= {"inter_node_fraction": share, **leaves("intra_node_halo_rate", "intra_node_latency")}
         function = communication_time_by_distance
     communication = term("communication", "communication_factor", function, ranks | exchange)
     # Eq. 3 without its sum over iterations: O_i stands in the iteration, where it can be compared.
