@@ -90,7 +90,7 @@ def communication_time_by_distance(
 ) -> Seconds:
     """Eq. 6 with the exchange inside a node apart: `H (f / K_b + (1 - f) / K_n) + O_l + O_n + lg(P) K_r`.
 
-    `inter_node_fraction` is f, the share of the H halo cells that leaves the node, at K_b = `halo_rate` with the latency
+    `inter_node_fraction` is f, the share of the H halo cells that leaves the node, at K_b = `halo_rate` with latency
     O_l = `latency`; the rest stays on it, at K_n = `intra_node_halo_rate` with O_n = `intra_node_latency`. A latency
     counts where there is such an exchange; the two follow one another. `reduction_time` is K_r. Elementwise over any
     broadcastable shapes; valid for 0 ≤ f ≤ 1, rates > 0. Source: Sharif et al., Eq. 6; to tell the distances apart is
