@@ -145,3 +145,27 @@ def test_a_broken_model_file_is_told_in_that_file(folder, old, new, said):
     (folder / "step.toml").write_text(STEP.replace(old, new))
     assert said in problems(folder)
     assert "step.toml" in problems(folder)
+
+
+def test_a_phase_that_repeats_waits_for_the_slowest_device_as_in_equation_7(folder):
+    """Against Eq. 7 itself, added up over normal times of each iteration and device."""
+    text = QUESTION.replace("iteration_count = 10", "iteration_count = 50") + (
+        '[application.phases.control]\nkind = "overhead"\noverhead_time = "30 ms"\n'
+        "[application.repeats.step]\nrepeat_count = 100\ndevice_count = 8\ndevice_spread = 0.1\n"
+        "[application.repeats.control]\ninterval = 20\ndevice_count = 8\ndevice_spread = 0.2\n"
+    )
+    total = float(evaluate(compiled(folder, text)).column("total_time"))
+    rng, step = np.random.default_rng(0), 0.391072
+    tracking = 100 * step * (1 + 0.1 * rng.standard_normal((400, 50, 8)))
+    control = 0.03 * (1 + 0.2 * rng.standard_normal((400, 2, 8)))
+    expected = tracking.max(axis=2).sum(axis=1) + control.max(axis=2).sum(axis=1)
+    assert_allclose(total, expected.mean(), rtol=1e-3, atol=0)
+    alone = compiled(
+        folder, text, sets={f"application.repeats.{name}.device_spread": "0" for name in ("step", "control")}
+    )
+    assert_allclose(evaluate(alone).column("total_time"), 50 * 100 * step + 2 * 0.03, rtol=1e-12, atol=0)
+
+
+def test_repeats_are_of_phases_that_are_there(folder):
+    text = QUESTION + "[application.repeats.stap]\ninterval = 2\n"
+    assert "`stap`: there is no such phase; did you mean `step`?" in problems(folder, text)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from whatif.cli.fit import command, tell
+from whatif.cli.options import share_of
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -104,12 +105,13 @@ def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str],
     metavar="SCENARIO.toml",
     help="Write a scenario that asks the model, with -o.",
 )
+@click.option("--source", metavar="TEXT", help="What the model's [sources] say, instead of the file.")
 @click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
 def regression(
     read: Callable[..., Table], formula: str | None, sought: str | None, others: tuple[str, ...], folds: int | None,
     repeat: int, held_out: Path | None, hold_out: int, level: str, interval: Literal["prediction", "confidence"],
     at: tuple[str, ...], second_opinion: bool, seed: int, show: str | None, file_format: str, output: Path | None,
-    scenario: Path | None, platform: str,
+    source: str | None, scenario: Path | None, platform: str,
 ) -> None:  # fmt: skip
     """Fit a linear model to measured runs, say how good it is, and predict with an interval.
 
@@ -118,13 +120,14 @@ def regression(
     `log(time) ~ ..` keeps predictions positive.
     """
     from whatif.export.runs_tables import summary
+    from whatif.export.tables import TABLE_WRITERS
     from whatif.fitting.least_squares import fit_runs
 
     if (formula is None) == (sought is None):
         raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
     if scenario is not None and output is None:
         raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
-    held = Held(held_out, hold_out, seed, _level(level), interval)
+    held = Held(held_out, hold_out, seed, share_of("--level", level), interval)
     table, validation = _split(read(), read, held)
     found = None if sought is None else _search(table, sought)
     formula = formula if found is None else found.best.formula(str(sought).partition("~")[0].strip())
@@ -136,16 +139,9 @@ def regression(
         _tell_opinion(fits[0])
     asked = show or next((name for name in _asked(others, folds, validation, at)), "coefficients")
     shown = _models(found) if asked == "models" else _table(asked, fits, held, validation, at, folds, repeat)
-    _finish(fits[0], shown, file_format, output, scenario, platform)
-
-
-def _level(text: str) -> float:
-    from whatif.units import parse_share
-
-    level = parse_share(text)
-    if level is None or not 0 < level < 1:
-        raise UsageError(f"--level {text}: expected a probability such as 95%")
-    return level
+    if output is not None:
+        _write(fits[0], output, source, scenario, platform)
+    TABLE_WRITERS[file_format](shown, sys.stdout)
 
 
 def _split(table: Table, read: Callable[..., Table], held: Held) -> tuple[Table, Table | None]:
@@ -317,18 +313,13 @@ def _tell_opinion(fit: RunsFit) -> None:
     tell([second_opinion(fit, additive(fit))])
 
 
-def _finish(
-    fit: RunsFit, shown: Table, file_format: str, output: Path | None, scenario: Path | None, platform: str
-) -> None:
-    """Write what was asked for, then print the table."""
+def _write(fit: RunsFit, output: Path, source: str | None, scenario: Path | None, platform: str) -> None:
+    """Write the model, and the scenario that asks it."""
     from whatif.export.model_file import write_model, write_question
-    from whatif.export.tables import TABLE_WRITERS
 
-    if output is not None:
-        write_model(output, fit, f"fitted to {fit.runs.notes.get('file', 'runs')} ({len(fit.measured)} runs)")
-        tell([f"written: {output}"])
-    if scenario is not None and output is not None:
+    write_model(output, fit, source or f"fitted to {fit.runs.notes.get('file', 'runs')} ({len(fit.measured)} runs)")
+    tell([f"written: {output}"])
+    if scenario is not None:
         write_question(scenario, fit, output, platform)
         variable = f"application.phases.{fit.formula.response}.variables.{fit.formula.variables[0]}"
         tell([f"written: {scenario}; `whatif run {scenario} --point --set {variable}=VALUE --samples 1024` predicts"])
-    TABLE_WRITERS[file_format](shown, sys.stdout)

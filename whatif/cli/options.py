@@ -95,6 +95,16 @@ def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ..
     return Sampling(samples or DEFAULT_COUNT, seed, shares.pop("level"), shares)
 
 
+def share_of(option: str, text: str) -> float:
+    """A share above 0 and at most 1, as `10%` or `0.1`; raise `UsageError` that names the option."""
+    from whatif.units import parse_share
+
+    share = parse_share(text)
+    if share is None or not 0 < share <= 1:
+        raise UsageError(f"{option} {text}: expected a share above 0 and at most 100 %, such as 95%")
+    return share
+
+
 def print_table(table: Table, file_format: str, optional: Sequence[Collection[str]] = ()) -> None:
     """Write a table to stdout; for a terminal that is too narrow without the first groups of optional columns."""
     from whatif.export.tables import TABLE_WRITERS, narrowed

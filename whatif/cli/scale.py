@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from whatif.cli.options import Draw, drawing, open_question, picture_option, print_table, scenario_options, tell_worth
+from whatif.cli.options import (
+    Draw,
+    drawing,
+    open_question,
+    picture_option,
+    print_table,
+    scenario_options,
+    share_of,
+    tell_worth,
+)
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -51,7 +60,7 @@ def command(
     question = open_question(scenario, platform, folders, sets)
     tell_worth(question)
     planner = Planner(question)
-    share = _share(efficiency)
+    share = share_of("--efficiency", efficiency)
     counts = _counts(nodes, planner)
     for remark in planner.remarks:
         click.echo(remark, err=True)
@@ -83,15 +92,6 @@ def _tell_impossible(plans: Mapping[Mode, Scaling], planner: Planner) -> None:
         raise ImpossiblePointError(f"impossible: {reasons}")
     if missing:
         click.echo(f"{len(missing)} of {len(said)} points are impossible: {reasons}", err=True)
-
-
-def _share(text: str) -> float:
-    from whatif.units import parse_share
-
-    share = parse_share(text)
-    if share is None or not 0 < share <= 1:
-        raise UsageError(f"--efficiency: `{text}` is no share above 0 and at most 100 %")
-    return share
 
 
 def _counts(text: str | None, planner: Planner) -> list[float]:

@@ -184,12 +184,12 @@ def _notes(answer: Answer, wish: Wish, name: str) -> list[str]:
 
 def show_front(
     question: Question, varied: Sequence[Varied], pareto: str, targets: Sequence[Target], points: int | None,
-    draw: Draw | None, file_format: str,
+    within: float, draw: Draw | None, file_format: str,
 ) -> None:  # fmt: skip
     """The front as a table, or drawn; raise `ImpossiblePointError` where no point is on it."""
     from whatif.engine.pareto import front
     from whatif.engine.varied import quantity_named
-    from whatif.export.plans import front_picture, front_table
+    from whatif.export.plans import front_picture, front_table, operating_range
 
     objectives = [_aim(text) for text in pareto.split(",")]
     for item in objectives:
@@ -203,6 +203,8 @@ def show_front(
     if not found.choices:
         met = f" meets {' and '.join(map(str, targets))}" if targets else " has a number"
         raise ImpossiblePointError(f"impossible: none of {found.points:,} points{met}")
+    for line in operating_range(found, question, objectives, within):
+        click.echo(line, err=True)
     if draw is not None:
         draw(front_picture(found, question))
     else:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import drawing, open_question, picture_option, print_table, scenario_options, tell_worth
+from whatif.cli.options import (
+    drawing,
+    open_question,
+    picture_option,
+    print_table,
+    scenario_options,
+    share_of,
+    tell_worth,
+)
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -37,6 +45,9 @@ if TYPE_CHECKING:
 @click.option(
     "--pareto", metavar="RESULT,..", help="Points that none other beats in all of these; `max RESULT`: large."
 )
+@click.option(
+    "--within", default="10%", show_default=True, help="Of the best of each --pareto result: operating range."
+)
 @click.option("--points", type=click.IntRange(1, 10_000_000), metavar="N",
               help="To evaluate for each combination of choices; default 20000, 200 or 100 where "
               "each is played.")  # fmt: skip
@@ -47,7 +58,7 @@ if TYPE_CHECKING:
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], varies: tuple[str, ...],
     targets: tuple[str, ...], minimise: str | None, maximise: str | None, equal_to: str | None, result: str,
-    pareto: str | None, points: int | None, seed: int | None, plot: bool, file_format: str,
+    pareto: str | None, within: str, points: int | None, seed: int | None, plot: bool, file_format: str,
     output: Path | None,
 ) -> None:  # fmt: skip
     """Find the values of leaves of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
@@ -81,7 +92,7 @@ def command(
     aim = _objective(question, minimise, maximise)
     with _blamed("--vary", [item.path for item in varied]):
         if pareto is not None:
-            show_front(question, varied, pareto, wanted, points, draw, file_format)
+            show_front(question, varied, pareto, wanted, points, share_of("--within", within), draw, file_format)
         elif points is None and seed is None and _is_simple(question, varied, wanted, aim):
             _show_one(question, varied[0], wanted[0], file_format)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from whatif.engine.context import Context
@@ -13,10 +14,10 @@ from whatif.engine.phases.halo import wire_halo
 from whatif.engine.phases.kernel import wire_kernel, wire_measured_kernel
 from whatif.engine.phases.regression import wire_estimates, wire_regression
 from whatif.engine.phases.transfer import wire_transfer
-from whatif.engine.term import CATEGORIES, PhaseTerm, Program
+from whatif.engine.term import CATEGORIES, PhaseTerm, Program, Reference
 from whatif.engine.wiring import Wiring
 from whatif.errors import did_you_mean
-from whatif.models.iteration import iteration_time, overlap_time, run_time
+from whatif.models.iteration import iteration_time, overlap_time, repeated_time, run_time
 from whatif.schema.application import TracePhase
 from whatif.schema.hpl import HPL
 from whatif.schema.leaves import leaf_table
@@ -74,7 +75,26 @@ def _phases(context: Context) -> list[PhaseTerm]:
     wired: dict[str, list[PhaseTerm]] = {}
     for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):
         wired[name] = WIRERS[phase.kind](context, name, phase)
-    return [part for name in stated for part in wired[name]]
+    repeats = context.scenario.application.repeats
+    for name in repeats.keys() - stated.keys():
+        hint = did_you_mean(name, stated) or f"; known: {', '.join(stated)}"
+        context.wiring.problem(f"application.repeats.{name}", f"`{name}`: there is no such phase{hint}")
+    context.wiring.raise_problems()
+    return [_repeated(context, part, name) if name in repeats else part for name in stated for part in wired[name]]
+
+
+def _repeated(context: Context, part: PhaseTerm, name: str) -> PhaseTerm:
+    """A phase that runs often in an iteration, or not in each, on devices of which the slowest counts."""
+    path = f"application.repeats.{name}"
+    inputs: dict[str, Reference] = {
+        "once_time": part.term,
+        "iteration_count": "application.iteration_count",
+        "repeat_count": f"{path}.repeat_count",
+        "interval_count": f"{path}.interval",
+        "device_count": f"{path}.device_count",
+        "device_spread": f"{path}.device_spread",
+    }
+    return replace(part, term=context.wiring.add(f"{part.phase}.repeated", repeated_time, inputs))
 
 
 def _estimates(context: Context, taken: Collection[str]) -> dict[str, str]:

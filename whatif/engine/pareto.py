@@ -46,6 +46,20 @@ class Front:
     """Whether all points were evaluated, and nothing was interrupted."""
 
 
+def excesses(found: Front, objectives: Sequence[Objective]) -> FloatArray:
+    """How much worse than the best of each result every point of a front is, in that where it is worst, [point].
+
+    A share: 0.1 where it takes 10 % more of what is to be small, or 1/1.1 of what is to be large. NaN where a result
+    is not positive.
+    """
+    worse = []
+    for objective in objectives:
+        values = found.results[objective.name]
+        positive = np.where(values > 0, values, np.nan)
+        worse.append(positive / positive.min() - 1 if objective.least else positive.max() / positive - 1)
+    return np.asarray(np.max(worse, axis=0))
+
+
 def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:
     """Which of some points [point, objective], all to be small, no other one dominates, [point].
 

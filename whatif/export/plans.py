@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from whatif.engine.pareto import Front
+from whatif.engine.pareto import Front, excesses
+from whatif.engine.population import Objective
 from whatif.engine.question import Question
 from whatif.engine.scaling import Mode, Planner, Scaling, answers
 from whatif.engine.varied import quantity_named, tails
@@ -74,6 +75,28 @@ def front_table(found: Front, question: Question, *, short: bool = False) -> Tab
     for name, array in {**found.values, **found.results}.items():
         columns[heading[name]] = Column(array, quantity_named(name, question.program)[1])
     return Table(columns, {"points": str(found.points)})
+
+
+def operating_range(found: Front, question: Question, objectives: Sequence[Objective], within: float) -> list[str]:
+    """Where no result of a front is further than a share from its best, and the best compromise, a line each."""
+    excess = excesses(found, objectives)
+    if np.isnan(excess).any() or not found.values:
+        return []
+
+    def shown(name: str, value: float) -> str:
+        return format_quantity(value, quantity_named(name, question.program)[1])
+
+    at = int(excess.argmin())
+    best = ", ".join(f"{name} {shown(name, values[at])}" for name, values in found.values.items())
+    lines = [f"best compromise: {best}, where each result is within {100 * excess[at]:.3g} % of its best"]
+    near = excess <= within
+    if near.any():
+        ranges = ", ".join(
+            f"{name} {shown(name, values[near].min())} to {shown(name, values[near].max())}"
+            for name, values in found.values.items()
+        )
+        lines.append(f"operating range, within {100 * within:g} % of each best: {ranges}")
+    return lines
 
 
 def _texts(found: Front, path: str) -> Any:

@@ -287,6 +287,19 @@ class Overlap(Part):
     """Share of the shorter phase that is hidden behind the longer one."""
 
 
+class Repeat(Part):
+    """A phase that runs often in an iteration, or not in each, and ends when the slowest device does."""
+
+    repeat_count: Count = 1.0
+    """Times in an iteration, such as the tracking iterations of a Monte Carlo code."""
+    interval: Count = 1.0
+    """Iterations from one to the next: population control or load balancing in every 20th."""
+    device_count: Count = 1.0
+    """Devices that wait for one another."""
+    device_spread: Fraction = 0.0
+    """Standard deviation of a device's time in one iteration, relative to the mean: the imbalance."""
+
+
 class Application(Part):
     """An application: what one iteration does, and how often."""
 
@@ -308,5 +321,7 @@ class Application(Part):
     grid: Grid | None = None
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}
+    repeats: dict[Key, Repeat] = {}
+    """By phase, for programs whose load changes as they run: what is stated of it is one repetition on one device."""
     estimates: dict[Key, RegressionPhase] = {}
     """Regressions of what is no time, such as power or energy: each is a result of its own."""
