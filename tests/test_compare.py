@@ -15,6 +15,7 @@ from whatif.engine.compare import comparison, known_platforms
 from whatif.engine.question import Question
 from whatif.engine.result import run_whole
 from whatif.engine.sweep import grid_of, parse_option
+from whatif.schema.load import stated_platform
 from whatif.schema.shipped import shipped_folder, shipped_names
 from whatif.schema.toml import parse_document
 
@@ -47,7 +48,7 @@ def same(one, other) -> bool:
 def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
     question = Question.open(name)
     first, *others = comparison(question, PLATFORMS, Grid())
-    own = {"jacobi2d": "summit", "jacobi2d_strong": "summit"}.get(name, "lassen")
+    own = stated_platform(question.document)
     assert [first.name, *(machine.name for machine in others)] == [own, *(item for item in PLATFORMS if item != own)]
     for machine in (first, *others):
         answer = rows_of(whatif_main, name, "--platform", machine.name, "--point")

@@ -124,7 +124,8 @@ def test_every_machine_has_the_times_of_the_command_line(name):
             if row.get("impossible"):
                 assert words == row["impossible"]
             else:
-                times = [row["iteration_time"], row["total_time"], *row["terms"].values()]
+                # A phase that takes no time on any machine has no column.
+                times = [row["iteration_time"], row["total_time"], *filter(None, row["terms"].values())]
                 assert all(duration(time) in words for time in times)
 
     watch(check, Compare(), opened(name), (400, 30))

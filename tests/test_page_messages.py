@@ -639,6 +639,10 @@ def fills_the_screen(driver, width, height):
     assert "".join(lines).strip()
 
 
+# Their exchange is a term of one formula.
+WITHOUT_MESSAGES = ("game_of_life", "triton")
+
+
 @pytest.mark.parametrize("name", shipped_names("scenarios"))
 def test_every_shipped_scenario_is_shown_at_every_size(name):
     async def check(driver):
@@ -646,7 +650,7 @@ def test_every_shipped_scenario_is_shown_at_every_size(name):
         for size in SIZES if name in ("jacobi2d", "minimd") else SIZES[1::3]:
             await driver.resize(size)
             fills_the_screen(driver, *size)
-            assert ("takes" in driver.text()) == (size[0] >= 44)
+            assert ("takes" in driver.text()) == (size[0] >= 44 and name not in WITHOUT_MESSAGES)
 
     drive(check, name, size=(120, 36))
 

@@ -76,10 +76,10 @@ def test_the_numbers_on_the_screen_are_those_of_the_command_line(scenario):
         shown = page.line("▾ iteration.time")
         assert "100.0%" in shown
         for name in ("kernel_time", "communication_time", "transfer_time", "overhead_time"):
-            line = page.line(f" {name} ")
+            line = page.line(f" {name} ", "%")
             assert f"{row[name] / row['iteration_time']:.1%}" in line
         for phase, time in row["terms"].items():
-            assert f"{time / row['iteration_time']:.1%}" in page.line(f" {phase} ")
+            assert f"{time / row['iteration_time']:.1%}" in page.line(f" {phase.rpartition('.')[2]} ", "%")
 
     on_page(Why, check, scenario, (140, 60))
 

@@ -200,6 +200,6 @@ def transfer(files: tuple[Path, ...], target: Target, machine: str | None) -> No
     target.finish(fit.fits, change, lambda: fit.points, {})
 
 
-# They put their subcommands into the group above, with the options above.
+import whatif.cli.fit_grid  # noqa: E402
 import whatif.cli.fit_kernel  # noqa: E402
 import whatif.cli.fit_regression  # noqa: E402, F401

@@ -16,7 +16,12 @@ from whatif.models.quantities import FloatArray
 from whatif.units import Dimension, Quantity, format_quantity
 
 Points = NDArray[np.bool_] | np.bool_
-_WORDS: Final = {"message_size": "sizes", "process_count": "process counts"}
+_WORDS: Final = {
+    "message_size": "sizes",
+    "process_count": "process counts",
+    "cell_count": "cell counts",
+    "halo_cell_count": "halo cell counts",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,10 +101,12 @@ class Result:
     def _beyond(self) -> Texts:
         """The phases that lie outside the range they were fitted in, at every point."""
         phases = np.full(self.grid.shape, "", dtype=object)
+        places: dict[str, Points] = {}
         for text, where in self.extrapolated.items():
             name = text.partition(":")[0]
-            added = np.where(phases == "", name, phases + f", {name}")
-            phases = np.where(where, added, phases)
+            places[name] = places.get(name, np.False_) | where
+        for name, where in places.items():
+            phases = np.where(where, np.where(phases == "", name, phases + f", {name}"), phases)
         return phases
 
     def _coordinate(self, path: str) -> Column:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from whatif.models.quantities import Count, PerSecond, Seconds, model
+from whatif.models.quantities import Count, FloatArray, Fraction, PerSecond, Seconds, model
 
 
 @model("T_w / I = C / (P K_w) + H O_h + O_w", "Sharif et al., Eq. 1")
@@ -63,6 +63,46 @@ def communication_time_with_reduction(
     return exchange + np.log2(process_count) * reduction_time
 
 
+@model("f = 1 for one rank a node, 0 on one node, else 1/2", "row-wise partition of Sharif et al., section V.F")
+def inter_node_share(process_count: Count, ranks_per_node: Count) -> Fraction:
+    """The share of a process's halo that leaves its node, in a row-wise partition over consecutive ranks.
+
+    Each process exchanges half of its halo with the one before and half with the one after it; the process at the
+    edge of a node, for which the others wait, sends one of the two halves to another node. `process_count` is P,
+    `ranks_per_node` how many of them run on a full node. Elementwise over any broadcastable shapes; valid for counts
+    ≥ 1. Source: Sharif et al., section V.F (the partition; the paper itself does not tell the distances apart).
+    """
+    several = np.where(np.asarray(ranks_per_node) > 1, 0.5, 1.0)
+    share: FloatArray = np.where(np.asarray(process_count) <= ranks_per_node, 0.0, several)
+    return share
+
+
+@model("T_c / I = H (f / K_b + (1 - f) / K_n) + O_l [f > 0] + O_n [f < 1] + lg(P) K_r", "Sharif et al., Eq. 6, apart")
+def communication_time_by_distance(
+    halo_cell_count: Count,
+    inter_node_fraction: Fraction,
+    process_count: Count,
+    halo_rate: PerSecond,
+    latency: Seconds,
+    reduction_time: Seconds,
+    intra_node_halo_rate: PerSecond,
+    intra_node_latency: Seconds,
+) -> Seconds:
+    """Eq. 6 with the exchange inside a node apart: `H (f / K_b + (1 - f) / K_n) + O_l + O_n + lg(P) K_r`.
+
+    `inter_node_fraction` is f, the share of the H halo cells that leaves the node, at K_b = `halo_rate` with latency
+    O_l = `latency`; the rest stays on it, at K_n = `intra_node_halo_rate` with O_n = `intra_node_latency`. A latency
+    counts where there is such an exchange; the two follow one another. `reduction_time` is K_r. Elementwise over any
+    broadcastable shapes; valid for 0 ≤ f ≤ 1, rates > 0. Source: Sharif et al., Eq. 6; to tell the distances apart is
+    named in section V as what an additional parameter is needed for.
+    """
+    away, near = np.asarray(inter_node_fraction), 1 - np.asarray(inter_node_fraction)
+    cells = halo_cell_count * (away / halo_rate + near / intra_node_halo_rate)
+    latencies = np.where(away > 0, latency, 0.0) + np.where(near > 0, intra_node_latency, 0.0)
+    total: FloatArray = cells + latencies + np.log2(process_count) * reduction_time
+    return total
+
+
 @model("T_o = I O_i + C O_c + O_s", "Sharif et al., Eq. 3")
 def setup_time(
     iteration_count: Count,
@@ -91,3 +131,40 @@ def total_time(
     Sharif et al., Eq. 4 (printed without its number).
     """
     return iteration_count * (computation_time + communication_time) + setup_time
+
+
+@model("t = t_mean F", "scatter of single runs")
+def scattered_time(time: Seconds, factor: Count) -> Seconds:
+    """What a single run takes of a mean time, `time x factor`.
+
+    Elementwise over any broadcastable shapes; valid for `factor` > 0. Source: intervals in place of points are future
+    work of Sharif et al., section VII; runs of one configuration differ as wholes (their Fig. 5b).
+    """
+    return time * factor
+
+
+def scaled_iteration_count(iteration_count: Count, cell_count: Count, scaled_cell_count: Count) -> Count:
+    """Iterations of the same case on another grid of two dimensions: I x (size of a cell before) / (after).
+
+    `iteration_count` is I on `cell_count` cells, `scaled_cell_count` the cells of the other grid; 144 times the cells
+    are a twelfth of their size, and twelve times the iterations. Elementwise over any broadcastable shapes; valid for
+    counts ≥ 1. Source: Sharif et al., section III.B (the time step follows the size of a cell).
+    """
+    return iteration_count * np.sqrt(np.asarray(scaled_cell_count) / cell_count)
+
+
+def case_cell_rate(
+    computation_time: Seconds,
+    cell_count: Count,
+    process_count: Count,
+    halo_cell_count: Count,
+    packing_time: Seconds,
+    overhead_time: Seconds,
+) -> PerSecond:
+    """K_w of a case from one run of it, the other parameters known: `C / (P (T_w / I - H O_h - O_w))`.
+
+    `computation_time` is T_w / I of that run; arguments as in `computation_time`, of which this is the inverse.
+    Elementwise over any broadcastable shapes; valid where the cells take more than nothing. Source: Sharif et al.,
+    section III.B.
+    """
+    return cell_count / (process_count * (computation_time - halo_cell_count * packing_time - overhead_time))

@@ -215,9 +215,14 @@ class StructuredGridPhase(Part):
     overhead_time: Seconds = 0.0
     """O_w: synchronisation and kernel calls, per iteration."""
     halo_rate: PerSecond
-    """K_b: halo cells exchanged a second."""
+    """K_b: halo cells exchanged a second; between nodes, where `intra_node_halo_rate` is stated."""
     latency: Seconds = 0.0
-    """O_l: communication latency, per iteration."""
+    """O_l: communication latency, per iteration; between nodes, where `intra_node_halo_rate` is stated."""
+    intra_node_halo_rate: PerSecond | None = None
+    """K_n: halo cells exchanged a second inside a node. Rows of the grid lie on consecutive ranks: from a node's edge
+    half of the halo leaves the node."""
+    intra_node_latency: Seconds = 0.0
+    """O_n: communication latency inside a node, per iteration."""
     reduction_time: Seconds = 0.0
     """K_r: one step of the global reduction."""
     miscellaneous_time: Seconds = 0.0
@@ -226,6 +231,12 @@ class StructuredGridPhase(Part):
     """O_c: initialisation of one cell, once."""
     startup_time: Seconds = 0.0
     """O_s: start-up of the program, once."""
+    computation_factor: PositiveFactor | None = None
+    """What a single run's computation takes of the mean: 1, and as far from it as runs scatter, `1 +- 3 %`."""
+    communication_factor: PositiveFactor | None = None
+    """The same of its communication."""
+    setup_factor: PositiveFactor | None = None
+    """The same of all else."""
 
 
 class RegressionPhase(Part):

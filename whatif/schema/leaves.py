@@ -237,7 +237,7 @@ def fits_of_parts(layers: Layers) -> dict[str, Any]:
     """What the parts that were merged say of their fits, as a `[fits]` table of the whole document."""
     parts = [layer for layer in layers.items if layer.part]
     return {
-        ".".join((*layer.at, table)): fit
+        ".".join((*layer.at, *filter(None, [table]))): fit
         for layer in parts
         for table, fit in layer.document.data.get("fits", {}).items()
     }

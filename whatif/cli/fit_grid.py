@@ -1,0 +1,231 @@
+"""`whatif fit grid`: runs of a structured-grid program to its parameters, a prediction, and the run to make next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whatif.cli.fit import command, tell
+from whatif.cli.fit_regression import runs_options
+from whatif.cli.options import print_table
+from whatif.errors import UsageError
+from whatif.limits import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.fitting.grid import GridFit
+    from whatif.fitting.grid_runs import Runs
+    from whatif.table import Table
+
+_EXAMPLE = "cells=272e6,processes=768"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is wanted of the fit."""
+
+    targets: tuple[str, ...]
+    advice: bool
+    varied: tuple[str, ...]
+    points: bool
+    file_format: str
+
+
+@command.command("grid", short_help="Structured grids: runs with computation, communication and total times.")
+@runs_options
+@click.option("--reduction", is_flag=True, help="Fit K_r too, of a global reduction in every iteration.")
+@click.option(
+    "--weighting",
+    type=click.Choice(["relative", "equal"]),
+    default="relative",
+    show_default=True,
+    help="Squares of relative residuals, or of Eq. 5's as the paper has them.",
+)
+@click.option("--level", default="95%", show_default=True, help="Of the intervals.")
+@click.option(
+    "--bootstrap", type=click.IntRange(10, 100_000), metavar="N", help="Errors from N fits to runs drawn again."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME=VALUE,..",
+    help=f"Predict this run, as {_EXAMPLE}; what is left out follows from the runs.",
+)
+@click.option("--next", "advice", is_flag=True, help="Which run would narrow the target's interval most.")
+@click.option("--vary", "varied", multiple=True, metavar="NAME=V,V,..", help="Runs that --next may choose from.")
+@click.option("--points", is_flag=True, help="Print the runs with fitted and held-out times, not the parameters.")
+@click.option("--case", metavar="NAME", help="The case whose K_w is written.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="MODEL.toml",
+    help="Write a part that a scenario's phase extends.",
+)
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCENARIO.toml",
+    help="Write a scenario of the target that asks the model, with -o.",
+)
+@click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
+@click.option("--source", metavar="TEXT", help="What [sources] says, instead of the files.")
+@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+def grid(
+    read: Callable[..., Table], reduction: bool, weighting: str, level: str,
+    bootstrap: int | None, seed: int, targets: tuple[str, ...], advice: bool, varied: tuple[str, ...], points: bool,
+    case: str | None, output: Path | None, scenario: Path | None, platform: str, source: str | None, file_format: str,
+) -> None:  # fmt: skip
+    """Fit K_w, K_b and the overheads of a structured-grid program (Sharif et al.) to runs of it.
+
+    FILES have the columns cells, processes, iterations and total_time (or C, P, I, T_t), and as many as there are of
+    halo_cells (H), computation_time (T_w), communication_time (T_c), case, ranks_per_node and inter_node_halo_cells.
+    """
+    from whatif.fitting.grid import fit_grid
+    from whatif.units import parse_share
+
+    share = parse_share(level)
+    if share is None:
+        raise UsageError(f"--level {level}: expected a share, such as 95%")
+    if scenario is not None and output is None:
+        raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
+    if (advice or varied) and len(targets) != 1:
+        raise UsageError(f"--next and --vary need one --target, the run that matters, such as {_EXAMPLE}")
+    table = read()
+    cases = [case for text in targets for case in _values([text], ",").get("case", ())]
+    options = {"weighting": weighting, "reduction": reduction, "level": share, "draws": bootstrap or 0, "seed": seed}
+    fit = fit_grid(table, cases=cases, **options)  # type: ignore[arg-type]
+    _narrate(fit)
+    if output is not None:
+        _write(fit, output, case, source or f"fitted to {table.notes.get('file', 'runs')} ({len(table)} runs)")
+    if scenario is not None and output is not None:
+        _ask(fit, output, scenario, targets, platform)
+    _print(fit, _Asked(targets, advice or bool(varied), varied, points, file_format))
+    if output is None and not (targets or points):
+        tell(["nothing is written without -o MODEL.toml"])
+
+
+def _narrate(fit: GridFit) -> None:
+    from whatif.fitting.grid_advice import constants, loosely_told, untold
+
+    if same := constants(fit.runs):
+        tell([f"the same in all runs: {', '.join(same)}"])
+    if len(fit.runs) < len(fit.columns):
+        tell([f"{len(fit.runs)} runs for {len(fit.columns)} parameters"], "warning: ")
+    late = int((fit.runs.rest < 0).sum())
+    if late:
+        tell([f"{late} runs have more computation and communication than total time"], "warning: ")
+    tell(untold(fit), "warning: ")
+    tell(loosely_told(fit), "note: ")
+    spreads = {kind: fit.scatter(kind) for kind in fit.spread}
+    tell(f"scatter of single runs, {kind}: {spread:.2%}" for kind, spread in spreads.items() if spread == spread)  # noqa: PLR0124
+    for kind in (kind for kind, spread in spreads.items() if not spread >= 0):
+        tell([f"no more runs than parameters of {kind}: nothing tells their errors"], "warning: ")
+
+
+def _write(fit: GridFit, output: Path, case: str | None, source: str) -> None:
+    from whatif.errors import did_you_mean
+    from whatif.export.grid_file import model_part, write_part
+
+    cases = fit.runs.cases
+    if case is None and len(cases) > 1:
+        raise UsageError(f"a file has one K_w: choose it by --case, one of {', '.join(cases)}")
+    wanted = cases[0] if case is None else case
+    if wanted not in cases:
+        raise UsageError(f"--case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
+    write_part(output, model_part(fit, wanted, source))
+    tell([f"written: {output}"])
+
+
+def _ask(fit: GridFit, output: Path, scenario: Path, targets: tuple[str, ...], platform: str) -> None:
+    """A scenario of the first target, or of the run with the most processes."""
+    from whatif.export.grid_file import write_question
+
+    at = int(fit.runs.processes.argmax())
+    target = _planned(fit, _values(targets[:1], ",")) if targets else fit.runs.at([at])
+    write_question(scenario, output, target, platform)
+    tell([f"written: {scenario}; `whatif run {scenario} --point --samples 1024` predicts it with a band"])
+
+
+def _print(fit: GridFit, asked: _Asked) -> None:
+    from whatif.export.grid_file import advice_table, parameters_of, prediction_table, runs_table
+    from whatif.fitting.grid_advice import next_run, predict
+
+    if asked.points:
+        print_table(runs_table(fit), asked.file_format)
+    elif asked.advice:
+        (text,) = asked.targets
+        target = _planned(fit, _values([text], ","))
+        candidates = _candidates(fit, target, asked.varied)
+        advice = next_run(fit, target, candidates)
+        if advice.assumed_noise:
+            tell(["too few runs to tell their scatter: 5 % is taken for it"], "warning: ")
+        now = f"{advice.before:.4g} s either way" if advice.before >= 0 else "nothing: the runs do not tell it"
+        tell([f"the mean of the target is {predict(fit, target).total_time[0]:.4g} s, known to {now}"])
+        print_table(advice_table(advice), asked.file_format)
+    elif asked.targets:
+        from whatif.importers.rows import joined
+
+        tables = [prediction_table(predict(fit, _planned(fit, _values([text], ",")))) for text in asked.targets]
+        if any((table.columns["mean_low"].values != table.columns["mean_low"].values).any() for table in tables):
+            tell(["a target rests on what the runs do not tell: it has no interval"], "warning: ")
+        print_table(tables[0] if len(tables) == 1 else joined(tables), asked.file_format)
+    else:
+        print_table(parameters_of(fit, in_words=asked.file_format in ("table", "markdown")), asked.file_format)
+
+
+def _planned(fit: GridFit, given: Mapping[str, Sequence[Any]]) -> Runs:
+    from whatif.fitting.grid_plan import planned
+
+    runs, told = planned(fit.runs, given)
+    tell(told)
+    return runs
+
+
+def _candidates(fit: GridFit, target: Runs, varied: Sequence[str]) -> Runs:
+    """The runs to choose from: those stated, with what is not stated as in the target, or what is at hand."""
+    from whatif.fitting.grid_plan import next_candidates
+
+    if not varied:
+        return next_candidates(fit.runs, str(target.case[0]))
+    given = _values(varied, None)
+    likely = {
+        "cells": target.cells,
+        "processes": target.processes,
+        "iterations": target.iterations,
+        "case": target.case,
+    }
+    if "cells" in given and str(target.case[0]):
+        del likely["iterations"]
+    return _planned(fit, {**{name: item.tolist() for name, item in likely.items()}, **given})
+
+
+def _values(texts: Sequence[str], separator: str | None) -> dict[str, list[Any]]:
+    """`NAME=VALUE,NAME=VALUE`, or each `NAME=VALUE,VALUE`; names as those of the columns."""
+    from whatif.errors import did_you_mean
+    from whatif.fitting.grid_runs import PLANNED, canonical
+    from whatif.units import ONE, UnitError, parse_quantity
+
+    found: dict[str, list[Any]] = {}
+    for pair in [pair for text in texts for pair in (text.split(separator) if separator else [text])]:
+        given, equals, said = (part.strip() for part in pair.partition("="))
+        name = canonical(given)
+        if not equals or name not in PLANNED:
+            raise UsageError(f"`{pair}`: expected NAME=VALUE of {', '.join(PLANNED)}{did_you_mean(name, PLANNED)}")
+        values = said.split(",")
+        if name == "case":
+            found[name] = [value.strip() for value in values]
+            continue
+        try:
+            numbers = [parse_quantity(value) for value in values]
+        except UnitError as error:
+            raise UsageError(f"`{pair}`: {error}") from None
+        if any(number.dimension != ONE or not number.value >= (name != "halo_cells") for number in numbers):
+            raise UsageError(f"`{pair}`: expected a number of at least 1")
+        found[name] = [number.value for number in numbers]
+    return found

@@ -1,0 +1,288 @@
+"""The parameters of a structured-grid program from its runs: non-negative least squares, and how well they are known.
+
+The coefficients are those with the least squares that are not negative. Their uncertainty is that of least squares
+without the bound, of which intervals cut off at 0 hold the truth as often as they say; or that of runs drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.fitting.grid_runs import RATES, Columns, Rows, Runs, rows_of, runs_of, total_terms
+from whatif.fitting.regression import non_negative
+from whatif.models.quantities import FloatArray
+from whatif.table import Table
+
+Weighting = Literal["relative", "equal"]
+WEIGHTINGS: Final[tuple[Weighting, ...]] = get_args(Weighting)
+KINDS: Final = ("computation", "communication", "setup", "total")
+SINGULAR: Final = 1e-7
+"""Share of a column that must be its own, or it is not told from the others."""
+_FREEDOM: Final = 1e-6
+_ROUNDS: Final = 2
+
+
+@dataclass(frozen=True, eq=False)
+class GridFit:
+    """Coefficients of the linear form, K_w and K_b as inverses, and what is known of them."""
+
+    runs: Runs
+    columns: Columns
+    rows: Rows
+    scale: FloatArray
+    """Of shape (rows,): what a row's residual is divided by, in s."""
+    coefficients: FloatArray
+    """Of shape (columns,), not negative, s; 0 where the runs do not tell it."""
+    unbounded: FloatArray
+    """Of shape (columns,): least squares without the bound; NaN where the runs do not tell it."""
+    pulls: FloatArray
+    """Of shape (columns, rows): what a residual, divided by its scale, moves each coefficient."""
+    weighting: Weighting
+    level: float
+    drawn: FloatArray | None = field(default=None)
+    """Of shape (draws, columns): coefficients of runs drawn again."""
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Of shape (columns,): which coefficients the runs tell."""
+        return np.isfinite(self.unbounded)
+
+    @property
+    def likely(self) -> FloatArray:
+        """The coefficients, with that of a case that was never run as the others have it on the average."""
+        rates = np.array([name == "cell_rate" for name in self.columns.names])
+        never = rates & ~np.isin(np.array(self.columns.cases, dtype=object), self.runs.cases)
+        others = self.coefficients[rates & ~never]
+        return np.where(never, others.mean(), self.coefficients)
+
+    @property
+    def bound(self) -> NDArray[np.bool_]:
+        """Of shape (columns,): which are told, and at their bound."""
+        return np.asarray(self.told & (self.coefficients == 0))
+
+    @cached_property
+    def spread(self) -> Mapping[str, tuple[float, float]]:
+        """By kind of row the standard deviation of residuals over their scale, and how many were free to tell it.
+
+        NaN where none was.
+        """
+        terms = self.rows.terms[:, self.told] / self.scale[:, None]
+        leverage = np.einsum("rc,cr->r", terms, self.pulls[self.told])
+        residuals = self.rows.values / self.scale - terms @ self.unbounded[self.told]
+        found = {}
+        for kind in dict.fromkeys(self.rows.kind.tolist()):
+            its = self.rows.kind == kind
+            free = float((1 - leverage[its]).sum())
+            variance = float((residuals[its] ** 2).sum()) / free if free > _FREEDOM else np.nan
+            found[kind] = variance**0.5, free
+        return found
+
+    def variances(self, weights: FloatArray) -> FloatArray:
+        """By kind of row the variance of sums of coefficients, of shape (kinds, ..) for weights (.., columns)."""
+        along = np.where(self.told, weights, 0.0) @ np.where(self.told[:, None], self.pulls, 0.0)
+        parts = [(along[..., self.rows.kind == kind] ** 2).sum(axis=-1) for kind in self.spread]
+        return np.stack([self._squares(part, kind) for part, kind in zip(parts, self.spread, strict=True)])
+
+    def _squares(self, part: FloatArray, kind: str) -> FloatArray:
+        return np.where(part > 0, part * self.spread[kind][0] ** 2, 0.0)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Of the coefficients, of shape (columns, columns): of the design, or of the draws; NaN where not told."""
+        if self.drawn is not None:
+            return np.where(np.outer(self.told, self.told), np.cov(self.drawn.T), np.nan)
+        # A kind without freedom leaves its own coefficients unknown, not those it has nothing to do with.
+        moved = np.where(self.pulls == 0, 0.0, self.pulls * self._row_deviations)
+        return np.asarray(moved @ moved.T)
+
+    @property
+    def deviations(self) -> FloatArray:
+        """Standard errors of the coefficients, of shape (columns,); NaN where the runs do not tell them."""
+        return np.where(self.told, np.sqrt(np.diag(self.covariance)), np.nan)
+
+    @property
+    def intervals(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends of the coefficients at the level, of shape (columns,), never below 0."""
+        if self.drawn is not None:
+            low, high = np.quantile(self.drawn, [(1 - self.level) / 2, (1 + self.level) / 2], axis=0)
+        else:
+            half = self.reach(self.variances(np.eye(len(self.columns)))) * self.deviations
+            low, high = np.maximum(self.unbounded - half, 0.0), np.maximum(self.unbounded + half, 0.0)
+        told = np.where(self.told, 1.0, np.nan)
+        return told * np.minimum(low, self.coefficients), told * np.maximum(high, self.coefficients)
+
+    def reach(self, variances: FloatArray) -> FloatArray:
+        """Standard deviations that an interval reaches, for variances of shape (kinds, ..): Student's t.
+
+        Freedom: F. E. Satterthwaite, Biometrics Bulletin 2, 1946.
+        """
+        from scipy.special import stdtrit
+
+        free = np.array([count for _, count in self.spread.values()])
+        free = np.maximum(free, _FREEDOM).reshape((-1,) + (1,) * (variances.ndim - 1))
+        squares = (np.nan_to_num(variances) ** 2 / free).sum(axis=0)
+        freedom = np.nan_to_num(variances).sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0)
+        return np.asarray(stdtrit(np.where(squares > 0, freedom, 1.0), (1 + self.level) / 2))
+
+    @cached_property
+    def free_covariance(self) -> FloatArray:
+        """Of the coefficients that are neither untold nor at their bound, those held at 0; NaN for these.
+
+        What predictions vary with: around the coefficients, not around those that the bound moved.
+        """
+        free = self.coefficients > 0
+        if self.drawn is not None:
+            return np.where(np.outer(free, free), np.cov(self.drawn.T), np.nan)
+        terms = self.rows.terms[:, free] / self.scale[:, None]
+        pulls = _pulls(terms)
+        moved = np.where(pulls == 0, 0.0, pulls * self._row_deviations)
+        found = np.full((len(free), len(free)), np.nan)
+        found[np.ix_(free, free)] = moved @ moved.T
+        return found
+
+    @property
+    def _row_deviations(self) -> FloatArray:
+        """Of shape (rows,): the standard deviation of each row over its scale; NaN where its kind tells none."""
+        return np.array([self.spread[kind][0] for kind in self.rows.kind.tolist()])
+
+    def scatter(self, kind: str) -> float:
+        """Relative scatter of single runs in one kind of time; NaN where the runs do not tell it."""
+        if kind not in self.spread or self.weighting == "relative":
+            return self.spread.get(kind, (np.nan, 0.0))[0]
+        its = self.rows.kind == kind
+        fitted = np.maximum(self.rows.terms[its] @ self.coefficients, self.rows.floor[its])
+        return float(np.sqrt(np.mean((self.rows.values[its] / fitted - 1) ** 2)))
+
+    def index(self, name: str, case: str = "") -> int:
+        """The place of a parameter, K_w by its case."""
+        return list(zip(self.columns.names, self.columns.cases, strict=True)).index((name, case))
+
+    def value(self, at: int) -> float:
+        """A parameter as the model has it: a rate in 1/s, infinite at its bound, or a time in s."""
+        number = float(self.coefficients[at])
+        return number if self.columns.names[at] not in RATES else 1 / number if number > 0 else float("inf")
+
+
+def fit_grid(
+    table: Table | Runs,
+    *,
+    weighting: Weighting = "relative",
+    reduction: bool = False,
+    level: float = 0.95,
+    draws: int = 0,
+    seed: int = 0,
+    cases: Sequence[str] = (),
+) -> GridFit:
+    """Fit K_w of each case and the parameters that all share to runs, as `runs_of` takes them.
+
+    `equal`: the squares of Eq. 5 (P T_w / I), of T_c / I and of the rest of T_t, as the paper has them; `relative`: of
+    the same, each over its fitted value, for scatter that grows with the time. `reduction` adds K_r (Eq. 6). With
+    `draws` the standard errors and intervals are those of so many fits to runs drawn again within their case. `cases`
+    are further ones, that were never run.
+    Source: Sharif et al., section II.B.
+    """
+    runs = table if isinstance(table, Runs) else runs_of(table)
+    if not len(runs):
+        raise UsageError("no runs")
+    if not 0 < level < 1:
+        raise UsageError(f"an interval of {level:.0%}: must be between 0 % and 100 %")
+    known = dict.fromkeys((*runs.cases, *cases))
+    columns = Columns.of(tuple(known), reduction=reduction, intra_node=bool((runs.share < 1).any()))
+    rows = rows_of(runs, columns)
+    told = independent(rows.terms)
+    scale = _means(rows) if weighting == "equal" else np.maximum(rows.values, rows.floor)
+    coefficients = _solved(rows, scale, told)
+    for _ in range(_ROUNDS if weighting == "relative" else 0):
+        # Over the measured value, runs that happened to be fast would count for more than slow ones.
+        scale = np.maximum(rows.terms @ coefficients, rows.floor)
+        coefficients = _solved(rows, scale, told)
+    pulls = np.zeros((len(columns), len(rows.values)))
+    pulls[told] = _pulls(rows.terms[:, told] / scale[:, None])
+    unbounded = np.where(told, pulls @ (rows.values / scale), np.nan)
+    drawn = _drawn(runs, rows, scale, told, draws, seed) if draws else None
+    return GridFit(runs, columns, rows, scale, coefficients, unbounded, pulls, weighting, level, drawn)
+
+
+def independent(terms: FloatArray) -> NDArray[np.bool_]:
+    """Which columns are no sum of those before them, of shape (columns,)."""
+    basis = np.zeros((len(terms), 0))
+    kept = np.zeros(terms.shape[1], dtype=np.bool_)
+    # Rows of one kind are all in one unit, those of another are not: each row counts by its largest term.
+    norms = _norms(terms)
+    for at, column in enumerate((terms / norms).T):
+        own = column - basis @ (basis.T @ column)
+        own -= basis @ (basis.T @ own)
+        kept[at] = np.linalg.norm(own) > SINGULAR
+        if kept[at]:
+            basis = np.column_stack((basis, own / np.linalg.norm(own)))
+    return kept
+
+
+def _norms(terms: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(terms, axis=0)
+    return np.where(norms > 0, norms, 1.0)
+
+
+def _pulls(terms: FloatArray) -> FloatArray:
+    """What each row moves the coefficients of least squares, of shape (columns, rows); exactly 0 where it does not."""
+    norms = _norms(terms)
+    pulls = np.linalg.pinv(terms / norms, rcond=SINGULAR / 100)
+    rounding = SINGULAR**2 * np.abs(pulls).max(axis=1, keepdims=True)
+    return np.asarray(np.where(np.abs(pulls) > rounding, pulls, 0.0) / norms[:, None])
+
+
+def _means(rows: Rows) -> FloatArray:
+    """One scale for all rows of a kind, so that those of different kinds can be compared."""
+    scale = np.ones(len(rows.values))
+    for kind in dict.fromkeys(rows.kind.tolist()):
+        its = rows.kind == kind
+        scale[its] = max(float(np.abs(rows.values[its]).mean()), float(rows.floor[its].max()))
+    return scale
+
+
+def _solved(rows: Rows, scale: FloatArray, told: NDArray[np.bool_]) -> FloatArray:
+    coefficients = np.zeros(len(told))
+    coefficients[told] = non_negative(rows.terms[:, told], rows.values, scale)
+    return coefficients
+
+
+def _drawn(runs: Runs, rows: Rows, scale: FloatArray, told: NDArray[np.bool_], draws: int, seed: int) -> FloatArray:
+    """Coefficients of runs drawn again, those of a case among themselves: every K_w keeps its runs."""
+    random = np.random.default_rng(seed)
+    found = np.zeros((draws, len(told)))
+    groups = [np.flatnonzero(runs.case == case) for case in runs.cases]
+    for at in range(draws):
+        count = np.bincount(np.concatenate([random.choice(group, len(group)) for group in groups]), minlength=len(runs))
+        weight = np.sqrt(count[rows.run])
+        # A run that was drawn twice counts twice: its residual over a scale that is smaller by the root of two.
+        used = weight > 0
+        found[at, told] = non_negative(rows.terms[used][:, told], rows.values[used], scale[used] / weight[used])
+    return found
+
+
+def held_out_times(fit: GridFit, most_fits: int = 50) -> FloatArray:
+    """T_t of each run from a fit to the runs of other settings, of shape (runs,), in s; NaN for the only run of a case.
+
+    Repetitions are left out together. Settings are left out one by one, or in `most_fits` groups.
+    """
+    runs = fit.runs
+    rows = zip(runs.cells, runs.processes, runs.iterations, runs.halo_cells, runs.case, strict=True)
+    numbers: dict[Any, int] = {}
+    group = np.array([numbers.setdefault(row, len(numbers)) for row in rows]) % most_fits
+    found = np.full(len(runs), np.nan)
+    reduction = "reduction_time" in fit.columns.names
+    for at in range(min(len(numbers), most_fits)):
+        left, others = runs.at(group == at), runs.at(group != at)
+        if not len(others):
+            continue
+        again = fit_grid(others, weighting=fit.weighting, reduction=reduction)
+        known = np.isin(left.case.astype(str), others.cases)
+        found[np.flatnonzero(group == at)[known]] = total_terms(left.at(known), again.columns) @ again.coefficients
+    return found

@@ -1,0 +1,232 @@
+"""What runs cannot tell, what a run that was never made will take, and which run to make next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.fitting.grid import GridFit, independent
+from whatif.fitting.grid_runs import Runs, rows_of, terms_of, total_terms
+from whatif.models.quantities import FloatArray
+
+_OF_HALOS: Final = ("packing_time", "halo_rate", "intra_node_halo_rate")
+UNKNOWN_NOISE: Final = 0.05
+"""Relative scatter that is taken for that of runs which are too few to tell it."""
+_LEAST_NOISE: Final = 1e-4
+"""No run repeats another one better."""
+_PRIORS: Final = (1e2, 1e3)
+"""How many times the time of all runs a coefficient may account for, before anything is known of it: two guesses."""
+_GUESSED: Final = 1.5
+"""Where half an interval grows by more than this from one guess to the other, it is told by the guess."""
+_ALIKE: Final = 1e-6
+_WORDS: Final[Mapping[str, str]] = {"halo_cells": "H", "cells": "C", "processes": "P", "iterations": "I"}
+
+
+def constants(runs: Runs) -> list[str]:
+    """What is the same in all runs, `H = 5400`, and with it what cannot be told apart; C / P where C is not."""
+    values = {_WORDS[name]: getattr(runs, name) for name in _WORDS}
+    if np.ptp(runs.cells) > 0:
+        values["C / P"] = runs.cells / runs.processes
+    return [f"{name} = {item[0]:g}" for name, item in values.items() if np.ptp(item) <= _ALIKE * abs(item).max()]
+
+
+def untold(fit: GridFit) -> Iterator[str]:
+    """What the runs do not tell, a line each: which parameters cannot be told apart, and which run would do it."""
+    told, terms, columns = fit.told, _normalised(fit.rows.terms), fit.columns
+    for at in np.flatnonzero(~told):
+        name = columns.symbol(int(at))
+        if columns.names[at] == "cell_rate" and columns.cases[at] not in fit.runs.cases:
+            yield f"{name}: no run of this case; one would tell, until then it counts as the others do"
+            continue
+        if not fit.rows.terms[:, at].any():
+            yield f"{name}: no run has a term with it; it is held at 0{_remedy(fit, int(at))}"
+            continue
+        earlier = np.flatnonzero(told)
+        parts = np.linalg.lstsq(terms[:, earlier], terms[:, at], rcond=None)[0]
+        others = " and ".join(columns.symbol(int(item)) for item in earlier[np.abs(parts) > _ALIKE])
+        yield f"{name} cannot be told from {others}, which takes its time; it is held at 0{_remedy(fit, int(at))}"
+
+
+def _normalised(terms: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(terms, axis=0)
+    return terms / np.where(norms > 0, norms, 1.0)
+
+
+def _remedy(fit: GridFit, at: int) -> str:
+    """With which other number one more run would tell a coefficient from those before it."""
+    if fit.columns.names[at] in _OF_HALOS and not fit.runs.halo_cells.any():
+        return "; a column `halo_cells` would tell"
+    first = fit.runs.at([0])
+    found = []
+    for name in _WORDS:
+        other = first.changed(**{name: 2 * np.maximum(getattr(first, name), 1.0)})
+        more = np.concatenate((fit.rows.terms, rows_of(other, fit.columns).terms))
+        if independent(more)[at]:
+            found.append(_WORDS[name])
+    if found:
+        return f"; a run with another {' or '.join(found)}, and the rest alike, would tell"
+    if (fit.rows.kind == "total").any():
+        return "; runs with computation_time and communication_time beside the total would tell"
+    return "" if np.isfinite(fit.runs.total_time).any() else "; a column `total_time` would tell"
+
+
+def loosely_told(fit: GridFit) -> Iterator[str]:
+    """Which parameters are at their bound, and which pairs the runs hardly tell apart."""
+    columns = fit.columns
+    _, high = fit.intervals
+    for at in np.flatnonzero(fit.bound):
+        most = f"; at {fit.level:.0%} it is at most {high[at]:.3g} s" if np.isfinite(high[at]) else ""
+        what = f"1/{columns.symbol(int(at))}" if columns.names[at].endswith("rate") else columns.symbol(int(at))
+        yield f"{what} is at its bound of 0{most}"
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = fit.covariance / np.outer(fit.deviations, fit.deviations)
+    for a, b in zip(*np.where(np.triu(np.abs(correlation), 1) > 0.95), strict=True):
+        pair = f"{columns.symbol(int(a))} and {columns.symbol(int(b))}"
+        yield f"{pair} are hardly told apart: their correlation is {correlation[a, b]:.2f}"
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Times of runs that were never made, each array of shape (runs,), in s."""
+
+    runs: Runs
+    computation_time: FloatArray
+    communication_time: FloatArray
+    setup_time: FloatArray
+    mean_reach: FloatArray
+    """Half the interval of the mean of many such runs; NaN where the runs made do not tell it."""
+    reach: FloatArray
+    """Half the interval of a single such run."""
+
+    @property
+    def total_time(self) -> FloatArray:
+        """T_t (Eq. 4)."""
+        return np.asarray(self.computation_time + self.communication_time + self.setup_time)
+
+
+def predict(fit: GridFit, runs: Runs) -> Prediction:
+    """T_w, T_c and T_o of runs with the half-widths of intervals at the fit's level.
+
+    The interval of a mean is that of the coefficients; that of one run has the scatter of runs as well.
+    """
+    parts = {name: terms @ fit.likely for name, terms in terms_of(runs, fit.columns).items()}
+    weights = total_terms(runs, fit.columns)
+    mean, single = _spans(fit, runs, weights)
+    known = _estimable(fit, runs, weights)
+    steps = runs.iterations
+    times = steps * parts["computation"], steps * parts["communication"], parts["setup"]
+    return Prediction(runs, *times, np.where(known, mean, np.nan), np.where(known, single, np.nan))
+
+
+def _spans(fit: GridFit, runs: Runs, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    variances = fit.variances(weights)
+    if fit.drawn is not None:
+        drawn = np.var(fit.drawn @ weights.T, axis=0)
+        variances = variances * drawn / np.where(variances.sum(axis=0) > 0, variances.sum(axis=0), 1.0)
+    scatter = np.zeros_like(variances)
+    rows, scale = _as_rows(fit, runs)
+    for at, kind in enumerate(fit.spread):
+        its = np.flatnonzero(rows.kind == kind)
+        scatter[at, rows.run[its]] = (fit.spread[kind][0] * scale[its] * rows.factor[its]) ** 2
+    spans = [fit.reach(item) * np.sqrt(item.sum(axis=0)) for item in (variances, variances + scatter)]
+    return spans[0], spans[1]
+
+
+def _as_rows(fit: GridFit, runs: Runs) -> tuple[Any, FloatArray]:
+    """The rows that runs would give if they were timed as the others were, and the scale of each."""
+    parts = {name: terms @ fit.likely for name, terms in terms_of(runs, fit.columns).items()}
+    timed = {
+        name: bool(np.isfinite(getattr(fit.runs, name)).any()) for name in ("computation_time", "communication_time")
+    }
+    whole = total_terms(runs, fit.columns) @ fit.likely
+    nothing = np.full(len(runs), np.nan)
+    times = {
+        name: runs.iterations * parts[name.removesuffix("_time")] if its else nothing for name, its in timed.items()
+    }
+    some = np.isfinite(fit.runs.total_time).any()
+    rows = rows_of(runs.changed(**times, total_time=whole if some else nothing), fit.columns)
+    scale = np.maximum(rows.values, rows.floor)
+    if fit.weighting == "equal":
+        for kind in fit.spread:
+            scale[rows.kind == kind] = fit.scale[fit.rows.kind == kind][0]
+    return rows, scale
+
+
+def _estimable(fit: GridFit, runs: Runs, weights: FloatArray) -> NDArray[np.bool_]:
+    """Which sums of coefficients the runs tell: what they cannot tell apart must stand in them as in the runs."""
+    norms = np.linalg.norm(fit.rows.terms, axis=0)
+    terms, weights = _normalised(fit.rows.terms), weights / np.where(norms > 0, norms, 1.0)
+    dependent = np.linalg.lstsq(terms[:, fit.told], terms[:, ~fit.told], rcond=None)[0]
+    off = np.abs(weights[:, fit.told] @ dependent - weights[:, ~fit.told])
+    largest = np.maximum(np.abs(weights).max(axis=1, keepdims=True), np.finfo(float).tiny)
+    return np.asarray((off <= _ALIKE * largest).all(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """Runs that could be made next, the most telling first, each array of shape (candidates,)."""
+
+    runs: Runs
+    total_time: FloatArray
+    """Predicted, in s."""
+    before: float
+    """Half the interval of the target's mean time now, in s; NaN where nothing is told."""
+    after: FloatArray
+    """And with the run, in s."""
+    assumed_noise: bool
+    """Whether the scatter of runs is taken to be `UNKNOWN_NOISE`, for there are too few to tell it."""
+
+    @property
+    def cost(self) -> FloatArray:
+        """Processes times time, in s."""
+        return self.total_time * self.runs.processes
+
+
+def next_run(fit: GridFit, target: Runs, candidates: Runs) -> Advice:
+    """How far each of some runs would narrow the interval of the mean total time of one target.
+
+    One step of a c-optimal design: with M = sum of a aᵀ / s² over the rows a of the runs, in units of their scatter s,
+    the target t has the variance tᵀ M⁻¹ t, and with the rows R of a run tᵀ M⁻¹ t - v (I + R M⁻¹ Rᵀ)⁻¹ vᵀ, v = tᵀ M⁻¹ Rᵀ
+    (A. C. Atkinson, A. N. Donev and R. D. Tobias, Optimum Experimental Designs, 2007, sections 10.2 and 11.2).
+    """
+    noise = {kind: max(spread, _LEAST_NOISE) for kind, (spread, _) in fit.spread.items() if np.isfinite(spread)}
+    norms = np.linalg.norm(fit.rows.terms / fit.scale[:, None], axis=0)
+    rows, scale = _as_rows(fit, candidates)
+    # What no run has a term with is measured by the runs that would have.
+    reserve = np.linalg.norm(rows.terms / scale[:, None], axis=0)
+    norms = np.where(norms > 0, norms, np.where(reserve > 0, reserve, 1.0))
+    made = _whitened(fit.rows.terms, fit.scale, fit.rows.kind, noise) / norms
+    more = _whitened(rows.terms, scale, rows.kind, noise) / norms
+    kinds = list(dict.fromkeys(rows.kind.tolist()))
+    blocks = np.zeros((len(candidates), len(kinds), len(norms)))
+    for at, kind in enumerate(kinds):
+        blocks[rows.run[rows.kind == kind], at] = more[rows.kind == kind]
+    weights = total_terms(target, fit.columns)[0] / norms
+    (before, after), (other_before, other_after) = (_variances(made, blocks, weights, prior) for prior in _PRIORS)
+    reach = float(fit.reach(fit.variances(total_terms(target, fit.columns)))[0])
+    total = total_terms(candidates, fit.columns) @ fit.likely
+    half = reach * np.sqrt(np.where(other_after > _GUESSED**2 * after, np.nan, after))
+    now = np.nan if other_before > _GUESSED**2 * before else reach * before**0.5
+    worth = np.round(np.nan_to_num(half / (reach * before**0.5), nan=np.inf), 4)
+    order = np.lexsort((total * candidates.processes, worth))
+    return Advice(candidates.at(order), total[order], float(now), half[order], len(noise) < len(fit.spread))
+
+
+def _variances(made: FloatArray, blocks: FloatArray, weights: FloatArray, prior: float) -> tuple[float, FloatArray]:
+    """Of the target, in units of the scatter: now, and with the rows of each candidate, (candidates, rows, columns)."""
+    inverse = np.linalg.inv(made.T @ made + np.eye(len(weights)) / prior**2)
+    reached = blocks @ inverse
+    along = reached @ weights
+    inner = np.eye(blocks.shape[1]) + reached @ np.swapaxes(blocks, 1, 2)
+    gain = np.einsum("ci,ci->c", along, np.linalg.solve(inner, along[..., None])[..., 0])
+    variance = float(weights @ inverse @ weights)
+    return variance, np.maximum(variance - gain, 0.0)
+
+
+def _whitened(terms: FloatArray, scale: FloatArray, kinds: NDArray[Any], noise: Mapping[str, float]) -> FloatArray:
+    deviations = np.array([noise.get(kind, UNKNOWN_NOISE) for kind in kinds.tolist()])
+    return np.asarray(terms / (scale * deviations)[:, None])

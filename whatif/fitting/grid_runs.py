@@ -1,0 +1,287 @@
+"""Runs of a structured-grid program, checked, and the rows they give to the linear form of its model.
+
+With 1/K_w and 1/K_b as coefficients every measured time is a sum of products (Sharif et al., section II.B), so that
+each run gives a row for each of its times: `P T_w / I` (Eq. 5), `T_c / I` (Eq. 2, 6), and the rest of the total
+(Eq. 3), in which the columns of a time that was not measured apart stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError, did_you_mean
+from whatif.models.quantities import FloatArray
+from whatif.models.structured_grid import inter_node_share
+from whatif.table import Table
+from whatif.units import ONE, PER_SECOND, SECOND, Dimension
+
+SYMBOLS: Final[Mapping[str, str]] = {
+    "cell_rate": "K_w",
+    "overhead_time": "O_w",
+    "packing_time": "O_h",
+    "latency": "O_l",
+    "halo_rate": "K_b",
+    "reduction_time": "K_r",
+    "intra_node_latency": "O_n",
+    "intra_node_halo_rate": "K_n",
+    "startup_time": "O_s",
+    "cell_setup_time": "O_c",
+    "miscellaneous_time": "O_i",
+}
+"""The parameters by their names in a phase. Of those that runs cannot tell apart, the first here takes the time."""
+RATES: Final = ("cell_rate", "halo_rate", "intra_node_halo_rate")
+"""Fitted as their inverse."""
+DIMENSIONS: Final[Mapping[str, Dimension]] = {name: PER_SECOND if name in RATES else SECOND for name in SYMBOLS}
+VARIABLES: Final[Mapping[str, str]] = {"C": "cells", "P": "processes", "I": "iterations", "H": "halo_cells"}
+TIMES: Final[Mapping[str, str]] = {"T_w": "computation_time", "T_c": "communication_time", "T_t": "total_time"}
+_OTHERS: Final = ("inter_node_halo_cells", "ranks_per_node", "case")
+NAMES: Final = (*VARIABLES.values(), *TIMES.values(), *_OTHERS)
+PLANNED: Final = (*VARIABLES.values(), "case", "ranks_per_node")
+"""What a run that was never made is said by."""
+_ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())}
+_MOST_OVER: Final = 0.05
+"""Share of the total by which means over processes may exceed it."""
+_FLOOR: Final = 1e-3
+"""Share of a run's time below which a part of it is told no better: a relative error of nothing has no meaning."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What was run and what it took; every array of shape (runs,)."""
+
+    cells: FloatArray
+    processes: FloatArray
+    iterations: FloatArray
+    halo_cells: FloatArray
+    """Of one process; 0 where nobody said."""
+    share: FloatArray
+    """Of the halo that leaves the node: 1 where nobody said how many ranks share a node."""
+    case: NDArray[Any]
+    computation_time: FloatArray
+    communication_time: FloatArray
+    total_time: FloatArray
+    """In s; NaN where it was not measured."""
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """The cases in the order of the runs; one without a name where there are none."""
+        return tuple(dict.fromkeys(map(str, self.case.tolist())))
+
+    @property
+    def rest(self) -> FloatArray:
+        """The total without the times that were measured apart."""
+        return self.total_time - np.nan_to_num(self.computation_time) - np.nan_to_num(self.communication_time)
+
+    @property
+    def longest(self) -> FloatArray:
+        """The total, or as much of it as was measured."""
+        parts = np.nan_to_num(self.computation_time) + np.nan_to_num(self.communication_time)
+        return np.where(np.isnan(self.total_time), parts, self.total_time)
+
+    def at(self, chosen: Any) -> Runs:
+        """Some of the runs, by index or mask."""
+        return Runs(**{item.name: getattr(self, item.name)[chosen] for item in fields(self)})
+
+    def changed(self, **arrays: FloatArray) -> Runs:
+        """The same runs with other values."""
+        return replace(self, **arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The linear form: `values = terms . coefficients`, one row a measured time of a run."""
+
+    terms: FloatArray
+    """Of shape (rows, columns)."""
+    values: FloatArray
+    """Of shape (rows,): P T_w / I, T_c / I, T_t - T_w - T_c, in s."""
+    floor: FloatArray
+    """Of shape (rows,): what the value is known to at best, in s."""
+    factor: FloatArray
+    """Of shape (rows,): what a value counts in the total time."""
+    kind: NDArray[Any]
+    """Of shape (rows,): what was measured, `computation`, `communication`, `setup` or `total`."""
+    run: NDArray[np.intp]
+    """Of shape (rows,): the run."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The coefficients: parameters of the phase, with one K_w for each case."""
+
+    names: tuple[str, ...]
+    cases: tuple[str, ...]
+    """For each coefficient its case, empty but for those of K_w."""
+
+    @classmethod
+    def of(cls, cases: Sequence[str], *, reduction: bool, intra_node: bool) -> Columns:
+        """Those of a model: K_r with a reduction, K_n and O_n where runs on one node tell them."""
+        left_out = {"reduction_time"} if not reduction else set()
+        left_out |= set() if intra_node else {"intra_node_latency", "intra_node_halo_rate"}
+        shared = [name for name in SYMBOLS if name != "cell_rate" and name not in left_out]
+        return cls(("cell_rate",) * len(cases) + tuple(shared), tuple(cases) + ("",) * len(shared))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def symbol(self, at: int) -> str:
+        """`K_w`, or `K_w of Harvey` where there are several."""
+        several = self.names.count("cell_rate") > 1 and self.names[at] == "cell_rate"
+        return (
+            f"{SYMBOLS[self.names[at]]} of {self.cases[at] or 'runs without a case'}"
+            if several
+            else SYMBOLS[self.names[at]]
+        )
+
+
+def terms_of(runs: Runs, columns: Columns) -> dict[str, FloatArray]:
+    """What each coefficient is multiplied by in the time of an iteration, and once, of shape (runs, columns).
+
+    `computation` in T_w / I (Eq. 1), `communication` in T_c / I (Eq. 6), `setup` in T_o (Eq. 3).
+    """
+    one, halo = np.ones(len(runs)), runs.halo_cells
+    away, near = runs.share, 1 - runs.share
+    products = {
+        "overhead_time": ("computation", one),
+        "packing_time": ("computation", halo),
+        "latency": ("communication", np.where(away > 0, 1.0, 0.0)),
+        "halo_rate": ("communication", halo * away),
+        "reduction_time": ("communication", np.log2(runs.processes)),
+        "intra_node_latency": ("communication", np.where(near > 0, 1.0, 0.0)),
+        "intra_node_halo_rate": ("communication", halo * near),
+        "startup_time": ("setup", one),
+        "cell_setup_time": ("setup", runs.cells),
+        "miscellaneous_time": ("setup", runs.iterations),
+    }
+    found = {part: np.zeros((len(runs), len(columns))) for part in ("computation", "communication", "setup")}
+    for at, (name, case) in enumerate(zip(columns.names, columns.cases, strict=True)):
+        if name == "cell_rate":
+            found["computation"][:, at] = np.where(runs.case == case, runs.cells / runs.processes, 0.0)
+        else:
+            part, factor = products[name]
+            found[part][:, at] = factor
+    return found
+
+
+def total_terms(runs: Runs, columns: Columns) -> FloatArray:
+    """What each coefficient is multiplied by in T_t (Eq. 4), of shape (runs, columns)."""
+    parts = terms_of(runs, columns)
+    return runs.iterations[:, None] * (parts["computation"] + parts["communication"]) + parts["setup"]
+
+
+def rows_of(runs: Runs, columns: Columns) -> Rows:
+    """The rows of all measured times, those of one kind together."""
+    parts, steps, processes = terms_of(runs, columns), runs.iterations, runs.processes
+    timed, sent = np.isfinite(runs.computation_time), np.isfinite(runs.communication_time)
+    apart = timed & sent
+    # A single process has nobody to wait for: Eq. 2 is of two or more.
+    exchanged = sent & ((processes > 1) | (np.nan_to_num(runs.communication_time) > 0))
+    rest = parts["setup"] + steps[:, None] * (
+        np.where(timed[:, None], 0.0, parts["computation"]) + np.where(sent[:, None], 0.0, parts["communication"])
+    )
+    # A rest below zero says how little the difference of means tells.
+    least, one = np.maximum(_FLOOR * runs.longest, np.nan_to_num(-runs.rest)), np.ones(len(runs))
+    per_step = processes / steps
+    given = (
+        ("computation", timed, parts["computation"] * processes[:, None], runs.computation_time, per_step),
+        ("communication", exchanged, parts["communication"], runs.communication_time, 1 / steps),
+        ("setup", apart & np.isfinite(runs.total_time), rest, runs.rest, one),
+        ("total", ~apart & np.isfinite(runs.total_time), rest, runs.rest, one),
+    )
+    chosen = [(kind, np.flatnonzero(mask), terms, time, scale) for kind, mask, terms, time, scale in given]
+    return Rows(
+        np.concatenate([terms[at] for _, at, terms, _, _ in chosen]),
+        np.concatenate([(time * scale)[at] for _, at, _, time, scale in chosen]),
+        np.concatenate([(least * scale)[at] for _, at, _, _, scale in chosen]),
+        np.concatenate([1 / scale[at] for _, at, _, _, scale in chosen]),
+        np.concatenate([np.full(len(at), kind) for kind, at, _, _, _ in chosen]),
+        np.concatenate([at for _, at, _, _, _ in chosen]),
+    )
+
+
+def canonical(name: str) -> str:
+    """The name of a column, which may be the paper's symbol."""
+    return _ALIASES.get(name.casefold(), name)
+
+
+def runs_of(table: Table) -> Runs:
+    """The runs of a table whose columns have the names of `NAMES`, or the paper's symbols, in base units.
+
+    Raise `UsageError` for a column that is missing or in another unit, missing cells, counts below 1 and times below 0.
+    """
+    columns = {canonical(name): column for name, column in table.columns.items()}
+    for name in ("cells", "processes", "iterations"):
+        if name not in columns:
+            raise UsageError(f"no column `{name}`{did_you_mean(name, table.columns)}; {_wanted(table)}")
+    if not {"computation_time", "total_time"} & columns.keys():
+        raise UsageError(f"no column `total_time`, nor `computation_time` and `communication_time`; {_wanted(table)}")
+    unknown, one = np.full(len(table), np.nan), np.ones(len(table))
+    known = {name: _numbers(columns[name], name) for name in NAMES if name in columns and name != "case"}
+    for name, values in known.items():
+        _refuse(name, values)
+    halo, node = known.get("halo_cells", 0 * one), known.get("ranks_per_node")
+    share = one if node is None else np.asarray(inter_node_share(known["processes"], node), dtype=np.float64)
+    if "inter_node_halo_cells" in known:
+        if (known["inter_node_halo_cells"] > halo).any():
+            raise UsageError(
+                "`inter_node_halo_cells` exceeds `halo_cells`: those that leave the node are a part of them"
+            )
+        share = np.where(halo > 0, known["inter_node_halo_cells"] / np.where(halo > 0, halo, 1.0), 1.0)
+    case = columns["case"].values if "case" in columns else np.full(len(table), "")
+    times = {name: known.get(name, unknown) for name in TIMES.values()}
+    counts = (known["cells"], known["processes"], known["iterations"], halo, share)
+    runs = Runs(*counts, np.array([_text(item) for item in case.tolist()], dtype=object), **times)
+    timed = np.isfinite([runs.computation_time, runs.communication_time, runs.total_time]).any(axis=0)
+    if not timed.all():
+        raise UsageError(f"run {int(np.argmin(timed)) + 1} has no time at all")
+    if not (runs.longest > 0).all():
+        raise UsageError(f"run {int(np.argmin(runs.longest)) + 1} takes no time: every run takes some")
+    over = -runs.rest / runs.longest
+    if (over > _MOST_OVER).any():
+        at = int(np.nanargmax(over))
+        raise UsageError(f"run {at + 1} computes and communicates for longer than its total: are these of one process?")
+    return runs
+
+
+def _text(item: Any) -> str:
+    """The name of a case, which a file may have as a number."""
+    if isinstance(item, float):
+        return f"{item:g}" if np.isfinite(item) else ""
+    return "" if item is None else str(item).strip()
+
+
+def _wanted(table: Table) -> str:
+    return f"the columns are {', '.join(table.columns)}; say which is which by --columns {NAMES[0]}=HEADING,.."
+
+
+def _numbers(column: Any, name: str) -> FloatArray:
+    wanted = SECOND if name.endswith("_time") else ONE
+    try:
+        values = np.asarray(column.values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UsageError(f"`{name}` holds texts; it must be numbers") from None
+    # A heading without a unit is read as plain numbers.
+    if (column.dimension or ONE) != wanted:
+        example = f"; write the unit into the heading, such as `{name} [s]`" if wanted == SECOND else ""
+        raise UsageError(f"`{name}` is in {column.dimension or 'no unit'}, not in {wanted}{example}")
+    return values
+
+
+def _refuse(name: str, values: FloatArray) -> None:
+    """Raise `UsageError` for what no run can have; a time may be missing where another one is there."""
+    time, least = name.endswith("_time"), 0.0 if name.endswith(("_time", "halo_cells")) else 1.0
+    missing = ~np.isfinite(values)
+    if missing.any() and not (time and np.isnan(values[missing]).all()):
+        raise UsageError(f"`{name}` of run {int(np.argmax(missing)) + 1} is missing, or no number")
+    low = values < least
+    if low.any():
+        at = int(np.argmax(low))
+        raise UsageError(f"`{name}` of run {at + 1} is {values[at]:g}: it must be at least {least:g}")
