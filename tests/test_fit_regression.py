@@ -306,7 +306,7 @@ def test_the_command_prints_the_tables_that_papers_print(whatif_main, file):
     ("options", "said"),
     [
         ([], "--formula says what depends on what"),
-        (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a probability such as 95%"),
+        (["--formula", "time ~ x1", "--level", "95"], "--level 95: expected a share above 0"),
         (["--formula", "time ~ x1", "--at", "x1=8"], "--at x1=8: the runs have it in GB"),
         (["--formula", "time ~ x1 + x2", "--at", "x1=8 GB"], "the value of `x2` is missing"),
         (["--formula", "time ~ x1", "--at", "x3=8"], "--at x3: the formula does not read it"),

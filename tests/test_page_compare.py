@@ -11,13 +11,13 @@ from textual.app import App
 
 from tests.driver import GPUS, MODEL, RANKS, drive
 from tests.page_harness import few_machines
+from tests.scenarios_at_hand import DIFFERENT
 from whatif.axes import Grid
 from whatif.engine.compare import Machine, known_platforms
 from whatif.engine.question import Question
 from whatif.engine.result import run_whole
 from whatif.engine.session import Session
 from whatif.engine.sweep import parse_option
-from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Adopt
 from whatif.tui.messages import ChangeAsked, ErrorTold
 from whatif.tui.pages.compare import Compare, baseline, chosen_machines, order
@@ -115,7 +115,7 @@ def row_of(desk, label):
     return line.strip("│━ ").removeprefix(label).split()
 
 
-@pytest.mark.parametrize("name", shipped_names("scenarios"))
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_every_machine_has_the_times_of_the_command_line(name):
     async def check(desk, pilot):
         for platform in known_platforms(desk.study.session.question):

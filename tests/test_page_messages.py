@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from textual.app import App, ComposeResult
 
+from tests.scenarios_at_hand import DIFFERENT
 from whatif.cli.main import program
 from whatif.engine.evaluate import evaluate
 from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.export.plot import text_cells
-from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
 from whatif.tui.commands import Choose
 from whatif.tui.messages import ChangeAsked, JobAsked
@@ -643,7 +643,7 @@ def fills_the_screen(driver, width, height):
 WITHOUT_MESSAGES = ("game_of_life", "triton")
 
 
-@pytest.mark.parametrize("name", shipped_names("scenarios"))
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_every_shipped_scenario_is_shown_at_every_size(name):
     async def check(driver):
         # Grids in three dimensions and in two; of the others it is enough that they fit.

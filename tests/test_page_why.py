@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
+from tests.scenarios_at_hand import DIFFERENT
 from whatif.cli.main import program
 from whatif.engine.explain import explain
 from whatif.engine.question import Question
 from whatif.engine.sensitivity import Elasticity
 from whatif.engine.session import Session
 from whatif.export.plot import shorten
-from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Edit, Nudge, Show
 from whatif.tui.leverage import is_time, leverage, sentence, written
 from whatif.tui.pages.why import Why, explained, in_words
@@ -51,7 +51,7 @@ def name_column(page):
     return [row.label for row in page.app.query_one(WhyTree)._rows]
 
 
-@pytest.mark.parametrize("scenario", shipped_names("scenarios"))
+@pytest.mark.parametrize("scenario", DIFFERENT)
 def test_the_tree_has_the_rows_of_the_command_line(scenario):
     lines = told(scenario, "iteration_time")
     position = 0
@@ -68,7 +68,7 @@ def test_the_tree_has_the_rows_of_the_command_line(scenario):
     assert repeats == sum(line == f"({SHOWN_ABOVE})" for line in lines) > 0
 
 
-@pytest.mark.parametrize("scenario", shipped_names("scenarios"))
+@pytest.mark.parametrize("scenario", DIFFERENT)
 def test_the_numbers_on_the_screen_are_those_of_the_command_line(scenario):
     row = predicted(scenario=scenario)
 

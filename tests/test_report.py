@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from tests.one_phase import one_phase
+from tests.scenarios_at_hand import DIFFERENT
 from tests.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.cli.report import command
 from whatif.engine import findings
@@ -27,7 +28,6 @@ from whatif.engine.question import Question, Request
 from whatif.engine.sweep import file_axes, grid_of, parse_option
 from whatif.export import report_sections
 from whatif.export.report import report_command, report_html
-from whatif.schema.shipped import shipped_names
 from whatif.tui.reporting import report
 from whatif.units import SECOND, format_quantity
 
@@ -194,7 +194,7 @@ def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_
     assert str(ROOT) not in text
 
 
-@pytest.mark.parametrize("scenario", sorted(set(shipped_names("scenarios")) - ELSEWHERE))
+@pytest.mark.parametrize("scenario", sorted(set(DIFFERENT) - ELSEWHERE))
 def test_every_scenario_has_its_page(whatif_main, monkeypatch, scenario):
     if scenario not in ("minife_devices", "minimd"):
         # Drawing takes most of the time, and is the same for all.

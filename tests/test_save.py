@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import whatif.export.save
+from tests.scenarios_at_hand import DIFFERENT
 from whatif.cli.main import program
 from whatif.engine.question import Question
 from whatif.engine.session import Session
@@ -41,7 +42,7 @@ from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document, read_document
 from whatif.units import ONE
 
-SCENARIOS = shipped_names("scenarios")
+SCENARIOS = DIFFERENT
 PLATFORMS = shipped_names("platforms")
 GPUS = "platform.node.gpu_count"
 MEMORY = "platform.node.gpu.dram_bandwidth"

@@ -8,17 +8,17 @@ import pickle
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.scenarios_at_hand import DIFFERENT
 from whatif.axes import Grid
 from whatif.engine.question import Question
 from whatif.engine.result import NO_NUMBER, run_whole
 from whatif.engine.sensitivity import elasticities
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError
 from whatif.schema.leaves import Leaf
-from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
 from whatif.units import BYTE, FLOP, ONE, SECOND
 
-SCENARIOS = shipped_names("scenarios")
+SCENARIOS = DIFFERENT
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
 HEAD = '[platform]\nextends = "summit"\n[application]\nname = "t"\nrank_count = 1\niteration_count = 1\n'
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.scenarios_at_hand import DIFFERENT, SCENARIOS
 from whatif.axes import Axis, Grid
 from whatif.engine.evaluate import evaluate
 from whatif.engine.question import Question
@@ -19,7 +20,6 @@ from whatif.errors import WhatifError
 from whatif.schema.shipped import shipped_names
 from whatif.units import ONE
 
-SCENARIOS = shipped_names("scenarios")
 QUESTIONS = {name: Question.open(name) for name in SCENARIOS}
 LIMIT = 1_000_000
 NUMERIC = [
@@ -30,8 +30,8 @@ NUMERIC = [
 ]
 STRUCTURAL = [
     (name, path)
-    for name, question in QUESTIONS.items()
-    for path, leaf in question.program.leaves.items()
+    for name in DIFFERENT
+    for path, leaf in QUESTIONS[name].program.leaves.items()
     if leaf.structural and len(leaf.choices) > 1
 ]
 UPSTREAM = {
@@ -42,10 +42,14 @@ AT = {name: evaluate(question.program) for name, question in QUESTIONS.items()}
 
 
 def kind_of(name, path):
-    """What a leaf is, whatever its phase is called: `kernel.launch_count` of every kernel."""
+    """What a leaf is, whatever its phase is called: `kernel.launch_count`, `regression.coefficients` of any term."""
+    if path.startswith("application.estimates."):
+        return f"estimate.{path.split('.')[3]}"
     phases = QUESTIONS[name].program.loaded.scenario.application.phases
     table, _, rest = path.removeprefix("application.phases.").partition(".")
-    return f"{phases[table].kind}.{rest}" if table in phases else path
+    if table not in phases:
+        return path
+    return f"{phases[table].kind}.{rest.partition('.')[0] if phases[table].kind == 'regression' else rest}"
 
 
 def first_of(cases, kind):
@@ -182,7 +186,7 @@ def test_structural_sweep_equals_loading_anew(name, path):
         assert differences(swept, (index,), single) == [], choice
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_platform_sweep_equals_loading_anew(name):
     question = QUESTIONS[name]
     platforms = list(shipped_names("platforms"))

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from tests.scenarios_at_hand import DIFFERENT
 from whatif.engine.evaluate import evaluate
 from whatif.engine.question import Question
 from whatif.engine.timeline import timeline
 from whatif.errors import ImpossiblePointError
-from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document
 
 HEAD = '[platform]\nextends = "summit"\n[application]\nname = "t"\nrank_count = 1\niteration_count = 1\n'
@@ -58,7 +58,7 @@ def common(one, other) -> float:
     return max(0.0, min(one.end, other.end) - max(one.start, other.start))
 
 
-@pytest.mark.parametrize("name", shipped_names("scenarios"))
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_the_bars_are_the_phases_of_the_command_line_one_after_the_other(whatif_main, name):
     _, out, _ = whatif_main("run", name, "--point", "--format", "json")
     (row,) = json.loads(out)["rows"]
