@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from whatif.cli.fit import command, tell
-from whatif.cli.fit_regression import runs_options
-from whatif.cli.options import print_table
+from whatif.cli.of_runs import ModelFile, runs_options
+from whatif.cli.options import print_table, share_of
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -60,26 +59,11 @@ class _Asked:
 @click.option("--vary", "varied", multiple=True, metavar="NAME=V,V,..", help="Runs that --next may choose from.")
 @click.option("--points", is_flag=True, help="Print the runs with fitted and held-out times, not the parameters.")
 @click.option("--case", metavar="NAME", help="The case whose K_w is written.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="MODEL.toml",
-    help="Write a part that a scenario's phase extends.",
-)
-@click.option(
-    "--scenario",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="SCENARIO.toml",
-    help="Write a scenario of the target that asks the model, with -o.",
-)
-@click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
-@click.option("--source", metavar="TEXT", help="What [sources] says, instead of the files.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def grid(
     read: Callable[..., Table], reduction: bool, weighting: str, level: str,
     bootstrap: int | None, seed: int, targets: tuple[str, ...], advice: bool, varied: tuple[str, ...], points: bool,
-    case: str | None, output: Path | None, scenario: Path | None, platform: str, source: str | None, file_format: str,
+    case: str | None, model: ModelFile, file_format: str,
 ) -> None:  # fmt: skip
     """Fit K_w, K_b and the overheads of a structured-grid program (Sharif et al.) to runs of it.
 
@@ -87,13 +71,8 @@ def grid(
     halo_cells (H), computation_time (T_w), communication_time (T_c), case, ranks_per_node and inter_node_halo_cells.
     """
     from whatif.fitting.grid import fit_grid
-    from whatif.units import parse_share
 
-    share = parse_share(level)
-    if share is None:
-        raise UsageError(f"--level {level}: expected a share, such as 95%")
-    if scenario is not None and output is None:
-        raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
+    share = share_of("--level", level)
     if (advice or varied) and len(targets) != 1:
         raise UsageError(f"--next and --vary need one --target, the run that matters, such as {_EXAMPLE}")
     table = read()
@@ -101,12 +80,10 @@ def grid(
     options = {"weighting": weighting, "reduction": reduction, "level": share, "draws": bootstrap or 0, "seed": seed}
     fit = fit_grid(table, cases=cases, **options)  # type: ignore[arg-type]
     _narrate(fit)
-    if output is not None:
-        _write(fit, output, case, source or f"fitted to {table.notes.get('file', 'runs')} ({len(table)} runs)")
-    if scenario is not None and output is not None:
-        _ask(fit, output, scenario, targets, platform)
+    if model.output is not None:
+        _write(fit, model, case, model.source_of(table), targets)
     _print(fit, _Asked(targets, advice or bool(varied), varied, points, file_format))
-    if output is None and not (targets or points):
+    if model.output is None and not (targets or points):
         tell(["nothing is written without -o MODEL.toml"])
 
 
@@ -128,9 +105,10 @@ def _narrate(fit: GridFit) -> None:
         tell([f"no more runs than parameters of {kind}: nothing tells their errors"], "warning: ")
 
 
-def _write(fit: GridFit, output: Path, case: str | None, source: str) -> None:
+def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, targets: tuple[str, ...]) -> None:
+    """The part of one case, and a scenario of the first target, or of the run with the most processes."""
     from whatif.errors import did_you_mean
-    from whatif.export.grid_file import model_part, write_part
+    from whatif.export.grid_file import part_text, question_text
 
     cases = fit.runs.cases
     if case is None and len(cases) > 1:
@@ -138,18 +116,10 @@ def _write(fit: GridFit, output: Path, case: str | None, source: str) -> None:
     wanted = cases[0] if case is None else case
     if wanted not in cases:
         raise UsageError(f"--case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
-    write_part(output, model_part(fit, wanted, source))
-    tell([f"written: {output}"])
-
-
-def _ask(fit: GridFit, output: Path, scenario: Path, targets: tuple[str, ...], platform: str) -> None:
-    """A scenario of the first target, or of the run with the most processes."""
-    from whatif.export.grid_file import write_question
-
     at = int(fit.runs.processes.argmax())
     target = _planned(fit, _values(targets[:1], ",")) if targets else fit.runs.at([at])
-    write_question(scenario, output, target, platform)
-    tell([f"written: {scenario}; `whatif run {scenario} --point --samples 1024` predicts it with a band"])
+    part = part_text(fit, wanted, source)
+    model.write(part, "structured_grid", lambda name: question_text(name, target, model.platform))
 
 
 def _print(fit: GridFit, asked: _Asked) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from whatif.cli.fit import command, tell
+from whatif.cli.of_runs import ModelFile, runs_options
 from whatif.cli.options import share_of
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from whatif.table import Table
 
 SHOWN = ("coefficients", "models", "comparison", "validation", "folds", "collinearity", "influence", "runs")
-_Command = TypeVar("_Command", bound=Callable[..., None])
 
 
 @dataclass(frozen=True)
@@ -35,37 +34,6 @@ class Held:
     seed: int
     level: float
     interval: Literal["prediction", "confidence"]
-
-
-def runs_options(command: _Command) -> _Command:
-    """FILE.. and the options that say how runs are read from it; they arrive as `runs`."""
-
-    @wraps(command)
-    def with_runs(
-        files: tuple[Path, ...], columns: str | None, where: tuple[str, ...], long: str | None, **given: Any
-    ) -> None:
-        command(read=lambda paths=files: read_table(paths, columns, where, long), **given)
-
-    options = (
-        click.argument("files", nargs=-1, required=True, metavar="FILE..",
-                       type=click.Path(path_type=Path, exists=True)),
-        click.option("--columns", metavar="NAME=HEADING,..", help="Columns of a CSV file: `time=Wall time [ms]`."),
-        click.option("--where", multiple=True, metavar="HEADING=VALUE", help="Only rows with this."),
-        click.option("--long", metavar="METRIC=VALUE", help="Headings of metric names and of their values."),
-    )  # fmt: skip
-    decorated: Any = with_runs
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
-
-
-def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str], long: str | None) -> Table:
-    """The runs of some files; what their importer warns of is told."""
-    from whatif.cli.measured import read_run_files
-
-    table = read_run_files(paths, columns, where, long)
-    tell(table.notes.get("warnings", "").splitlines(), "warning: ")
-    return table
 
 
 @command.command("regression", short_help="Any measured runs: a formula to coefficients with intervals.")
@@ -92,26 +60,10 @@ def read_table(paths: Sequence[Path], columns: str | None, where: Sequence[str],
 @click.option("--seed", type=int, default=0, show_default=True, help="Of folds and held-out runs.")
 @click.option("--show", type=click.Choice(SHOWN), help="The table on stdout; without it what the options ask for.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="MODEL.toml",
-    help="Write the model: a phase of a scenario extends it.",
-)
-@click.option(
-    "--scenario",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="SCENARIO.toml",
-    help="Write a scenario that asks the model, with -o.",
-)
-@click.option("--source", metavar="TEXT", help="What the model's [sources] say, instead of the file.")
-@click.option("--platform", default="summit", show_default=True, help="Of the scenario; the runs know no machine.")
 def regression(
     read: Callable[..., Table], formula: str | None, sought: str | None, others: tuple[str, ...], folds: int | None,
     repeat: int, held_out: Path | None, hold_out: int, level: str, interval: Literal["prediction", "confidence"],
-    at: tuple[str, ...], second_opinion: bool, seed: int, show: str | None, file_format: str, output: Path | None,
-    source: str | None, scenario: Path | None, platform: str,
+    at: tuple[str, ...], second_opinion: bool, seed: int, show: str | None, file_format: str, model: ModelFile,
 ) -> None:  # fmt: skip
     """Fit a linear model to measured runs, say how good it is, and predict with an interval.
 
@@ -125,8 +77,6 @@ def regression(
 
     if (formula is None) == (sought is None):
         raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
-    if scenario is not None and output is None:
-        raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
     held = Held(held_out, hold_out, seed, share_of("--level", level), interval)
     table, validation = _split(read(), read, held)
     found = None if sought is None else _search(table, sought)
@@ -139,8 +89,7 @@ def regression(
         _tell_opinion(fits[0])
     asked = show or next((name for name in _asked(others, folds, validation, at)), "coefficients")
     shown = _models(found) if asked == "models" else _table(asked, fits, held, validation, at, folds, repeat)
-    if output is not None:
-        _write(fits[0], output, source, scenario, platform)
+    _write(fits[0], model)
     TABLE_WRITERS[file_format](shown, sys.stdout)
 
 
@@ -313,13 +262,10 @@ def _tell_opinion(fit: RunsFit) -> None:
     tell([second_opinion(fit, additive(fit))])
 
 
-def _write(fit: RunsFit, output: Path, source: str | None, scenario: Path | None, platform: str) -> None:
+def _write(fit: RunsFit, model: ModelFile) -> None:
     """Write the model, and the scenario that asks it."""
-    from whatif.export.model_file import write_model, write_question
+    from whatif.export.model_file import model_text, question_text
 
-    write_model(output, fit, source or f"fitted to {fit.runs.notes.get('file', 'runs')} ({len(fit.measured)} runs)")
-    tell([f"written: {output}"])
-    if scenario is not None:
-        write_question(scenario, fit, output, platform)
-        variable = f"application.phases.{fit.formula.response}.variables.{fit.formula.variables[0]}"
-        tell([f"written: {scenario}; `whatif run {scenario} --point --set {variable}=VALUE --samples 1024` predicts"])
+    variable = f"application.phases.{fit.formula.response}.variables.{next(iter(fit.formula.variables), '')}"
+    part = model_text(fit, model.source_of(fit.runs))
+    model.write(part, "regression", lambda name: question_text(fit, name, model.platform), variable)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.export.atomic import atomic_file
 from whatif.export.toml import toml_text
 from whatif.fitting.grid import GridFit, held_out_times
 from whatif.fitting.grid_advice import Advice, Prediction, untold
 from whatif.fitting.grid_runs import DIMENSIONS, RATES, Runs, terms_of
-from whatif.schema.shipped import is_file, is_name
-from whatif.schema.toml import read_document
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND, Dimension, format_quantity
 
@@ -83,38 +79,24 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
     }
 
 
-def write_part(path: Path, data: dict[str, Any]) -> None:
-    """Write a part; raise `UsageError` for a name that no phase could extend, or a file that is something else."""
-    if path.suffix != ".toml" or not is_name(path.stem):
-        raise UsageError(f"{path}: a phase extends it by its name: call the file NAME.toml")
-    if is_file(path) and read_document(path).data.get("kind") != "structured_grid":
-        raise UsageError(f"{path}: this file is something else; choose another name")
-    lead = (
-        "# A scenario beside this file uses it so, with H of its own:\n"
-        f'#   [application.phases.step]\n#   extends = "{path.stem}"\n#   halo_cell_count = 1000\n'
-    )
-    with atomic_file(path) as temporary:
-        temporary.write_text(lead + toml_text(data), encoding="utf-8", newline="")
+def part_text(fit: GridFit, case: str, source: str) -> str:
+    """The part file of one case, and how a scenario uses it."""
+    lead = "# A scenario beside this file uses it in a phase: `extends` names it, and `halo_cell_count` is its own H.\n"
+    return lead + toml_text(model_part(fit, case, source))
 
 
-def write_question(path: Path, model: Path, target: Runs, platform: str) -> None:
-    """Write a scenario of one run, whose phase extends the part beside it; raise `UsageError` for one elsewhere."""
-    if path.resolve().parent != model.resolve().parent:
-        raise UsageError(f"{path}: the scenario finds {model.name} beside it: write both into one folder")
-    if is_file(path):
-        raise UsageError(f"{path}: there is such a file; choose another name")
+def question_text(model: str, target: Runs, platform: str) -> str:
+    """A scenario of one run, whose phase extends the part of a name."""
     counts = {name: int(getattr(target, name)[0]) for name in ("cells", "processes", "iterations", "halo_cells")}
     application = {
-        "name": model.stem,
+        "name": model,
         "rank_count": counts["processes"],
         "iteration_count": counts["iterations"],
         "grid": {"scaling": "strong", "cells": {"all": counts["cells"]}},
-        "phases": {"step": {"extends": model.stem, "halo_cell_count": counts["halo_cells"]}},
+        "phases": {"step": {"extends": model, "halo_cell_count": counts["halo_cells"]}},
     }
-    lead = f"# How long does {model.stem} take on {counts['processes']} processes?\n"
-    with atomic_file(path) as temporary:
-        text = lead + toml_text({"platform": platform, "application": application})
-        temporary.write_text(text, encoding="utf-8", newline="")
+    lead = f"# How long does {model} take on {counts['processes']} processes?\n"
+    return lead + toml_text({"platform": platform, "application": application})
 
 
 def parameters_of(fit: GridFit, *, in_words: bool) -> Table:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.export.atomic import atomic_file
 from whatif.export.toml import toml_text
 from whatif.export.trace_scenario import ranks_per_node
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.load import load_platform
-from whatif.schema.toml import read_document
 from whatif.units import SECOND, parse_unit
 
 _VERSIONS = ("whatif", "statsmodels", "formulaic", "numpy")
@@ -88,23 +85,6 @@ def _data(fit: RunsFit) -> dict[str, Any]:
     }
 
 
-def write_model(path: Path, fit: RunsFit, source: str) -> None:
-    """Write the file of a regression; raise `UsageError` in the place of a file that is none."""
-    if path.exists() and read_document(path).data.get("part") != "phase":
-        raise UsageError(f"{path}: is there and holds no fitted phase; it is left as it is")
-    _write(path, model_text(fit, source))
-
-
-def write_question(path: Path, fit: RunsFit, model: Path, platform: str) -> None:
-    """Write a scenario that asks a regression at the median of its runs and sweeps its first variable fourfold beyond.
-
-    Raise `UsageError` where there is a file already, and for a response that is no time.
-    """
-    if path.exists():
-        raise UsageError(f"{path}: is there already; it is left as it is")
-    _write(path, question_text(fit, model.stem, platform))
-
-
 def question_text(fit: RunsFit, model: str, platform: str) -> str:
     """A scenario whose only phase, or estimate beside a phase without time, is a regression."""
     formula = fit.formula
@@ -128,8 +108,3 @@ def question_text(fit: RunsFit, model: str, platform: str) -> str:
         "sweep": {first: {f"{phase}.variables.{first}": f"{ends} linear 9"}},
     }
     return f"# What does {formula.response} become beyond the runs it was measured in?\n{toml_text(tables)}"
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

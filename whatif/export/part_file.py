@@ -1,0 +1,33 @@
+"""Files of fitted phases, and scenarios beside them that ask them: nobody's file is overwritten by either."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whatif.errors import UsageError
+from whatif.export.atomic import atomic_file
+from whatif.schema.shipped import is_file, is_name
+from whatif.schema.toml import read_document
+
+
+def write_part(path: Path, text: str, kind: str) -> None:
+    """Write a part; raise `UsageError` for a name that no phase could extend, or in the place of anything else."""
+    if path.suffix != ".toml" or not is_name(path.stem):
+        raise UsageError(f"{path}: a phase extends it by its name: call the file NAME.toml")
+    if is_file(path) and read_document(path).data.get("kind") != kind:
+        raise UsageError(f"{path}: is there and holds something else; it is left as it is")
+    _write(path, text)
+
+
+def write_question(path: Path, text: str, part: Path) -> None:
+    """Write a scenario whose phase extends a part beside it; raise `UsageError` for one elsewhere or already there."""
+    if path.resolve().parent != part.resolve().parent:
+        raise UsageError(f"{path}: the scenario finds {part.name} beside it: write both into one folder")
+    if is_file(path):
+        raise UsageError(f"{path}: is there already; it is left as it is")
+    _write(path, text)
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
