@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,9 @@ from whatif.errors import UsageError
 from whatif.fitting.formula import parse_formula
 from whatif.fitting.least_squares import fit_runs
 from whatif.fitting.model_checks import compare, cross_validate, diagnose
+from whatif.importers.runs import read_runs
+from whatif.schema.load import load_part
+from whatif.schema.shipped import shipped_folder
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND
 
@@ -263,7 +268,7 @@ def test_from_a_csv_of_runs_to_a_prediction_with_an_interval_in_two_commands(wha
         item for name, value in variables for item in ("--set", f"application.phases.time.variables.{name}={value}")
     ]
     code, out, err = whatif_main("run", tmp_path / "ask.toml", "--point", *sets, "--samples", "4096", "--format", "csv")
-    assert "x1 of 40 GB lie outside the 1.25 GB to 20 GB that application.phases.time was fitted to" in err
+    assert "x1 of 40 GB lies outside the 1.25 GB to 20 GB that application.phases.time was fitted to" in err
     row = dict(zip(*csv.reader(io.StringIO(out)), strict=True))
     found = [float(row[f"total_time{ending} [s]"]) for ending in ("", ".p5", ".p95")]
     assert_allclose(found, [fit, lower, upper], rtol=1.5e-3, atol=0)
@@ -320,3 +325,32 @@ def test_options_that_make_no_sense_are_refused(whatif_main, file, options, said
     code, _, err = whatif_main("fit", "regression", file, *options)
     assert code == 2
     assert said in err
+
+
+EPOCHS = Path(__file__).parent / "data" / "runs" / "zeus" / "resnet50_v100.csv"
+
+
+@pytest.mark.parametrize("name", ["time", "power", "energy"])
+def test_models_of_epochs_that_ship_are_those_of_the_measured_runs(name):
+    model = load_part(shipped_folder("scenarios") / "parts" / f"epoch_{name}.toml")
+    fit = fit_runs(read_runs([EPOCHS]), model.formula)
+    assert_allclose(list(model.coefficients.values()), fit.coefficients, rtol=1e-6, atol=0)
+    assert_allclose(
+        [error.value for error in model.fits["coefficients"].standard_errors], fit.standard_errors, rtol=1e-6, atol=0
+    )
+    assert model.data.run_count == 56
+
+
+@pytest.mark.parametrize(("batch", "error"), [(64, 0.012), (128, 0.0065), (192, 0.009), (256, 0.013)])
+def test_a_power_model_holds_for_batch_sizes_that_it_was_not_fitted_to(batch, error):
+    """Watts of ResNet-50 on a V100 at seven power limits, from the runs at seven other batch sizes."""
+    runs = read_runs([EPOCHS])
+    held = runs.columns["batch_size"].values == batch
+    seen, new = (
+        Table({key: replace(column, values=column.values[rows]) for key, column in runs.columns.items()})
+        for rows in (~held, held)
+    )
+    fit = fit_runs(seen, "power ~ poly(power_limit, 2) * log(batch_size)")
+    found, measured = fit.predict(columns(new), 0.99), new.columns["power"].as_written()
+    assert found.holds(measured).all()
+    assert (np.abs(found.fit / measured - 1)).mean() < error

@@ -89,7 +89,9 @@ def test_samples_of_a_regression_have_the_covariance_of_its_coefficients_and_the
 def test_beyond_the_runs_a_regression_says_so(folder):
     grid = Grid((Axis("x1", {X1: np.array([10e9, 20e9, 40e9])}),))
     found = extrapolations(evaluate(compiled(folder), grid.arrays()))
-    assert list(found) == ["step: x1 of 40 GB lie outside the 1 GB to 20 GB that application.phases.step was fitted to"]
+    assert list(found) == [
+        "step: x1 of 40 GB lies outside the 1 GB to 20 GB that application.phases.step was fitted to"
+    ]
     assert np.asarray(*found.values()).tolist() == [False, False, True]
 
 

@@ -86,10 +86,10 @@ def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
 
 
 def _words(item: FittedRange, beyond: FloatArray) -> str:
-    words = f"{_WORDS.get(item.variable, item.variable)} of"
+    words, lie = _WORDS.get(item.variable, item.variable), "lie" if item.variable in _WORDS else "lies"
     least, most, low, high = (
         format_quantity(float(value), item.dimension) for value in (beyond.min(), beyond.max(), item.low, item.high)
     )
     reach = least if least == most else f"{least} to {most}"
     phase = item.term.partition(".")[0]
-    return f"{phase}: {words} {reach} lie outside the {low} to {high} that {item.table} was fitted to"
+    return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} that {item.table} was fitted to"
