@@ -21,7 +21,7 @@ from whatif.fitting.candidates import candidates, coefficients
 from whatif.fitting.formula import parse_formula
 from whatif.fitting.formula_edits import compact, first_formula, with_other_link, with_term, without_term
 from whatif.fitting.least_squares import fit_runs
-from whatif.fitting.model_checks import compare
+from whatif.fitting.model_checks import compare, diagnose
 from whatif.table import Column, Table
 from whatif.tui.commands import EditAll, Show
 from whatif.tui.pages.runs import NOTHING, Runs, term_rows
@@ -107,6 +107,18 @@ def test_the_interval_of_runs_that_are_left_out_is_that_of_fits_without_them():
         at = {name: runs.columns[name].as_written()[[row]] for name in fit.columns}
         inside += int(fit.predict(at).holds(at["time_per_epoch"])[0])
     assert f"95% interval holds {inside} of 49 left out" in found.left_out[1]
+
+
+def test_influence_is_what_statsmodels_says_of_it():
+    from statsmodels.stats.outliers_influence import OLSInfluence
+
+    from whatif.importers.runs import read_runs
+
+    fit = fit_runs(read_runs([FILE]), "time_per_epoch ~ batch_size * power_limit")
+    found, known = diagnose(fit), OLSInfluence(fit.results)
+    assert_allclose(found.leverage, known.hat_matrix_diag, rtol=1e-9, atol=0)
+    assert_allclose(found.distances, known.cooks_distance[0], rtol=1e-9, atol=0)
+    assert_allclose(found.studentised, known.resid_studentized_external, rtol=1e-9, atol=0)
 
 
 def test_models_are_compared_by_f_where_one_holds_the_other_else_by_runs_left_out():

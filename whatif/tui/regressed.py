@@ -118,6 +118,8 @@ def write_regressed(view: View, path: Path, platform: str | None) -> Taken:
     if platform is None:
         return Taken(phase_edits(fit, path.stem), None)
     scenario = path.with_name(f"{path.stem}_question.toml")
+    if scenario.exists():
+        raise UsageError(f"{path} is written; {scenario.name} beside it is there already and left as it is")
     write_question(scenario, fit, path, platform)
     return Taken((), scenario)
 

@@ -55,9 +55,9 @@ class Runs(Page):
     Runs #terms:focus { border: round $primary; }
     Runs #runs-fit { width: 1fr; height: 1fr; }
     Runs #runs-model { width: 70; height: 1fr; }
-    Runs #terms { height: 1fr; max-height: 100%; }
+    Runs #terms { height: auto; max-height: 60%; }
     Runs #models { height: auto; max-height: 6; }
-    Runs #runs-words { height: auto; max-height: 12; padding: 0 1; }
+    Runs #runs-words { height: auto; max-height: 14; padding: 0 1; }
     Runs.-roomy #runs-model { width: 84; }
     Runs.-narrow #runs-body { layout: vertical; }
     Runs.-narrow #runs-model { width: 1fr; height: auto; max-height: 60%; }

@@ -28,11 +28,11 @@ def fit_picture(found: Regressed) -> PlotDescription:
     at, lower, upper = _band(found)
     if scale is Scale.LOG:
         lower = np.where(lower > 0, lower, np.nan)
+    gap = np.array([np.nan])
     lines = (
         points_line("measured", found.fitted[chosen], found.measured[chosen]),
         Line("as fitted", ends, ends),
-        Line(f"{LEVEL:.0%} interval", at, lower, "band"),
-        Line("", at, upper, "band"),
+        Line(f"{LEVEL:.0%} interval", np.concatenate((at, gap, at)), np.concatenate((lower, gap, upper)), "baseline"),
     )
     return PlotDescription("", x, y, lines)
 
