@@ -235,6 +235,13 @@ def test_terms_go_in_and_out_by_key_and_the_copied_command_fits_the_same(whatif_
     assert whatif_main(*words[1:])[0] == 0
 
 
+async def typed(driver, formula):
+    await driver.pilot.press("f")
+    await driver.until(lambda: isinstance(driver.app.screen, Asking))
+    driver.app.screen.query_one("Input").value = formula
+    await driver.press("enter")
+
+
 def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(Path(__file__).parent.parent / "scenarios" / "jacobi2d.toml", "own.toml")
@@ -248,13 +255,13 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
     async def check(driver):
         await driver.until(lambda: isinstance(driver.desk.page, Runs) and driver.desk.page._found is not None)
         page, before = driver.desk.page, driver.study.baseline
+        assert "no such column" in driver.screen_text()
+        await typed(driver, FIRST)
+        await driver.until(lambda: isinstance(page._found, Regressed))
         await driver.press("b", "o")
         assert driver.study.baseline is before
         await driver.until(lambda: "pinned" in driver.screen_text())
-        await driver.pilot.press("f")
-        await driver.until(lambda: isinstance(driver.app.screen, Asking))
-        driver.app.screen.query_one("Input").value = "time_per_epoch ~ batchsize"
-        await driver.press("enter")
+        await typed(driver, "time_per_epoch ~ batchsize")
         await driver.until(lambda: "did you mean `batch_size`" in driver.status.full)
         assert page._found.formula == with_other_link(FIRST)
         await driver.press("u", "u")
@@ -265,4 +272,5 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
         await driver.until(lambda: "application.phases.time_per_epoch.extends" in driver.study.unsaved())
         assert Path("time_per_epoch_model.toml").exists()
 
-    drive(check, scenario="own.toml", opening=[Show("runs", str(FILE)).line(), Show("screen", "runs").line()])
+    wrong = Show("runs_formula", "time_per_epoch ~ nowhere").line()
+    drive(check, scenario="own.toml", opening=[wrong, Show("runs", str(FILE)).line(), Show("screen", "runs").line()])

@@ -95,7 +95,8 @@ class Runs(Page):
                 yield Static(id="runs-words", markup=False)
 
     def enter(self) -> None:
-        """The terms want the keys."""
+        """The terms want the keys; where there are none yet, the leaves out of sight must not have them."""
+        self.screen.set_focus(None)
         self.focus_first((self.query_one("#terms"), self.query_one(RunsPlot), self.query_one("#runs-table")))
 
     def on_resize(self, event: events.Resize) -> None:
@@ -186,11 +187,13 @@ class Runs(Page):
         terms, models = self.query_one("#terms", ColumnsView), self.query_one("#models", ColumnsView)
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
         hint = "enter: out or in" if self._adding else "enter: out or in · + others"
-        was_at_terms = self.screen.focused is None
+        focused = self.screen.focused
+        # After a dialog Textual gives the keys to the leaves, even where they are out of sight.
+        nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
         terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
         models.border_title = "models"
         models.fill(model_rows(found), 1)
-        if was_at_terms:
+        if nowhere:
             self.call_after_refresh(self.enter)
 
     @work
@@ -228,10 +231,11 @@ class Runs(Page):
     @work
     async def action_formula(self) -> None:
         """Ask for a formula; one that was refused is there to be mended."""
-        if self._study is None or not isinstance(self._found, Regressed):
+        found = self._found
+        if self._study is None or found is None:
             return
         question = "Formula, as `time ~ x1 * x2 + I(x1**2) - x1:x2 + log(x3)`"
-        text = await self.app.push_screen_wait(Asking(question, self._refused or self._found.formula))
+        text = await self.app.push_screen_wait(Asking(question, self._refused or getattr(found, "formula", "")))
         if text:
             self._seen = {}
             self.ask("runs_formula", text)
