@@ -42,6 +42,12 @@ class Scene(NamedTuple):
 BEFORE = {
     "fit": ("show measured = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt",),
     "decide": ("show decision = why",),
+    "runs": (
+        "show runs = tests/data/runs/zeus/bert_squad_v100.csv",
+        "show runs_formula = time_per_epoch ~ batch_size + power_limit",
+        "show runs_pinned = time_per_epoch ~ batch_size + power_limit",
+        "show runs_formula = time_per_epoch ~ batch_size * power_limit + I(power_limit**2)",
+    ),
     "profile": ("show profile = tests/data/profiles/ahead/lammps_summit.nvvp",),
 }
 

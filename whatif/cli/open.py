@@ -27,6 +27,14 @@ _LARGEST_JOURNAL = 10_000_000
     metavar="FILE",
     help="Fit these measurements of messages, a file or a folder.",
 )
+@click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Fit a model to these measured runs, a file or a folder.",
+)
+@click.option("--formula", metavar="'TIME ~ TERMS'", help="The model of the runs, as `whatif fit regression` takes it.")
 @click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of measured CSV files hold.")
 @click.option("--where", metavar="NAME=TEXT", help="Which rows of measured CSV files count.")
 @click.option("--replay", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Repeat a journal.")
@@ -39,6 +47,8 @@ def command(
     folders: tuple[Path, ...] = (),
     sets: tuple[str, ...] = (),
     measured: tuple[Path, ...] = (),
+    runs: tuple[Path, ...] = (),
+    formula: str | None = None,
     columns: str | None = None,
     where: str | None = None,
     replay: Path | None = None,
@@ -52,7 +62,7 @@ def command(
     question = source.question
     # Everything wrong with the files is said here, before the terminal is taken over.
     _ = question.program
-    opening = [*source_lines(source), *measured_lines(measured, columns, where)]
+    opening = [*source_lines(source), *measured_lines(measured, columns, where, runs, formula)]
     lines = read_journal(replay) if replay is not None else []
     from whatif.tui.app import Explorer
     from whatif.tui.config import read_config
@@ -79,19 +89,34 @@ def source_lines(source: Source) -> Iterator[str]:
         yield "show screen = profile"
 
 
-def measured_lines(measured: tuple[Path, ...], columns: str | None, where: str | None) -> Iterator[str]:
+def measured_lines(
+    measured: tuple[Path, ...],
+    columns: str | None,
+    where: str | None,
+    runs: tuple[Path, ...] = (),
+    formula: str | None = None,
+) -> Iterator[str]:
     """The commands that show measurements on the page that fits them; raise `UsageError`."""
-    if (columns or where) and not measured:
-        raise UsageError("--columns and --where say something of measurements: name them with --measured FILE")
-    if any("," in str(path) or not str(path).isprintable() for path in measured):
-        raise UsageError("--measured: a name with a comma or a line end cannot be kept; rename the file")
+    if measured and runs:
+        raise UsageError("--measured and --runs: each has a page of its own; open one of them, `n` reads the other")
+    if (columns or where) and not measured and not runs:
+        raise UsageError(
+            "--columns and --where say something of measurements: name them with --measured or --runs FILE"
+        )
+    if formula and not runs:
+        raise UsageError("--formula is the model of runs: name them with --runs FILE")
+    option, page, files = ("measured", "fit", measured) if measured else ("runs", "runs", runs)
+    if any("," in str(path) or not str(path).isprintable() for path in files):
+        raise UsageError(f"--{option}: a name with a comma or a line end cannot be kept; rename the file")
     if columns:
-        yield f"show measured_columns = {columns}"
+        yield f"show {option}_columns = {columns}"
     if where:
-        yield f"show measured_rows = {where}"
-    if measured:
-        yield f"show measured = {', '.join(map(str, measured))}"
-        yield "show screen = fit"
+        yield f"show {option}_rows = {where}"
+    if formula:
+        yield f"show runs_formula = {' '.join(formula.split())}"
+    if files:
+        yield f"show {option} = {', '.join(map(str, files))}"
+        yield f"show screen = {page}"
 
 
 def read_journal(path: Path) -> list[str]:

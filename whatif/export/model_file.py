@@ -92,10 +92,11 @@ def question_text(fit: RunsFit, model: str, platform: str) -> str:
         wanted = f"`--columns {formula.response}=HEADING [ms]` gives it a unit of time"
         raise UsageError(f"`{formula.response}` is in {_unit(fit, formula.response)}, and a phase takes time; {wanted}")
     phase = f"application.phases.{formula.response}"
-    middles = {name: _quantity(float(np.median(fit.columns[name])), _unit(fit, name)) for name in formula.variables}
-    first = formula.variables[0]
-    low, high = float(fit.columns[first].min()), 4 * float(fit.columns[first].max())
-    ends = " .. ".join(str(_quantity(end, _unit(fit, first))) for end in (low, high))
+    sweep = {}
+    for first in formula.variables[:1]:
+        low, high = float(fit.columns[first].min()), 4 * float(fit.columns[first].max())
+        ends = " .. ".join(str(_quantity(end, _unit(fit, first))) for end in (low, high))
+        sweep[first] = {f"{phase}.variables.{first}": f"{ends} linear 9"}
     tables = {
         "platform": {"extends": platform},
         "application": {
@@ -103,8 +104,25 @@ def question_text(fit: RunsFit, model: str, platform: str) -> str:
             "rank_count": 1,
             **ranks_per_node(load_platform(platform)[0]),
             "iteration_count": 1,
-            "phases": {formula.response: {"extends": model, "variables": middles}},
+            "phases": {formula.response: {"extends": model, "variables": _middles(fit)}},
         },
-        "sweep": {first: {f"{phase}.variables.{first}": f"{ends} linear 9"}},
+        "sweep": sweep,
     }
     return f"# What does {formula.response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+
+
+def _middles(fit: RunsFit) -> dict[str, str | float]:
+    """The median of each variable."""
+    return {name: _quantity(float(np.median(fit.columns[name])), _unit(fit, name)) for name in fit.formula.variables}
+
+
+def phase_edits(fit: RunsFit, model: str) -> tuple[tuple[str, str], ...]:
+    """The leaves by which a scenario takes a regression in, with values at the medians of its runs.
+
+    It is a phase, or an estimate where the response is no time.
+    """
+    response = fit.formula.response
+    kind = "phases" if parse_unit(_unit(fit, response))[0] == SECOND else "estimates"
+    table = f"application.{kind}.{response}"
+    middles = ((f"{table}.variables.{name}", str(value)) for name, value in _middles(fit).items())
+    return (f"{table}.extends", model), *middles

@@ -160,11 +160,9 @@ class Diagnostics:
 def diagnose(fit: RunsFit) -> Diagnostics:
     """Scatter, influence and collinearity of a regression."""
     from statsmodels.stats.diagnostic import het_breuschpagan
-    from statsmodels.stats.outliers_influence import OLSInfluence
     from statsmodels.stats.stattools import jarque_bera
 
     scaled = fit.design / fit.lengths
-    influence = OLSInfluence(fit.results)
     varies = np.ptp(fit.design, axis=0) > 0
     constant = np.column_stack((np.ones(len(scaled)), scaled[:, varies]))
     scatter = float(het_breuschpagan(fit.residuals, constant)[1]) if varies.any() else np.nan
@@ -173,10 +171,21 @@ def diagnose(fit: RunsFit) -> Diagnostics:
         float(jarque_bera(fit.residuals)[1]),
         _inflation(fit.design, varies),
         float(np.linalg.cond(scaled)),
-        np.asarray(influence.hat_matrix_diag),
-        np.asarray(influence.cooks_distance[0]),
-        np.asarray(influence.resid_studentized_external),
+        *_influence(fit),
     )
+
+
+def _influence(fit: RunsFit) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Leverage, Cook's distance and externally studentised residual of each run, without a fit for each (Cook and
+    Weisberg 1982, sections 2.2.1 and 3.1; statsmodels refits for the last)."""
+    leverage = (np.linalg.qr(fit.design / fit.lengths)[0] ** 2).sum(axis=1)
+    residuals, terms, square = fit.residuals, fit.design.shape[1], fit.residual_standard_error**2
+    rest = np.maximum(1 - leverage, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = residuals**2 / (terms * square) * leverage / rest**2
+        without = np.maximum(fit.freedom * square - residuals**2 / rest, 0) / (fit.freedom - 1)
+        studentised = residuals / np.sqrt(without * rest)
+    return leverage, distances, studentised
 
 
 def _inflation(design: FloatArray, varies: FloatArray) -> FloatArray:

@@ -34,14 +34,19 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class EditAll:
-    """Give several leaves other values at once; a table of the platform that all of them make need not be there."""
+    """Give several leaves other values at once; a table that all of them make need not be there.
+
+    What was said before of a table that takes another part now says nothing of that one.
+    """
 
     texts: tuple[tuple[str, str], ...]
 
     def apply(self, study: Study) -> Study:
         """The study with the values."""
         question = study.session.question
-        sets = {**question.sets, **dict(self.texts)}
+        parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(".extends"))
+        kept = {path: text for path, text in question.sets.items() if not path.startswith(parts)}
+        sets = {**kept, **dict(self.texts)}
         return study.asking(study.session.asking(question.changed(sets, question.platform)))
 
     def line(self) -> str:

@@ -184,9 +184,13 @@ class _Files(NamedTuple):
 
 
 def _read(view: View) -> tuple[_Files, str, str]:
-    stamps = tuple(stamp for path in paths_of(view.measured) for stamp in _stamps(path))
-    files = _Files(view.measured, view.measured_columns, view.measured_rows, stamps)
+    files = _Files(view.measured, view.measured_columns, view.measured_rows, stamps_of(view.measured))
     return files, view.measured_buffers, view.fit_distance
+
+
+def stamps_of(text: str) -> tuple[tuple[str, int, int], ...]:
+    """The files that a text names, those of folders too, with what tells whether they were written anew."""
+    return tuple(stamp for path in paths_of(text) for stamp in _stamps(path))
 
 
 def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:

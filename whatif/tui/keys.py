@@ -102,4 +102,15 @@ PAGE_KEYS: Final = (
     _key("decide", "spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
     _key("decide", "table", "v", "table", "table", "The picture, or the table of its numbers"),
     _key("decide", "take", "enter", "take_row", "take", "Take the machine, the layout or the value under the cursor"),
+    _key("runs", "open", "n", "open", "runs", "Read runs: files or folders with a run in each row"),
+    _key("runs", "columns", "N", "columns", "", "Say what the columns of CSV files hold"),
+    _key("runs", "formula", "f", "formula", "formula", "Write another formula"),
+    _key("runs", "term", "d", "term", "out or in", "Take the term under the cursor out of the model, or into it"),
+    _key("runs", "others", "plus", "others", "terms", "List the terms that could be added, the most telling first"),
+    _key("runs", "link", "o", "link", "log", "Fit the logarithm of the response, or the response itself"),
+    _key("runs", "against", "x", "against", "over", "Draw the residuals over the next column"),
+    _key("runs", "accept", "a", "accept", "accept", "Write the model to a file, and take it into the scenario"),
+    _key("runs", "table", "v", "table", "table", "The picture, or the table of the runs"),
 )
+FIRST_KEYS: Final = (_key("runs", "pin", "b", "pin", "pin", "Compare with the present model from now on"),)
+"""Keys that mean something else on a page than on the desk."""

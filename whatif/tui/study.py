@@ -15,8 +15,9 @@ from whatif.schema.load import stated_platform
 
 SCREENS: Final = (
     "explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile", "decide",
+    "runs",
 )  # fmt: skip
-SCREEN_KEYS: Final = "1234567890!"
+SCREEN_KEYS: Final = "1234567890!@"
 """The key that goes to each screen."""
 DECISIONS: Final = {
     "bottlenecks": "What would help: one part ideal, then the next one too",
@@ -102,6 +103,18 @@ class View:
     """The question of the page `decide`."""
     front_over: str = ""
     """The leaf that a Pareto front is over; empty for the ranks."""
+    runs: str = ""
+    """Files and folders with measured runs, with commas between."""
+    runs_columns: str = ""
+    """What the columns of CSV files of runs hold: `time=Wall time [ms]`."""
+    runs_rows: str = ""
+    """Which rows of CSV files of runs count: `machine=lassen`."""
+    runs_formula: str = ""
+    """The regression of the runs; empty for a first one."""
+    runs_pinned: str = ""
+    """The formula that it is compared with."""
+    runs_against: str = ""
+    """The column that residuals are drawn over; empty for the fitted values."""
 
     def next_of(self, key: str) -> str:
         """The choice after the present one."""

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from whatif.engine.question import Question
 from whatif.errors import UsageError, WhatifError
-from whatif.schema.shipped import is_file, is_name, shipped_folder
+from whatif.schema.shipped import is_file, is_name
 from whatif.table import Column, Table
 from whatif.tui.beside import Beside
 from whatif.tui.commands import Adopt, EditAll
@@ -33,6 +33,7 @@ from whatif.tui.fitted import (
 )
 from whatif.tui.messages import ChangeAsked, ErrorTold
 from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.places import missing_paths, own_folder, search_folders
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
 from whatif.tui.study import Study, View
 from whatif.tui.widgets.columns import ColumnsView
@@ -155,7 +156,7 @@ class Fit(Page):
         if self._study is None:
             return
         question = "Measurements: files or folders, with commas between"
-        text = await self.app.push_screen_wait(Asking(question, self._study.view.measured, check=_missing))
+        text = await self.app.push_screen_wait(Asking(question, self._study.view.measured, check=missing_paths))
         if text and text != self._study.view.measured and await self._readable(self._study.view, text):
             if self._study.view.fit_limits:
                 self.ask("fit_limits", "")
@@ -237,7 +238,7 @@ class Fit(Page):
         if machine is None:
             self.post_message(ErrorTold("the scenario describes its machine itself: there is no platform to extend"))
             return
-        start = str(_own_folder(study) / f"{machine}_measured.toml")
+        start = str(own_folder(study) / f"{machine}_measured.toml")
         name = await self.app.push_screen_wait(Asking(f"Write {machine} with the fitted values to", start))
         if name and await may_write(self.app, toml_path(name)):
             await self._write(study, toml_path(name), machine)
@@ -247,7 +248,7 @@ class Fit(Page):
         writer = Beside()
         try:
             adoption = _adoption(study.session.question, path)
-            await writer.run(write_fitted, study.view, path, machine, _folders(study.session.question))
+            await writer.run(write_fitted, study.view, path, machine, search_folders(study.session.question))
         except WhatifError as problem:
             self.post_message(ErrorTold(str(problem)))
         else:
@@ -267,26 +268,12 @@ class Fit(Page):
         return self._found
 
 
-def _own_folder(study: Study) -> Path:
-    """Where a person's own platforms for a study go, told from here: beside the scenario, unless it is shipped."""
-    folder = study.session.question.document.folder
-    if folder is None or folder.resolve() in (shipped_folder("scenarios").resolve(), Path.cwd()):
-        return Path()
-    return folder
-
-
-def _folders(question: Question) -> tuple[Path, ...]:
-    """Where platforms are looked for, but those that are shipped."""
-    beside = question.document.folder
-    return (*([] if beside is None else [beside]), *question.folders)
-
-
 def _adoption(question: Question, path: Path) -> Adopt:
     """What takes a platform that is yet to be written; raise `UsageError` where its name would find no, or another,
     file."""
     if not is_name(path.stem) or path.suffix != ".toml":
         raise UsageError(f"{path.name}: a platform needs a plain name: letters, digits, `_`, `-`")
-    folder, folders = path.parent.resolve(), [place.resolve() for place in _folders(question)]
+    folder, folders = path.parent.resolve(), [place.resolve() for place in search_folders(question)]
     earlier = next((place for place in folders if place != folder and is_file(place / path.name)), None)
     if earlier is not None and folder not in folders[: folders.index(earlier)]:
         raise UsageError(f"{path.stem}: {earlier / path.name} has this name and would be found first")
@@ -297,12 +284,6 @@ def _asked(view: View) -> tuple[str, ...]:
     """What decides the fit."""
     files = view.measured, view.measured_columns, view.measured_rows, view.measured_buffers
     return (*files, view.fit_distance, view.fit_model, view.fit_limits)
-
-
-def _missing(text: str) -> str:
-    """What is wrong with the paths that are named; empty where all of them are there."""
-    missing = [str(path) for path in paths_of(text) if not path.exists()]
-    return f"no such file or folder: {', '.join(missing)}" if missing else ""
 
 
 def headed(found: Fitted, view: View) -> str:

@@ -18,7 +18,7 @@ from textual.widgets import ContentSwitcher
 from whatif.export.figure import breakdown
 from whatif.export.raster import MarkerName
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
-from whatif.tui.keys import PAGE_KEYS
+from whatif.tui.keys import FIRST_KEYS, PAGE_KEYS
 from whatif.tui.latest import Latest
 from whatif.tui.messages import ChangeAsked, ErrorTold, JobAsked, LeafSelected, StopAsked
 from whatif.tui.pages.explore import Explore
@@ -50,6 +50,7 @@ class Desk(Screen[None]):
             Binding(key, f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
             for key, name in zip(SCREEN_KEYS, SCREENS, strict=True)
         ),
+        *FIRST_KEYS,
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
         Binding("t", "tree", show=False, tooltip="Show or hide the leaves", id="desk.leaves"),

@@ -11,7 +11,7 @@ from textual.widgets import Static
 from whatif.tui.study import SCREEN_KEYS, SCREENS
 
 # Room for the full names of the pages, or for the beginnings of them, beside some words of the question.
-_ROOMY, _TIGHT = 138, 114
+_ROOMY, _TIGHT = 140, 119
 
 
 class Title(Horizontal):

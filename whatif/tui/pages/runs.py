@@ -1,0 +1,381 @@
+"""The runs page: a regression of measured runs, how good it is, terms in and out by key, the way into a scenario."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from whatif.errors import WhatifError
+from whatif.fitting.candidates import Coefficient
+from whatif.fitting.formula_edits import with_other_link, with_term, without_term
+from whatif.tui.beside import Beside
+from whatif.tui.commands import EditAll
+from whatif.tui.fitted import Refused, paths_of
+from whatif.tui.messages import ChangeAsked, ErrorTold
+from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.places import missing_paths, own_folder, search_folders
+from whatif.tui.regressed import Regressed, Taken, regressed, write_regressed
+from whatif.tui.screens.dialogs import Asking, may_write, toml_path
+from whatif.tui.study import Study, View
+from whatif.tui.widgets.columns import WORDS, ColumnsView
+from whatif.tui.widgets.runs_plot import RunsPlot
+from whatif.tui.widgets.table import Cell, Rows, TableView
+
+NOTHING: Final = (
+    "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
+    "so does `whatif open SCENARIO --runs FILE`."
+)
+_ELSE: Final = "n reads other runs, N says what the columns of CSV files hold, f changes the formula."
+_NARROW, _SHORT, _SLIGHT = 100, 26, 12
+"""The width below which all stands in one column; heights below which frames give way, then all but the picture."""
+_WARNINGS: Final = 4
+_STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
+"""As R prints them."""
+
+
+class Runs(Page):
+    """Measured runs over those that a formula gives, with residuals and coefficients; enter takes a term out or in."""
+
+    NAME: ClassVar[str] = "runs"
+    WIDE: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    Runs #runs-body { height: 1fr; }
+    Runs #runs-fit, Runs #terms, Runs #models {
+        border: round $primary 40%; border-title-color: $text-primary; border-subtitle-color: $text-muted;
+    }
+    Runs #terms:focus { border: round $primary; }
+    Runs #runs-fit { width: 1fr; height: 1fr; }
+    Runs #runs-model { width: 70; height: 1fr; }
+    Runs #terms { height: auto; max-height: 60%; }
+    Runs #models { height: auto; max-height: 6; }
+    Runs #runs-words { height: auto; max-height: 14; padding: 0 1; }
+    Runs.-roomy #runs-model { width: 84; }
+    Runs.-narrow #runs-body { layout: vertical; }
+    Runs.-narrow #runs-model { width: 1fr; height: auto; max-height: 60%; }
+    Runs.-narrow #terms { height: auto; max-height: 9; }
+    Runs.-narrow #runs-words { max-height: 3; }
+    Runs.-short #runs-fit, Runs.-short #terms { border: none; border-top: round $primary 40%; }
+    Runs.-short #terms { max-height: 7; }
+    Runs.-short #models { display: none; }
+    Runs.-short #runs-words { max-height: 3; }
+    Runs.-slight #runs-model { display: none; }
+    Runs.-slight #runs-fit { border: none; }
+    Runs.-empty #runs-fit, Runs.-empty #terms, Runs.-empty #models { display: none; }
+    Runs.-empty #runs-model { display: block; width: 1fr; height: 1fr; max-height: 100%; }
+    Runs.-empty #runs-words { max-height: 100%; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Regressed | Refused | None = None
+        self._asked: tuple[str, ...] = ()
+        self._refused = ""
+        self._last = ""
+        self._seen: dict[str, None] = {}
+        self._adding = False
+
+    def compose(self) -> ComposeResult:
+        """The picture or its table; the terms, the models that are compared, and in words how good the fit is."""
+        with Horizontal(id="runs-body"):
+            with Vertical(id="runs-fit"):
+                yield RunsPlot()
+                yield TableView(id="runs-table")
+            with Vertical(id="runs-model"):
+                yield ColumnsView(id="terms")
+                yield ColumnsView(id="models")
+                yield Static(id="runs-words", markup=False)
+
+    def enter(self) -> None:
+        """The terms want the keys; where there are none yet, the leaves out of sight must not have them."""
+        self.screen.set_focus(None)
+        self.focus_first((self.query_one("#terms"), self.query_one(RunsPlot), self.query_one("#runs-table")))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there is little room, frames give way, then all but the picture."""
+        self.set_class(event.size.width < _NARROW, "-narrow")
+        self.set_class(event.size.width >= 2 * _NARROW - 40, "-roomy")
+        self.set_class(event.size.height < _SHORT, "-short")
+        self.set_class(event.size.height < _SLIGHT, "-slight")
+
+    @property
+    def command(self) -> str:
+        """The command line that fits the same."""
+        if self._study is None or not isinstance(self._found, Regressed):
+            return ""
+        view = self._study.view
+        words = ["whatif", "fit", "regression", *map(str, paths_of(view.runs)), "--formula", self._found.formula]
+        words += ["--columns", view.runs_columns] if view.runs_columns else []
+        words += ["--where", view.runs_rows] if view.runs_rows else []
+        return shlex.join(words)
+
+    def show(self, study: Study) -> None:
+        """Show what is known of the runs of a study."""
+        self._study = study
+        if self._asked[:1] != (study.view.runs,):
+            self._seen, self._last, self._refused = {}, "", ""
+            if not study.view.runs:
+                self._found = None
+        self._fill()
+
+    def job(self, study: Study) -> Job | None:
+        """Read and fit, unless only something else has changed."""
+        view = study.view
+        if not view.runs or (_asked(view) == self._asked and self._found is not None):
+            return None
+        return Job(regressed, (view, self._before(view), tuple(self._seen)))
+
+    def _before(self, view: View) -> str:
+        """The formula that the one of a view follows, of the same runs."""
+        found = self._found
+        if not isinstance(found, Regressed) or self._asked[:3] != _asked(view)[:3]:
+            return ""
+        return found.formula if found.formula != (view.runs_formula or found.first) else self._last
+
+    def take(self, value: Regressed | Refused) -> None:
+        """Show a fit; where there can be none, say why and keep the last one of the same runs."""
+        if self._study is None:
+            return
+        view, same = self._study.view, self._asked[:1] == (self._study.view.runs,)
+        before, self._asked = self._before(view), _asked(view)
+        self._refused = view.runs_formula if isinstance(value, Refused) else ""
+        if isinstance(value, Refused) and same and isinstance(self._found, Regressed):
+            self.post_message(ErrorTold(value.reason))
+        else:
+            self._found = value
+        if isinstance(value, Regressed):
+            self._last = before
+            self._seen |= dict.fromkeys(item.name for item in value.terms)
+        self._fill()
+
+    def _fill(self) -> None:
+        study, found = self._study, self._found
+        if study is None:
+            return
+        empty = not isinstance(found, Regressed)
+        words = self.query_one("#runs-words", Static)
+        self.set_class(empty, "-empty")
+        if isinstance(found, Regressed):
+            self._draw(study.view, found)
+            words.update(told(found))
+        else:
+            waiting = f"reading {study.view.runs} …" if study.view.runs else NOTHING
+            words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
+
+    def _draw(self, view: View, found: Regressed) -> None:
+        """The picture or the runs, the terms and the models."""
+        tabular = view.picture == "table"
+        plot, table, panel = (
+            self.query_one(RunsPlot),
+            self.query_one("#runs-table", TableView),
+            self.query_one("#runs-fit"),
+        )
+        plot.display, table.display = not tabular, tabular
+        plot.show_runs(found, view.runs_against)
+        table.show(found.table)
+        panel.border_title = Content(found.formula)
+        refused = f"refused: {self._refused} · " if self._refused else ""
+        panel.border_subtitle = Content(f"{refused}{found.files} · {len(found.measured)} runs")
+        terms, models = self.query_one("#terms", ColumnsView), self.query_one("#models", ColumnsView)
+        terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
+        hint = "enter: out or in" if self._adding else "enter: out or in · + others"
+        focused = self.screen.focused
+        # After a dialog Textual gives the keys to the leaves, even where they are out of sight.
+        nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
+        terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
+        models.border_title = "models"
+        models.fill(model_rows(found), 1)
+        if nowhere:
+            self.call_after_refresh(self.enter)
+
+    @work
+    async def action_open(self) -> None:
+        """Ask for runs."""
+        if self._study is None:
+            return
+        question = "Runs: files or folders, with commas between"
+        text = await self.app.push_screen_wait(Asking(question, self._study.view.runs, check=missing_paths))
+        if text and text != self._study.view.runs and await self._readable(text):
+            if self._study.view.runs_formula:
+                self.ask("runs_formula", "")
+            self.ask("runs", text)
+
+    async def _readable(self, text: str) -> bool:
+        """Whether runs may take the place of those that are shown: a good fit gives way to another one only."""
+        if not isinstance(self._found, Regressed) or self._study is None:
+            return True
+        self.query_one("#runs-fit").border_subtitle = Content(f"reading {text} …")
+        value = await _beside(regressed, replace(self._study.view, runs=text, runs_formula=""))
+        if isinstance(value, Refused):
+            self._fill()
+            self.post_message(ErrorTold(value.reason))
+        return isinstance(value, Regressed)
+
+    @work
+    async def action_columns(self) -> None:
+        """Ask what the columns of CSV files hold."""
+        if self._study is not None:
+            present = self._study.view.runs_columns or "time=Wall time [ms],nodes=nodes"
+            text = await self.app.push_screen_wait(Asking("Columns of CSV files, as NAME=HEADING [UNIT]", present))
+            if text:
+                self.ask("runs_columns", text)
+
+    @work
+    async def action_formula(self) -> None:
+        """Ask for a formula; one that was refused is there to be mended."""
+        found = self._found
+        if self._study is None or found is None:
+            return
+        question = "Formula, as `time ~ x1 * x2 + I(x1**2) - x1:x2 + log(x3)`"
+        text = await self.app.push_screen_wait(Asking(question, self._refused or getattr(found, "formula", "")))
+        if text:
+            self._seen = {}
+            self.ask("runs_formula", text)
+
+    def _change(self, change: Callable[[str], str]) -> None:
+        """Ask for another formula, made of the one asked for last; one that was refused counts as never asked for."""
+        found, refused = self._found, self._refused
+        if isinstance(found, Regressed):
+            good = found.formula if refused else ""
+            self.choose("runs_formula", lambda view: change(good or view.runs_formula or found.first))
+        else:
+            self.post_message(ErrorTold("there is no fit to change; n reads runs"))
+
+    @on(TableView.Chosen, "#terms")
+    def action_term(self) -> None:
+        """Take the term under the cursor out of the model, or into it."""
+        found = self._found
+        if isinstance(found, Regressed):
+            rows, at = _listed(found, list(self._seen), adding=self._adding), self.query_one("#terms", TableView).cursor
+            name = rows[at].name
+            within = any(item.name == name for item in found.terms)
+            self._change(lambda text: (without_term if within else with_term)(text, name))
+
+    def action_others(self) -> None:
+        """List the terms that could be added, the most telling first, or no longer."""
+        found = self._found
+        if not isinstance(found, Regressed):
+            self.post_message(ErrorTold("there is no fit to change; n reads runs"))
+            return
+        self._adding = not self._adding
+        self._fill()
+        if self._adding:
+            table = self.query_one("#terms", ColumnsView)
+            table.action_move(len(_listed(found, list(self._seen), adding=False)) - table.cursor)
+            table.focus()
+
+    def action_link(self) -> None:
+        """Fit the logarithm of the response, or the response itself."""
+        self._change(with_other_link)
+
+    def action_pin(self) -> None:
+        """Compare with the present model from now on."""
+        if isinstance(self._found, Regressed):
+            self.ask("runs_pinned", self._found.formula)
+
+    def action_against(self) -> None:
+        """Draw the residuals over the next column."""
+        if isinstance(self._found, Regressed):
+            names = ("", *(name for name, _, _ in self._found.variables))
+            self.choose("runs_against", lambda view: stepped(names, view.runs_against))
+
+    @work
+    async def action_accept(self) -> None:
+        """Write the model to a file, and take it into the scenario."""
+        study, found = self._study, self._found
+        if study is None or not isinstance(found, Regressed) or self._asked != _asked(study.view):
+            self.post_message(ErrorTold("there is no fit to take yet; n reads runs"))
+            return
+        start = str(own_folder(study) / f"{found.response}_model.toml")
+        name = await self.app.push_screen_wait(Asking("Write the model to", start))
+        path = toml_path(name) if name else None
+        if path is not None and await may_write(self.app, path):
+            await self._write(study, replace(study.view, runs_formula=found.formula), path)
+
+    async def _write(self, study: Study, view: View, path: Path) -> None:
+        """Write a model; where the scenario finds it, take it in, else write a scenario that asks it."""
+        folders = [folder.resolve() for folder in search_folders(study.session.question)]
+        within = path.parent.resolve() in folders
+        try:
+            taken: Taken = await _beside(
+                write_regressed, view, path, None if within else study.platform_name or "summit"
+            )
+        except WhatifError as problem:
+            self.post_message(ErrorTold(str(problem)))
+            return
+        if taken.edits:
+            self.post_message(ChangeAsked(EditAll(taken.edits)))
+        asks = "" if taken.scenario is None else f"; {taken.scenario} asks it: 8 opens it, or `whatif open`"
+        self.notify(f"written to {path}{asks}", markup=False)
+
+
+async def _beside(function: Callable[..., Any], *arguments: object) -> Any:
+    """The answer of a function of another process; raise `WhatifError`."""
+    worker = Beside()
+    try:
+        return await worker.run(function, *arguments)
+    finally:
+        worker.close()
+
+
+def _asked(view: View) -> tuple[str, ...]:
+    """What decides the fit, the files first."""
+    return view.runs, view.runs_columns, view.runs_rows, view.runs_formula, view.runs_pinned
+
+
+def _listed(found: Regressed, seen: list[str], *, adding: bool) -> list[Coefficient]:
+    """Terms in the order they came into the model, those that were taken out in their place; then others."""
+    known = {item.name: item for item in (*found.terms, *found.others)}
+    order = dict.fromkeys((*(name for name in seen if name in known), *(item.name for item in found.terms)))
+    return [*(known[name] for name in order), *(item for item in found.others if adding and item.name not in order)]
+
+
+def term_rows(found: Regressed, seen: list[str], *, adding: bool) -> Rows:
+    """A row a term with its estimate and test; of those that are not in the model, what they would be."""
+    within = {item.name for item in found.terms}
+    rows = tuple(_row(item, within=item.name in within) for item in _listed(found, seen, adding=adding))
+    return Rows(("term", "estimate", "± error", "t", "p", ""), rows, frozenset((0, 5)))
+
+
+def _row(item: Coefficient, *, within: bool) -> tuple[Cell, ...]:
+    stars = next((stars for limit, stars in _STARS if item.p < limit), "")
+    numbers = _short(item.estimate, 4), _short(item.standard_error, 2), _short(item.t, 3), f"{item.p:.1g}"
+    part = "cell" if within else "faint"
+    name = Cell(item.name if within else f"+ {item.name}", "text" if within else "faint")
+    return name, *(Cell(text, part) for text in numbers), Cell(stars, "better" if within else "faint")
+
+
+def _short(value: float, digits: int) -> str:
+    """A number with a few digits, in full up to a million."""
+    return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value:.{digits}g}"
+
+
+def model_rows(found: Regressed) -> Rows:
+    """A row a model: the present one, the pinned one, the one before."""
+    rows = tuple(
+        (Cell(item.name, "text"), Cell(str(item.term_count)), Cell(item.residual), Cell(item.left_out),
+         Cell(item.formula, WORDS))
+        for item in found.models
+    )  # fmt: skip
+    return Rows(("model", "terms", "residual", "left out", "formula"), rows, frozenset((0, 4)))
+
+
+def told(found: Regressed) -> Content:
+    """How good the fit is, what it is beside the others, and what to mind."""
+    compared = [f"{item.name}: {item.verdict}" for item in found.models if item.verdict]
+    lines = "\n".join((" · ".join(found.left_out), *compared, " · ".join(found.quality)))
+    return Content.assemble(lines, *((f"\n▲ {line}", "$text-warning") for line in _few(found.warnings)))
+
+
+def _few(warnings: tuple[str, ...]) -> Iterator[str]:
+    yield from warnings[:_WARNINGS]
+    if len(warnings) > _WARNINGS:
+        yield f"and {len(warnings) - _WARNINGS} more"

@@ -1,0 +1,83 @@
+"""A regression as a picture: measured runs over fitted ones with the interval, and their residuals below."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale
+from whatif.models.quantities import FloatArray
+from whatif.tui.regressed import LEVEL, Regressed
+from whatif.tui.widgets.message_costs import distinct, points_line
+from whatif.tui.widgets.stacked_plots import StackedPlots
+from whatif.units import ONE
+
+_WIDE: Final = 30.0
+"""The ratio of the largest to the smallest value beyond which axes are logarithmic."""
+_BAND_POINTS: Final = 60
+
+
+def fit_picture(found: Regressed) -> PlotDescription:
+    """Measured over fitted values, where both are the same, and the interval in which one more run lies."""
+    scale = _scale(found)
+    x = AxisDescription(f"fitted {found.response}", found.dimension, scale)
+    y = AxisDescription(f"measured {found.response}", found.dimension, scale)
+    ends = np.array([found.fitted.min(), found.fitted.max()])
+    chosen = distinct(*(_spread(values, scale) for values in (found.fitted, found.measured)))
+    at, lower, upper = _band(found)
+    if scale is Scale.LOG:
+        lower = np.where(lower > 0, lower, np.nan)
+    gap = np.array([np.nan])
+    lines = (
+        points_line("measured", found.fitted[chosen], found.measured[chosen]),
+        Line("as fitted", ends, ends),
+        Line(f"{LEVEL:.0%} interval", np.concatenate((at, gap, at)), np.concatenate((lower, gap, upper)), "baseline"),
+    )
+    return PlotDescription("", x, y, lines)
+
+
+def _band(found: Regressed) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Ends of the interval along the fitted values: of runs that lie near each other the mean."""
+    order = np.argsort(found.fitted, kind="stable")
+    parts = np.array_split(order, min(len(order), _BAND_POINTS))
+    at, lower, upper = (
+        np.array([values[part].mean() for part in parts]) for values in (found.fitted, found.lower, found.upper)
+    )
+    return at, lower, upper
+
+
+def _scale(found: Regressed) -> Scale:
+    values = np.concatenate([found.measured, found.fitted])
+    positive = values.min() > 0
+    return Scale.LOG if positive and (found.logarithmic or values.max() > _WIDE * values.min()) else Scale.LINEAR
+
+
+def _spread(values: FloatArray, scale: Scale) -> FloatArray:
+    return np.log(values) if scale is Scale.LOG else values
+
+
+def residual_picture(found: Regressed, against: str) -> PlotDescription:
+    """Residuals over the fitted values, or over a column: of the regression of a logarithm in percent."""
+    variable = next((item for item in found.variables if item[0] == against), None)
+    label, values, dimension = ("", found.fitted, found.dimension) if variable is None else variable
+    scale = Scale.LINEAR if variable is not None else _scale(found)
+    if found.logarithmic:
+        axis, residuals, name = AxisDescription("", ONE), 100 * (found.measured / found.fitted - 1), "residual in %"
+    else:
+        axis, residuals, name = AxisDescription("", found.dimension), found.measured - found.fitted, "residual"
+    chosen = distinct(_spread(values, scale), residuals)
+    ends = np.array([values.min(), values.max()])
+    lines = points_line(name, values[chosen], residuals[chosen]), Line("exact", ends, np.zeros(2), "baseline")
+    return PlotDescription("", AxisDescription(label, dimension, scale), axis, lines)
+
+
+class RunsPlot(StackedPlots):
+    """Runs and residuals; the residuals may be over another column."""
+
+    BOTH: ClassVar[int] = 16
+
+    def show_runs(self, found: Regressed, against: str) -> None:
+        """Show another regression."""
+        below = residual_picture(found, against)
+        self.show_both(fit_picture(found), below, shared=not below.x.label)

@@ -1,0 +1,87 @@
+"""Two plots, one above the other, as one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import events
+
+from whatif.export.cells import Run
+from whatif.export.plot import PlotDescription
+from whatif.export.readout import moved
+from whatif.export.render import point_at, render_runs
+from whatif.tui.widgets.plot import PlotView
+
+
+class _Part(NamedTuple):
+    """One of several plots: where it stands, and the cells left of it."""
+
+    description: PlotDescription
+    top: int
+    rows: int
+    margin: int = 0
+
+
+class StackedPlots(PlotView):
+    """Two plots, the lower one where there is room; the crosshair goes through both where they have the same axis."""
+
+    BOTH: ClassVar[int] = 13
+    """The lines from which on there is room for the lower plot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._below: PlotDescription | None = None
+        self._parts: tuple[_Part, ...] = ()
+        self._shared = True
+
+    def show_both(self, above: PlotDescription, below: PlotDescription, *, shared: bool = True) -> None:
+        """Show other plots; `shared`: over the same values, the lower one's axis need not be named."""
+        self._below, self._shared = below, shared
+        self.show(above)
+
+    def draw(self, width: int, height: int) -> list[list[Run]]:
+        """Draw the upper plot, and where there is room the lower one, with their axes in one column."""
+        above, below = self._description, self._below
+        if not isinstance(above, PlotDescription) or below is None or height < self.BOTH:
+            self._parts = ()
+            return super().draw(width, height)
+        low = max(height // 3, 6)
+        parts = _Part(above, 0, height - low), _Part(below, height - low, low)
+        margins = [_margin(self._lines(part, width)) for part in parts]
+        self._parts = tuple(part._replace(margin=max(margins) - own) for part, own in zip(parts, margins, strict=True))
+        return [line for part in self._parts for line in self._lines(part, width)]
+
+    def _lines(self, part: _Part, width: int) -> list[list[Run]]:
+        manner = self._manner()
+        if part.top and not self._shared:
+            manner["cross"] = None
+        lines = render_runs(part.description, width - part.margin, part.rows, **manner)
+        return [[Run(" " * part.margin, ""), *line] for line in lines]
+
+    def _under(self, event: events.MouseEvent) -> tuple[float, float] | None:
+        """The point nearest to the mouse, on either plot that has the crosshair."""
+        offset = event.get_content_offset(self)
+        if not self._parts or offset is None:
+            return super()._under(event)
+        part = self._parts[offset.y >= self._parts[1].top]
+        if part.top and not self._shared:
+            return None
+        place = offset.x - part.margin, offset.y - part.top
+        value = point_at(part.description, self.size.width - part.margin, part.rows, place, **self._manner())
+        return None if value is None else moved(self._parts[0].description, value)
+
+
+def _margin(lines: Sequence[Sequence[Run]]) -> int:
+    """The cells left of the vertical axis; it is the first thing that is drawn in the colour of an axis."""
+    starts = [_before_axis(line) for line in lines]
+    return min((start for start in starts if start is not None), default=0)
+
+
+def _before_axis(line: Sequence[Run]) -> int | None:
+    used = 0
+    for run in line:
+        if run.style == "axis":
+            return used
+        used += len(run.text)
+    return None
