@@ -196,7 +196,7 @@ def test_the_verb_prints_tables_answers_and_pictures(whatif_main):
         (["--nodes", "0 .. 4"], 2, "from at least 1 upwards"),
         (["--nodes", "1.5, 2"], 2, "--nodes 1.5, 2: `1.5` is not allowed"),
         (["--nodes", "1 s"], 2, "`1 s` is in s"),
-        (["--efficiency", "120%"], 2, "no share above 0"),
+        (["--efficiency", "120%"], 2, "expected a share above 0"),
         (["--nodes", "5000 .. 6000"], 4, "the ranks need more nodes than the platform has"),
         (["--nodes", "5000 .. 10000", "--show", "isoefficiency"], 4, "the ranks need more nodes than the platform has"),
         (["--nodes", "1", "--show", "isoefficiency"], 2, "at least two numbers of nodes"),

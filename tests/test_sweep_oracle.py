@@ -18,7 +18,7 @@ from whatif.engine.session import Asked, Session
 from whatif.engine.sweep import grid_of, parse_axis
 from whatif.errors import WhatifError
 from whatif.schema.shipped import shipped_names
-from whatif.units import ONE
+from whatif.units import BYTE, ONE
 
 QUESTIONS = {name: Question.open(name) for name in SCENARIOS}
 LIMIT = 1_000_000
@@ -147,7 +147,7 @@ def test_leaf_that_reaches_a_term_moves_it(name, path):
     downstream = [term for term in program.terms if path in UPSTREAM[name][term] and term not in limits]
     leaf = program.leaves[path]
     # Far values too: a protocol's limit decides nothing until it passes the size of a message.
-    texts = around(name, path) + (["1 B", "1 GB"] if path.endswith("_limit") else [])
+    texts = around(name, path) + (["1 B", "1 GB"] if path.endswith("_limit") and leaf.dimension == BYTE else [])
     after = evaluate(program, {path: np.array([leaf.field.number(text) for text in texts])})
     assert not downstream or any(differ(after.values[term], before.values[term]) for term in downstream)
     finite = np.broadcast_to(np.isfinite(after.column("total_time")), len(texts))
@@ -203,7 +203,7 @@ def test_platform_sweep_equals_loading_anew(name):
 @st.composite
 def pairs(draw):
     """A scenario and two of its leaves, each with two or three values."""
-    name = draw(st.sampled_from(SCENARIOS))
+    name = draw(st.sampled_from(DIFFERENT))
     numeric = [path for scenario, path in NUMERIC if scenario == name]
     structural = [path for scenario, path in STRUCTURAL if scenario == name]
     leaves = st.one_of(st.sampled_from(numeric), st.sampled_from(numeric), st.sampled_from(structural))
@@ -276,7 +276,7 @@ def test_tied_leaves_equal_each_point_alone(pair):
 @st.composite
 def edits(draw):
     """A scenario, a leaf to sweep, and edits one after another: numbers, choices, expressions."""
-    name = draw(st.sampled_from(SCENARIOS))
+    name = draw(st.sampled_from(DIFFERENT))
     numeric = [path for scenario, path in NUMERIC if scenario == name]
     structural = [path for scenario, path in STRUCTURAL if scenario == name]
     leaves = st.one_of(*[st.sampled_from(numeric)] * 4, st.sampled_from(structural))

@@ -266,6 +266,7 @@ def _write(fit: RunsFit, model: ModelFile) -> None:
     """Write the model, and the scenario that asks it."""
     from whatif.export.model_file import model_text, question_text
 
-    variable = f"application.phases.{fit.formula.response}.variables.{next(iter(fit.formula.variables), '')}"
+    table = f"application.phases.{fit.formula.response}.variables"
+    variable = next((f"{table}.{name}" for name in fit.formula.variables), "")
     part = model_text(fit, model.source_of(fit.runs))
     model.write(part, "regression", lambda name: question_text(fit, name, model.platform), variable)

@@ -49,8 +49,12 @@ def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Pat
 
 
 def _searched(folders: Iterable[Path], kind: str) -> list[Path]:
-    """The folders that may hold files of a kind: parts may lie in a folder `parts` of their own."""
-    return [place for folder in folders for place in ((folder, folder / "parts") if kind == "parts" else (folder,))]
+    """The folders that may hold files of a kind: parts may lie in a folder `parts` of their own, also of scenarios."""
+    if kind != "parts":
+        return list(folders)
+    beside = [place for folder in folders for place in (folder, folder / "parts")]
+    # A shipped scenario that is saved elsewhere still extends its parts.
+    return [*beside, shipped_folder("scenarios") / "parts"]
 
 
 def is_file(path: Path) -> bool:
