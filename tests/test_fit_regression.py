@@ -307,6 +307,22 @@ def test_the_command_prints_the_tables_that_papers_print(whatif_main, file):
     assert "Breusch-Pagan p" in err
 
 
+def test_terms_are_searched_and_then_fitted_like_any_other(whatif_main):
+    file = Path(__file__).parent / "data" / "runs" / "extrap" / "text" / "one_parameter_1.txt"
+    code, out, err = whatif_main("fit", "regression", file, "--search", "time ~ x", "--at", "x=100", "--format", "csv")
+    assert code == 0
+    assert "43 hypotheses over 5 points; the best: -0.8898 + 0.2017 x**2" in err
+    assert "time ~ I(x**2): residual standard error" in err
+    x, fit, lower, upper = map(float, out.splitlines()[1].split(","))
+    assert (x, round(fit, 1)) == (100, 2015.9)
+    assert lower < fit < upper
+    code, out, _ = whatif_main("fit", "regression", file, "--search", "time ~ x", "--show", "models", "--format", "csv")
+    errors = [float(row["cross_validated"]) for row in table_of(out)]
+    assert errors == sorted(errors)
+    code, _, err = whatif_main("fit", "regression", file, "--formula", "time ~ x", "--show", "models")
+    assert (code, "--show models needs --search" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -104,9 +104,9 @@ def fit_options(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
-@click.group("fit", short_help="Fit the parameters of a platform to measurements.")
+@click.group("fit", short_help="Fit a platform to measurements, or a model to your own runs.")
 def command() -> None:
-    """Fit the parameters of a platform to measurements, print them with their standard errors, and write them."""
+    """Fit a platform to measurements, or a model to your own runs: print it with standard errors, and write it."""
 
 
 @command.command("network", short_help="Message times: OSU, IMB, Netgauge, SimGrid, CSV.")

@@ -21,7 +21,7 @@ VERBS: Final[dict[str, str]] = {
     "hpl": "Predict every run of an HPL.dat.",
     "tune": "Search the parameters of HPL, or the decomposition of a grid.",
     "project": "Project the copies of a GPU profile to another machine.",
-    "fit": "Fit the parameters of a platform to measurements.",
+    "fit": "Fit a platform to measurements, or a model to your own runs.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
     "report": "Write an answer and all it rests on as one HTML page.",
