@@ -11,7 +11,7 @@ from textual.app import App
 
 from tests.driver import GPUS, MODEL, RANKS, drive
 from tests.page_harness import few_machines
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.engine.compare import Machine, known_platforms
 from whatif.engine.question import Question
@@ -115,7 +115,7 @@ def row_of(desk, label):
     return line.strip("│━ ").removeprefix(label).split()
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", FEW)
 def test_every_machine_has_the_times_of_the_command_line(name):
     async def check(desk, pilot):
         for platform in known_platforms(desk.study.session.question):

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from textual.app import App, ComposeResult
 
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
 from whatif.engine.evaluate import evaluate
 from whatif.engine.question import Question
@@ -643,7 +643,7 @@ def fills_the_screen(driver, width, height):
 WITHOUT_MESSAGES = ("particle_tracking", "triton")
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", FEW)
 def test_every_shipped_scenario_is_shown_at_every_size(name):
     async def check(driver):
         # Grids in three dimensions and in two; of the others it is enough that they fit.

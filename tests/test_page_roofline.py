@@ -10,7 +10,7 @@ from textual.app import App
 
 from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import few_machines
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.engine.evaluate import evaluate
 from whatif.engine.question import Question
 from whatif.engine.roofline import kernel_points, second_gpu
@@ -171,7 +171,7 @@ def test_a_kernel_stands_at_its_intensity_and_rate():
     assert len(points) in (3, 4)
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", FEW)
 def test_every_kernel_of_every_scenario_has_a_point_where_the_engine_puts_it(name):
     session = opened(name)
     chart = Chart(drawn(session, 200, 50))
@@ -182,7 +182,7 @@ def test_every_kernel_of_every_scenario_has_a_point_where_the_engine_puts_it(nam
 
 
 @pytest.mark.parametrize("size", [(74, 12), (110, 24), (200, 50)])
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", FEW)
 def test_every_kernel_has_its_letter_once(name, size):
     session = opened(name)
     scene, _ = scene_of(Study.start(session), None)

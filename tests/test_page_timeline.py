@@ -7,7 +7,7 @@ import pytest
 
 from tests.driver import MEMORY, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.engine.question import Question
 from whatif.engine.session import Session
 from whatif.engine.timeline import Bar, timeline
@@ -57,7 +57,7 @@ def schedule(*durations, lanes=None):
     return Schedule(bars, float(starts[-1]), 1 + max(lanes))
 
 
-@pytest.mark.parametrize("scenario", DIFFERENT)
+@pytest.mark.parametrize("scenario", FEW)
 def test_every_phase_has_the_time_and_share_of_the_command_line(scenario):
     row = predicted(scenario=scenario)
 
@@ -228,7 +228,7 @@ def test_an_impossible_baseline_is_told_beside_the_present_iteration():
     on_page(Timeline, check, changes=(TOO_FEW, Pin(), Edit("platform.node_count", "4608")))
 
 
-@pytest.mark.parametrize("scenario", DIFFERENT)
+@pytest.mark.parametrize("scenario", FEW)
 def test_the_table_has_the_same_numbers(scenario):
     row = predicted(scenario=scenario)
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
 from whatif.engine.explain import explain
 from whatif.engine.question import Question
@@ -51,7 +51,7 @@ def name_column(page):
     return [row.label for row in page.app.query_one(WhyTree)._rows]
 
 
-@pytest.mark.parametrize("scenario", DIFFERENT)
+@pytest.mark.parametrize("scenario", FEW)
 def test_the_tree_has_the_rows_of_the_command_line(scenario):
     lines = told(scenario, "iteration_time")
     position = 0
@@ -69,7 +69,7 @@ def test_the_tree_has_the_rows_of_the_command_line(scenario):
     assert repeats or scenario == "particle_tracking"
 
 
-@pytest.mark.parametrize("scenario", DIFFERENT)
+@pytest.mark.parametrize("scenario", FEW)
 def test_the_numbers_on_the_screen_are_those_of_the_command_line(scenario):
     row, program = predicted(scenario=scenario), Question.open(scenario).program
 

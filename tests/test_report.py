@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from tests.one_phase import one_phase
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from tests.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.cli.report import command
 from whatif.engine import findings
@@ -194,7 +194,7 @@ def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_
     assert str(ROOT) not in text
 
 
-@pytest.mark.parametrize("scenario", sorted(set(DIFFERENT) - ELSEWHERE))
+@pytest.mark.parametrize("scenario", sorted(set(FEW) - ELSEWHERE))
 def test_every_scenario_has_its_page(whatif_main, monkeypatch, scenario):
     if scenario not in ("minife_devices", "minimd"):
         # Drawing takes most of the time, and is the same for all.

@@ -8,7 +8,7 @@ import pickle
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.engine.question import Question
 from whatif.engine.result import NO_NUMBER, run_whole
@@ -18,7 +18,7 @@ from whatif.schema.leaves import Leaf
 from whatif.schema.toml import parse_document
 from whatif.units import BYTE, FLOP, ONE, SECOND
 
-SCENARIOS = DIFFERENT
+SCENARIOS = FEW
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
 HEAD = '[platform]\nextends = "summit"\n[application]\nname = "t"\nrank_count = 1\niteration_count = 1\n'
 

@@ -24,9 +24,9 @@ QUESTIONS = {name: Question.open(name) for name in SCENARIOS}
 LIMIT = 1_000_000
 NUMERIC = [
     (name, path)
-    for name, question in QUESTIONS.items()
-    for path, leaf in question.program.leaves.items()
-    if not leaf.structural and path in question.program.reached
+    for name in DIFFERENT
+    for path, leaf in QUESTIONS[name].program.leaves.items()
+    if not leaf.structural and path in QUESTIONS[name].program.reached
 ]
 STRUCTURAL = [
     (name, path)
