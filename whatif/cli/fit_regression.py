@@ -17,12 +17,14 @@ from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.fitting.least_squares import RunsFit
+    from whatif.fitting.least_squares import Predicted, RunsFit
     from whatif.fitting.pmnf import Search
     from whatif.models.quantities import FloatArray
     from whatif.table import Table
 
-SHOWN = ("coefficients", "models", "comparison", "validation", "folds", "collinearity", "influence", "runs")
+SHOWN = (
+    "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,13 @@ class Held:
 )
 @click.option("--compare", "others", multiple=True, metavar="FORMULA", help="Another model of the same runs, by ANOVA.")
 @click.option("--folds", type=int, metavar="K", help="Cross-validate with so many folds.")
-@click.option("--repeat", type=int, default=1, show_default=True, help="Cross-validations, each with other folds.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Cross-validations, each with other folds.",
+)
 @click.option("--held-out", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Runs to predict.")
 @click.option("--hold-out", type=int, default=0, metavar="N", help="Predict N runs, drawn by --seed, by the others.")
 @click.option("--level", default="95%", show_default=True, help="Probability of the intervals.")
@@ -57,7 +65,7 @@ class Held:
 )
 @click.option("--at", multiple=True, metavar="NAME=VALUE,..", help="Predict at these values, `nodes=512,size=8 GB`.")
 @click.option("--second-opinion", is_flag=True, help="Fit an additive model of smooth curves beside it.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of folds and held-out runs.")
+@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Of folds and held-out runs.")
 @click.option("--show", type=click.Choice(SHOWN), help="The table on stdout; without it what the options ask for.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def regression(
@@ -77,7 +85,13 @@ def regression(
 
     if (formula is None) == (sought is None):
         raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
+    if held_out is not None and hold_out:
+        raise UsageError("--held-out names the runs to predict, --hold-out draws them: give one of the two")
+    if repeat > 1 and folds is None:
+        raise UsageError("--repeat needs --folds: how many are cross-validated")
     held = Held(held_out, hold_out, seed, share_of("--level", level), interval)
+    if held.level == 1:
+        raise UsageError("--level 100%: an interval that holds every run has no ends")
     table, validation = _split(read(), read, held)
     found = None if sought is None else _search(table, sought)
     formula = formula if found is None else found.best.formula(str(sought).partition("~")[0].strip())
@@ -87,10 +101,30 @@ def regression(
         tell([f"{fit.formula.text}: {summary(fit)}"])
     if second_opinion:
         _tell_opinion(fits[0])
-    asked = show or next((name for name in _asked(others, folds, validation, at)), "coefficients")
-    shown = _models(found) if asked == "models" else _table(asked, fits, held, validation, at, folds, repeat)
     _write(fits[0], model)
-    TABLE_WRITERS[file_format](shown, sys.stdout)
+    asked = [show] if show else list(_asked(others, folds, validation, at)) or ["coefficients"]
+    _refuse_shown(asked, file_format, fits, validation, at)
+    for number, name in enumerate(asked):
+        if number:
+            click.echo()
+        shown = _models(found) if name == "models" else _table(name, fits, held, validation, at, folds, repeat)
+        TABLE_WRITERS[file_format](shown, sys.stdout)
+
+
+def _refuse_shown(
+    asked: Sequence[str], file_format: str, fits: Sequence[RunsFit], validation: Table | None, at: Sequence[str]
+) -> None:
+    """Refuse tables of what was not asked, and several where a program reads one."""
+    if "validation" in asked and validation is None:
+        raise UsageError(
+            "--show validation: nothing is held out; --held-out FILE or --hold-out N; --show runs: all runs"
+        )
+    if "comparison" in asked and len(fits) < 2:
+        raise UsageError("--show comparison needs --compare FORMULA")
+    if "prediction" in asked and not at:
+        raise UsageError("--show prediction needs --at NAME=VALUE,..")
+    if len(asked) > 1 and file_format in ("csv", "json"):
+        raise UsageError(f"--format {file_format} is of one table: choose it by --show, one of {', '.join(asked)}")
 
 
 def _split(table: Table, read: Callable[..., Table], held: Held) -> tuple[Table, Table | None]:
@@ -142,7 +176,7 @@ def _table(
         found = {item.formula.text: cross_validate(item, folds or 10, repeat, held.seed) for item in fits}
         return runs_tables.cross_table(found, fit.unit)
     if name in ("validation", "runs"):
-        return _validated(fit, (validation or fit.runs) if name == "validation" else fit.runs, held)
+        return _validated(fit, fit.runs if validation is None or name == "runs" else validation, held)
     if name == "prediction":
         return _predicted(fit, at, held)
     if name in ("collinearity", "influence"):
@@ -167,6 +201,8 @@ def _validated(fit: RunsFit, runs: Table, held: Held) -> Table:
     columns = {name: _in_unit_of(fit, name, table.columns[name]) for name in names}
     found = fit.predict(columns, held.level, held.interval)
     measured = columns[fit.formula.response]
+    _tell_beyond(fit, columns)
+    _tell_negative(fit, found)
     tell([coverage(measured, found, held.level, held.interval)])
     return validation_table(fit, table, measured, found)
 
@@ -189,17 +225,28 @@ def _predicted(fit: RunsFit, at: Sequence[str], held: Held) -> Table:
 
     points = [dict(_values(fit, text)) for text in at]
     columns = {name: np.array([point[name] for point in points]) for name in fit.formula.variables}
-    for name, values in columns.items():
-        low, high = fit.columns[name].min(), fit.columns[name].max()
-        if (beyond := values[(values < low) | (values > high)]).size:
-            tell([f"`{name}` of {beyond[0]:g} lies outside the {low:g} to {high:g} of the runs"], "warning: ")
+    _tell_beyond(fit, columns)
     found = fit.predict(columns, held.level, held.interval)
+    _tell_negative(fit, found)
     given = {}
     for name, values in columns.items():
         known = fit.runs.columns[name]
         given[name] = Column(values * known.size, known.dimension)
     table = validation_table(fit, Table(given), np.full(len(points), np.nan), found)
     return Table({name: column for name, column in table.columns.items() if name != "inside"})
+
+
+def _tell_beyond(fit: RunsFit, columns: Mapping[str, FloatArray]) -> None:
+    for name in fit.formula.variables:
+        low, high, values = fit.columns[name].min(), fit.columns[name].max(), columns[name]
+        if (beyond := values[(values < low) | (values > high)]).size:
+            tell([f"`{name}` of {beyond[0]:g} lies outside the {low:g} to {high:g} of the runs"], "warning: ")
+
+
+def _tell_negative(fit: RunsFit, found: Predicted) -> None:
+    if fit.measured.min() > 0 and (found.lower < 0).any():
+        wanted = f"a regression of log({fit.formula.response}) gives none"
+        tell([f"{int((found.lower < 0).sum())} intervals reach below 0, where no run lies: {wanted}"], "note: ")
 
 
 def _values(fit: RunsFit, text: str) -> Iterator[tuple[str, float]]:
@@ -238,6 +285,11 @@ def _search(table: Table, text: str) -> Search:
 
     named = {name: None if it.dimension is None else it.as_written() for name, it in table.columns.items()}
     asked = parse_formula(text, named)
+    plain = all(term.text in ("1", *asked.variables) for term in asked.terms)
+    if asked.link != "identity" or not plain or len(asked.terms) != len(asked.variables) + 1:
+        raise UsageError(
+            f"--search `{text}`: expected `RESPONSE ~ a + b`: the search finds powers and logarithms itself"
+        )
     columns = {name: values for name in (asked.response, *asked.variables) if (values := named[name]) is not None}
     whole = np.isfinite(np.stack(list(columns.values()))).all(axis=0)
     response, variables = columns[asked.response][whole], {name: columns[name][whole] for name in asked.variables}
@@ -264,9 +316,9 @@ def _tell_opinion(fit: RunsFit) -> None:
 
 def _write(fit: RunsFit, model: ModelFile) -> None:
     """Write the model, and the scenario that asks it."""
-    from whatif.export.model_file import model_text, question_text
+    from whatif.export.model_file import model_text, question_text, table_of
 
-    table = f"application.phases.{fit.formula.response}.variables"
-    variable = next((f"{table}.{name}" for name in fit.formula.variables), "")
+    table = table_of(fit)
+    variable = next((f"{table}.variables.{name}" for name in fit.formula.variables), "")
     part = model_text(fit, model.source_of(fit.runs))
     model.write(part, "regression", lambda name: question_text(fit, name, model.platform), variable)

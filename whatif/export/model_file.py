@@ -14,14 +14,29 @@ from whatif.export.toml import toml_text
 from whatif.export.trace_scenario import ranks_per_node
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.load import load_platform
+from whatif.schema.scenario import RESERVED
 from whatif.units import SECOND, parse_unit
 
+_RESULTS = (
+    "total_",
+    "iteration_",
+    "mean_",
+    "kernel_",
+    "communication_",
+    "transfer_",
+    "overhead_",
+    "overlap_",
+    "setup_",
+)
+"""How results begin whose names no estimate can have."""
 _VERSIONS = ("whatif", "statsmodels", "formulaic", "numpy")
 
 
 def model_text(fit: RunsFit, source: str) -> str:
     """The part file of a regression: formula, terms, coefficients with their covariance, ranges and data."""
     formula = fit.formula
+    if "residual" in formula.variables:
+        raise UsageError("`residual` is the scatter in a model file: name the column otherwise, --columns x=residual")
     keys = [term.key for term in formula.terms]
     values = dict(zip(keys, map(float, fit.coefficients), strict=True))
     units = {name: _unit(fit, name) for name in formula.variables}
@@ -54,7 +69,7 @@ def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float])
     correlation = np.clip((covariance + covariance.T) / 2 / np.outer(errors, errors), -1, 1)
     np.fill_diagonal(correlation, 1.0)
     ends = {name: (float(fit.columns[name].min()), float(fit.columns[name].max())) for name in units}
-    fitted = fit.predict(fit.columns).fit
+    fitted, known = fit.predict(fit.columns).fit, fit.measured != 0
     return {
         "parameters": list(values),
         "values": list(values.values()),
@@ -62,7 +77,7 @@ def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float])
         "correlation": correlation.tolist(),
         "ranges": {name: [_quantity(end, units[name]) for end in pair] for name, pair in ends.items()},
         "point_count": len(fit.measured),
-        "error": float(f"{np.sqrt(np.mean((fitted / fit.measured - 1) ** 2)):.4g}"),
+        "error": float(f"{np.sqrt(np.mean((fitted[known] / fit.measured[known] - 1) ** 2)):.4g}"),
     }
 
 
@@ -86,29 +101,35 @@ def _data(fit: RunsFit) -> dict[str, Any]:
 
 
 def question_text(fit: RunsFit, model: str, platform: str) -> str:
-    """A scenario whose only phase, or estimate beside a phase without time, is a regression."""
-    formula = fit.formula
-    if parse_unit(_unit(fit, formula.response))[0] != SECOND:
-        wanted = f"`--columns {formula.response}=HEADING [ms]` gives it a unit of time"
-        raise UsageError(f"`{formula.response}` is in {_unit(fit, formula.response)}, and a phase takes time; {wanted}")
-    phase = f"application.phases.{formula.response}"
+    """A scenario that asks a regression: its only phase, or an estimate beside an iteration that takes no time."""
+    response, table = fit.formula.response, table_of(fit)
     sweep = {}
-    for first in formula.variables[:1]:
+    for first in fit.formula.variables[:1]:
         low, high = float(fit.columns[first].min()), 4 * float(fit.columns[first].max())
         ends = " .. ".join(str(_quantity(end, _unit(fit, first))) for end in (low, high))
-        sweep[first] = {f"{phase}.variables.{first}": f"{ends} linear 9"}
+        sweep[first] = {f"{table}.variables.{first}": f"{ends} linear 9"}
+    _, kind, name = table.split(".")
+    none = {} if kind == "phases" else {"phases": {"nothing": {"kind": "overhead", "overhead_time": "0 s"}}}
     tables = {
         "platform": {"extends": platform},
         "application": {
-            "name": formula.response,
+            "name": response,
             "rank_count": 1,
             **ranks_per_node(load_platform(platform)[0]),
             "iteration_count": 1,
-            "phases": {formula.response: {"extends": model, "variables": _middles(fit)}},
+            **none,
+            kind: {name: {"extends": model, "variables": _middles(fit)}},
         },
         "sweep": sweep,
     }
-    return f"# What does {formula.response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+    return f"# What does {response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+
+
+def table_of(fit: RunsFit) -> str:
+    """Where a scenario states a regression: `application.phases.NAME`, or `estimates` where the response is no time."""
+    response = fit.formula.response
+    kind = "phases" if parse_unit(_unit(fit, response))[0] == SECOND else "estimates"
+    return f"application.{kind}.{response}{'_fit' if response in RESERVED or response.startswith(_RESULTS) else ''}"
 
 
 def _middles(fit: RunsFit) -> dict[str, str | float]:
@@ -121,8 +142,6 @@ def phase_edits(fit: RunsFit, model: str) -> tuple[tuple[str, str], ...]:
 
     It is a phase, or an estimate where the response is no time.
     """
-    response = fit.formula.response
-    kind = "phases" if parse_unit(_unit(fit, response))[0] == SECOND else "estimates"
-    table = f"application.{kind}.{response}"
+    table = table_of(fit)
     middles = ((f"{table}.variables.{name}", str(value)) for name, value in _middles(fit).items())
     return (f"{table}.extends", model), *middles

@@ -21,13 +21,12 @@ _INFLUENTIAL: Final = 10
 
 def coefficient_table(fit: RunsFit) -> Table:
     """A row a term: estimate, standard error, t and p, in the units that the columns were written in."""
-    results = fit.results
     rows = zip(
         [term.name for term in fit.formula.terms],
         fit.coefficients,
         fit.standard_errors,
-        np.asarray(results.tvalues),
-        np.asarray(results.pvalues),
+        fit.t_values,
+        fit.p_values,
         strict=True,
     )
     kinds = {"term": None, "estimate": ONE, "standard_error": ONE, "t_value": ONE, "p_value": ONE}
@@ -98,7 +97,7 @@ def coverage(measured: FloatArray, found: Predicted, level: float, interval: str
     """How many measured values an interval holds, and how far off the fit is, in words."""
     errors = np.abs(found.fit - measured)
     inside, count = int(found.holds(measured).sum()), len(measured)
-    words = f"{inside} of {count} runs lie in the {level:.4g} {interval} interval".replace("0.95 ", "95 % ")
+    words = f"{inside} of {count} runs lie in the {100 * level:.4g} % {interval} interval"
     meant = "; it is of the mean, single runs scatter beyond it" if interval == "confidence" else ""
     return f"{words}{meant}; mean error {errors.sum() / np.abs(measured).sum():.1%} of what was measured"
 
@@ -142,12 +141,25 @@ def _normal(p: float) -> str:
 
 
 def second_opinion(fit: RunsFit, other: Additive) -> str:
-    """What an additive model says beside a regression."""
+    """What an additive model says beside a regression; better is told by an F test at 1 %."""
     unit = f" {fit.unit}" if fit.unit else ""
     own, smooth = fit.residual_standard_error, other.residual_standard_error
-    verdict = "the curves explain more: the terms miss a bend" if smooth < own else "the terms explain as much or more"
     return (
         f"additive model of smooth curves: residual standard error {smooth:.4g} on {other.freedom:.3g} effective "
-        f"parameters, against {own:.4g} on {len(fit.formula.terms)} terms: {verdict}; "
+        f"parameters, against {own:.4g} on {len(fit.formula.terms)} terms: {_verdict(fit, other)}; "
         f"they differ by {other.difference(fit):.4g}{unit} (root mean square over the runs)"
     )
+
+
+def _verdict(fit: RunsFit, other: Additive) -> str:
+    from scipy.stats import f as f_distribution
+
+    free = np.array([float(fit.freedom), len(fit.measured) - other.freedom])
+    rss = np.array([fit.residual_standard_error, other.residual_standard_error]) ** 2 * free
+    larger = int(free.argmin())
+    # A share of a parameter is none: what the two differ by is tested as one at least.
+    steps = max(abs(free[0] - free[1]), 1.0)
+    ratio = (rss[1 - larger] - rss[larger]) / steps / (rss[larger] / free[larger])
+    if f_distribution.sf(ratio, steps, free[larger]) > 0.01:
+        return "no clear difference"
+    return "the curves explain more: the terms miss a bend" if larger == 1 else "the terms explain more"

@@ -44,6 +44,7 @@ def additive(fit: RunsFit) -> Additive:
     `n RSS / (n - freedom)²`. Raise `UsageError` where no variable has four values.
     """
     from statsmodels.gam.api import BSplines, GLMGam
+    from statsmodels.tools.sm_exceptions import PerfectSeparationError
 
     used = [fit.columns[name] for name in fit.formula.variables]
     smooth = [values for values in used if len(np.unique(values)) > 3]
@@ -54,10 +55,13 @@ def additive(fit: RunsFit) -> Additive:
     splines = BSplines(scaled, df=counts, degree=[3] * len(counts))
     # Two or three values make no curve: such a variable stands as it is.
     straight = [np.ones(len(scaled)), *(values / np.abs(values).max() for values in used if len(np.unique(values)) < 4)]
-    tried: list[Any] = [
-        GLMGam(fit.response, exog=np.stack(straight, axis=1), smoother=splines, alpha=[penalty] * len(counts)).fit()
-        for penalty in _PENALTIES
-    ]
+    try:
+        tried: list[Any] = [
+            GLMGam(fit.response, exog=np.stack(straight, axis=1), smoother=splines, alpha=[penalty] * len(counts)).fit()
+            for penalty in _PENALTIES
+        ]
+    except PerfectSeparationError:
+        raise UsageError("the runs lie on a curve exactly: an additive model tells nothing more") from None
     best = min(tried, key=_error)
     fitted = np.asarray(best.fittedvalues)
     return Additive(

@@ -35,7 +35,7 @@ class Coefficient(NamedTuple):
 def coefficients(fit: RunsFit) -> list[Coefficient]:
     """The terms that a regression has."""
     names = [compact(term.name) for term in fit.formula.terms]
-    tests = np.asarray(fit.results.tvalues), np.asarray(fit.results.pvalues)
+    tests = fit.t_values, fit.p_values
     columns = zip(fit.coefficients.tolist(), fit.standard_errors.tolist(), *(test.tolist() for test in tests),
                   strict=True)  # fmt: skip
     return [Coefficient(name, *values) for name, values in zip(names, columns, strict=True)]
@@ -53,8 +53,10 @@ def varying_columns(fit: RunsFit) -> dict[str, FloatArray]:
 
 
 def candidates(fit: RunsFit, others: Collection[str] = ()) -> list[Coefficient]:
-    """Each term that could be added alone, the most telling first: a constant, variables, squares, logarithms, pairwise
-    interactions, and `others`."""
+    """Each term that could be added alone, the most telling first.
+
+    A constant, variables, squares, logarithms, pairwise interactions, and `others`.
+    """
     from scipy.stats import t as student
 
     if fit.freedom < 2:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ LINKS: Final = {"": "identity", "log": "log"}
 _TOKENS: Final = re.compile(r"(?:[A-Za-z_]\w*+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[-+*/:^(),~\s])*")
 _RESPONSE: Final = re.compile(r"\s*(?:(\w+)\(\s*)?([A-Za-z_]\w*)\s*\)?\s*")
 _CALL: Final = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
-_POLYNOMIAL: Final = re.compile(r"([A-Za-z_]\w*)\s*,\s*([1-9])")
+_POLYNOMIAL: Final = re.compile(r"([A-Za-z_]\w*)\s*,\s*([1-5])")
 _RICH: Final = re.compile(r"\x1b\[[0-9;]*m|[⧛⧚]")
 
 
@@ -87,19 +88,24 @@ def parse_formula(text: str, columns: Mapping[str, FloatArray | None]) -> Formul
     if not tilde or "~" in right or match is None or (match[1] or "") not in LINKS:
         raise UsageError(f"`{text}`: expected `RESPONSE ~ TERMS` or `log(RESPONSE) ~ TERMS`, such as `time ~ x1 * x2`")
     names = set(re.findall(r"[A-Za-z_]\w*", text)) - {"I", "poly", *FUNCTIONS}
+    if len(names - {match[2]}) > MOST_VARIABLES:
+        raise UsageError(f"`{text}` explains by {len(names - {match[2]})} columns: at most {MOST_VARIABLES}")
     _check_names(text, sorted(names), columns)
-    terms = [term for factors in _factors(text) for term in _terms(factors, columns)]
+    every = (term for factors in _factors(text) for term in _terms(factors, columns))
+    terms = list(islice(every, MOST_TERMS + 1))
     if not terms:
         raise UsageError(f"`{text}` has no terms")
     if len(terms) > MOST_TERMS:
-        raise UsageError(f"`{text}` has {len(terms)} terms: at most {MOST_TERMS}")
+        raise UsageError(f"`{text}` has more than {MOST_TERMS} terms")
     return Formula(text.strip(), match[2], LINKS[match[1] or ""], tuple(_distinct(terms)))
 
 
 def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArray | None]) -> None:
-    if len(names) > MOST_VARIABLES:
-        raise UsageError(f"`{text}` names {len(names)} columns: at most {MOST_VARIABLES}")
     bare = _without_calls(text)
+    if prod(int(power) for power in re.findall(r"(?:\*\*|\^)\s*(\d+)", bare)) > MOST_VARIABLES:
+        raise UsageError(f"`{text}`: powers of sums are products of all their terms; at most {MOST_VARIABLES} together")
+    if "Intercept" in names:
+        raise UsageError("`Intercept` is the constant term: name the column otherwise, --columns NAME=Intercept")
     for name in names:
         if re.search(rf"\b{name}\s*\(", text):
             known = ["I", "poly", *FUNCTIONS]
@@ -147,6 +153,10 @@ def _terms(factors: Sequence[str], columns: Mapping[str, FloatArray | None]) -> 
         joined = texts[0] if len(texts) == 1 else " * ".join(map(_enclosed, texts))
         name = ":".join(names)
         key = re.sub(r"\W+", "_", re.sub(r"\bI\((.*?)\)", r"\1", name)).strip("_")
+        try:
+            parse_expression(joined)
+        except ExpressionError as error:
+            raise UsageError(f"`{name}`: {error}") from None
         yield DesignTerm("Intercept" if joined == "1" else name, "Intercept" if joined == "1" else key, joined)
 
 
@@ -157,7 +167,7 @@ def _columns_of(factor: str, columns: Mapping[str, FloatArray | None]) -> Iterat
         match = _POLYNOMIAL.fullmatch(call[2])
         values = columns.get(match[1]) if match else None
         if match is None or values is None:
-            raise UsageError(f"`{factor}`: expected `poly(COLUMN, DEGREE)` with a degree from 1 to 9")
+            raise UsageError(f"`{factor}`: expected `poly(COLUMN, DEGREE)` with a degree from 1 to 5")
         yield from _polynomials(match[1], int(match[2]), values)
         return
     text = call[2] if call and call[1] == "I" else factor
@@ -171,25 +181,36 @@ def _columns_of(factor: str, columns: Mapping[str, FloatArray | None]) -> Iterat
 
 
 def _polynomials(name: str, degree: int, values: FloatArray) -> Iterator[tuple[str, str]]:
-    """Orthogonal polynomials of a column, of length 1 over the runs, by their three-term recurrence."""
+    """Orthogonal polynomials of a column, of length 1 over the runs, by their three-term recurrence.
+
+    Each is written by Horner's rule in the column less its mean over its deviation, both rounded: any would do.
+    """
+    from numpy.polynomial import polynomial
+
     known = values[np.isfinite(values)]
     if degree >= len(np.unique(known)):
         raise UsageError(f"`poly({name}, {degree})`: `{name}` has only {len(np.unique(known))} different values")
-    before, text_before, size_before = np.zeros_like(known), "0", 1.0
-    present, text, size = np.ones_like(known), "1", float(len(known))
+    centre, width = float(f"{known.mean():.4g}"), float(f"{known.std():.4g}")
+    z = (known - centre) / width
+    before: FloatArray = np.zeros(1)
+    present: FloatArray = np.ones(1)
+    size_before, size = 1.0, float(len(known))
+    sign = "-" if centre >= 0 else "+"
+    variable = f"({name} {sign} {abs(centre)!r}) / {width!r}"
     for order in range(1, degree + 1):
-        middle = float((known * present**2).sum() / size)
-        rest = size / size_before if order > 1 else 0.0
-        text_before, text = text, _next_polynomial(name, middle, rest, text, text_before)
-        before, present = present, (known - middle) * present - rest * before
-        size_before, size = size, float((present**2).sum())
-        yield f"poly({name}, {degree}){order}", f"({text}) / {float(np.sqrt(size))!r}"
+        at = polynomial.polyval(z, present)
+        middle, rest = float((z * at**2).sum() / size), size / size_before if order > 1 else 0.0
+        step = polynomial.polysub(polynomial.polymul((-middle, 1.0), present), rest * before)
+        before, present, size_before = present, np.asarray(step, dtype=np.float64), size
+        size = float((polynomial.polyval(z, present) ** 2).sum())
+        yield f"poly({name}, {degree}){order}", _horner(variable, (present / np.sqrt(size)).tolist())
 
 
-def _next_polynomial(name: str, middle: float, rest: float, text: str, before: str) -> str:
-    first = f"({name} - {middle!r})" if middle >= 0 else f"({name} + {-middle!r})"
-    product_of = first if text == "1" else f"{first} * {_enclosed(text)}"
-    return product_of if not rest else f"{product_of} - {rest!r} * {_enclosed(before)}"
+def _horner(variable: str, coefficients: Sequence[float]) -> str:
+    text = f"{coefficients[-1]!r}"
+    for number in coefficients[-2::-1]:
+        text = f"{number!r} + {variable} * {_enclosed(text)}"
+    return text
 
 
 def _enclosed(text: str) -> str:

@@ -74,6 +74,14 @@ class RunsFit:
 
         return OLS(self.response, self.design / self.lengths).fit(method="qr")
 
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        """R^-1 of the design's terms of length 1: the covariance is s² R^-1 R^-T, without squaring their condition."""
+        from scipy.linalg import solve_triangular
+
+        triangle = np.linalg.qr(self.design / self.lengths, mode="r")
+        return np.asarray(solve_triangular(triangle, np.eye(len(triangle))))
+
     @property
     def coefficients(self) -> FloatArray:
         """Of shape (terms,)."""
@@ -82,12 +90,26 @@ class RunsFit:
     @property
     def covariance(self) -> FloatArray:
         """Of the coefficients, of shape (terms, terms)."""
-        return np.asarray(self.results.cov_params()) / np.outer(self.lengths, self.lengths)
+        pulls = self.residual_standard_error * self._inverse / self.lengths[:, None]
+        return np.asarray(pulls @ pulls.T)
 
     @property
     def standard_errors(self) -> FloatArray:
         """Of shape (terms,)."""
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def t_values(self) -> FloatArray:
+        """Each coefficient over its standard error, of shape (terms,)."""
+        with np.errstate(divide="ignore"):
+            return self.coefficients / self.standard_errors
+
+    @property
+    def p_values(self) -> FloatArray:
+        """Probability of such a t if the coefficient were 0, of shape (terms,)."""
+        from scipy.stats import t as student
+
+        return np.asarray(2 * student.sf(np.abs(self.t_values), self.freedom))
 
     @property
     def residuals(self) -> FloatArray:
@@ -118,9 +140,13 @@ class RunsFit:
         `prediction` is where one more run lies, `confidence` where the mean of many does, each with probability
         `level`, from Student's t.
         """
-        found = self.results.get_prediction(self.formula.design(columns) / self.lengths)
-        ends = np.asarray(found.conf_int(obs=interval == "prediction", alpha=1 - level))
-        values = np.column_stack((found.predicted_mean, ends)).T
+        from scipy.stats import t as student
+
+        design = self.formula.design(columns) / self.lengths
+        mean = design @ np.asarray(self.results.params)
+        variance = ((design @ self._inverse) ** 2).sum(axis=1) + (interval == "prediction")
+        half = student.ppf((1 + level) / 2, self.freedom) * self.residual_standard_error * np.sqrt(variance)
+        values = np.stack((mean, mean - half, mean + half))
         fit, lower, upper = np.exp(values) if self.formula.link == "log" else values
         return Predicted(fit, lower, upper)
 
@@ -151,6 +177,8 @@ def _numbers(runs: Table, name: str) -> FloatArray | None:
 
 def _refuse(formula: Formula, columns: Mapping[str, FloatArray], design: FloatArray) -> None:
     count, terms = design.shape
+    if formula.response in formula.variables:
+        raise UsageError(f"`{formula.response}` stands on both sides of `{formula.text}`: it cannot explain itself")
     if count <= terms:
         raise UsageError(f"{count} runs for {terms} terms: a regression needs more runs than terms")
     for name, values in columns.items():
@@ -163,6 +191,8 @@ def _refuse(formula: Formula, columns: Mapping[str, FloatArray], design: FloatAr
         if not np.isfinite(values).all():
             bad = int((~np.isfinite(values)).sum())
             raise UsageError(f"`{term.name}` has no value in {bad} runs: a logarithm or root of what is not positive?")
+        if not np.any(values) or not np.isfinite(np.linalg.norm(values)):
+            raise UsageError(f"`{term.name}` is {'too large to be squared' if np.any(values) else '0 in all runs'}")
     if np.ptp(columns[formula.response]) == 0:
         raise UsageError(f"`{formula.response}` is {columns[formula.response][0]:g} in all runs: nothing to explain")
     refuse_collinear(formula, design)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.fitting.least_squares import RunsFit
@@ -100,7 +101,8 @@ class CrossValidation:
     @property
     def mape(self) -> float:
         """Mean of the errors relative to what was measured."""
-        return float(np.nanmean(np.abs(self.predicted / self.measured - 1)))
+        known = self.measured != 0
+        return float(np.nanmean(np.abs(self.predicted[:, known] / self.measured[known] - 1)))
 
     @property
     def wmape(self) -> float:
@@ -112,18 +114,23 @@ class CrossValidation:
 def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 0) -> CrossValidation:
     """Each run by fits without its fold, `repeats` times with other folds drawn by a seed.
 
+    Repetitions are left out together, in at most as many folds as runs differ: beside one of them the others would tell
+    nothing of the model.
+
     The residuals of a fold S that is left out are `(I - H_SS)^-1 e_S`, with H the hat matrix and e the residuals of
     the whole fit (R. D. Cook and S. Weisberg, Residuals and Influence in Regression, 1982, section 3.6): exact, and no
     fit is made anew. Raise `UsageError` for folds that are no number from 2 to the runs.
     """
-    count = len(fit.response)
-    if not 2 <= folds <= count or repeats < 1:
-        raise UsageError(f"{folds} folds of {count} runs, {repeats} times: from 2 folds to one a run, at least once")
+    count, points = len(fit.response), _points(fit)
+    different = int(points.max()) + 1
+    if not 2 <= folds <= count or different < 2 or repeats < 1:
+        raise UsageError(f"{folds} folds of {count} runs, {different} of them different: from 2 folds to one a run")
     directions = np.linalg.qr(fit.design / fit.lengths)[0]
     rng = np.random.default_rng(seed)
     left_out, untold = np.empty((repeats, count)), 0
     for row in left_out:
-        for part in np.array_split(rng.permutation(count), folds):
+        for chosen in np.array_split(rng.permutation(different), min(folds, different)):
+            part = np.flatnonzero(np.isin(points, chosen))
             basis = directions[part]
             # The small one of two equivalent forms: (I - Q Q^T)^-1 = I + Q (I - Q^T Q)^-1 Q^T.
             inner = np.eye(basis.shape[1]) - basis.T @ basis
@@ -135,6 +142,14 @@ def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 
                 row[part] = residuals + basis @ np.linalg.solve(inner, basis.T @ residuals)
     predicted = fit.response - left_out
     return CrossValidation(np.exp(predicted) if fit.formula.link == "log" else predicted, fit.measured, untold)
+
+
+def _points(fit: RunsFit) -> NDArray[np.intp]:
+    """Which runs are repetitions of one another: a number for each different one, of shape (runs,)."""
+    names = fit.formula.variables
+    if not names:
+        return np.arange(len(fit.response))
+    return np.unique(np.stack([fit.columns[name] for name in names], axis=1), axis=0, return_inverse=True)[1].ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +191,10 @@ def diagnose(fit: RunsFit) -> Diagnostics:
 
 
 def _influence(fit: RunsFit) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Leverage, Cook's distance and externally studentised residual of each run, without a fit for each (Cook and
-    Weisberg 1982, sections 2.2.1 and 3.1; statsmodels refits for the last)."""
+    """Leverage, Cook's distance and externally studentised residual of each run, without a fit for each.
+
+    Cook and Weisberg 1982, sections 2.2.1 and 3.1; statsmodels refits for the last.
+    """
     leverage = (np.linalg.qr(fit.design / fit.lengths)[0] ** 2).sum(axis=1)
     residuals, terms, square = fit.residuals, fit.design.shape[1], fit.residual_standard_error**2
     rest = np.maximum(1 - leverage, 0)

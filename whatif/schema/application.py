@@ -253,7 +253,7 @@ class RegressionPhase(Part):
     link: Literal["identity", "log"] = "identity"
     """identity: the sum of the terms is the response; log: it is the response's natural logarithm, so that the
     response is positive, and the prediction its median."""
-    units: dict[Key, Unit]
+    units: dict[Key, Unit] = {}
     """What each variable is in where a term reads it."""
     terms: dict[Key, str] = Field(min_length=1)
     """Expressions of the variables, such as `x1**2 * x2`; `1` is the intercept."""
