@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -179,8 +180,13 @@ def test_a_wrong_cell_or_line_is_told_by_its_place(text, said):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("n,price (apples)\n1,2\n", {}, r"--columns 'price=price \[1\]'"),
-        ("t [s],t [ms]\n1,2\n", {}, r"both `t`: .*--columns 't=t \[s\]\|t \[ms\]'"),
+        ("n,price (apples)\n1,2\n", {}, r"--columns 'price=price \(apples\) \[1\]'` reads it as"),
+        ("t [s],t [ms]\n1,2\n", {}, r"both `t`: .*--columns 't_1=t \[s\],t_2=t \[ms\]'`$"),
+        ("t 1 [s],t.1 [s]\n1,2\n", {}, r"--columns 't_1=t 1 \[s\]\|t.1 \[s\]'`$"),
+        ("t [s],t [ms]\n1,2\n", {"columns": {"t": "t [s]|t [ms]"}}, "repetitions in several units"),
+        (SMALL, {"columns": {"t": "Wall time [V]"}}, r"--columns 't=Wall time \[ms\]'` reads it in its own unit"),
+        ("a b,c\n1,2\n", {"columns": {"t": "a b [V]"}}, r"--columns 't=a b \[1\]'` reads it as"),
+        ("a (V),c\n1,2\n", {"columns": {"t": "a (V)"}}, r"--columns 't=a \(V\) \[1\]'` reads it as"),
         (SMALL, {"columns": {"t": "tim"}}, "there is no column `tim`"),
         (SMALL, {"columns": {"t": "Wall time [s]"}}, r"says s, but the column's heading is `Wall time \[ms\]`"),
         ("a [s],b [ms]\n1,2\n", {"columns": {"t": "a|b"}}, "repetitions in several units"),
@@ -192,6 +198,25 @@ def test_a_wrong_cell_or_line_is_told_by_its_place(text, said):
 def test_headings_that_do_not_fit_are_refused_with_what_to_write(text, options, said):
     with pytest.raises(UsageError, match=said):
         parse_runs_csv(text, "f.csv", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("n,price (apples)\n1,2\n", None),
+        ("t [s],t [ms]\n1,2\n", None),
+        ("t 1 [s],t.1 [s]\n1,2\n", None),
+        (SMALL, {"t": "Wall time [V]"}),
+        ("a,b\n1,2\n", {"t": "a|b [V]"}),
+        ("a (V),b (V)\n1,2\n", {"t": "a|b"}),
+    ],
+)
+def test_every_mapping_that_a_message_offers_is_read(text, columns):
+    with pytest.raises(UsageError) as refused:
+        parse_runs_csv(text, columns=columns)
+    offers = re.findall("--columns '(.*?)'", str(refused.value))
+    assert offers
+    assert all(len(parse_runs_csv(text, columns=parse_mapping(offer))) for offer in offers)
 
 
 def test_an_unknown_unit_is_no_unit_where_the_mapping_says_so():
