@@ -407,10 +407,49 @@ def test_json_lines_of_any_program_are_runs(tmp_path):
     assert (values(table, "t"), values(table, "gpu")) == ([2.5, 3.0], ["a", ""])
 
 
+def test_json_lines_of_one_line_are_one_run(tmp_path):
+    assert values(read_runs([written(tmp_path, "a.jsonl", '{"t":1,"gpu":"a"}\n')]), "t") == [1.0]
+
+
+def test_a_key_may_end_with_a_unit_that_is_known():
+    table = parse_caliper_json('[{"time [ms]":1,"price [apples]":2}]')
+    assert (values(table, "time"), table.columns["time"].written) == ([0.001], "ms")
+    assert values(table, "price_apples") == [2.0]
+    table = parse_caliper_json('{"records":[{"time [ms]":1}],"attributes":{"time [ms]":{"attribute.unit":"sec"}}}')
+    assert values(table, "time_ms") == [1.0]
+
+
+def test_a_unit_that_is_not_known_belongs_to_the_name_of_a_metric():
+    assert values(parse_extrap("PARAMETER x\nPOINTS (1)\nMETRIC price (apples)\nDATA 2\n"), "price_apples") == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [("true", "f: `t` is read as texts: `true` is not a number"), ('"a"', '`"a"` is not'), ("1e999", "infinite")],
+)
+def test_what_is_no_number_among_numbers_is_told(cell, said):
+    assert said in parse_caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
+
+
+def test_two_keys_of_one_name_are_refused():
+    with pytest.raises(UsageError, match=r"`a b` and `a\.b` are both `a_b`: rename one in the file"):
+        parse_caliper_json('[{"a b":1,"a.b":2}]')
+
+
+def test_columns_of_texts_are_not_told():
+    assert "warnings" not in parse_caliper_json('[{"on":true,"v":"1.0"},{"on":false,"v":"1.0.1"}]').notes
+
+
+def test_infinite_numbers_of_a_sheet_are_told():
+    assert "`t [s]` holds infinite" in parse_runs_csv("n,t [s]\n1,inf\n2,3\n").notes["warnings"]
+
+
 @pytest.mark.parametrize(
     "document",
     [
-        {"a": 1},
+        {},
+        {"a": "x" * 100},
+        {"a": 1, "b": {}},
         [1, 2],
         [],
         [{}],

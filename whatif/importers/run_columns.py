@@ -42,27 +42,41 @@ def run_table(
 ) -> Table:
     """A table of columns by heading, such as `Wall time [ms]`: float64 is scaled to base units, objects are texts.
 
-    A heading without a unit is a pure number; `units`, by heading, stand for those in headings. The note `columns` says
-    which names are not those of the file. Raise `UsageError` for an unknown unit and for two headings of one name, with
-    what to write instead.
+    A heading without a unit is a pure number. `units`, by heading, are what a file that is no sheet says apart; its
+    headings are names, which may only end with a unit that is known. The note `columns` says which names are not those
+    of the file, `warnings` also which columns hold infinite numbers. Raise `UsageError` for an unknown unit and for two
+    headings of one name, with what to write instead.
     """
     columns: dict[str, Column] = {}
     headings: dict[str, str] = {}
     file = notes.get("file", "")
-    split = {text: split_unit(text) if units is None else (text, units.get(text, "")) for text in found}
+    split = {text: split_unit(text) if units is None else _known(text, units) for text in found}
     for heading, values in found.items():
         plain, unit = split[heading]
         name = identifier(plain)
         if name in columns:
-            raise _two_of_one_name(name, headings[name], heading, split[headings[name]][1] == unit, file)
+            raise _two_of_one_name(name, headings[name], heading, split[headings[name]][1] == unit, file, units is None)
         headings[name] = heading
         columns[name] = _column(values, name, heading, unit, file)
     renamed = [f"{name} is `{text}`" for name, text in headings.items() if split[text][0] != name]
-    told = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys(warnings))}
+    infinite = [
+        f"{file}: `{text[:80]}` holds infinite numbers, which are taken as missing"
+        for name, text in headings.items()
+        if columns[name].dimension is not None and np.isinf(columns[name].values).any()
+    ]
+    told = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys([*warnings, *infinite]))}
     return Table(columns, {key: value for key, value in told.items() if value})
 
 
-def _two_of_one_name(name: str, first: str, second: str, same_unit: bool, file: str) -> UsageError:
+def _known(heading: str, units: Mapping[str, str]) -> tuple[str, str]:
+    if heading in units or not has_known_unit(heading):
+        return heading, units.get(heading, "")
+    return split_unit(heading)
+
+
+def _two_of_one_name(name: str, first: str, second: str, same_unit: bool, file: str, is_sheet: bool) -> UsageError:
+    if not is_sheet:
+        return UsageError(f"{file}: `{first[:80]}` and `{second[:80]}` are both `{name}`: rename one in the file")
     repeated = f", or, where they are repetitions, `--columns '{name}={first}|{second}'`" if same_unit else ""
     return UsageError(
         f"{file}: `{first[:80]}` and `{second[:80]}` are both `{name}`: give them names, such as "
