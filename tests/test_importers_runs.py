@@ -380,6 +380,17 @@ def test_what_caliper_would_not_write_is_refused(text, said):
         parse_caliper(text, "f")
 
 
+@pytest.mark.parametrize("lost", [1, 30, 6000])
+def test_a_profile_of_caliper_that_was_cut_off_is_told(tmp_path, lost):
+    text = (DATA / "caliper" / "27_cores.cali").read_text()
+    table = read_runs([written(tmp_path, "cut.cali", text[:-lost])])
+    assert f"cut.cali:{text[:-lost].count(chr(10)) + 1}: a last row without a line end" in table.notes["warnings"]
+    lines = text[:-lost].rpartition("\n")[0] + "\n"
+    table = read_runs([written(tmp_path, "cut.cali", lines)])
+    assert table.notes["warnings"].endswith("the closing record, of globals, is missing; the file may be cut off")
+    assert "warnings" not in read_runs([written(tmp_path, "whole.cali", text)]).notes
+
+
 def test_json_split_of_caliper_has_paths_units_and_what_is_known_of_the_run():
     table = parse_caliper_json(json.dumps(SPLIT))
     assert values(table, "region") == ["", "main", "main/loop"]
