@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -179,8 +180,13 @@ def test_a_wrong_cell_or_line_is_told_by_its_place(text, said):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("n,price (apples)\n1,2\n", {}, r"--columns 'price=price \[1\]'"),
-        ("t [s],t [ms]\n1,2\n", {}, r"both `t`: .*--columns 't=t \[s\]\|t \[ms\]'"),
+        ("n,price (apples)\n1,2\n", {}, r"--columns 'price=price \(apples\) \[1\]'` reads it as"),
+        ("t [s],t [ms]\n1,2\n", {}, r"both `t`: .*--columns 't_1=t \[s\],t_2=t \[ms\]'`$"),
+        ("t 1 [s],t.1 [s]\n1,2\n", {}, r"--columns 't_1=t 1 \[s\]\|t.1 \[s\]'`$"),
+        ("t [s],t [ms]\n1,2\n", {"columns": {"t": "t [s]|t [ms]"}}, "repetitions in several units"),
+        (SMALL, {"columns": {"t": "Wall time [V]"}}, r"--columns 't=Wall time \[ms\]'` reads it in its own unit"),
+        ("a b,c\n1,2\n", {"columns": {"t": "a b [V]"}}, r"--columns 't=a b \[1\]'` reads it as"),
+        ("a (V),c\n1,2\n", {"columns": {"t": "a (V)"}}, r"--columns 't=a \(V\) \[1\]'` reads it as"),
         (SMALL, {"columns": {"t": "tim"}}, "there is no column `tim`"),
         (SMALL, {"columns": {"t": "Wall time [s]"}}, r"says s, but the column's heading is `Wall time \[ms\]`"),
         ("a [s],b [ms]\n1,2\n", {"columns": {"t": "a|b"}}, "repetitions in several units"),
@@ -192,6 +198,25 @@ def test_a_wrong_cell_or_line_is_told_by_its_place(text, said):
 def test_headings_that_do_not_fit_are_refused_with_what_to_write(text, options, said):
     with pytest.raises(UsageError, match=said):
         parse_runs_csv(text, "f.csv", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("n,price (apples)\n1,2\n", None),
+        ("t [s],t [ms]\n1,2\n", None),
+        ("t 1 [s],t.1 [s]\n1,2\n", None),
+        (SMALL, {"t": "Wall time [V]"}),
+        ("a,b\n1,2\n", {"t": "a|b [V]"}),
+        ("a (V),b (V)\n1,2\n", {"t": "a|b"}),
+    ],
+)
+def test_every_mapping_that_a_message_offers_is_read(text, columns):
+    with pytest.raises(UsageError) as refused:
+        parse_runs_csv(text, columns=columns)
+    offers = re.findall("--columns '(.*?)'", str(refused.value))
+    assert offers
+    assert all(len(parse_runs_csv(text, columns=parse_mapping(offer))) for offer in offers)
 
 
 def test_an_unknown_unit_is_no_unit_where_the_mapping_says_so():
@@ -355,6 +380,17 @@ def test_what_caliper_would_not_write_is_refused(text, said):
         parse_caliper(text, "f")
 
 
+@pytest.mark.parametrize("lost", [1, 30, 6000])
+def test_a_profile_of_caliper_that_was_cut_off_is_told(tmp_path, lost):
+    text = (DATA / "caliper" / "27_cores.cali").read_text()
+    table = read_runs([written(tmp_path, "cut.cali", text[:-lost])])
+    assert f"cut.cali:{text[:-lost].count(chr(10)) + 1}: a last row without a line end" in table.notes["warnings"]
+    lines = text[:-lost].rpartition("\n")[0] + "\n"
+    table = read_runs([written(tmp_path, "cut.cali", lines)])
+    assert table.notes["warnings"].endswith("the closing record, of globals, is missing; the file may be cut off")
+    assert "warnings" not in read_runs([written(tmp_path, "whole.cali", text)]).notes
+
+
 def test_json_split_of_caliper_has_paths_units_and_what_is_known_of_the_run():
     table = parse_caliper_json(json.dumps(SPLIT))
     assert values(table, "region") == ["", "main", "main/loop"]
@@ -382,10 +418,49 @@ def test_json_lines_of_any_program_are_runs(tmp_path):
     assert (values(table, "t"), values(table, "gpu")) == ([2.5, 3.0], ["a", ""])
 
 
+def test_json_lines_of_one_line_are_one_run(tmp_path):
+    assert values(read_runs([written(tmp_path, "a.jsonl", '{"t":1,"gpu":"a"}\n')]), "t") == [1.0]
+
+
+def test_a_key_may_end_with_a_unit_that_is_known():
+    table = parse_caliper_json('[{"time [ms]":1,"price [apples]":2}]')
+    assert (values(table, "time"), table.columns["time"].written) == ([0.001], "ms")
+    assert values(table, "price_apples") == [2.0]
+    table = parse_caliper_json('{"records":[{"time [ms]":1}],"attributes":{"time [ms]":{"attribute.unit":"sec"}}}')
+    assert values(table, "time_ms") == [1.0]
+
+
+def test_a_unit_that_is_not_known_belongs_to_the_name_of_a_metric():
+    assert values(parse_extrap("PARAMETER x\nPOINTS (1)\nMETRIC price (apples)\nDATA 2\n"), "price_apples") == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [("true", "f: `t` is read as texts: `true` is not a number"), ('"a"', '`"a"` is not'), ("1e999", "infinite")],
+)
+def test_what_is_no_number_among_numbers_is_told(cell, said):
+    assert said in parse_caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
+
+
+def test_two_keys_of_one_name_are_refused():
+    with pytest.raises(UsageError, match=r"`a b` and `a\.b` are both `a_b`: rename one in the file"):
+        parse_caliper_json('[{"a b":1,"a.b":2}]')
+
+
+def test_columns_of_texts_are_not_told():
+    assert "warnings" not in parse_caliper_json('[{"on":true,"v":"1.0"},{"on":false,"v":"1.0.1"}]').notes
+
+
+def test_infinite_numbers_of_a_sheet_are_told():
+    assert "`t [s]` holds infinite" in parse_runs_csv("n,t [s]\n1,inf\n2,3\n").notes["warnings"]
+
+
 @pytest.mark.parametrize(
     "document",
     [
-        {"a": 1},
+        {},
+        {"a": "x" * 100},
+        {"a": 1, "b": {}},
         [1, 2],
         [],
         [{}],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from whatif.importers.run_records import DEEPEST, REGION, records_table
-from whatif.importers.text import read_text, refuse
+from whatif.importers.text import CUT_OFF, read_as_it_ends, refuse, whole_lines
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 
@@ -50,6 +50,8 @@ class _Reader:
     attributes: dict[int, _Attribute] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     known: dict[str, Any] = field(default_factory=dict)
+    is_whole: bool = False
+    """Whether there is the record with which a file ends."""
     units: dict[str, str] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
 
@@ -71,6 +73,7 @@ class _Reader:
             self.rows.append(self._said(record))
         elif kind == "globals":
             self.known |= self._said(record)
+            self.is_whole = True
         elif not kind:
             raise self._wrong("no record of Caliper")
 
@@ -144,21 +147,24 @@ class _Reader:
 
 def read_caliper(path: Path) -> Table:
     """The regions of a profile: what is known of the run, `region`, the metrics with the units the file states."""
-    return parse_caliper(read_text(path), shown_path(path))
+    return parse_caliper(read_as_it_ends(path), shown_path(path))
 
 
 def parse_caliper(text: str, file: str = "<text>") -> Table:
-    """Like `read_caliper`, of a text. Raise `InvalidFileError` with the line."""
+    """Like `read_caliper`, of a text; that it was cut off is told. Raise `InvalidFileError` with the line."""
     reader = _Reader(file)
+    text, rest = whole_lines(text)
     for reader.line, line in enumerate(text.split("\n"), 1):
         if line.strip():
             reader.read(line)
+    told = [f"{file}:{reader.line}: {CUT_OFF}"] if rest.strip() else []
+    told += [] if reader.is_whole else [f"{file}: the closing record, of globals, is missing; the file may be cut off"]
     metrics = {name for row in reader.rows for name in row}
     # A program may state something of the run and of each region under one name.
     known = {f"global.{name}" if name in metrics else name: value for name, value in reader.known.items()}
     rows = [known | row for row in reader.rows]
     texts = reader.texts | {f"global.{name}" for name in reader.texts}
-    return records_table(rows, {"file": file, "tool": TOOL}, reader.units, texts)
+    return records_table(rows, {"file": file, "tool": TOOL}, reader.units, texts, told)
 
 
 def _chain(node: _Node | None) -> Iterator[_Node]:

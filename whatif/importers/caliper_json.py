@@ -71,7 +71,7 @@ def parse_caliper_json(text: str, file: str = "<text>") -> Table:
 
 
 def caliper_document(document: Any, file: str) -> Table:
-    """The runs of a JSON document of Caliper or Thicket, or of a list of objects with a value for each column."""
+    """The runs of a JSON document of Caliper or Thicket, of a list of objects with plain values, or of one."""
     if isinstance(document, list):
         document = {"records": document}
     if isinstance(document, dict) and "dataframe" in document:
@@ -80,6 +80,12 @@ def caliper_document(document: Any, file: str) -> Table:
         return _of_records(shaped(document, _Records, file), file)
     if isinstance(document, dict) and "column_metadata" in document:
         return _of_split(shaped(document, _Split, file), file)
+    if (
+        isinstance(document, dict)
+        and document
+        and not any(isinstance(value, dict | list) for value in document.values())
+    ):
+        return _of_records(_Records(records=[document]), file)
     raise refuse(file, "JSON, but neither of Extra-P, Caliper or Thicket nor a list of runs")
 
 

@@ -116,7 +116,7 @@ class _Runs:
             ]
             columns[metric] = np.concatenate([np.array(row) for row in cells])
         columns[REPETITION] = np.concatenate([np.arange(1.0, count + 1) for count in counts])
-        return run_table(columns, {"file": self.file, "tool": TOOL}, self.warnings)
+        return run_table(columns, {"file": self.file, "tool": TOOL}, self.warnings, {})
 
     def _check(self, metrics: Sequence[str]) -> None:
         names = [*self.parameters, *metrics, REGION, REPETITION]

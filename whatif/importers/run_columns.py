@@ -42,45 +42,68 @@ def run_table(
 ) -> Table:
     """A table of columns by heading, such as `Wall time [ms]`: float64 is scaled to base units, objects are texts.
 
-    A heading without a unit is a pure number; `units`, by heading, stand for those in headings. The note `columns` says
-    which names are not those of the file. Raise `UsageError` for an unknown unit and for two headings of one name, with
-    what to write instead.
+    A heading without a unit is a pure number. `units`, by heading, are what a file that is no sheet says apart; its
+    headings are names, which may only end with a unit that is known. The note `columns` says which names are not those
+    of the file, `warnings` also which columns hold infinite numbers. Raise `UsageError` for an unknown unit and for two
+    headings of one name, with what to write instead.
     """
     columns: dict[str, Column] = {}
     headings: dict[str, str] = {}
     file = notes.get("file", "")
-    split = {text: split_unit(text) if units is None else (text, units.get(text, "")) for text in found}
+    split = {text: split_unit(text) if units is None else _known(text, units) for text in found}
     for heading, values in found.items():
         plain, unit = split[heading]
         name = identifier(plain)
         if name in columns:
-            raise UsageError(
-                f"{file}: `{headings[name][:80]}` and `{heading[:80]}` are both `{name}`: give them names, such as "
-                f"`--columns '{name}_1={headings[name][:80]}'`, or, where they are repetitions, "
-                f"`--columns '{name}={headings[name][:80]}|{heading[:80]}'`"
-            )
+            raise _two_of_one_name(name, headings[name], heading, split[headings[name]][1] == unit, file, units is None)
         headings[name] = heading
         columns[name] = _column(values, name, heading, unit, file)
     renamed = [f"{name} is `{text}`" for name, text in headings.items() if split[text][0] != name]
-    told = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys(warnings))}
+    infinite = [
+        f"{file}: `{text[:80]}` holds infinite numbers, which are taken as missing"
+        for name, text in headings.items()
+        if columns[name].dimension is not None and np.isinf(columns[name].values).any()
+    ]
+    told = {**notes, "columns": ", ".join(renamed), "warnings": "\n".join(dict.fromkeys([*warnings, *infinite]))}
     return Table(columns, {key: value for key, value in told.items() if value})
+
+
+def _known(heading: str, units: Mapping[str, str]) -> tuple[str, str]:
+    if heading in units or not has_known_unit(heading):
+        return heading, units.get(heading, "")
+    return split_unit(heading)
+
+
+def _two_of_one_name(name: str, first: str, second: str, same_unit: bool, file: str, is_sheet: bool) -> UsageError:
+    if not is_sheet:
+        return UsageError(f"{file}: `{first[:80]}` and `{second[:80]}` are both `{name}`: rename one in the file")
+    repeated = f", or, where they are repetitions, `--columns '{name}={first}|{second}'`" if same_unit else ""
+    return UsageError(
+        f"{file}: `{first[:80]}` and `{second[:80]}` are both `{name}`: give them names, such as "
+        f"`--columns '{name}_1={first},{name}_2={second}'`{repeated}"
+    )
 
 
 def _column(values: NDArray[Any], name: str, heading: str, unit: str, file: str) -> Column:
     if values.dtype == object:
         return Column(values)
-    dimension, scale, written = _unit(unit, name, heading, file) if unit else (ONE, 1.0, "")
+    dimension, scale, written = unit_of(unit, name, heading, file) if unit else (ONE, 1.0, "")
     with np.errstate(over="ignore"):
         return Column(values * scale if scale != 1.0 else values, dimension, written)
 
 
-def _unit(unit: str, name: str, heading: str, file: str) -> tuple[Dimension, float, str]:
-    """The dimension of a unit, its size, and how to write it where it is not the base unit."""
+def unit_of(unit: str, name: str, heading: str, file: str) -> tuple[Dimension, float, str]:
+    """The dimension of a unit, its size, and how to write it where it is not the base unit.
+
+    Raise `UsageError` for an unknown one, with what to write instead for the column of a heading of the file.
+    """
     if unit == PERCENT:
         return ONE, 0.01, ""
     try:
         dimension, scale = parse_unit(symbol_of(unit))
     except UnitError as error:
-        plain = f"`--columns '{name}={split_unit(heading)[0]} [1]'`"
-        raise UsageError(f"{file}: `{heading[:80]}`: {error}; {plain} reads it as a number without a unit") from None
+        own = has_known_unit(heading)
+        instead = f"`--columns '{name}={heading}{'' if own else ' [1]'}'` reads it "
+        instead += "in its own unit" if own else "as a number without a unit"
+        raise UsageError(f"{file}: `{heading[:80]}`: {error}; {instead}") from None
     return dimension, scale, "" if scale == 1.0 else symbol_of(unit)

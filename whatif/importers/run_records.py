@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -29,25 +30,31 @@ def records_table(
     notes: Mapping[str, str],
     units: Mapping[str, str],
     texts: Collection[str] = (),
+    warnings: Sequence[str] = (),
 ) -> Table:
     """A table with a column for what any record says: numbers where all that say it have one, else short texts.
 
     Lists, long texts, and what the profiler says of itself are left out; `texts` are texts even where they are numbers.
+    A name may end with a unit, `time [ms]`, where `units` says none. The warnings say which numbers are read as texts.
     """
     file = notes.get("file", "")
     if not rows:
-        raise refuse(file, "no measurements in this file")
+        raise refuse(file, "; ".join(["no measurements in this file", *warnings]))
     if len(rows) > MOST_ROWS:
         raise refuse(file, f"more than {MOST_ROWS:,} rows: split the file")
     columns: dict[str, NDArray[Any]] = {}
+    told = list(warnings)
     for name in dict.fromkeys(name for row in rows for name in row):
-        values = _values([row.get(name) for row in rows], name in texts)
+        cells = [row.get(name) for row in rows]
+        values = _values(cells, name in texts)
         if values is not None and (name == REGION or _worth(name, values)):
             columns[name] = values
+            other = _other_than_numbers(cells) if values.dtype == object and name not in texts else None
+            told += [f"{file}: `{name[:80]}` is read as texts: `{other}` is not a number"] if other else []
     if not columns.keys() - {REGION}:
         raise refuse(file, "no measurements in this file: no record has a number or a short text")
     known = {name: unit for name, unit in units.items() if has_known_unit(f"x [{unit}]")}
-    return run_table(columns, notes, (), known)
+    return run_table(columns, notes, told, known)
 
 
 def _values(cells: list[Any], text: bool) -> NDArray[Any] | None:
@@ -57,6 +64,13 @@ def _values(cells: list[Any], text: bool) -> NDArray[Any] | None:
     if not text and all(map(_is_number, there)):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     return np.array(["" if cell is None else str(cell) for cell in cells], dtype=object)
+
+
+def _other_than_numbers(cells: Sequence[Any]) -> str:
+    """The first cell that is none of the numbers among which it stands, as JSON writes it."""
+    others = [cell for cell in cells if cell is not None and (isinstance(cell, bool) or not _is_number(cell))]
+    numbers = any(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells)
+    return json.dumps(others[0], ensure_ascii=False)[:40] if others and numbers else ""
 
 
 def _is_number(cell: Any) -> bool:

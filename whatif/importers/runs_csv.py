@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.importers.mapping import Sheet, filters_of, no_column, position_of, refuse_other_unit, split_unit
-from whatif.importers.run_columns import REPETITION, has_known_unit, run_table
+from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import MISSING, SheetRows, looks_like_number, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
 from whatif.schema.toml import shown_path
@@ -154,7 +154,9 @@ def _pick(sheet: Sheet, name: str, said: str, file: str, strict: bool = True) ->
     position = position_of(sheet, said)
     if position >= 0:
         return _Pick((sheet.names[position],), split_unit(sheet.names[position])[1])
-    plain, unit = split_unit(said)
+    # Behind headings that are the file's own stands no unit but theirs.
+    own = all(part.strip() in sheet.names for part in said.split("|"))
+    plain, unit = (said, "") if own else split_unit(said)
     parts = [plain] if position_of(sheet, plain) >= 0 else [part.strip() for part in plain.split("|")]
     lost = next((part for part in parts if position_of(sheet, part) < 0), None)
     if lost is not None:
@@ -182,6 +184,8 @@ def named_columns(values: Values, columns: Mapping[str, str], file: str) -> Valu
     named = {}
     for name, pick in picks.items():
         cells = [values[heading] for heading in pick.headings]
+        if pick.unit and cells[0].dtype != object:
+            unit_of(pick.unit, name, "|".join(pick.headings), file)
         stacked = np.stack(cells * (count if len(cells) == 1 else 1), axis=1).ravel()
         named[f"{name} [{pick.unit}]" if pick.unit else name] = stacked
     if count > 1:

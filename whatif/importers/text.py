@@ -29,6 +29,12 @@ def refuse_special(path: Path) -> None:
 
 
 def read_text(path: Path, limit: int = MOST_TEXT) -> str:
+    """A whole file as text that ends with a line; see `read_as_it_ends`."""
+    text = read_as_it_ends(path, limit)
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+def read_as_it_ends(path: Path, limit: int = MOST_TEXT) -> str:
     """A whole file as text; raise `InvalidFileError` for one that is no text or larger than the limit."""
     parts, size = [], 0
     for part in chunks(path):
@@ -36,8 +42,7 @@ def read_text(path: Path, limit: int = MOST_TEXT) -> str:
         if size > limit:
             raise refuse(shown_path(path), f"larger than {limit // 2**20} MiB")
         parts.append(part)
-    text = "".join(parts)
-    return text if text.endswith("\n") or not text else text + "\n"
+    return "".join(parts)
 
 
 def chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[str]:
