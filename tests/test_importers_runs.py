@@ -527,6 +527,25 @@ def test_logs_are_told_by_their_content_and_take_names_and_choices(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "is_log"),
+    [
+        (QUERY, True),
+        ("timestamp, memory.used [MiB], fan.speed [%]\n2024/01/01 12:00:00.000, 5 MiB, 30 %\n", True),
+        ("timestamp, power.draw [W], node\n2024/01/01 12:00:00.000, 5 W, a\n", True),
+        ("index, name, power.draw [W]\n0, V100, 50 W\n", True),
+        ("power.draw [W], utilization.gpu [%]\n5 W, 7 %\n", True),
+        ("ranks,clocks.sm,time [s]\n4,1,3\n", False),
+        ("clocks.sm,ranks\n4,1\n", False),
+        ("time [ms],power.draw\n12,3\n", False),
+        ("timestamp,my power.draw [W],cpu\n1.5,3,4\n", False),
+        ("timestamp,cpu.load\n1.5,3\n", False),
+    ],
+)
+def test_logs_are_told_from_sheets_by_their_headings(tmp_path, text, is_log):
+    assert (read_runs([written(tmp_path, "a", text)]).notes.get("tool") == "nvidia-smi") is is_log
+
+
+@pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("68.50 W", "68.50 kW", r"f:2:1: power.draw \[W\]: `68.50 kW` is not a number"),
