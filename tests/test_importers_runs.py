@@ -110,6 +110,11 @@ def test_any_heading_is_a_name_that_a_formula_can_use(heading, name, value, unit
     assert (column.values.tolist(), column.unit) == ([value], unit)
 
 
+def test_a_column_is_one_of_numbers_where_most_of_its_cells_are():
+    assert values(parse_runs_csv("n,t\n1,x\n2,y\n3,4\n4,5\n"), "t") == ["x", "y", "4", "5"]
+    assert_array_equal(parse_runs_csv("n,t\n1,NA\n").columns["t"].values, [NAN])
+
+
 def test_separators_at_the_end_of_lines_are_no_column():
     assert list(parse_runs_csv("n,t,\n1,2,\n").columns) == ["n", "t"]
 
