@@ -110,6 +110,11 @@ def test_any_heading_is_a_name_that_a_formula_can_use(heading, name, value, unit
     assert (column.values.tolist(), column.unit) == ([value], unit)
 
 
+def test_a_column_is_one_of_numbers_where_most_of_its_cells_are():
+    assert values(parse_runs_csv("n,t\n1,x\n2,y\n3,4\n4,5\n"), "t") == ["x", "y", "4", "5"]
+    assert_array_equal(parse_runs_csv("n,t\n1,NA\n").columns["t"].values, [NAN])
+
+
 def test_separators_at_the_end_of_lines_are_no_column():
     assert list(parse_runs_csv("n,t,\n1,2,\n").columns) == ["n", "t"]
 
@@ -524,6 +529,25 @@ def test_logs_are_told_by_their_content_and_take_names_and_choices(tmp_path):
     table = read_runs([path], {"t": "timestamp", "power": "power.draw"}, {"temperature.gpu": "46"})
     assert (list(table.columns), values(table, "t")) == (["t", "power"], [1.25])
     assert len(read_runs([written(tmp_path, "dmon.txt", MONITOR)])) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "is_log"),
+    [
+        (QUERY, True),
+        ("timestamp, memory.used [MiB], fan.speed [%]\n2024/01/01 12:00:00.000, 5 MiB, 30 %\n", True),
+        ("timestamp, power.draw [W], node\n2024/01/01 12:00:00.000, 5 W, a\n", True),
+        ("index, name, power.draw [W]\n0, V100, 50 W\n", True),
+        ("power.draw [W], utilization.gpu [%]\n5 W, 7 %\n", True),
+        ("ranks,clocks.sm,time [s]\n4,1,3\n", False),
+        ("clocks.sm,ranks\n4,1\n", False),
+        ("time [ms],power.draw\n12,3\n", False),
+        ("timestamp,my power.draw [W],cpu\n1.5,3,4\n", False),
+        ("timestamp,cpu.load\n1.5,3\n", False),
+    ],
+)
+def test_logs_are_told_from_sheets_by_their_headings(tmp_path, text, is_log):
+    assert (read_runs([written(tmp_path, "a", text)]).notes.get("tool") == "nvidia-smi") is is_log
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,17 @@ from whatif.schema.toml import shown_path
 from whatif.table import Table
 
 TOOL: Final = "nvidia-smi"
-QUERY: Final = re.compile(
-    r"\A\s*(?=[^\n]*,)[^\n]*\b(?:power\.draw|utilization\.(?:gpu|memory)|temperature\.gpu|clocks\.(?:current\.)?\w+)\b"
-)
-"""How a log of `--query-gpu` begins: with the names of what was asked for."""
 MONITOR: Final = re.compile(r"\A\s*#[^\n]*\bgpu\b[^\n]*\n\s*#[^\n]*\bIdx\b")
 """How a log of `dmon` begins."""
 
+_ASKED: Final = re.compile(r"(?:power\.draw|utilization\.(?:gpu|memory)|temperature\.gpu|clocks\.(?:current\.)?\w+)\b")
+_DOTTED: Final = re.compile(r"\w+\.\w")
+_OWN: Final = re.compile(
+    r"(?:timestamp|index|name|uuid|serial|count|pstate|gpu_\w+|\w+_(?:mode|version|cap|active)|\w+\.[\w.]+)"
+    r"(?:\s*\[[^\]]*\])?"
+)
+"""Headings of a log of `--query-gpu`: of what it is often asked for, most, and all."""
+_DATE: Final = re.compile(r"\d{4}/\d\d/\d\d ")
 _MISSING: Final = re.compile(r"\[.*\]|N/A|-")
 _MEASURED: Final = re.compile(r"([-+]?\d+(?:\.\d*)?)\s+(\S+)")
 _TIME: Final = "timestamp"
@@ -96,6 +100,18 @@ class _Log:
             seconds += _DAY
         self.last = seconds
         return seconds
+
+
+def is_nvidia_smi(head: str) -> bool:
+    """Whether a file begins as a log does; a sheet may have a column `clocks.sm` too."""
+    first, _, rest = head.lstrip().partition("\n")
+    headings = [heading.strip() for heading in first.split(",")]
+    if MONITOR.match(head) or len(headings) == 1:
+        return MONITOR.match(head) is not None
+    is_asked = any(map(_ASKED.match, headings))
+    if headings[0] == _TIME:
+        return is_asked or (any(map(_DOTTED.match, headings)) and _DATE.match(rest.lstrip()) is not None)
+    return is_asked and all(map(_OWN.fullmatch, headings))
 
 
 def read_nvidia_smi(

@@ -15,7 +15,7 @@ from whatif.importers.extrap import TEXT, extrap_document, is_extrap_document, i
 from whatif.importers.json_text import parse_json
 from whatif.importers.mapping import Sheet, filters_of
 from whatif.importers.numbers import MOST_ROWS
-from whatif.importers.nvidia_smi import MONITOR, QUERY, read_nvidia_smi
+from whatif.importers.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from whatif.importers.rows import joined
 from whatif.importers.run_columns import run_table
 from whatif.importers.runs_csv import named_columns, read_runs_csv
@@ -58,11 +58,11 @@ def _read(
 ) -> Table:
     head = next(chunks(path), "")
     table = _profile(path, head)
-    if long is not None and (table is not None or QUERY.match(head) or MONITOR.match(head)):
+    if long is not None and (table is not None or is_nvidia_smi(head)):
         raise UsageError(f"{shown_path(path)}: no CSV file, so that no column of it holds names of metrics")
     if table is not None:
         return _chosen(table, columns, where or {})
-    if QUERY.match(head) or MONITOR.match(head):
+    if is_nvidia_smi(head):
         return read_nvidia_smi(path, columns, where)
     return read_runs_csv(path, columns, where, long)
 

@@ -135,7 +135,7 @@ def _is_empty(sample: SheetRows, position: int, sheet: Sheet) -> bool:
 
 def _is_numeric(sample: SheetRows, position: int) -> bool:
     cells = [cell for cell in _cells(sample, position) if cell not in MISSING]
-    return 2 * sum(map(looks_like_number, cells)) >= len(cells)
+    return not cells or 2 * sum(map(looks_like_number, cells)) > len(cells)
 
 
 def _cells(sample: SheetRows, position: int) -> Iterator[str]:
