@@ -201,6 +201,14 @@ def test_runs_drawn_again_have_errors_like_those_of_the_design():
     assert drawn.drawn.tolist() == again.drawn.tolist()
 
 
+def test_a_lone_run_cannot_be_drawn_again():
+    lone = timed(joined(settings(case="wet"), settings([1e6], [2], [500], case="dry")), 0.02)
+    with pytest.raises(UsageError, match="case `dry` has fewer than 3 runs"):
+        fit_grid(lone, draws=10)
+    few = fit_grid(timed(settings([1e6, 4e6], [2, 8], [500])).at([0, 1, 2]), draws=10)
+    assert np.isnan([few.deviations[few.index("cell_rate")], *(ends[0] for ends in few.intervals)]).all()
+
+
 def test_a_time_that_is_not_there_is_at_its_bound_and_said_so():
     fit = fit_grid(timed(settings(), 0.03, 1, packing_time=0.0, miscellaneous_time=0.0))
     assert fit.bound.any()
