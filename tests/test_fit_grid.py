@@ -66,7 +66,7 @@ def settings(cells=(1e6, 4e6, 1.6e7), processes=(2, 4, 8, 16), iterations=(500, 
     c, p, i = (np.asarray(item, dtype=float) for item in shapes)
     nothing = np.full(len(c), np.nan)
     h = 2 * np.sqrt(c) if halo is None else np.full(len(c), float(halo))
-    return Runs(c, p, i, h, np.ones(len(c)), np.full(len(c), case, dtype=object), nothing, nothing, nothing)
+    return Runs(c, p, i, h, np.ones(len(c)), nothing, np.full(len(c), case, dtype=object), nothing, nothing, nothing)
 
 
 def timed(runs, noise=0.0, seed=0, rates=None, **other):
@@ -260,6 +260,19 @@ def test_exchanges_in_a_node_have_parameters_of_their_own():
         assert_allclose(found[name], truth, rtol=1e-6, atol=0, err_msg=name)
     one_node = communication_time_by_distance(1000.0, 0.0, 4.0, 1e6, 1e-5, 0.0, 1e9, 1e-6)
     assert_allclose(one_node, 1000 / 1e9 + 1e-6, rtol=1e-14, atol=0)
+
+
+def test_runs_on_one_node_tell_nothing_of_a_target_on_several():
+    node = Column(np.full(len(GOOD), 16.0), ONE)
+    runs = runs_of(table_of(GOOD, ranks_per_node=node))
+    assert not runs.share.any()
+    target, _ = planned(runs, {"cells": [1e8], "processes": [8, 768], "iterations": [5000]})
+    assert target.share.tolist() == [0, 0.5]
+    assert np.isfinite(predict(fit_grid(runs), target).mean_reach).tolist() == [True, False]
+    at_hand = next_candidates(runs, "")
+    assert at_hand.share.tolist() == np.where(at_hand.processes > 16, 0.5, 0).tolist()
+    with pytest.raises(UsageError, match="no run tells what an exchange inside a node takes"):
+        planned(GOOD, {"cells": [1e8], "processes": [8], "iterations": [5000], "ranks_per_node": [4]})
 
 
 # What runs cannot tell.

@@ -46,7 +46,8 @@ def planned(runs: Runs, given: Mapping[str, Sequence[Any]]) -> tuple[Runs, list[
         halo, words = halo_cells_at(runs, cells, processes)
         told.append(f"halo cells follow the runs: {_some(halo)}{words}")
     nothing = np.full(len(rows), np.nan)
-    return Runs(cells, processes, steps, halo, _share(runs, given, processes), case, nothing, nothing, nothing), told
+    share, node = _share(runs, given, processes)
+    return Runs(cells, processes, steps, halo, share, node, case, nothing, nothing, nothing), told
 
 
 def _numbers(given: Mapping[str, Sequence[Any]], name: str) -> list[float]:
@@ -105,12 +106,24 @@ def _two_counts(runs: Runs, its: Any) -> str:
     return ""
 
 
-def _share(runs: Runs, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> FloatArray:
-    """Of the halo that leaves the node: as stated, as in runs of as many processes, or as in the largest run."""
+def _share(runs: Runs, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What leaves the node of the halo, and ranks on a node: as stated, as in runs of as many processes or the largest.
+
+    The share of other processes follows from the ranks on a node; where nobody said these, it is that of the largest.
+    """
     if "ranks_per_node" in given:
-        return np.asarray(inter_node_share(processes, np.array(float(given["ranks_per_node"][0]))))
+        node = np.full(len(processes), float(given["ranks_per_node"][0]))
+        share = np.asarray(inter_node_share(processes, node), dtype=np.float64)
+        if (share[processes > 1] < 1).any() and not (runs.share < 1).any():
+            raise UsageError("no run tells what an exchange inside a node takes: a column `ranks_per_node` would")
+        return share, node
     shares = dict(zip(runs.processes.tolist(), runs.share.tolist(), strict=True))
-    return np.array([shares.get(count, shares[max(shares)]) for count in processes.tolist()])
+    nodes = dict(zip(runs.processes.tolist(), runs.ranks_per_node.tolist(), strict=True))
+    largest = max(shares)
+    node = np.array([nodes.get(count, nodes[largest]) for count in processes.tolist()])
+    follows = np.where(np.isnan(node), shares[largest], inter_node_share(processes, node))
+    found = [shares.get(count, other) for count, other in zip(processes.tolist(), follows.tolist(), strict=True)]
+    return np.array(found), node
 
 
 def next_candidates(runs: Runs, case: str) -> Runs:
@@ -128,6 +141,6 @@ def next_candidates(runs: Runs, case: str) -> Runs:
     rows = [(*item[:2], count, item[2]) for item in sorted(settings) for count in counts]
     cells, steps, processes = np.array([row[:3] for row in rows], dtype=np.float64).T
     nothing = np.full(len(rows), np.nan)
-    halo, share = halo_cells_at(runs, cells, processes)[0], _share(runs, {}, processes)
+    halo, (share, node) = halo_cells_at(runs, cells, processes)[0], _share(runs, {}, processes)
     names = np.array([row[3] for row in rows], dtype=object)
-    return Runs(cells, processes, steps, halo, share, names, nothing, nothing, nothing)
+    return Runs(cells, processes, steps, halo, share, node, names, nothing, nothing, nothing)

@@ -61,6 +61,8 @@ class Runs:
     """Of one process; 0 where nobody said."""
     share: FloatArray
     """Of the halo that leaves the node: 1 where nobody said how many ranks share a node."""
+    ranks_per_node: FloatArray
+    """NaN where nobody said."""
     case: NDArray[Any]
     computation_time: FloatArray
     communication_time: FloatArray
@@ -89,6 +91,11 @@ class Runs:
     def at(self, chosen: Any) -> Runs:
         """Some of the runs, by index or mask."""
         return Runs(**{item.name: getattr(self, item.name)[chosen] for item in fields(self)})
+
+    def joined(self, others: Runs) -> Runs:
+        """These runs and others after them."""
+        both = {item.name: (getattr(self, item.name), getattr(others, item.name)) for item in fields(self)}
+        return Runs(**{name: np.concatenate(pair) for name, pair in both.items()})
 
     def changed(self, **arrays: FloatArray) -> Runs:
         """The same runs with other values."""
@@ -149,14 +156,16 @@ def terms_of(runs: Runs, columns: Columns) -> dict[str, FloatArray]:
     """
     one, halo = np.ones(len(runs)), runs.halo_cells
     away, near = runs.share, 1 - runs.share
+    # A single process has nobody to exchange with.
+    several = runs.processes > 1
     products = {
         "overhead_time": ("computation", one),
         "packing_time": ("computation", halo),
-        "latency": ("communication", np.where(away > 0, 1.0, 0.0)),
-        "halo_rate": ("communication", halo * away),
+        "latency": ("communication", several & (away > 0)),
+        "halo_rate": ("communication", several * halo * away),
         "reduction_time": ("communication", np.log2(runs.processes)),
-        "intra_node_latency": ("communication", np.where(near > 0, 1.0, 0.0)),
-        "intra_node_halo_rate": ("communication", halo * near),
+        "intra_node_latency": ("communication", several & (near > 0)),
+        "intra_node_halo_rate": ("communication", several * halo * near),
         "startup_time": ("setup", one),
         "cell_setup_time": ("setup", runs.cells),
         "miscellaneous_time": ("setup", runs.iterations),
@@ -182,8 +191,7 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
     parts, steps, processes = terms_of(runs, columns), runs.iterations, runs.processes
     timed, sent = np.isfinite(runs.computation_time), np.isfinite(runs.communication_time)
     apart = timed & sent
-    # A single process has nobody to wait for: Eq. 2 is of two or more.
-    exchanged = sent & ((processes > 1) | (np.nan_to_num(runs.communication_time) > 0))
+    exchanged = sent & (processes > 1)
     rest = parts["setup"] + steps[:, None] * (
         np.where(timed[:, None], 0.0, parts["computation"]) + np.where(sent[:, None], 0.0, parts["communication"])
     )
@@ -237,7 +245,7 @@ def runs_of(table: Table) -> Runs:
         share = np.where(halo > 0, known["inter_node_halo_cells"] / np.where(halo > 0, halo, 1.0), 1.0)
     case = columns["case"].values if "case" in columns else np.full(len(table), "")
     times = {name: known.get(name, unknown) for name in TIMES.values()}
-    counts = (known["cells"], known["processes"], known["iterations"], halo, share)
+    counts = (known["cells"], known["processes"], known["iterations"], halo, share, unknown if node is None else node)
     runs = Runs(*counts, np.array([_text(item) for item in case.tolist()], dtype=object), **times)
     timed = np.isfinite([runs.computation_time, runs.communication_time, runs.total_time]).any(axis=0)
     if not timed.all():
