@@ -236,6 +236,41 @@ def test_each_case_has_its_own_cell_rate_and_one_run_sets_that_of_a_new_one():
     assert_allclose(predict(fit, target).total_time, timed(target, rates=rates).total_time, rtol=1e-6, atol=0)
 
 
+def test_iterations_follow_the_grids_of_a_case_where_there_are_two():
+    cubes = timed(
+        replace(settings(iterations=[1]), iterations=np.repeat(np.round(settings().cells[::2] ** (1 / 3)), 1))
+    )
+    target, told = planned(cubes, {"cells": [1e9], "processes": [64]})
+    assert target.iterations.tolist() == [1000]
+    assert "they grow as C^0.333, fitted to the grids that were run" in told[0]
+    assert "the root of C: one grid" in planned(GOOD.at([0]), {"cells": [1e8], "processes": [8]})[1][0]
+
+
+def test_whole_counts_leave_a_prediction_its_interval():
+    runs = timed(settings(halo=4000).changed(iterations=np.full(24, 997.0)), 0.02)
+    near, far = (settings([1e7], [8], [997], halo=halo) for halo in (4001, 4100))
+    assert np.isfinite(predict(fit_grid(runs), near).mean_reach).all()
+    assert np.isnan(predict(fit_grid(runs), far).mean_reach).all()
+
+
+def test_a_single_process_exchanges_nothing():
+    runs = timed(settings(processes=(1, 2, 4)))
+    alone = runs.processes == 1
+    sent = np.where(alone, 0.0, runs.communication_time)
+    total = runs.total_time - runs.communication_time + sent
+    fit = fit_grid(runs.changed(communication_time=sent, total_time=total), reduction=True)
+    assert_allclose(predict(fit, runs.at(alone)).total_time, total[alone], rtol=1e-7, atol=0)
+    assert not predict(fit, runs.at(alone)).communication_time.any()
+    assert not halo_cells_at(runs, np.array([1e8]), np.array([1.0]))[0].any()
+
+
+def test_a_time_below_zero_is_a_model_that_does_not_fit():
+    fit = fit_grid(timed(settings(), packing_time=0.0, overhead_time=-1e-4))
+    assert "O_w is at its bound of 0; the runs contradict a time of at least 0: the model does not fit" in "\n".join(
+        loosely_told(fit)
+    )
+
+
 def test_iterations_scale_with_the_inverse_size_of_a_cell():
     assert scaled_iteration_count(np.float64(100), np.float64(1_890_063), np.float64(1_890_063 * 144)) == 1200
     printed = scaled_iteration_count(np.float64(1), np.float64(1_890_063), np.float64(272_321_896))
@@ -328,7 +363,7 @@ def test_fewer_runs_than_parameters_leave_the_errors_unknown():
 def test_what_was_never_measured_is_asked_for():
     nothing, runs = np.full(len(GOOD), np.nan), GOOD.changed(halo_cells=0 * GOOD.cells)
     said = "\n".join(untold(fit_grid(runs)))
-    assert "K_b: no run has a term with it; it is held at 0; a column `halo_cells` would tell" in said
+    assert "K_b: no run has a term with it; 1/K_b is held at 0; a column `halo_cells` would tell" in said
     said = "\n".join(untold(fit_grid(GOOD.changed(total_time=nothing))))
     assert "O_s: no run has a term with it; it is held at 0; a column `total_time` would tell" in said
     zeros = Column(0 * GOOD.cells, SECOND)

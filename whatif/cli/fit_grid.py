@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whatif.table import Table
 
 _EXAMPLE = "cells=272e6,processes=768"
+_MOST_SCATTER = 0.3
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,10 @@ def _narrate(fit: GridFit) -> None:
     tell(loosely_told(fit), "note: ")
     spreads = {kind: fit.scatter(kind) for kind in fit.spread}
     tell(f"scatter of single runs, {kind}: {spread:.2%}" for kind, spread in spreads.items() if spread == spread)  # noqa: PLR0124
+    for kind in (kind for kind, spread in spreads.items() if spread > _MOST_SCATTER):
+        tell(
+            [f"{kind} scatters by more than {_MOST_SCATTER:.0%}: the model may not be that of these runs"], "warning: "
+        )
     for kind in (kind for kind, spread in spreads.items() if not spread >= 0):
         tell([f"no more runs than parameters of {kind}: nothing tells their errors"], "warning: ")
 
