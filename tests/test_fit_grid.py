@@ -237,9 +237,8 @@ def test_each_case_has_its_own_cell_rate_and_one_run_sets_that_of_a_new_one():
 
 
 def test_iterations_follow_the_grids_of_a_case_where_there_are_two():
-    cubes = timed(
-        replace(settings(iterations=[1]), iterations=np.repeat(np.round(settings().cells[::2] ** (1 / 3)), 1))
-    )
+    runs = settings(iterations=[1])
+    cubes = runs.changed(iterations=np.round(np.cbrt(runs.cells)))
     target, told = planned(cubes, {"cells": [1e9], "processes": [64]})
     assert target.iterations.tolist() == [1000]
     assert "they grow as C^0.333, fitted to the grids that were run" in told[0]
@@ -563,6 +562,13 @@ def test_a_file_of_several_cases_asks_which(whatif_main, tmp_path):
     assert (code, "choose it by --case, one of wet, dry" in err) == (2, True)
     assert whatif_main("fit", "grid", "runs.csv", "-o", "m.toml", "--case", "dry")[0] == 0
     assert 'cell_rate = "8' in (tmp_path / "m.toml").read_text()
+    wet = ("--target", "C=1e8,P=64,case=wet,I=10", "-o", "m.toml")
+    assert whatif_main("fit", "grid", "runs.csv", *wet)[0] == 0
+    assert 'cell_rate = "2' in (tmp_path / "m.toml").read_text()
+    code, _, err = whatif_main("fit", "grid", "runs.csv", *wet, "--case", "dry")
+    assert (code, "--case dry, but the target is of wet" in err) == (2, True)
+    code, _, err = whatif_main("fit", "grid", "runs.csv", "--target", "C=1e8,P=64,case=damp,I=10", "-o", "m.toml")
+    assert (code, "case damp: no run of it" in err) == (2, True)
     code, _, err = whatif_main("fit", "grid", "runs.csv", "--target", "C=1e8,P=64,case=damp,I=10")
     assert (code, "a target rests on what the runs do not tell" in err) == (0, True)
     assert "K_w of damp: no run of this case; one would tell" in err
@@ -570,6 +576,29 @@ def test_a_file_of_several_cases_asks_which(whatif_main, tmp_path):
         "fit", "grid", "runs.csv", "--target", "C=1e8,P=64,case=damp,I=10", "--next", "--format", "json"
     )
     assert {row["case"] for row in json.loads(out)["rows"]} == {"damp"}
+
+
+def test_a_target_and_the_scenario_written_with_it_agree_where_exchanges_stay_on_nodes(whatif_main, tmp_path):
+    runs = timed(settings(processes=(2, 4, 8, 16, 32)))
+    share = inter_node_share(runs.processes, np.float64(4))
+    numbers = (TRUTH["halo_rate"], TRUTH["latency"], 0.0, 4e9, 2e-6)
+    time = runs.iterations * communication_time_by_distance(runs.halo_cells, share, runs.processes, *numbers)
+    runs = runs.changed(communication_time=time, total_time=runs.computation_time + time + 1.0)
+    columns = {"ranks_per_node": np.full(len(runs), 4.0), "inter_node_halo_cells": np.round(0.3 * runs.halo_cells)}
+    for name, column in columns.items():
+        units = {"computation_time": " [s]", "communication_time": " [s]", "total_time": " [s]"}
+        made = {item: getattr(runs, item) for item in ("cells", "processes", "iterations", "halo_cells", *units)}
+        heads = ",".join(item + units.get(item, "") for item in (*made, name))
+        np.savetxt(
+            tmp_path / "r.csv", np.column_stack([*made.values(), column]), "%.17g", ",", header=heads, comments=""
+        )
+        asked = ("--target", "C=1e8,P=64,I=5000", "-o", "m.toml", "--scenario", f"{name}.toml", "--format", "json")
+        code, out, err = whatif_main("fit", "grid", "r.csv", *asked)
+        assert (code, "by its ranks per node" in err) == (0, name != "ranks_per_node")
+        if name == "ranks_per_node":
+            again = whatif_main("run", f"{name}.toml", "--point", "--format", "json")[1]
+            (told,), (found,) = (json.loads(text)["rows"] for text in (out, again))
+            assert_allclose(found["total_time"], told["total_time"], rtol=1e-8, atol=0)
 
 
 GOOD = timed(settings())

@@ -115,16 +115,31 @@ def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, target
     from whatif.errors import did_you_mean
     from whatif.export.grid_file import part_text, question_text
 
-    cases = fit.runs.cases
-    if case is None and len(cases) > 1:
+    cases, named = fit.runs.cases, _values(targets[:1], ",").get("case", [])
+    if case is not None and named not in ([], [case]):
+        raise UsageError(f"--case {case}, but the target is of {', '.join(named)}: a file has one K_w")
+    wanted = case if case is not None else next(iter(named or cases))
+    if case is None and not named and len(cases) > 1:
         raise UsageError(f"a file has one K_w: choose it by --case, one of {', '.join(cases)}")
-    wanted = cases[0] if case is None else case
     if wanted not in cases:
-        raise UsageError(f"--case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
-    at = int(fit.runs.processes.argmax())
-    target = _planned(fit, _values(targets[:1], ",")) if targets else fit.runs.at([at])
+        raise UsageError(f"case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
+    own = fit.runs.at(fit.runs.case == wanted)
+    at = int(own.processes.argmax())
+    target = _planned(fit, {"case": [wanted], **_values(targets[:1], ",")}) if targets else own.at([at])
+    if model.scenario is not None and (fit.runs.share < 1).any() and _is_measured_share(target):
+        tell(
+            ["the scenario counts what leaves a node by its ranks per node, not by inter_node_halo_cells"], "warning: "
+        )
     part = part_text(fit, wanted, source)
     model.write(part, "structured_grid", lambda name: question_text(name, target, model.platform))
+
+
+def _is_measured_share(target: Runs) -> bool:
+    """Whether the share of halo cells that leave the node is another one than ranks per node make it."""
+    from whatif.models.structured_grid import inter_node_share
+
+    share = inter_node_share(target.processes, target.ranks_per_node)
+    return bool((~(target.ranks_per_node >= 1) | (share != target.share)).any())
 
 
 def _print(fit: GridFit, asked: _Asked) -> None:

@@ -88,13 +88,15 @@ def part_text(fit: GridFit, case: str, source: str) -> str:
 def question_text(model: str, target: Runs, platform: str) -> str:
     """A scenario of one run, whose phase extends the part of a name."""
     counts = {name: int(getattr(target, name)[0]) for name in ("cells", "processes", "iterations", "halo_cells")}
-    application = {
+    application: dict[str, Any] = {
         "name": model,
         "rank_count": counts["processes"],
         "iteration_count": counts["iterations"],
         "grid": {"scaling": "strong", "cells": {"all": counts["cells"]}},
         "phases": {"step": {"extends": model, "halo_cell_count": counts["halo_cells"]}},
     }
+    if np.isfinite(target.ranks_per_node[0]):
+        application["ranks_per_node"] = int(target.ranks_per_node[0])
     lead = f"# How long does {model} take on {counts['processes']} processes?\n"
     return lead + toml_text({"platform": platform, "application": application})
 
