@@ -551,6 +551,10 @@ def test_the_next_run_and_the_residuals_are_tables(whatif_main, tmp_path):
         "fit", "grid", "runs.csv", *target, "--vary", "P=4,8", "--vary", "C=1e6", "--format", "json"
     )
     assert sorted(row["processes"] for row in json.loads(out)["rows"]) == [4, 8]
+    few = ("fit", "grid", "few.csv", "--target", "C=1e8,P=64,I=5000")
+    write(tmp_path / "few.csv", timed(settings([1e6], [2], [500, 2000], halo=4000)))
+    code, out, err = whatif_main(*few, "--next", "--vary", "P=2", "--vary", "C=1e6", "--vary", "I=500")
+    assert (code, out, "no single run tells it" in err) == (0, "", True)
     code, out, _ = whatif_main("fit", "grid", "runs.csv", "--points", "--format", "json")
     assert max(abs(row["residual"]) for row in json.loads(out)["rows"]) < 0.1
 
@@ -617,6 +621,9 @@ GOOD = timed(settings())
         ({"inter_node_halo_cells": Column(2 * GOOD.halo_cells, ONE)}, "exceeds `halo_cells`"),
         ({"total_time": Column(GOOD.computation_time / 2, SECOND)}, "for longer than its total"),
         ({"total_time": Column(np.full(len(GOOD), np.inf), SECOND)}, "is missing, or no number"),
+        ({"C": Column(GOOD.cells, ONE)}, "`cells` and `C` are both `cells`"),
+        ({"cells": Column(1e300 * GOOD.cells, ONE)}, "`cells` of run 1 is 1e.306: expected a whole number of at most"),
+        ({"processes": Column(GOOD.processes + 0.5, ONE)}, "`processes` of run 1 is 2.5: expected a whole number"),
     ],
 )
 def test_runs_that_cannot_be_are_refused(changes, said):
@@ -635,6 +642,16 @@ def test_runs_that_cannot_be_are_refused(changes, said):
         (("--target", "C=1e8,Q=64"), "expected NAME=VALUE of cells, processes"),
         (("--target", "C=1e8,P=sixty"), "P=sixty"),
         (("--target", "C=1e8,P=0"), "expected a number of at least 1"),
+        (("--target", "C=1e8,P=6.5"), "expected a whole number of at most 2**53"),
+        (("--target", "C=1e8,P=6,processes=7"), "`processes` is given twice"),
+        (("--target", "C=1e8,P=6,I=9", "--next", "--vary", "P=4", "--vary", "P=8"), "`processes` is given twice"),
+        (("--points", "--target", "C=1e8,P=6,I=9"), "leave out --target"),
+        (("--case", "dry"), "--case needs -o"),
+        (("--source", "mine"), "--source needs -o"),
+        (("--platform", "frontier", "-o", "m.toml"), "--platform needs --scenario"),
+        (("--seed", "3"), "--seed needs --bootstrap"),
+        (("--target", "C=1,P=6", "--target", "C=1,P=6", "-o", "m.toml", "--scenario", "q.toml"), "one --target"),
+        (("--where", "P=4", "--where", "P=8"), "P is given already, as 4"),
         (("--level", "often"), "expected a share"),
         (("-o", "model.txt"), "call the file NAME.toml"),
         (("--case", "dry", "-o", "m.toml"), "no run of it"),

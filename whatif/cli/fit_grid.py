@@ -72,14 +72,25 @@ def grid(
     halo_cells (H), computation_time (T_w), communication_time (T_c), case, ranks_per_node and inter_node_halo_cells.
     """
     from whatif.fitting.grid import fit_grid
+    from whatif.fitting.grid_runs import unused
 
     share = share_of("--level", level)
     if (advice or varied) and len(targets) != 1:
         raise UsageError(f"--next and --vary need one --target, the run that matters, such as {_EXAMPLE}")
+    if points and (targets or advice or varied):
+        raise UsageError("--points shows the runs that were made: leave out --target, --next and --vary")
+    if case is not None and model.output is None:
+        raise UsageError("--case needs -o MODEL.toml: it says whose K_w is written")
+    if seed and not bootstrap:
+        raise UsageError("--seed needs --bootstrap: nothing else is drawn")
+    if model.scenario is not None and len(targets) > 1:
+        raise UsageError("--scenario asks one run: give one --target")
     table = read()
     cases = [case for text in targets for case in _values([text], ",").get("case", ())]
     options = {"weighting": weighting, "reduction": reduction, "level": share, "draws": bootstrap or 0, "seed": seed}
     fit = fit_grid(table, cases=cases, **options)  # type: ignore[arg-type]
+    if others := unused(table):
+        tell([f"not used: {', '.join(others)}"])
     _narrate(fit)
     if model.output is not None:
         _write(fit, model, case, model.source_of(table), targets)
@@ -143,6 +154,8 @@ def _is_measured_share(target: Runs) -> bool:
 
 
 def _print(fit: GridFit, asked: _Asked) -> None:
+    import numpy as np
+
     from whatif.export.grid_file import advice_table, parameters_of, prediction_table, runs_table
     from whatif.fitting.grid_advice import next_run, predict
 
@@ -157,7 +170,10 @@ def _print(fit: GridFit, asked: _Asked) -> None:
             tell(["too few runs to tell their scatter: 5 % is taken for it"], "warning: ")
         now = f"{advice.before:.4g} s either way" if advice.before >= 0 else "nothing: the runs do not tell it"
         tell([f"the mean of the target is {predict(fit, target).total_time[0]:.4g} s, known to {now}"])
-        print_table(advice_table(advice), asked.file_format)
+        if np.isfinite(advice.after).any():
+            print_table(advice_table(advice), asked.file_format)
+        else:
+            tell(["no single run tells it: make those that the warnings above name"], "warning: ")
     elif asked.targets:
         from whatif.importers.rows import joined
 
@@ -182,7 +198,7 @@ def _candidates(fit: GridFit, target: Runs, varied: Sequence[str]) -> Runs:
     from whatif.fitting.grid_plan import next_candidates
 
     if not varied:
-        return next_candidates(fit.runs, str(target.case[0]))
+        return next_candidates(fit.runs, str(target.case[0])).joined(target)
     given = _values(varied, None)
     likely = {
         "cells": target.cells,
@@ -197,8 +213,10 @@ def _candidates(fit: GridFit, target: Runs, varied: Sequence[str]) -> Runs:
 
 def _values(texts: Sequence[str], separator: str | None) -> dict[str, list[Any]]:
     """`NAME=VALUE,NAME=VALUE`, or each `NAME=VALUE,VALUE`; names as those of the columns."""
+    import numpy as np
+
     from whatif.errors import did_you_mean
-    from whatif.fitting.grid_runs import PLANNED, canonical
+    from whatif.fitting.grid_runs import COUNTED, PLANNED, canonical, is_count
     from whatif.units import ONE, UnitError, parse_quantity
 
     found: dict[str, list[Any]] = {}
@@ -207,6 +225,8 @@ def _values(texts: Sequence[str], separator: str | None) -> dict[str, list[Any]]
         name = canonical(given)
         if not equals or name not in PLANNED:
             raise UsageError(f"`{pair}`: expected NAME=VALUE of {', '.join(PLANNED)}{did_you_mean(name, PLANNED)}")
+        if name in found:
+            raise UsageError(f"`{pair}`: `{name}` is given twice; --vary takes several values, {given}=V,V")
         values = said.split(",")
         if name == "case":
             found[name] = [value.strip() for value in values]
@@ -217,5 +237,7 @@ def _values(texts: Sequence[str], separator: str | None) -> dict[str, list[Any]]
             raise UsageError(f"`{pair}`: {error}") from None
         if any(number.dimension != ONE or not number.value >= (name != "halo_cells") for number in numbers):
             raise UsageError(f"`{pair}`: expected a number of at least 1")
+        if not is_count(name, np.array([number.value for number in numbers])).all():
+            raise UsageError(f"`{pair}`: expected {COUNTED}")
         found[name] = [number.value for number in numbers]
     return found

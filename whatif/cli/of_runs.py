@@ -16,6 +16,7 @@ from whatif.errors import UsageError
 if TYPE_CHECKING:
     from whatif.table import Table
 
+_PLATFORM = "summit"
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
@@ -31,6 +32,10 @@ class ModelFile:
     def __post_init__(self) -> None:
         if self.scenario is not None and self.output is None:
             raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
+        if self.source is not None and self.output is None:
+            raise UsageError("--source needs -o MODEL.toml: that file says it")
+        if self.platform != _PLATFORM and self.scenario is None:
+            raise UsageError("--platform needs --scenario: it is the scenario's")
 
     def source_of(self, runs: Table) -> str:
         """What `[sources]` says of the model."""
@@ -72,7 +77,7 @@ def runs_options(command: _Command) -> _Command:
         click.option("-o", "--output", type=file, metavar="MODEL.toml", help="Write a part that a phase extends."),
         click.option("--scenario", type=file, metavar="SCENARIO.toml", help="With -o: a scenario that asks the model."),
         click.option("--source", metavar="TEXT", help="What the model's [sources] say, instead of the files."),
-        click.option("--platform", default="summit", show_default=True, help="Of the scenario; runs know no machine."),
+        click.option("--platform", default=_PLATFORM, show_default=True, help="Of the scenario; runs know no machine."),
     )  # fmt: skip
     decorated: Any = with_runs
     for option in reversed(options):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.models.structured_grid import inter_node_share
-from whatif.table import Table
+from whatif.table import Column, Table
 from whatif.units import ONE, PER_SECOND, SECOND, Dimension
 
 SYMBOLS: Final[Mapping[str, str]] = {
@@ -43,7 +43,12 @@ _OTHERS: Final = ("inter_node_halo_cells", "ranks_per_node", "case")
 NAMES: Final = (*VARIABLES.values(), *TIMES.values(), *_OTHERS)
 PLANNED: Final = (*VARIABLES.values(), "case", "ranks_per_node")
 """What a run that was never made is said by."""
-_ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())}
+_ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())} | {
+    name: name for name in NAMES
+}
+MOST_COUNTED: Final = 2.0**53
+"""Larger counts are not exact, and no run has them."""
+COUNTED: Final = "a whole number of at most 2**53"
 _MOST_OVER: Final = 0.05
 """Share of the total by which means over processes may exceed it."""
 _FLOOR: Final = 1e-3
@@ -216,8 +221,13 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
 
 
 def canonical(name: str) -> str:
-    """The name of a column, which may be the paper's symbol."""
+    """The name of a column, which may be the paper's symbol, in capitals or not."""
     return _ALIASES.get(name.casefold(), name)
+
+
+def unused(table: Table) -> list[str]:
+    """Headings of a table that are none of a run's."""
+    return [name for name in table.columns if canonical(name) not in NAMES]
 
 
 def runs_of(table: Table) -> Runs:
@@ -225,7 +235,13 @@ def runs_of(table: Table) -> Runs:
 
     Raise `UsageError` for a column that is missing or in another unit, missing cells, counts below 1 and times below 0.
     """
-    columns = {canonical(name): column for name, column in table.columns.items()}
+    columns: dict[str, Column] = {}
+    headings: dict[str, str] = {}
+    for heading, column in table.columns.items():
+        name = canonical(heading)
+        if name in NAMES and name in headings:
+            raise UsageError(f"`{headings[name]}` and `{heading}` are both `{name}`: leave out one of them")
+        headings[name], columns[name] = heading, column
     for name in ("cells", "processes", "iterations"):
         if name not in columns:
             raise UsageError(f"no column `{name}`{did_you_mean(name, table.columns)}; {_wanted(table)}")
@@ -293,3 +309,12 @@ def _refuse(name: str, values: FloatArray) -> None:
     if low.any():
         at = int(np.argmax(low))
         raise UsageError(f"`{name}` of run {at + 1} is {values[at]:g}: it must be at least {least:g}")
+    no_count = ~time & ~is_count(name, values)
+    if no_count.any():
+        at = int(np.argmax(no_count))
+        raise UsageError(f"`{name}` of run {at + 1} is {values[at]:g}: expected {COUNTED}")
+
+
+def is_count(name: str, values: FloatArray) -> NDArray[np.bool_]:
+    """Which numbers are counts: whole, but for halo cells, which may be a mean over processes, and not absurd."""
+    return np.asarray((values <= MOST_COUNTED) & (name.endswith("halo_cells") | (values == np.round(values))))
