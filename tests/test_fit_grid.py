@@ -304,6 +304,9 @@ def test_runs_on_one_node_tell_nothing_of_a_target_on_several():
     assert target.share.tolist() == [0, 0.5]
     assert np.isfinite(predict(fit_grid(runs), target).mean_reach).tolist() == [True, False]
     at_hand = next_candidates(runs, "")
+    assert "K_b: no run has a term with it; 1/K_b is held at 0; runs on several nodes would tell" in list(
+        untold(fit_grid(runs))
+    )
     assert at_hand.share.tolist() == np.where(at_hand.processes > 16, 0.5, 0).tolist()
     with pytest.raises(UsageError, match="no run tells what an exchange inside a node takes"):
         planned(GOOD, {"cells": [1e8], "processes": [8], "iterations": [5000], "ranks_per_node": [4]})
@@ -508,6 +511,7 @@ def test_lulesh_scales_weakly_so_most_parameters_are_not_told_but_a_larger_run_i
     assert 0.7e6 < rows["K_w"]["low"] < rows["K_w"]["value"] < rows["K_w"]["high"] < 0.77e6
     assert "the same in all runs: H = 5400, I = 800, C / P = 27000" in err
     assert "5 runs for 9 parameters" in err
+    assert "warning: communication scatters by more than 30%" in err
     target = "cells=27e6,processes=1000,iterations=800,halo_cells=5400"
     code, out, _ = whatif_main("fit", "grid", LULESH / "lulesh_grid_runs.csv", "--target", target, "--format", "json")
     (row,) = json.loads(out)["rows"]
@@ -535,6 +539,9 @@ def test_two_commands_lead_from_runs_to_a_band_at_a_scale_never_run(whatif_main,
     assert json.loads(whole)["rows"][0]["total_time.p95"] == row["total_time.p95"]
     again = whatif_main("fit", "grid", "runs.csv", "-o", "m.toml", "--scenario", "q.toml")
     assert (again[0], "is there already" in again[2]) == (2, True)
+    assert whatif_main("fit", "grid", "runs.csv", *target, "-o", "m.toml", "--scenario", "q.toml")[0] == 0
+    refused = whatif_main("fit", "grid", "runs.csv", "-o", "new.toml", "--scenario", "q.toml")
+    assert (refused[0], (tmp_path / "new.toml").exists()) == (2, False)
     assert "Mcell/s" in whatif_main("fit", "grid", "runs.csv", "--bootstrap", "50")[1]
 
 
@@ -603,6 +610,14 @@ def test_a_target_and_the_scenario_written_with_it_agree_where_exchanges_stay_on
             again = whatif_main("run", f"{name}.toml", "--point", "--format", "json")[1]
             (told,), (found,) = (json.loads(text)["rows"] for text in (out, again))
             assert_allclose(found["total_time"], told["total_time"], rtol=1e-8, atol=0)
+
+
+def test_headings_are_read_in_capitals_and_others_are_named(whatif_main, tmp_path):
+    write(tmp_path / "runs.csv", timed(joined(settings(case="wet"), settings(case="dry")), 0.02))
+    text = (tmp_path / "runs.csv").read_text().replace("case,T_w [s],T_c [s]", "Case,T_w [s],comm_time [s]")
+    (tmp_path / "runs.csv").write_text(text)
+    code, out, err = whatif_main("fit", "grid", "runs.csv")
+    assert (code, "not used: comm_time" in err, "K_w of wet" in out) == (0, True, True)
 
 
 GOOD = timed(settings())

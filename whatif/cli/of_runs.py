@@ -43,14 +43,19 @@ class ModelFile:
 
     def write(self, part: str, kind: str, question: Callable[[str], str], variable: str = "") -> None:
         """Write the texts of the model and, for its name, of the scenario; `variable` is a leaf to predict at."""
-        from whatif.export.part_file import write_part, write_question
+        from whatif.export.part_file import refuse_part, refuse_question, write_part, write_question
 
         if self.output is None:
             return
+        # Both or none: a new part beside an old scenario would answer the old question.
+        refuse_part(self.output, kind)
+        text = "" if self.scenario is None else question(self.output.stem)
+        if self.scenario is not None:
+            refuse_question(self.scenario, text, self.output)
         write_part(self.output, part, kind)
         tell([f"written: {self.output}"])
         if self.scenario is not None:
-            write_question(self.scenario, question(self.output.stem), self.output)
+            write_question(self.scenario, text, self.output)
             value = f" --set {variable}=VALUE" if variable else ""
             said = f"`whatif run {self.scenario} --point{value} --samples 1024` predicts with a band"
             tell([f"written: {self.scenario}; {said}"])

@@ -175,14 +175,14 @@ def prediction_table(prediction: Prediction) -> Table:
 
 def advice_table(advice: Advice, most: int = _HOW_MANY) -> Table:
     """The runs that narrow the target's interval most: what they take, its half-width with them, how much narrower."""
-    runs = advice.runs.at(slice(most))
-    cost = advice.cost[:most]
+    chosen = np.flatnonzero(np.isfinite(advice.after))[:most]
+    after = advice.after[chosen]
     return Table(
-        _settings(runs)
+        _settings(advice.runs.at(chosen))
         | {
-            "time": Column(advice.total_time[:most], SECOND),
-            "cost": Column(cost, SECOND),
-            "half_width": Column(advice.after[:most], SECOND),
-            "narrower": Column(1 - advice.after[:most] / advice.before, ONE),
+            "time": Column(advice.total_time[chosen], SECOND),
+            "cost": Column(advice.cost[chosen], SECOND),
+            "half_width": Column(after, SECOND),
+            "narrower": Column(1 - after / advice.before, ONE),
         }
     )

@@ -68,6 +68,8 @@ def _remedy(fit: GridFit, at: int) -> str:
     """With which other number one more run would tell a coefficient from those before it."""
     if fit.columns.names[at] in _OF_HALOS and not fit.runs.halo_cells.any():
         return "; a column `halo_cells` would tell"
+    if fit.columns.names[at] in ("latency", "halo_rate") and not fit.runs.share.any():
+        return "; runs on several nodes would tell"
     first = fit.runs.at([0])
     found = []
     for name in _WORDS:
