@@ -136,7 +136,7 @@ def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, target
         raise UsageError(f"case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
     own = fit.runs.at(fit.runs.case == wanted)
     at = int(own.processes.argmax())
-    target = _planned(fit, {"case": [wanted], **_values(targets[:1], ",")}) if targets else own.at([at])
+    target = _planned(fit, _values(targets[:1], ",")) if targets else own.at([at])
     if model.scenario is not None and (fit.runs.share < 1).any() and _is_measured_share(target):
         tell(
             ["the scenario counts what leaves a node by its ranks per node, not by inter_node_halo_cells"], "warning: "
