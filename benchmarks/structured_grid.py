@@ -39,7 +39,7 @@ def design(cells: tuple[float, ...], processes: tuple[float, ...], iterations: t
     shapes = np.meshgrid(cells, processes, iterations)
     c, p, i = (np.ravel(np.asarray(item, dtype=float)) for item in shapes)
     nothing, case = np.full(len(c), np.nan), np.full(len(c), "", dtype=object)
-    return Runs(c, p, i, 2 * np.sqrt(c), np.ones(len(c)), case, nothing, nothing, nothing)
+    return Runs(c, p, i, 2 * np.sqrt(c), np.ones(len(c)), nothing, case, nothing, nothing, nothing)
 
 
 def timed(runs: Runs, noise: float, random: np.random.Generator) -> Runs:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whatif.table import Table
 
 _EXAMPLE = "cells=272e6,processes=768"
+_MOST_SCATTER = 0.3
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,25 @@ def grid(
     halo_cells (H), computation_time (T_w), communication_time (T_c), case, ranks_per_node and inter_node_halo_cells.
     """
     from whatif.fitting.grid import fit_grid
+    from whatif.fitting.grid_runs import unused
 
     share = share_of("--level", level)
     if (advice or varied) and len(targets) != 1:
         raise UsageError(f"--next and --vary need one --target, the run that matters, such as {_EXAMPLE}")
+    if points and (targets or advice or varied):
+        raise UsageError("--points shows the runs that were made: leave out --target, --next and --vary")
+    if case is not None and model.output is None:
+        raise UsageError("--case needs -o MODEL.toml: it says whose K_w is written")
+    if seed and not bootstrap:
+        raise UsageError("--seed needs --bootstrap: nothing else is drawn")
+    if model.scenario is not None and len(targets) > 1:
+        raise UsageError("--scenario asks one run: give one --target")
     table = read()
     cases = [case for text in targets for case in _values([text], ",").get("case", ())]
     options = {"weighting": weighting, "reduction": reduction, "level": share, "draws": bootstrap or 0, "seed": seed}
     fit = fit_grid(table, cases=cases, **options)  # type: ignore[arg-type]
+    if others := unused(table):
+        tell([f"not used: {', '.join(others)}"])
     _narrate(fit)
     if model.output is not None:
         _write(fit, model, case, model.source_of(table), targets)
@@ -101,6 +113,10 @@ def _narrate(fit: GridFit) -> None:
     tell(loosely_told(fit), "note: ")
     spreads = {kind: fit.scatter(kind) for kind in fit.spread}
     tell(f"scatter of single runs, {kind}: {spread:.2%}" for kind, spread in spreads.items() if spread == spread)  # noqa: PLR0124
+    for kind in (kind for kind, spread in spreads.items() if spread > _MOST_SCATTER):
+        tell(
+            [f"{kind} scatters by more than {_MOST_SCATTER:.0%}: the model may not be that of these runs"], "warning: "
+        )
     for kind in (kind for kind, spread in spreads.items() if not spread >= 0):
         tell([f"no more runs than parameters of {kind}: nothing tells their errors"], "warning: ")
 
@@ -110,19 +126,36 @@ def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, target
     from whatif.errors import did_you_mean
     from whatif.export.grid_file import part_text, question_text
 
-    cases = fit.runs.cases
-    if case is None and len(cases) > 1:
+    cases, named = fit.runs.cases, _values(targets[:1], ",").get("case", [])
+    if case is not None and named not in ([], [case]):
+        raise UsageError(f"--case {case}, but the target is of {', '.join(named)}: a file has one K_w")
+    wanted = case if case is not None else next(iter(named or cases))
+    if case is None and not named and len(cases) > 1:
         raise UsageError(f"a file has one K_w: choose it by --case, one of {', '.join(cases)}")
-    wanted = cases[0] if case is None else case
     if wanted not in cases:
-        raise UsageError(f"--case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
-    at = int(fit.runs.processes.argmax())
-    target = _planned(fit, _values(targets[:1], ",")) if targets else fit.runs.at([at])
+        raise UsageError(f"case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
+    own = fit.runs.at(fit.runs.case == wanted)
+    at = int(own.processes.argmax())
+    target = _planned(fit, _values(targets[:1], ",")) if targets else own.at([at])
+    if model.scenario is not None and (fit.runs.share < 1).any() and _is_measured_share(target):
+        tell(
+            ["the scenario counts what leaves a node by its ranks per node, not by inter_node_halo_cells"], "warning: "
+        )
     part = part_text(fit, wanted, source)
     model.write(part, "structured_grid", lambda name: question_text(name, target, model.platform))
 
 
+def _is_measured_share(target: Runs) -> bool:
+    """Whether the share of halo cells that leave the node is another one than ranks per node make it."""
+    from whatif.models.structured_grid import inter_node_share
+
+    share = inter_node_share(target.processes, target.ranks_per_node)
+    return bool((~(target.ranks_per_node >= 1) | (share != target.share)).any())
+
+
 def _print(fit: GridFit, asked: _Asked) -> None:
+    import numpy as np
+
     from whatif.export.grid_file import advice_table, parameters_of, prediction_table, runs_table
     from whatif.fitting.grid_advice import next_run, predict
 
@@ -137,7 +170,10 @@ def _print(fit: GridFit, asked: _Asked) -> None:
             tell(["too few runs to tell their scatter: 5 % is taken for it"], "warning: ")
         now = f"{advice.before:.4g} s either way" if advice.before >= 0 else "nothing: the runs do not tell it"
         tell([f"the mean of the target is {predict(fit, target).total_time[0]:.4g} s, known to {now}"])
-        print_table(advice_table(advice), asked.file_format)
+        if np.isfinite(advice.after).any():
+            print_table(advice_table(advice), asked.file_format)
+        else:
+            tell(["no single run tells it: make those that the warnings above name"], "warning: ")
     elif asked.targets:
         from whatif.importers.rows import joined
 
@@ -162,7 +198,7 @@ def _candidates(fit: GridFit, target: Runs, varied: Sequence[str]) -> Runs:
     from whatif.fitting.grid_plan import next_candidates
 
     if not varied:
-        return next_candidates(fit.runs, str(target.case[0]))
+        return next_candidates(fit.runs, str(target.case[0])).joined(target)
     given = _values(varied, None)
     likely = {
         "cells": target.cells,
@@ -177,8 +213,10 @@ def _candidates(fit: GridFit, target: Runs, varied: Sequence[str]) -> Runs:
 
 def _values(texts: Sequence[str], separator: str | None) -> dict[str, list[Any]]:
     """`NAME=VALUE,NAME=VALUE`, or each `NAME=VALUE,VALUE`; names as those of the columns."""
+    import numpy as np
+
     from whatif.errors import did_you_mean
-    from whatif.fitting.grid_runs import PLANNED, canonical
+    from whatif.fitting.grid_runs import COUNTED, PLANNED, canonical, is_count
     from whatif.units import ONE, UnitError, parse_quantity
 
     found: dict[str, list[Any]] = {}
@@ -187,6 +225,8 @@ def _values(texts: Sequence[str], separator: str | None) -> dict[str, list[Any]]
         name = canonical(given)
         if not equals or name not in PLANNED:
             raise UsageError(f"`{pair}`: expected NAME=VALUE of {', '.join(PLANNED)}{did_you_mean(name, PLANNED)}")
+        if name in found:
+            raise UsageError(f"`{pair}`: `{name}` is given twice; --vary takes several values, {given}=V,V")
         values = said.split(",")
         if name == "case":
             found[name] = [value.strip() for value in values]
@@ -197,5 +237,7 @@ def _values(texts: Sequence[str], separator: str | None) -> dict[str, list[Any]]
             raise UsageError(f"`{pair}`: {error}") from None
         if any(number.dimension != ONE or not number.value >= (name != "halo_cells") for number in numbers):
             raise UsageError(f"`{pair}`: expected a number of at least 1")
+        if not is_count(name, np.array([number.value for number in numbers])).all():
+            raise UsageError(f"`{pair}`: expected {COUNTED}")
         found[name] = [number.value for number in numbers]
     return found

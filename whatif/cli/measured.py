@@ -32,7 +32,7 @@ def read_messages(files: Sequence[Path], columns: str | None, where: Sequence[st
     from whatif.importers.network import read_networks
 
     mapping = parse_mapping(columns) if columns is not None else None
-    return read_networks(once(files), mapping, dict(map(_pair, where)) or None)
+    return read_networks(once(files), mapping, _filters(where))
 
 
 def read_run_files(files: Sequence[Path], columns: str | None, where: Sequence[str], long: str | None) -> Table:
@@ -42,7 +42,16 @@ def read_run_files(files: Sequence[Path], columns: str | None, where: Sequence[s
 
     mapping = parse_mapping(columns) if columns is not None else None
     pair = None if long is None else _pair(long, "--long", "METRIC=VALUE")
-    return read_runs(in_folders(files), mapping, dict(map(_pair, where)) or None, pair)
+    return read_runs(in_folders(files), mapping, _filters(where), pair)
+
+
+def _filters(where: Sequence[str]) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for heading, value in map(_pair, where):
+        if heading in found:
+            raise UsageError(f"--where {heading}={value}: {heading} is given already, as {found[heading]}")
+        found[heading] = value
+    return found or None
 
 
 def _pair(text: str, option: str = "--where", expected: str = "HEADING=VALUE") -> tuple[str, str]:

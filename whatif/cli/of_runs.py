@@ -16,6 +16,7 @@ from whatif.errors import UsageError
 if TYPE_CHECKING:
     from whatif.table import Table
 
+_PLATFORM = "summit"
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 
@@ -31,6 +32,10 @@ class ModelFile:
     def __post_init__(self) -> None:
         if self.scenario is not None and self.output is None:
             raise UsageError("--scenario needs -o MODEL.toml: the scenario's phase extends that file")
+        if self.source is not None and self.output is None:
+            raise UsageError("--source needs -o MODEL.toml: that file says it")
+        if self.platform != _PLATFORM and self.scenario is None:
+            raise UsageError("--platform needs --scenario: it is the scenario's")
 
     def source_of(self, runs: Table) -> str:
         """What `[sources]` says of the model."""
@@ -38,14 +43,19 @@ class ModelFile:
 
     def write(self, part: str, kind: str, question: Callable[[str], str], variable: str = "") -> None:
         """Write the texts of the model and, for its name, of the scenario; `variable` is a leaf to predict at."""
-        from whatif.export.part_file import write_part, write_question
+        from whatif.export.part_file import refuse_part, refuse_question, write_part, write_question
 
         if self.output is None:
             return
+        # Both or none: a new part beside an old scenario would answer the old question.
+        refuse_part(self.output, kind)
+        text = "" if self.scenario is None else question(self.output.stem)
+        if self.scenario is not None:
+            refuse_question(self.scenario, text, self.output)
         write_part(self.output, part, kind)
         tell([f"written: {self.output}"])
         if self.scenario is not None:
-            write_question(self.scenario, question(self.output.stem), self.output)
+            write_question(self.scenario, text, self.output)
             value = f" --set {variable}=VALUE" if variable else ""
             said = f"`whatif run {self.scenario} --point{value} --samples 1024` predicts with a band"
             tell([f"written: {self.scenario}; {said}"])
@@ -72,7 +82,7 @@ def runs_options(command: _Command) -> _Command:
         click.option("-o", "--output", type=file, metavar="MODEL.toml", help="Write a part that a phase extends."),
         click.option("--scenario", type=file, metavar="SCENARIO.toml", help="With -o: a scenario that asks the model."),
         click.option("--source", metavar="TEXT", help="What the model's [sources] say, instead of the files."),
-        click.option("--platform", default="summit", show_default=True, help="Of the scenario; runs know no machine."),
+        click.option("--platform", default=_PLATFORM, show_default=True, help="Of the scenario; runs know no machine."),
     )  # fmt: skip
     decorated: Any = with_runs
     for option in reversed(options):

@@ -88,13 +88,15 @@ def part_text(fit: GridFit, case: str, source: str) -> str:
 def question_text(model: str, target: Runs, platform: str) -> str:
     """A scenario of one run, whose phase extends the part of a name."""
     counts = {name: int(getattr(target, name)[0]) for name in ("cells", "processes", "iterations", "halo_cells")}
-    application = {
+    application: dict[str, Any] = {
         "name": model,
         "rank_count": counts["processes"],
         "iteration_count": counts["iterations"],
         "grid": {"scaling": "strong", "cells": {"all": counts["cells"]}},
         "phases": {"step": {"extends": model, "halo_cell_count": counts["halo_cells"]}},
     }
+    if np.isfinite(target.ranks_per_node[0]):
+        application["ranks_per_node"] = int(target.ranks_per_node[0])
     lead = f"# How long does {model} take on {counts['processes']} processes?\n"
     return lead + toml_text({"platform": platform, "application": application})
 
@@ -173,14 +175,14 @@ def prediction_table(prediction: Prediction) -> Table:
 
 def advice_table(advice: Advice, most: int = _HOW_MANY) -> Table:
     """The runs that narrow the target's interval most: what they take, its half-width with them, how much narrower."""
-    runs = advice.runs.at(slice(most))
-    cost = advice.cost[:most]
+    chosen = np.flatnonzero(np.isfinite(advice.after))[:most]
+    after = advice.after[chosen]
     return Table(
-        _settings(runs)
+        _settings(advice.runs.at(chosen))
         | {
-            "time": Column(advice.total_time[:most], SECOND),
-            "cost": Column(cost, SECOND),
-            "half_width": Column(advice.after[:most], SECOND),
-            "narrower": Column(1 - advice.after[:most] / advice.before, ONE),
+            "time": Column(advice.total_time[chosen], SECOND),
+            "cost": Column(advice.cost[chosen], SECOND),
+            "half_width": Column(after, SECOND),
+            "narrower": Column(1 - after / advice.before, ONE),
         }
     )

@@ -27,6 +27,8 @@ SINGULAR: Final = 1e-7
 """Share of a column that must be its own, or it is not told from the others."""
 _FREEDOM: Final = 1e-6
 _ROUNDS: Final = 2
+_FEWEST: Final = 3
+"""Runs of a case that can be drawn again: a lone one would come out as if it were exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +98,13 @@ class GridFit:
     @cached_property
     def covariance(self) -> FloatArray:
         """Of the coefficients, of shape (columns, columns): of the design, or of the draws; NaN where not told."""
-        if self.drawn is not None:
-            return np.where(np.outer(self.told, self.told), np.cov(self.drawn.T), np.nan)
         # A kind without freedom leaves its own coefficients unknown, not those it has nothing to do with.
         moved = np.where(self.pulls == 0, 0.0, self.pulls * self._row_deviations)
-        return np.asarray(moved @ moved.T)
+        design = np.asarray(moved @ moved.T)
+        if self.drawn is None:
+            return design
+        told = self.told & np.isfinite(np.diag(design))
+        return np.where(np.outer(told, told), np.cov(self.drawn.T), np.nan)
 
     @property
     def deviations(self) -> FloatArray:
@@ -115,7 +119,7 @@ class GridFit:
         else:
             half = self.reach(self.variances(np.eye(len(self.columns)))) * self.deviations
             low, high = np.maximum(self.unbounded - half, 0.0), np.maximum(self.unbounded + half, 0.0)
-        told = np.where(self.told, 1.0, np.nan)
+        told = np.where(np.isfinite(self.deviations), 1.0, np.nan)
         return told * np.minimum(low, self.coefficients), told * np.maximum(high, self.coefficients)
 
     def reach(self, variances: FloatArray) -> FloatArray:
@@ -139,7 +143,7 @@ class GridFit:
         """
         free = self.coefficients > 0
         if self.drawn is not None:
-            return np.where(np.outer(free, free), np.cov(self.drawn.T), np.nan)
+            return np.where(np.outer(free, free), self.covariance, np.nan)
         terms = self.rows.terms[:, free] / self.scale[:, None]
         pulls = _pulls(terms)
         moved = np.where(pulls == 0, 0.0, pulls * self._row_deviations)
@@ -193,6 +197,10 @@ def fit_grid(
         raise UsageError("no runs")
     if not 0 < level < 1:
         raise UsageError(f"an interval of {level:.0%}: must be between 0 % and 100 %")
+    for case in runs.cases if draws else ():
+        if (runs.case == case).sum() < _FEWEST:
+            whose = f"case `{case}` has" if case else "there are"
+            raise UsageError(f"--bootstrap: {whose} fewer than {_FEWEST} runs, which hardly vary when drawn again")
     known = dict.fromkeys((*runs.cases, *cases))
     columns = Columns.of(tuple(known), reduction=reduction, intra_node=bool((runs.share < 1).any()))
     rows = rows_of(runs, columns)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.fitting.grid import GridFit, independent
-from whatif.fitting.grid_runs import Runs, rows_of, terms_of, total_terms
+from whatif.fitting.grid_runs import RATES, Runs, rows_of, terms_of, total_terms
 from whatif.models.quantities import FloatArray
 
 _OF_HALOS: Final = ("packing_time", "halo_rate", "intra_node_halo_rate")
@@ -23,6 +23,8 @@ _PRIORS: Final = (1e2, 1e3)
 _GUESSED: Final = 1.5
 """Where half an interval grows by more than this from one guess to the other, it is told by the guess."""
 _ALIKE: Final = 1e-6
+_WHOLE: Final = 1e-3
+"""How far H and I of a prediction may be off for being whole counts."""
 _WORDS: Final[Mapping[str, str]] = {"halo_cells": "H", "cells": "C", "processes": "P", "iterations": "I"}
 
 
@@ -42,13 +44,19 @@ def untold(fit: GridFit) -> Iterator[str]:
         if columns.names[at] == "cell_rate" and columns.cases[at] not in fit.runs.cases:
             yield f"{name}: no run of this case; one would tell, until then it counts as the others do"
             continue
+        held = f"{'it' if columns.names[at] not in RATES else _time(fit, int(at))} is held at 0{_remedy(fit, int(at))}"
         if not fit.rows.terms[:, at].any():
-            yield f"{name}: no run has a term with it; it is held at 0{_remedy(fit, int(at))}"
+            yield f"{name}: no run has a term with it; {held}"
             continue
         earlier = np.flatnonzero(told)
         parts = np.linalg.lstsq(terms[:, earlier], terms[:, at], rcond=None)[0]
         others = " and ".join(columns.symbol(int(item)) for item in earlier[np.abs(parts) > _ALIKE])
-        yield f"{name} cannot be told from {others}, which takes its time; it is held at 0{_remedy(fit, int(at))}"
+        yield f"{name} cannot be told from {others}, which takes its time; {held}"
+
+
+def _time(fit: GridFit, at: int) -> str:
+    """A parameter that is a time, or the inverse of one that is a rate."""
+    return f"1/{fit.columns.symbol(at)}" if fit.columns.names[at] in RATES else fit.columns.symbol(at)
 
 
 def _normalised(terms: FloatArray) -> FloatArray:
@@ -60,6 +68,8 @@ def _remedy(fit: GridFit, at: int) -> str:
     """With which other number one more run would tell a coefficient from those before it."""
     if fit.columns.names[at] in _OF_HALOS and not fit.runs.halo_cells.any():
         return "; a column `halo_cells` would tell"
+    if fit.columns.names[at] in ("latency", "halo_rate") and not fit.runs.share.any():
+        return "; runs on several nodes would tell"
     first = fit.runs.at([0])
     found = []
     for name in _WORDS:
@@ -80,8 +90,9 @@ def loosely_told(fit: GridFit) -> Iterator[str]:
     _, high = fit.intervals
     for at in np.flatnonzero(fit.bound):
         most = f"; at {fit.level:.0%} it is at most {high[at]:.3g} s" if np.isfinite(high[at]) else ""
-        what = f"1/{columns.symbol(int(at))}" if columns.names[at].endswith("rate") else columns.symbol(int(at))
-        yield f"{what} is at its bound of 0{most}"
+        if high[at] == 0:
+            most = "; the runs contradict a time of at least 0: the model does not fit"
+        yield f"{_time(fit, int(at))} is at its bound of 0{most}"
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation = fit.covariance / np.outer(fit.deviations, fit.deviations)
     for a, b in zip(*np.where(np.triu(np.abs(correlation), 1) > 0.95), strict=True):
@@ -163,7 +174,8 @@ def _estimable(fit: GridFit, runs: Runs, weights: FloatArray) -> NDArray[np.bool
     dependent = np.linalg.lstsq(terms[:, fit.told], terms[:, ~fit.told], rcond=None)[0]
     off = np.abs(weights[:, fit.told] @ dependent - weights[:, ~fit.told])
     largest = np.maximum(np.abs(weights).max(axis=1, keepdims=True), np.finfo(float).tiny)
-    return np.asarray((off <= _ALIKE * largest).all(axis=1))
+    own = np.maximum(np.abs(weights[:, fit.told]) @ np.abs(dependent), np.abs(weights[:, ~fit.told]))
+    return np.asarray((off <= np.maximum(_ALIKE * largest, _WHOLE * own)).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

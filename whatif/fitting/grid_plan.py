@@ -40,13 +40,14 @@ def planned(runs: Runs, given: Mapping[str, Sequence[Any]]) -> tuple[Runs, list[
     cells, processes, steps, halo = np.array([row[:4] for row in rows], dtype=np.float64).T
     case, told = np.array([row[4] for row in rows], dtype=object), []
     if np.isnan(steps).any():
-        steps = _iterations(runs, case, cells)
-        told.append(f"iterations follow the runs: {_some(steps)} (they grow as cells shrink)")
+        steps, words = _iterations(runs, case, cells)
+        told.append(f"iterations follow the runs: {_some(steps)} ({words})")
     if np.isnan(halo).any():
         halo, words = halo_cells_at(runs, cells, processes)
         told.append(f"halo cells follow the runs: {_some(halo)}{words}")
     nothing = np.full(len(rows), np.nan)
-    return Runs(cells, processes, steps, halo, _share(runs, given, processes), case, nothing, nothing, nothing), told
+    share, node = _share(runs, given, processes)
+    return Runs(cells, processes, steps, halo, share, node, case, nothing, nothing, nothing), told
 
 
 def _numbers(given: Mapping[str, Sequence[Any]], name: str) -> list[float]:
@@ -62,9 +63,9 @@ def halo_cells_at(runs: Runs, cells: FloatArray, processes: FloatArray) -> tuple
     """H of other grids, whole, and in words what is uncertain of it: a power of C and of P, fitted to the runs.
 
     Rows of a square grid give C^(1/2), squares C^(1/2) P^(-1/2), cubes C^(2/3) P^(-2/3). Where the runs follow no
-    power, H is that of the run that is nearest, with C^(1/2).
+    power, H is that of the run that is nearest, with C^(1/2). A single process has none.
     """
-    used = runs.at(runs.halo_cells > 0)
+    used = runs.at((runs.halo_cells > 0) & (runs.processes > 1))
     if not len(used):
         return np.zeros(len(cells)), ""
     made, wanted = (np.log(np.stack(pair)) for pair in ((used.cells, used.processes), (cells, processes)))
@@ -74,14 +75,20 @@ def halo_cells_at(runs: Runs, cells: FloatArray, processes: FloatArray) -> tuple
     if np.abs(off - change @ (made - centre)).max() > np.log1p(_LAW):
         nearest = np.abs(wanted[:, :, None] - made[:, None, :]).sum(axis=0).argmin(axis=1)
         found = used.halo_cells[nearest] * np.sqrt(cells / used.cells[nearest])
-        return np.round(found), "; they follow no power of C and P: those of the nearest run, with the root of C"
+        return np.where(
+            processes > 1, np.round(found), 0.0
+        ), "; they follow no power of C and P: those of the nearest run, with the root of C"
     words = "" if rank == 2 else "; the runs do not tell how they follow C and P: in part as squares of a plane do"
-    return np.round(np.exp(halo.mean() + (_POWERS + change) @ (wanted - centre))), words
+    found = np.round(np.exp(halo.mean() + (_POWERS + change) @ (wanted - centre)))
+    return np.where(processes > 1, found, 0.0), words
 
 
-def _iterations(runs: Runs, case: Any, cells: FloatArray) -> FloatArray:
-    """Iterations on other grids of a case (Sharif et al., section III.B), rounded."""
-    steps = np.ones(len(cells))
+def _iterations(runs: Runs, case: Any, cells: FloatArray) -> tuple[FloatArray, str]:
+    """Iterations on other grids of a case, rounded, and in words the rule: the power of C that its grids follow.
+
+    With one grid they go inversely with the size of a cell in a plane (Sharif et al., section III.B).
+    """
+    steps, rules = np.ones(len(cells)), []
     for name in dict.fromkeys(case.tolist()):
         its = np.flatnonzero(runs.case == name)
         if not len(its):
@@ -90,10 +97,14 @@ def _iterations(runs: Runs, case: Any, cells: FloatArray) -> FloatArray:
             raise UsageError(f"state `iterations`: runs of one grid have {clash}")
         largest = its[np.argmax(runs.cells[its])]
         counts = scaled_iteration_count(runs.iterations[largest], runs.cells[largest], cells)
-        if np.ptp(runs.cells[its]) > 0 == np.ptp(runs.iterations[its]):
-            counts = np.full(len(cells), runs.iterations[largest])
+        rule = "the root of C: one grid was run"
+        if np.ptp(runs.cells[its]) > 0:
+            power = float(np.polyfit(np.log(runs.cells[its]), np.log(runs.iterations[its]), 1)[0])
+            counts = runs.iterations[largest] * (cells / runs.cells[largest]) ** power
+            rule = f"C^{power:.3g}, fitted to the grids that were run"
+        rules.append(rule)
         steps = np.where(case == name, np.maximum(np.round(counts), 1.0), steps)
-    return steps
+    return steps, f"they grow as {'; '.join(dict.fromkeys(rules))}"
 
 
 def _two_counts(runs: Runs, its: Any) -> str:
@@ -105,12 +116,24 @@ def _two_counts(runs: Runs, its: Any) -> str:
     return ""
 
 
-def _share(runs: Runs, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> FloatArray:
-    """Of the halo that leaves the node: as stated, as in runs of as many processes, or as in the largest run."""
+def _share(runs: Runs, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What leaves the node of the halo, and ranks on a node: as stated, as in runs of as many processes or the largest.
+
+    The share of other processes follows from the ranks on a node; where nobody said these, it is that of the largest.
+    """
     if "ranks_per_node" in given:
-        return np.asarray(inter_node_share(processes, np.array(float(given["ranks_per_node"][0]))))
+        node = np.full(len(processes), float(given["ranks_per_node"][0]))
+        share = np.asarray(inter_node_share(processes, node), dtype=np.float64)
+        if (share[processes > 1] < 1).any() and not (runs.share < 1).any():
+            raise UsageError("no run tells what an exchange inside a node takes: a column `ranks_per_node` would")
+        return share, node
     shares = dict(zip(runs.processes.tolist(), runs.share.tolist(), strict=True))
-    return np.array([shares.get(count, shares[max(shares)]) for count in processes.tolist()])
+    nodes = dict(zip(runs.processes.tolist(), runs.ranks_per_node.tolist(), strict=True))
+    largest = max(shares)
+    node = np.array([nodes.get(count, nodes[largest]) for count in processes.tolist()])
+    follows = np.where(np.isnan(node), shares[largest], inter_node_share(processes, node))
+    found = [shares.get(count, other) for count, other in zip(processes.tolist(), follows.tolist(), strict=True)]
+    return np.array(found), node
 
 
 def next_candidates(runs: Runs, case: str) -> Runs:
@@ -128,6 +151,6 @@ def next_candidates(runs: Runs, case: str) -> Runs:
     rows = [(*item[:2], count, item[2]) for item in sorted(settings) for count in counts]
     cells, steps, processes = np.array([row[:3] for row in rows], dtype=np.float64).T
     nothing = np.full(len(rows), np.nan)
-    halo, share = halo_cells_at(runs, cells, processes)[0], _share(runs, {}, processes)
+    halo, (share, node) = halo_cells_at(runs, cells, processes)[0], _share(runs, {}, processes)
     names = np.array([row[3] for row in rows], dtype=object)
-    return Runs(cells, processes, steps, halo, share, names, nothing, nothing, nothing)
+    return Runs(cells, processes, steps, halo, share, node, names, nothing, nothing, nothing)

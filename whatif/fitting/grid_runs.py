@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.models.structured_grid import inter_node_share
-from whatif.table import Table
+from whatif.table import Column, Table
 from whatif.units import ONE, PER_SECOND, SECOND, Dimension
 
 SYMBOLS: Final[Mapping[str, str]] = {
@@ -43,7 +43,12 @@ _OTHERS: Final = ("inter_node_halo_cells", "ranks_per_node", "case")
 NAMES: Final = (*VARIABLES.values(), *TIMES.values(), *_OTHERS)
 PLANNED: Final = (*VARIABLES.values(), "case", "ranks_per_node")
 """What a run that was never made is said by."""
-_ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())}
+_ALIASES: Final = {symbol.casefold(): name for symbol, name in (*VARIABLES.items(), *TIMES.items())} | {
+    name: name for name in NAMES
+}
+MOST_COUNTED: Final = 2.0**53
+"""Larger counts are not exact, and no run has them."""
+COUNTED: Final = "a whole number of at most 2**53"
 _MOST_OVER: Final = 0.05
 """Share of the total by which means over processes may exceed it."""
 _FLOOR: Final = 1e-3
@@ -61,6 +66,8 @@ class Runs:
     """Of one process; 0 where nobody said."""
     share: FloatArray
     """Of the halo that leaves the node: 1 where nobody said how many ranks share a node."""
+    ranks_per_node: FloatArray
+    """NaN where nobody said."""
     case: NDArray[Any]
     computation_time: FloatArray
     communication_time: FloatArray
@@ -89,6 +96,11 @@ class Runs:
     def at(self, chosen: Any) -> Runs:
         """Some of the runs, by index or mask."""
         return Runs(**{item.name: getattr(self, item.name)[chosen] for item in fields(self)})
+
+    def joined(self, others: Runs) -> Runs:
+        """These runs and others after them."""
+        both = {item.name: (getattr(self, item.name), getattr(others, item.name)) for item in fields(self)}
+        return Runs(**{name: np.concatenate(pair) for name, pair in both.items()})
 
     def changed(self, **arrays: FloatArray) -> Runs:
         """The same runs with other values."""
@@ -149,14 +161,16 @@ def terms_of(runs: Runs, columns: Columns) -> dict[str, FloatArray]:
     """
     one, halo = np.ones(len(runs)), runs.halo_cells
     away, near = runs.share, 1 - runs.share
+    # A single process has nobody to exchange with.
+    several = runs.processes > 1
     products = {
         "overhead_time": ("computation", one),
         "packing_time": ("computation", halo),
-        "latency": ("communication", np.where(away > 0, 1.0, 0.0)),
-        "halo_rate": ("communication", halo * away),
+        "latency": ("communication", several & (away > 0)),
+        "halo_rate": ("communication", several * halo * away),
         "reduction_time": ("communication", np.log2(runs.processes)),
-        "intra_node_latency": ("communication", np.where(near > 0, 1.0, 0.0)),
-        "intra_node_halo_rate": ("communication", halo * near),
+        "intra_node_latency": ("communication", several & (near > 0)),
+        "intra_node_halo_rate": ("communication", several * halo * near),
         "startup_time": ("setup", one),
         "cell_setup_time": ("setup", runs.cells),
         "miscellaneous_time": ("setup", runs.iterations),
@@ -182,8 +196,7 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
     parts, steps, processes = terms_of(runs, columns), runs.iterations, runs.processes
     timed, sent = np.isfinite(runs.computation_time), np.isfinite(runs.communication_time)
     apart = timed & sent
-    # A single process has nobody to wait for: Eq. 2 is of two or more.
-    exchanged = sent & ((processes > 1) | (np.nan_to_num(runs.communication_time) > 0))
+    exchanged = sent & (processes > 1)
     rest = parts["setup"] + steps[:, None] * (
         np.where(timed[:, None], 0.0, parts["computation"]) + np.where(sent[:, None], 0.0, parts["communication"])
     )
@@ -208,8 +221,13 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
 
 
 def canonical(name: str) -> str:
-    """The name of a column, which may be the paper's symbol."""
+    """The name of a column, which may be the paper's symbol, in capitals or not."""
     return _ALIASES.get(name.casefold(), name)
+
+
+def unused(table: Table) -> list[str]:
+    """Headings of a table that are none of a run's."""
+    return [name for name in table.columns if canonical(name) not in NAMES]
 
 
 def runs_of(table: Table) -> Runs:
@@ -217,7 +235,13 @@ def runs_of(table: Table) -> Runs:
 
     Raise `UsageError` for a column that is missing or in another unit, missing cells, counts below 1 and times below 0.
     """
-    columns = {canonical(name): column for name, column in table.columns.items()}
+    columns: dict[str, Column] = {}
+    headings: dict[str, str] = {}
+    for heading, column in table.columns.items():
+        name = canonical(heading)
+        if name in NAMES and name in headings:
+            raise UsageError(f"`{headings[name]}` and `{heading}` are both `{name}`: leave out one of them")
+        headings[name], columns[name] = heading, column
     for name in ("cells", "processes", "iterations"):
         if name not in columns:
             raise UsageError(f"no column `{name}`{did_you_mean(name, table.columns)}; {_wanted(table)}")
@@ -237,7 +261,7 @@ def runs_of(table: Table) -> Runs:
         share = np.where(halo > 0, known["inter_node_halo_cells"] / np.where(halo > 0, halo, 1.0), 1.0)
     case = columns["case"].values if "case" in columns else np.full(len(table), "")
     times = {name: known.get(name, unknown) for name in TIMES.values()}
-    counts = (known["cells"], known["processes"], known["iterations"], halo, share)
+    counts = (known["cells"], known["processes"], known["iterations"], halo, share, unknown if node is None else node)
     runs = Runs(*counts, np.array([_text(item) for item in case.tolist()], dtype=object), **times)
     timed = np.isfinite([runs.computation_time, runs.communication_time, runs.total_time]).any(axis=0)
     if not timed.all():
@@ -285,3 +309,12 @@ def _refuse(name: str, values: FloatArray) -> None:
     if low.any():
         at = int(np.argmax(low))
         raise UsageError(f"`{name}` of run {at + 1} is {values[at]:g}: it must be at least {least:g}")
+    no_count = ~time & ~is_count(name, values)
+    if no_count.any():
+        at = int(np.argmax(no_count))
+        raise UsageError(f"`{name}` of run {at + 1} is {values[at]:g}: expected {COUNTED}")
+
+
+def is_count(name: str, values: FloatArray) -> NDArray[np.bool_]:
+    """Which numbers are counts: whole, but for halo cells, which may be a mean over processes, and not absurd."""
+    return np.asarray((values <= MOST_COUNTED) & (name.endswith("halo_cells") | (values == np.round(values))))
