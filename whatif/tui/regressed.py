@@ -112,15 +112,17 @@ def fit_of(view: View) -> RunsFit:
 def write_regressed(view: View, path: Path, platform: str | None) -> Taken:
     """Write the model of a view, and with a platform a scenario beside it that asks the model; raise `WhatifError`."""
     from whatif.export.model_file import model_text, phase_edits, question_text  # noqa: PLC0415 - needed once
-    from whatif.export.part_file import write_part, write_question  # noqa: PLC0415
+    from whatif.export.part_file import refuse_question, write_part, write_question  # noqa: PLC0415
 
     fit = fit_of(view)
     source = f"fitted to {fit.runs.notes.get('file', 'runs')} ({len(fit.measured)} runs)"
-    write_part(path, model_text(fit, source), "regression")
     if platform is None:
+        write_part(path, model_text(fit, source), "regression")
         return Taken(phase_edits(fit, path.stem), None)
-    scenario = path.with_name(f"{path.stem}_question.toml")
-    write_question(scenario, question_text(fit, path.stem, platform), path)
+    scenario, question = path.with_name(f"{path.stem}_question.toml"), question_text(fit, path.stem, platform)
+    refuse_question(scenario, question, path)
+    write_part(path, model_text(fit, source), "regression")
+    write_question(scenario, question, path)
     return Taken((), scenario)
 
 
