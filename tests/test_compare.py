@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.engine.compare import comparison, known_platforms
 from whatif.engine.question import Question
@@ -45,7 +45,7 @@ def same(one, other) -> bool:
     return list(one) == list(other) and np.array_equal(list(one.values()), list(other.values()), equal_nan=True)
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", FEW)
 def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
     question = Question.open(name)
     first, *others = comparison(question, PLATFORMS, Grid())

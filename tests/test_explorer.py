@@ -241,7 +241,7 @@ def test_the_palette_lists_what_the_keys_do():
     drive(check)
 
 
-@pytest.mark.parametrize("sizes", [((1, 1), (5, 2), (20, 5), (45, 20)), ((200, 50), (120, 36), (80, 24), (60, 30))])
+@pytest.mark.parametrize("sizes", [((1, 1), (20, 5), (200, 50), (60, 30))])
 def test_every_size_shows_the_answer(sizes):
     async def check(driver):
         for count, size in enumerate(sizes, 7):

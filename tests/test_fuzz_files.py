@@ -185,7 +185,7 @@ def sensible(program):
 
 
 FUZZ = settings(
-    max_examples=150,
+    max_examples=75,
     deadline=None,
     print_blob=True,
     derandomize=False,

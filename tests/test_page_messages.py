@@ -655,7 +655,7 @@ def test_every_shipped_scenario_is_shown_at_every_size(name):
     drive(check, name, size=(120, 36))
 
 
-@pytest.mark.parametrize("sizes", [SIZES[:4], SIZES[:3:-1]])
+@pytest.mark.parametrize("sizes", [SIZES[::2]])
 def test_every_key_works_at_every_size(sizes):
     async def check(driver):
         for size in sizes:

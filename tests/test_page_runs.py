@@ -167,6 +167,8 @@ def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_pat
     taken = write_regressed(VIEW, tmp_path / "model.toml", "summit")
     assert taken == ((), tmp_path / "model_question.toml")
     assert Question.open(taken.scenario).program
+    assert write_regressed(VIEW, tmp_path / "model.toml", "summit") == taken
+    taken.scenario.write_text("# mine\n")
     with pytest.raises(UsageError, match="is there already"):
         write_regressed(VIEW, tmp_path / "model.toml", "summit")
 

@@ -269,9 +269,7 @@ def test_the_table_compares_too():
     on_page(Timeline, check, changes=(FASTER, Show("picture", "table")))
 
 
-@pytest.mark.parametrize(
-    ("scenario", "sizes"), [("jacobi2d", GROWING + SHRINKING), ("minimd", (SHRINKING + GROWING)[::2])]
-)
+@pytest.mark.parametrize(("scenario", "sizes"), [("minimd", (SHRINKING + GROWING)[::2])])
 def test_no_size_is_too_small_or_too_large(scenario, sizes):
     async def check(page):
         for scenario_changes in ((), (FASTER,), (Show("picture", "table"),), (TOO_FEW,)):

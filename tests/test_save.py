@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import whatif.export.save
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
 from whatif.engine.question import Question
 from whatif.engine.session import Session
@@ -42,7 +42,7 @@ from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document, read_document
 from whatif.units import ONE
 
-SCENARIOS = DIFFERENT
+SCENARIOS = FEW
 PLATFORMS = shipped_names("platforms")
 GPUS = "platform.node.gpu_count"
 MEMORY = "platform.node.gpu.dram_bandwidth"
@@ -274,7 +274,7 @@ def test_values_that_the_scenario_cannot_have_are_refused():
 # --- Properties ------------------------------------------------------------------------------------------------------
 
 QUESTIONS = {name: Question.open(name) for name in SCENARIOS}
-PROPERTY = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PROPERTY = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -458,7 +458,7 @@ def layouts(draw):
     return text, changes, draw(st.sampled_from([None, None, "lassen"]))
 
 
-@settings(PROPERTY, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(PROPERTY, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(layouts())
 def test_however_a_file_is_laid_out_only_the_values_change(case):
     text, changes, platform = case

@@ -60,9 +60,7 @@ WHOLE_THROUGH_AN_EXPRESSION = {"parameters.cells"}
     ("name", "result"),
     [
         ("jacobi2d", "iteration_time"),
-        ("jacobi2d_strong", "terms.halo"),
         ("minife_devices", "total_time"),
-        ("minimd", "terms.exchange"),
     ],
 )
 def test_every_elasticity_is_that_of_the_points_evaluated_one_by_one(name, result):

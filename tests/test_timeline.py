@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from tests.scenarios_at_hand import DIFFERENT
+from tests.scenarios_at_hand import FEW
 from whatif.engine.evaluate import evaluate
 from whatif.engine.question import Question
 from whatif.engine.timeline import timeline
@@ -58,7 +58,7 @@ def common(one, other) -> float:
     return max(0.0, min(one.end, other.end) - max(one.start, other.start))
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", FEW)
 def test_the_bars_are_the_phases_of_the_command_line_one_after_the_other(whatif_main, name):
     _, out, _ = whatif_main("run", name, "--point", "--format", "json")
     (row,) = json.loads(out)["rows"]
@@ -150,7 +150,7 @@ def iterations(draw):
     return times, [(shuffled[2 * pair], shuffled[2 * pair + 1], draw(fractions)) for pair in range(pairs)]
 
 
-@settings(deadline=None, max_examples=75)
+@settings(deadline=None, max_examples=40)
 @given(iterations())
 def test_whatever_overlaps_the_last_end_is_the_iterations_time(case):
     times, overlaps = case
