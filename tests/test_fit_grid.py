@@ -27,7 +27,6 @@ from whatif.fitting.grid_advice import constants, loosely_told, next_run, predic
 from whatif.fitting.grid_plan import halo_cells_at, next_candidates, planned
 from whatif.fitting.grid_runs import RATES, Runs, runs_of
 from whatif.models.structured_grid import (
-    case_cell_rate,
     communication_time_by_distance,
     communication_time_with_reduction,
     computation_time,
@@ -223,10 +222,6 @@ def test_each_case_has_its_own_cell_rate_and_one_run_sets_that_of_a_new_one():
     fit = fit_grid(made, reduction=True)
     for case, rate in rates.items():
         assert_allclose(fit.value(fit.index("cell_rate", case)), rate, rtol=1e-6, atol=0)
-    last = made.at([-1])
-    alone = case_cell_rate(last.computation_time / 700, last.cells, last.processes, last.halo_cells,
-                           TRUTH["packing_time"], TRUTH["overhead_time"])  # fmt: skip
-    assert_allclose(alone, rates["Harvey"], rtol=1e-9, atol=0)
     target, told = planned(made, {"cells": [2e6 * 144], "processes": [768], "case": ["Harvey"]})
     assert target.iterations.tolist() == [12 * 700]
     assert "iterations follow the runs: 8400" in told[0]

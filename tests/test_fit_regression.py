@@ -429,3 +429,23 @@ def test_curves_that_explain_no_more_than_lines_are_not_said_to():
     bent = Table({"y": Column(a + 3 * np.sin(a) + rng.normal(0, 0.5, 80), ONE), "a": Column(a, ONE)})
     fit = fit_runs(bent, "y ~ a")
     assert "the curves explain more: the terms miss a bend" in second_opinion(fit, additive(fit))
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ("1,1\n2,2\n3,3\n4,4\n", (), "the runs lie on the model exactly"),
+        ("1,1\n2,5\n3,3\n4,9\n", ("--compare", "time ~ 1", "--compare", "time ~ nodes - 1"), "equally many terms"),
+        ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "texts.csv"), "there is no column of numbers `nodes`"),
+        ("1,1\n2,5\n3,3\n4,9\n", ("--held-out", "gaps.csv"), "no run has a number for each of time, nodes"),
+    ],
+)
+def test_nothing_is_written_where_an_answer_is_refused(whatif_main, tmp_path, rows, options, said):
+    for name, text in (("runs", rows), ("texts", "1,a\n2,b\n"), ("gaps", "1,\n,2\n,\n,4\n")):
+        (tmp_path / f"{name}.csv").write_text(f"time [s],nodes\n{text}")
+    files = ("-o", "m.toml", "--scenario", "q.toml")
+    code, _, err = whatif_main("fit", "regression", "runs.csv", "--formula", "time ~ nodes", *files, *options)
+    assert code in (2, 3)
+    assert said in err
+    assert not (tmp_path / "m.toml").exists()
+    assert not (tmp_path / "q.toml").exists()

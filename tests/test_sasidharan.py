@@ -236,3 +236,12 @@ def test_shipped_residuals_are_those_of_the_validation_runs(number, name, unit):
     measured, fit = numbers(number)[:, :2].T
     residual = load_part(PARTS / f"{name}.toml").residual.distribution.numbers[1]
     assert_allclose(np.sqrt(np.mean((measured - fit) ** 2)), residual, rtol=2e-3, atol=0)
+
+
+def test_four_k80_take_about_twice_as_long_as_two_p100_for_large_meshes():
+    """As the paper says of tables that are shipped with assumed polynomials: the shape, from 5 GB on."""
+    x1, x2, x3 = np.array([5.0, 10.0, 20.0]), 2048.0, 2e5
+    p100, k80 = (
+        sum_of_terms(load_part(PARTS / f"sedov_{name}_time.toml"), x1=x1, x2=x2, x3=x3) for name in ("p100", "k80")
+    )
+    assert ((k80 / p100 > 1.9) & (k80 / p100 < 2.3)).all()

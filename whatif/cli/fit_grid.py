@@ -27,7 +27,7 @@ _MOST_SCATTER = 0.3
 class _Asked:
     """What is wanted of the fit."""
 
-    targets: tuple[str, ...]
+    targets: tuple[Runs, ...]
     advice: bool
     varied: tuple[str, ...]
     points: bool
@@ -92,9 +92,10 @@ def grid(
     if others := unused(table):
         tell([f"not used: {', '.join(others)}"])
     _narrate(fit)
+    wanted = tuple(_planned(fit, _values([text], ",")) for text in targets)
     if model.output is not None:
-        _write(fit, model, case, model.source_of(table), targets)
-    _print(fit, _Asked(targets, advice or bool(varied), varied, points, file_format))
+        _write(fit, model, case, model.source_of(table), wanted)
+    _print(fit, _Asked(wanted, advice or bool(varied), varied, points, file_format))
     if model.output is None and not (targets or points):
         tell(["nothing is written without -o MODEL.toml"])
 
@@ -121,12 +122,12 @@ def _narrate(fit: GridFit) -> None:
         tell([f"no more runs than parameters of {kind}: nothing tells their errors"], "warning: ")
 
 
-def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, targets: tuple[str, ...]) -> None:
+def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, targets: tuple[Runs, ...]) -> None:
     """The part of one case, and a scenario of the first target, or of the run with the most processes."""
     from whatif.errors import did_you_mean
     from whatif.export.grid_file import part_text, question_text
 
-    cases, named = fit.runs.cases, _values(targets[:1], ",").get("case", [])
+    cases, named = fit.runs.cases, [str(name) for runs in targets[:1] for name in runs.case.tolist()]
     if case is not None and named not in ([], [case]):
         raise UsageError(f"--case {case}, but the target is of {', '.join(named)}: a file has one K_w")
     wanted = case if case is not None else next(iter(named or cases))
@@ -136,7 +137,7 @@ def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, target
         raise UsageError(f"case {wanted}: no run of it{did_you_mean(wanted, cases)}; cases: {', '.join(cases)}")
     own = fit.runs.at(fit.runs.case == wanted)
     at = int(own.processes.argmax())
-    target = _planned(fit, _values(targets[:1], ",")) if targets else own.at([at])
+    target = targets[0] if targets else own.at([at])
     if model.scenario is not None and (fit.runs.share < 1).any() and _is_measured_share(target):
         tell(
             ["the scenario counts what leaves a node by its ranks per node, not by inter_node_halo_cells"], "warning: "
@@ -162,8 +163,7 @@ def _print(fit: GridFit, asked: _Asked) -> None:
     if asked.points:
         print_table(runs_table(fit), asked.file_format)
     elif asked.advice:
-        (text,) = asked.targets
-        target = _planned(fit, _values([text], ","))
+        (target,) = asked.targets
         candidates = _candidates(fit, target, asked.varied)
         advice = next_run(fit, target, candidates)
         if advice.assumed_noise:
@@ -177,7 +177,7 @@ def _print(fit: GridFit, asked: _Asked) -> None:
     elif asked.targets:
         from whatif.importers.rows import joined
 
-        tables = [prediction_table(predict(fit, _planned(fit, _values([text], ",")))) for text in asked.targets]
+        tables = [prediction_table(predict(fit, target)) for target in asked.targets]
         if any((table.columns["mean_low"].values != table.columns["mean_low"].values).any() for table in tables):
             tell(["a target rests on what the runs do not tell: it has no interval"], "warning: ")
         print_table(tables[0] if len(tables) == 1 else joined(tables), asked.file_format)

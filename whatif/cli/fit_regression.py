@@ -37,6 +37,12 @@ class Held:
     level: float
     interval: Literal["prediction", "confidence"]
 
+    def __post_init__(self) -> None:
+        if self.file is not None and self.count:
+            raise UsageError("--held-out names the runs to predict, --hold-out draws them: give one of the two")
+        if self.level == 1:
+            raise UsageError("--level 100%: an interval that holds every run has no ends")
+
 
 @command.command("regression", short_help="Any measured runs: a formula to coefficients with intervals.")
 @runs_options
@@ -85,13 +91,9 @@ def regression(
 
     if (formula is None) == (sought is None):
         raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
-    if held_out is not None and hold_out:
-        raise UsageError("--held-out names the runs to predict, --hold-out draws them: give one of the two")
     if repeat > 1 and folds is None:
         raise UsageError("--repeat needs --folds: how many are cross-validated")
     held = Held(held_out, hold_out, seed, share_of("--level", level), interval)
-    if held.level == 1:
-        raise UsageError("--level 100%: an interval that holds every run has no ends")
     table, validation = _split(read(), read, held)
     found = None if sought is None else _search(table, sought)
     formula = formula if found is None else found.best.formula(str(sought).partition("~")[0].strip())
@@ -101,13 +103,17 @@ def regression(
         tell([f"{fit.formula.text}: {summary(fit)}"])
     if second_opinion:
         _tell_opinion(fits[0])
-    _write(fits[0], model)
     asked = [show] if show else list(_asked(others, folds, validation, at)) or ["coefficients"]
     _refuse_shown(asked, file_format, fits, validation, at)
-    for number, name in enumerate(asked):
+    # Before anything is written: a table that cannot be made is told first.
+    tables = [
+        _models(found) if name == "models" else _table(name, fits, held, validation, at, folds, repeat)
+        for name in asked
+    ]
+    _write(fits[0], model)
+    for number, shown in enumerate(tables):
         if number:
             click.echo()
-        shown = _models(found) if name == "models" else _table(name, fits, held, validation, at, folds, repeat)
         TABLE_WRITERS[file_format](shown, sys.stdout)
 
 
@@ -194,10 +200,13 @@ def _validated(fit: RunsFit, runs: Table, held: Held) -> Table:
     from whatif.export.runs_tables import coverage, validation_table
 
     names = (fit.formula.response, *fit.formula.variables)
+    file = runs.notes.get("file", "the held-out runs")
     for name in names:
-        if name not in runs.columns:
-            raise UsageError(f"{runs.notes.get('file', 'the held-out runs')}: there is no column `{name}`")
+        if name not in runs.columns or runs.columns[name].dimension is None:
+            raise UsageError(f"{file}: there is no column of numbers `{name}`")
     table = _rows(runs, np.isfinite(np.stack([runs.columns[name].values for name in names])).all(axis=0))
+    if not len(table):
+        raise UsageError(f"{file}: no run has a number for each of {', '.join(names)}")
     columns = {name: _in_unit_of(fit, name, table.columns[name]) for name in names}
     found = fit.predict(columns, held.level, held.interval)
     measured = columns[fit.formula.response]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from whatif.engine.term import CATEGORIES
 from whatif.errors import UsageError
 from whatif.export.toml import toml_text
 from whatif.export.trace_scenario import ranks_per_node
@@ -17,24 +18,17 @@ from whatif.schema.load import load_platform
 from whatif.schema.scenario import RESERVED
 from whatif.units import SECOND, parse_unit
 
-_RESULTS = (
-    "total_",
-    "iteration_",
-    "mean_",
-    "kernel_",
-    "communication_",
-    "transfer_",
-    "overhead_",
-    "overlap_",
-    "setup_",
-)
+_RESULTS = (*(f"{kind}_" for kind in CATEGORIES), "total_", "iteration_", "mean_", "overlap_", "setup_")
 """How results begin whose names no estimate can have."""
+_ROUNDING = 1e-12
 _VERSIONS = ("whatif", "statsmodels", "formulaic", "numpy")
 
 
 def model_text(fit: RunsFit, source: str) -> str:
     """The part file of a regression: formula, terms, coefficients with their covariance, ranges and data."""
     formula = fit.formula
+    if fit.residual_standard_error <= _ROUNDING * np.abs(fit.response).max():
+        raise UsageError("the runs lie on the model exactly: there is no scatter to tell its errors by; not written")
     if "residual" in formula.variables:
         raise UsageError("`residual` is the scatter in a model file: name the column otherwise, --columns x=residual")
     keys = [term.key for term in formula.terms]

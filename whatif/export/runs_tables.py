@@ -79,9 +79,12 @@ def comparison_table(steps: Sequence[Step]) -> Table:
 def cross_table(found: Mapping[str, CrossValidation], unit: str) -> Table:
     """Errors of runs that were left out, a row a model."""
     dimension, size = parse_unit(unit or "1")
-    kinds = {"model": None, "rmse": dimension, "rmse_spread": dimension, "wmape": ONE, "mape": ONE, "untold_folds": ONE}
-    rows = [(name, it.rmse * size, it.rmse_spread * size, it.wmape, it.mape, it.untold) for name, it in found.items()]
-    return Table.of_rows(kinds, rows)
+    kinds = {"model": None, "rmse": dimension, "rmse_spread": dimension, "wmape": ONE, "mape": ONE, "folds": ONE}
+    rows = [
+        (name, it.rmse * size, it.rmse_spread * size, it.wmape, it.mape, it.folds, it.untold)
+        for name, it in found.items()
+    ]
+    return Table.of_rows({**kinds, "untold_folds": ONE}, rows)
 
 
 def validation_table(fit: RunsFit, runs: Table, measured: FloatArray, found: Predicted) -> Table:

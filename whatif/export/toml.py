@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from whatif.errors import UsageError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -37,5 +40,7 @@ def toml_value(value: Any) -> str:
         return f"{{ {', '.join(f'{toml_key(key)} = {toml_value(item)}' for key, item in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"a number that is {value} has no place in a file")
     # JSON's texts, numbers and booleans are TOML's; DEL is the one character TOML wants escaped as well.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -84,6 +84,8 @@ class CrossValidation:
     predicted: FloatArray
     """Of shape (repeats, runs): each run by the fit without its fold; NaN where that fit could not tell a term."""
     measured: FloatArray
+    folds: int
+    """As asked for, or as many as runs differ."""
     untold: int
     """Folds without which the other runs do not determine all terms."""
 
@@ -127,9 +129,10 @@ def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 
         raise UsageError(f"{folds} folds of {count} runs, {different} of them different: from 2 folds to one a run")
     directions = np.linalg.qr(fit.design / fit.lengths)[0]
     rng = np.random.default_rng(seed)
+    used = min(folds, different)
     left_out, untold = np.empty((repeats, count)), 0
     for row in left_out:
-        for chosen in np.array_split(rng.permutation(different), min(folds, different)):
+        for chosen in np.array_split(rng.permutation(different), used):
             part = np.flatnonzero(np.isin(points, chosen))
             basis = directions[part]
             # The small one of two equivalent forms: (I - Q Q^T)^-1 = I + Q (I - Q^T Q)^-1 Q^T.
@@ -141,7 +144,8 @@ def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 
             else:
                 row[part] = residuals + basis @ np.linalg.solve(inner, basis.T @ residuals)
     predicted = fit.response - left_out
-    return CrossValidation(np.exp(predicted) if fit.formula.link == "log" else predicted, fit.measured, untold)
+    shown = np.exp(predicted) if fit.formula.link == "log" else predicted
+    return CrossValidation(shown, fit.measured, used, untold)
 
 
 def _points(fit: RunsFit) -> NDArray[np.intp]:

@@ -151,20 +151,3 @@ def scaled_iteration_count(iteration_count: Count, cell_count: Count, scaled_cel
     counts ≥ 1. Source: Sharif et al., section III.B (the time step follows the size of a cell).
     """
     return iteration_count * np.sqrt(np.asarray(scaled_cell_count) / cell_count)
-
-
-def case_cell_rate(
-    computation_time: Seconds,
-    cell_count: Count,
-    process_count: Count,
-    halo_cell_count: Count,
-    packing_time: Seconds,
-    overhead_time: Seconds,
-) -> PerSecond:
-    """K_w of a case from one run of it, the other parameters known: `C / (P (T_w / I - H O_h - O_w))`.
-
-    `computation_time` is T_w / I of that run; arguments as in `computation_time`, of which this is the inverse.
-    Elementwise over any broadcastable shapes; valid where the cells take more than nothing. Source: Sharif et al.,
-    section III.B.
-    """
-    return cell_count / (process_count * (computation_time - halo_cell_count * packing_time - overhead_time))

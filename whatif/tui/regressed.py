@@ -219,7 +219,7 @@ def _for_others(fit: RunsFit, left_out: CrossValidation, checks: Diagnostics) ->
 
     count = len(fit.measured)
     spread = f" ± {_in_unit(fit, left_out.rmse_spread)}" if np.isfinite(left_out.rmse_spread) else ""
-    folds = f"{min(FOLDS, count)} folds, {REPEATS} times"
+    folds = f"{left_out.folds} folds, {REPEATS} times"
     yield f"left out ({folds}): off by {_in_unit(fit, left_out.rmse)}{spread}, {percent(left_out.wmape)}"
     if left_out.untold:
         yield f"{left_out.untold} folds left out what tells a term"
