@@ -55,6 +55,8 @@ class Domain:
         """`a whole number of at least 1`, `greater than 0 B/s`, `between 0 and 1`."""
         low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
         number = "a whole number " if self.whole else ""
+        if self.minimum == -math.inf:
+            return "any number"
         if self.maximum != math.inf:
             return f"{number}between {low} and {high}"
         return f"{number}greater than {low}" if self.above_minimum else f"{number}of at least {low}"
