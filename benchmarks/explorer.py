@@ -14,10 +14,10 @@ from threading import Thread
 
 from benchmarks.measure import Row
 from benchmarks.screen import SIZE, Watched
-from whatif.engine.question import Question
+from whatif.core.scenario import Question
 from whatif.tui.commands import Edit
-from whatif.tui.study import Study
-from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.state import Study
+from whatif.tui.widgets.parameter_tree import LeafTree
 
 GPUS = "platform.node.gpu_count"
 _JOB_SECONDS = 10.0
@@ -82,7 +82,7 @@ def typing() -> Iterator[Row]:
 _FIRST_FRAME = """
 import asyncio, time
 from benchmarks.screen import Watched
-from whatif.engine.question import Question
+from whatif.core.scenario import Question
 
 async def main():
     app = Watched(Question.open({name!r}))

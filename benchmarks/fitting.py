@@ -16,13 +16,13 @@ import numpy as np
 
 from benchmarks.measure import Row, median_seconds
 from whatif.errors import WhatifError
-from whatif.fitting.fit import Fit
+from whatif.fitting.fit_result import Fit
 from whatif.fitting.forms import Form, form_of
-from whatif.fitting.network import PROTOCOLS, NetworkFit, fit_network
+from whatif.fitting.message_parameters import PROTOCOLS, NetworkFit, fit_network
 from whatif.fitting.points import Weighting
 from whatif.fitting.segments import segmented
 from whatif.importers.measurements import measurements
-from whatif.importers.network import read_network
+from whatif.importers.message_files import read_network
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity

@@ -15,10 +15,10 @@ from benchmarks.measure import Row, median_seconds
 from whatif.models.quantities import FloatArray
 from whatif.simulation.flows import replay_flows
 from whatif.simulation.lower import lower
+from whatif.simulation.rank_programs import Kind, Loop, Program, Trace
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.sharing import max_min
 from whatif.simulation.topology import fat_tree, star
-from whatif.simulation.trace import Kind, Loop, Program, Trace
 
 PEER_MESSAGES = 38_000
 PEER_ACTIONS = 121_000

@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.measure import Row, median_seconds
-from whatif.simulation.hpl import loop_kernel, solve_kernel
-from whatif.simulation.hpl import simulate as module
-from whatif.simulation.hpl.configuration import Broadcast, Configuration, Swap
-from whatif.simulation.hpl.costs import KERNELS
-from whatif.simulation.hpl.simulate import Machine, replicate, simulate
+from whatif.hpl.simulation import loop_kernel, solve_kernel
+from whatif.hpl.simulation import simulator as module
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Swap
+from whatif.hpl.simulation.costs import KERNELS
+from whatif.hpl.simulation.simulator import Machine, replicate, simulate
 
 EMULATOR_DAHU, EMULATOR_STAMPEDE, EMULATOR_STAMPEDE_MEMORY = 16753.0, 62 * 3600.0, 19e9
 REPLICATES = 32

@@ -22,8 +22,8 @@ MAPPING = {"message_size": "size", "time": "time", "bandwidth": "throughput"}
 
 def reading() -> Iterator[Row]:
     """OSU, IMB, SimGrid and plain CSV files of 50 MB: tables of measurements against numbers in lists or frames."""
-    from whatif.importers.columns import read_columns
     from whatif.importers.imb import read_imb
+    from whatif.importers.mapped_csv import read_columns
     from whatif.importers.osu import read_osu
     from whatif.importers.simgrid import read_simgrid
 

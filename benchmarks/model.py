@@ -10,18 +10,18 @@ import numpy as np
 
 from benchmarks.measure import Row, median_seconds
 from whatif.axes import Grid
-from whatif.engine.attribution import attribute
-from whatif.engine.evaluate import evaluate
-from whatif.engine.question import Question
-from whatif.engine.result import run
-from whatif.engine.sensitivity import elasticities
-from whatif.engine.session import Session
-from whatif.engine.sweep import grid_of, parse_option
-from whatif.engine.term import Program
-from whatif.engine.uncertainty import Sampling, uncertain
-from whatif.engine.variance import sobol_indices
+from whatif.core.evaluate import evaluate
+from whatif.core.result import run
+from whatif.core.scenario import Question
+from whatif.core.session import Session
+from whatif.core.sweep import grid_of, parse_option
+from whatif.core.term import Program
+from whatif.core.uncertainty import Sampling, uncertain
 from whatif.models.patterns import GridPattern, message_counts
 from whatif.models.quantities import FloatArray
+from whatif.studies.attribution import attribute
+from whatif.studies.elasticity import elasticities
+from whatif.studies.sobol import sobol_indices
 
 BANDWIDTH = "platform.network.inter_node.max_rate.rendezvous.base_bandwidth"
 MEMORY = "platform.node.gpu.dram_bandwidth"

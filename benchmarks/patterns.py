@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.measure import Row, median_seconds
 from whatif.models.patterns import GridPattern
 from whatif.models.quantities import FloatArray
+from whatif.simulation.rank_programs import Kind, Trace
 from whatif.simulation.schedule import Costs, Places
-from whatif.simulation.trace import Kind, Trace
 
 RANKS = 2**20
 RING = 2**12

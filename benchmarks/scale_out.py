@@ -10,13 +10,13 @@ from pathlib import Path
 from benchmarks.measure import Row
 from benchmarks.model import BANDWIDTH, MEMORY, OVERHEAD
 from whatif.axes import Grid
-from whatif.engine.places import Place, opened
-from whatif.engine.question import Question, Request
-from whatif.engine.result import run
-from whatif.engine.scale_out import part_points
-from whatif.engine.sweep import grid_of, parse_option
-from whatif.export.data_set import DataSet
-from whatif.export.write import write_file
+from whatif.core.executors import Place, opened
+from whatif.core.partition import part_points
+from whatif.core.result import run
+from whatif.core.scenario import Question, Request
+from whatif.core.sweep import grid_of, parse_option
+from whatif.files.data_set import DataSet
+from whatif.files.result_writers import write_file
 
 AXES = (
     f"{BANDWIDTH} = 1 GB/s .. 100 GB/s log 1000",

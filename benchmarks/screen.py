@@ -23,16 +23,16 @@ from textual.widget import Widget
 
 from benchmarks.measure import Row, median_seconds
 from benchmarks.model import BANDWIDTH, MEMORY
-from whatif.engine.question import Question
-from whatif.engine.session import Session
-from whatif.export.axis_view import points_of
-from whatif.export.figure import figure
-from whatif.export.plot import PlotDescription
+from whatif.core.scenario import Question
+from whatif.core.session import Session
+from whatif.plotting.axis_view import points_of
+from whatif.plotting.description import PlotDescription
+from whatif.studies.sweep_figure import figure
 from whatif.tui import app as explorer
 from whatif.tui.app import Explorer
 from whatif.tui.commands import Sweep
-from whatif.tui.widgets.leaf_tree import LeafTree
-from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.sweep_plot import PlotView
 
 SIZE = (200, 50)
 

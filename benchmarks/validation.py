@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from whatif.engine.question import Question
-from whatif.engine.result import run_whole
-from whatif.engine.sweep import grid_of, parse_option
+from whatif.core.result import run_whole
+from whatif.core.scenario import Question
+from whatif.core.sweep import grid_of, parse_option
 
 MODELS = ("postal", "max_rate", "k_model", "node_aware")
 MEASURED_US = {

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from whatif.engine.validation import rows_of
-from whatif.engine.validation_hpl import (
+from whatif.validation.hpl_runs import (
     DGEMM,
     MEASURED,
     Compared,
@@ -22,6 +21,7 @@ from whatif.engine.validation_hpl import (
     tree_runs,
     what_if_runs,
 )
+from whatif.validation.tables import rows_of
 
 Times = Mapping[tuple[str, int], float]
 

@@ -7,14 +7,14 @@ import time
 from click.testing import CliRunner
 
 from whatif.cli.main import program
-from whatif.engine.question import Question
+from whatif.core.scenario import Question
 from whatif.tui.app import Explorer
-from whatif.tui.screens.desk import Desk
+from whatif.tui.screens.main_screen import Desk
 from whatif.tui.widgets.headline import Tile
-from whatif.tui.widgets.leaf_tree import LeafTree
-from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.parameter_tree import LeafTree
 from whatif.tui.widgets.prompt import Prompt
 from whatif.tui.widgets.status import Status
+from whatif.tui.widgets.sweep_plot import PlotView
 
 GPUS = "platform.node.gpu_count"
 MEMORY = "platform.node.gpu.dram_bandwidth"

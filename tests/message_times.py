@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from tests.paths import ROOT
 from whatif.importers.measurements import measurements
 from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
 from whatif.models.postal import postal
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = ROOT.parent / "shared" / "data"
 SIZES = 2.0 ** np.arange(0, 23)
 LATENCIES = np.array([1.2e-6, 2.9e-6, 8.8e-6])
 BANDWIDTHS = np.array([8.4e8, 6.6e9, 1.4e10])

@@ -8,13 +8,13 @@ import pickle
 import pytest
 from textual.app import App, ComposeResult
 
-from whatif.engine.question import Question
-from whatif.engine.session import Session
+from whatif.core.scenario import Question
+from whatif.core.session import Session
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Change
-from whatif.tui.messages import ChangeAsked
+from whatif.tui.events import ChangeAsked
 from whatif.tui.pages.page import Page
-from whatif.tui.study import Study
+from whatif.tui.state import Study
 from whatif.tui.themes import series_variables
 
 SIZES = ((10, 3), (12, 5), (20, 6), (30, 9), (44, 14), (58, 26), (74, 20), (70, 28), (110, 12), (140, 42), (300, 80))

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tests.driver import GPUS, MEMORY, Driver
-from whatif.engine.question import Question
+from whatif.core.scenario import Question
 from whatif.tui.app import Explorer
-from whatif.tui.screens.desk import Desk
-from whatif.tui.study import SCREENS
+from whatif.tui.screens.main_screen import Desk
+from whatif.tui.state import SCREENS
 
 # More GPUs in a node with less to do each and faster memory: what would still faster memory bring?
 STORY = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from whatif.importers.profile import DEVICE_COLUMNS, OPERATION_COLUMNS, Profile
+from tests.paths import DATA
+from whatif.profiles.profile_data import DEVICE_COLUMNS, OPERATION_COLUMNS, Profile
 from whatif.table import Table
 
-SWEEP = Path(__file__).parent / "data" / "ahead" / "memcpy_sweep.csv"
+SWEEP = DATA / "ahead" / "memcpy_sweep.csv"
 DIRECTIONS = {"HtoD": "host_to_device", "DtoH": "device_to_host", "DtoD": "device_to_device"}
 V100 = {"device": 0.0, "name": "Tesla V100-SXM2-16GB", "dram_bandwidth": 898e9, "peak_double_rate": 7.8336e12}
 

@@ -64,7 +64,7 @@ def test_schema_imports_no_terminal():
 
 
 def test_engine_imports_no_terminal():
-    modules = ("whatif.engine.result", "whatif.engine.session", "whatif.export.write")
+    modules = ("whatif.core.result", "whatif.core.session", "whatif.files.result_writers")
     for module, found in zip(modules, imported(*(f"import {module}" for module in modules)), strict=True):
         assert "numpy" in found
         assert not found & {"textual", "scipy", "pandas", "plotext", "rich", "pyarrow"}, module

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from whatif.simulation.trace import Kind, Program, Trace
+from whatif.simulation.rank_programs import Kind, Program, Trace
 
 Operation = tuple[Kind, int, float, int, tuple[int, ...]]
 

@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whatif.axes import Axis, Grid
-from whatif.engine import result as engine
-from whatif.engine.attribution import Attribution, attribute
-from whatif.engine.merit import Ranking, ranking
-from whatif.engine.question import Question
-from whatif.engine.result import array_of
-from whatif.engine.seek import Sought, parse_target
-from whatif.engine.seek import seek as seek_leaf
-from whatif.engine.sensitivity import Elasticity, elasticities
-from whatif.engine.sweep import file_axes, grid_of, parse_axis
-from whatif.engine.uncertainty import Sampling
+from whatif.core import result as engine
+from whatif.core.result import array_of
+from whatif.core.scenario import Question
+from whatif.core.sweep import file_axes, grid_of, parse_axis
+from whatif.core.uncertainty import Sampling
 from whatif.errors import UsageError, WhatifError
-from whatif.export.figure import Y_COLUMN, alone
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
+from whatif.studies.attribution import Attribution, attribute
+from whatif.studies.elasticity import Elasticity, elasticities
+from whatif.studies.ranking import Ranking, ranking
+from whatif.studies.sweep_figure import Y_COLUMN, alone
+from whatif.studies.threshold import Sought, parse_target
+from whatif.studies.threshold import seek as seek_leaf
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ class Result(engine.Result):
 
         With a path, also a file, `.svg`, `.png` or `.pdf`. Raise `UsageError` for a single point.
         """
-        from whatif.export.picture import draw, write_picture
+        from whatif.plotting.picture import draw, write_picture
 
         if not self.grid.axes:
             raise UsageError("a single point has no plot; sweep a leaf")
@@ -143,7 +143,7 @@ def compare(
     result: str = "total_time",
     samples: Sampling | int | None = None,
 ) -> Ranking:
-    """Machines ranked over applications (see `whatif.engine.merit.ranking`); reference times are in s."""
+    """Machines ranked over applications (see `whatif.studies.ranking.ranking`); reference times are in s."""
     named = scenarios if isinstance(scenarios, Mapping) else {_name(item): item for item in scenarios}
     questions = {name: load(item) for name, item in named.items()}
     return ranking(questions, platforms, weights, references, result, _sampling(samples))

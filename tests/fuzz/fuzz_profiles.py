@@ -14,11 +14,13 @@ from pathlib import Path
 
 import atheris
 
+from tests.paths import DATA as TEST_DATA
+
 with atheris.instrument_imports(include=["whatif.importers"]):
     from whatif.errors import InvalidFileError
-    from whatif.importers.profiles import is_profile, read_profile
+    from whatif.profiles.formats import is_profile, read_profile
 
-DATA = Path(__file__).parents[1] / "data" / "profiles"
+DATA = TEST_DATA / "profiles"
 KERNEL_TRACE = (
     b'"Kind","Agent_Id","Stream_Id","Kernel_Name","Start_Timestamp","End_Timestamp"\n"K","Agent 4",1,"add",1000,1400\n'
 )

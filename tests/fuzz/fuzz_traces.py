@@ -16,14 +16,16 @@ from pathlib import Path
 
 import atheris
 
+from tests.paths import DATA as TEST_DATA
+
 with atheris.instrument_imports(include=["whatif"]):
     from whatif.errors import InvalidFileError
     from whatif.importers.dumpi import read_dumpi
     from whatif.importers.goal import read_goal
     from whatif.importers.simgrid_actions import read_actions
-    from whatif.importers.trace import read_trace
+    from whatif.importers.trace_formats import read_trace
 
-DATA = Path(__file__).parents[1] / "data" / "traces"
+DATA = TEST_DATA / "traces"
 READERS = {"dumpi": read_dumpi, "simgrid": read_actions, "goal": read_goal, "binary": read_goal, "any": read_trace}
 HEADER = struct.pack("<QIBB", 4223, 1, 1, 1)
 

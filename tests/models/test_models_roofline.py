@@ -3,13 +3,13 @@ from __future__ import annotations
 import csv
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.paths import DATA as TEST_DATA
 from whatif.models.roofline import (
     DOMINANT_RATES,
     achieved_bandwidth,
@@ -24,7 +24,7 @@ from whatif.models.roofline import (
     roofline_time,
 )
 
-DATA = Path(__file__).parents[1] / "data" / "gpuroofperf"
+DATA = TEST_DATA / "gpuroofperf"
 COLUMNS = {
     "GFLOPS - SP": "peak_single_rate",
     "GFLOPS - DP": "peak_double_rate",

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.paths import DATA
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import (
     device_copy_time,
@@ -33,7 +33,7 @@ from whatif.models.transfer import (
     staging_bandwidth,
 )
 
-SWEEP = Path(__file__).parents[1] / "data" / "ahead" / "memcpy_sweep.csv"
+SWEEP = DATA / "ahead" / "memcpy_sweep.csv"
 PAYLOAD, FLIT = np.float64(256), np.float64(16)
 MRRS, RCB, MPS = np.float64(512), np.float64(64), np.float64(128)
 REQUEST_HEADER, TOOL_HEADER, COMPLETION_HEADER = np.float64(24), np.float64(30), np.float64(20)

@@ -41,8 +41,8 @@ def command(
     Jobs run side by side, each on the nodes that it needs. All limits given hold at once; `limit` is the one that
     binds. --set holds on every machine, such as --set platform.price.lifetime='5 year'.
     """
-    from whatif.engine.budget import LIMITS, checked_limits, offers
-    from whatif.export.decisions import offers_table
+    from whatif.studies.decision_tables import offers_table
+    from whatif.studies.purchase import LIMITS, checked_limits, offers
 
     texts = dict(zip(LIMITS, (capital, cost, power), strict=True))
     limits = checked_limits({name: _quantity(name, text) for name, text in texts.items() if text is not None})

@@ -15,8 +15,8 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.units import parse_share
 
 if TYPE_CHECKING:
-    from whatif.engine.question import Question
-    from whatif.export.baseline_file import Move
+    from whatif.core.scenario import Question
+    from whatif.files.baseline import Move
 
 
 @click.command("check", short_help="Validate scenario and platform files.")
@@ -56,7 +56,7 @@ def command(
 
 def _hold(questions: Mapping[str, Question], path: Path, tolerance: float, update: bool) -> None:
     """Compare the results of scenarios with those of a file, or write them there."""
-    from whatif.export.baseline_file import moves, read_results, write_results
+    from whatif.files.baseline import moves, read_results, write_results
 
     results = {name: _results(name, question) for name, question in questions.items()}
     if update:
@@ -74,7 +74,7 @@ def _hold(questions: Mapping[str, Question], path: Path, tolerance: float, updat
 
 def _results(name: str, question: Question) -> dict[str, float]:
     from whatif.axes import Grid
-    from whatif.engine.result import run_whole
+    from whatif.core.result import run_whole
 
     result = run_whole(question, Grid())
     if result.reasons:
@@ -103,8 +103,8 @@ def _moved(move: Move) -> str:
 
 
 def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Question | None]:
-    from whatif.engine.question import Question
-    from whatif.engine.sweep import file_axes, grid_of
+    from whatif.core.scenario import Question
+    from whatif.core.sweep import file_axes, grid_of
     from whatif.schema.load import load_part, load_platform, open_document
     from whatif.schema.shipped import is_file, shipped_names
 

@@ -22,9 +22,9 @@ from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.merit import Ranking
-    from whatif.engine.question import Question
-    from whatif.engine.uncertainty import Sampling
+    from whatif.core.scenario import Question
+    from whatif.core.uncertainty import Sampling
+    from whatif.studies.ranking import Ranking
     from whatif.units import Quantity
 
 
@@ -56,11 +56,11 @@ def command(
     Says at which weight of an application another machine would lead; with --samples, how likely each machine is the
     best and ahead of the first. --set holds for all scenarios.
     """
-    from whatif.engine.merit import ranking
-    from whatif.engine.uncertainty import NOTHING_UNCERTAIN
-    from whatif.export.bars import merit_bars
-    from whatif.export.decisions import commitment_table, ranking_table, titles
-    from whatif.export.picture import check_picture, write_picture
+    from whatif.core.uncertainty import NOTHING_UNCERTAIN
+    from whatif.plotting.picture import check_picture, write_picture
+    from whatif.studies.bar_charts import merit_bars
+    from whatif.studies.decision_tables import commitment_table, ranking_table, titles
+    from whatif.studies.ranking import ranking
 
     if output is not None:
         check_picture(output)
@@ -105,7 +105,7 @@ def _needed(
     questions: dict[str, Question], platforms: list[str], targets: dict[str, str]
 ) -> dict[str, dict[str, float]]:
     """By scenario, the nodes that it needs on each platform for its target; NaN, and why, where none are enough."""
-    from whatif.engine.needed import nodes_needed
+    from whatif.studies.required_nodes import nodes_needed
 
     needed: dict[str, dict[str, float]] = {}
     for name, target in targets.items():

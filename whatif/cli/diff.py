@@ -13,7 +13,7 @@ from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.question import Question
+    from whatif.core.scenario import Question
 
 
 @click.command("diff", short_help="Say which changes explain why two scenarios differ.")
@@ -40,10 +40,10 @@ def command(
     A and B are scenarios, by path or name, or REV:path, as the file was in a git revision. Without B, A on another
     machine. --set holds for both. Exact where up to 14 changes have an effect; else orders are drawn, with an error.
     """
-    from whatif.engine.attribution import attribute
-    from whatif.export.bars import names_of, waterfall_bars
-    from whatif.export.causes import attribution_in_words, attribution_table
-    from whatif.export.picture import check_picture, write_picture
+    from whatif.plotting.picture import check_picture, write_picture
+    from whatif.studies.attribution import attribute
+    from whatif.studies.bar_charts import names_of, waterfall_bars
+    from whatif.studies.cause_tables import attribution_in_words, attribution_table
 
     if output is not None:
         check_picture(output)

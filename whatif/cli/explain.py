@@ -18,9 +18,9 @@ def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], term: str, depth: int | None
 ) -> None:
     """Explain TERM (iteration_time), a result, phase, term or leaf of SCENARIO: equation, inputs, sources, share."""
-    from whatif.engine.evaluate import evaluate
-    from whatif.engine.explain import explain, lines
-    from whatif.engine.fitted import extrapolations
+    from whatif.core.derivation import explain, lines
+    from whatif.core.evaluate import evaluate
+    from whatif.core.fit_range import extrapolations
 
     program = open_question(scenario, platform, folders, sets).program
     evaluation = evaluate(program)

@@ -15,9 +15,9 @@ from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.export.platform_file import PlatformChange
-    from whatif.fitting.fit import Fit
-    from whatif.schema.platform import Platform
+    from whatif.files.platform_file import PlatformChange
+    from whatif.fitting.fit_result import Fit
+    from whatif.schema.platform_spec import Platform
     from whatif.table import Table
 
 DISTANCES = ("intra-socket", "inter-socket", "inter-node")
@@ -35,7 +35,7 @@ class Target:
 
     def platform(self) -> Platform | None:
         """The platform whose data sheet measurements are compared with; what cannot be written is told before a fit."""
-        from whatif.export.platform_file import present
+        from whatif.files.platform_file import present
         from whatif.schema.load import load_platform, load_platform_document
 
         if self.output is not None:
@@ -54,9 +54,9 @@ class Target:
         self, fits: Sequence[Fit], change: PlatformChange, points: Callable[[], Table], notes: Mapping[str, str]
     ) -> None:
         """Write the platform, then print the parameters, or the points."""
-        from whatif.export.fit_tables import parameter_table
-        from whatif.export.platform_file import kept_from_below, write_platform
-        from whatif.export.tables import TABLE_WRITERS
+        from whatif.files.platform_file import kept_from_below, write_platform
+        from whatif.files.table_writers import TABLE_WRITERS
+        from whatif.fitting.fit_tables import parameter_table
 
         if self.output is not None:
             write_platform(self.output, change, self.extends)
@@ -123,10 +123,10 @@ def network(
     buffers: str | None, columns: str | None, where: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Fit protocol limits and the postal, max-rate and injection parameters of one distance to message times."""
-    from whatif.cli.measured import read_messages
-    from whatif.export.fit_tables import limits_in_words, network_notes, point_table
-    from whatif.export.platform_file import network_change
-    from whatif.fitting.network import fit_network
+    from whatif.cli.measurement_files import read_messages
+    from whatif.files.platform_file import network_change
+    from whatif.fitting.fit_tables import limits_in_words, network_notes, point_table
+    from whatif.fitting.message_parameters import fit_network
 
     target.platform()
     table = read_messages(files, columns, where)
@@ -157,11 +157,11 @@ def _limits(text: str | None) -> tuple[float, float] | None:
 @fit_options
 def gpu(files: tuple[Path, ...], target: Target) -> None:
     """Fit the peak rates and bandwidths of a GPU to outputs of mixbench, BabelStream or gpuroofperf."""
-    from whatif.cli.measured import in_folders
-    from whatif.export.fit_tables import gpu_points
-    from whatif.export.platform_file import change_of
-    from whatif.fitting.gpu import DIMENSIONS, fit_gpu
-    from whatif.importers.gpu import read_gpu
+    from whatif.cli.measurement_files import in_folders
+    from whatif.files.platform_file import change_of
+    from whatif.fitting.fit_tables import gpu_points
+    from whatif.fitting.gpu_rates import DIMENSIONS, fit_gpu
+    from whatif.importers.gpu_benchmarks import read_gpu
 
     platform = target.platform()
     device = platform.node.gpu if platform is not None else None
@@ -181,10 +181,10 @@ def transfer(files: tuple[Path, ...], target: Target, machine: str | None) -> No
 
     The data sheet is that of the platform written, or of the one it extends.
     """
-    from whatif.cli.measured import in_folders, read_transfers
-    from whatif.export.platform_file import change_of
-    from whatif.export.tables import column_rows
-    from whatif.fitting.transfer import fit_transfer
+    from whatif.cli.measurement_files import in_folders, read_transfers
+    from whatif.files.platform_file import change_of
+    from whatif.files.table_writers import column_rows
+    from whatif.profiles.link_fit import fit_transfer
 
     platform = target.platform()
     link = platform.node.host_link if platform is not None else None

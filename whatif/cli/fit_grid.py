@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.cli.fit import command, tell
-from whatif.cli.of_runs import ModelFile, runs_options
 from whatif.cli.options import print_table, share_of
+from whatif.cli.run_options import ModelFile, runs_options
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -125,7 +125,7 @@ def _narrate(fit: GridFit) -> None:
 def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, targets: tuple[Runs, ...]) -> None:
     """The part of one case, and a scenario of the first target, or of the run with the most processes."""
     from whatif.errors import did_you_mean
-    from whatif.export.grid_file import part_text, question_text
+    from whatif.files.grid_file import part_text, question_text
 
     cases, named = fit.runs.cases, [str(name) for runs in targets[:1] for name in runs.case.tolist()]
     if case is not None and named not in ([], [case]):
@@ -157,7 +157,7 @@ def _is_measured_share(target: Runs) -> bool:
 def _print(fit: GridFit, asked: _Asked) -> None:
     import numpy as np
 
-    from whatif.export.grid_file import advice_table, parameters_of, prediction_table, runs_table
+    from whatif.files.grid_file import advice_table, parameters_of, prediction_table, runs_table
     from whatif.fitting.grid_advice import next_run, predict
 
     if asked.points:

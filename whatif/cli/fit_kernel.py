@@ -14,12 +14,12 @@ from whatif.cli.fit import DISTANCES, Target, command, fit_options, tell
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
-    from whatif.export.platform_file import PlatformChange
-    from whatif.fitting.fit import Fit
-    from whatif.fitting.kernel import KernelFit
+    from whatif.files.platform_file import PlatformChange
+    from whatif.fitting.blas_costs import KernelFit
+    from whatif.fitting.fit_result import Fit
     from whatif.fitting.pieces import PiecesFit
     from whatif.fitting.processors import Processors
-    from whatif.schema.platform import Platform
+    from whatif.schema.platform_spec import Platform
     from whatif.table import Table
 
 _PROCESSORS = "kernels.processors"
@@ -64,8 +64,8 @@ def kernel(
     FILES are CSV: calls of one kernel (`time`, `m`, `n`, `k` or `size`, perhaps `node`, `cpu`, `run`), coefficients of
     dgemm for each processor (`constant`, `mnk`), or messages (`test`, `message_size`, `time`).
     """
-    from whatif.cli.measured import in_folders
-    from whatif.export.platform_file import change_of
+    from whatif.cli.measurement_files import in_folders
+    from whatif.files.platform_file import change_of
 
     platform = target.platform()
     tables = list(_read(in_folders(files), name, columns, where))
@@ -107,7 +107,7 @@ def _read(
 
 
 def _by_kernel(table: Table, name: str | None, path: Path) -> Iterator[tuple[str, Table]]:
-    from whatif.fitting.kernel import KERNELS, kernel_name
+    from whatif.fitting.blas_costs import KERNELS, kernel_name
     from whatif.table import Column, Table
 
     if table.notes["kind"] == "messages":
@@ -129,8 +129,8 @@ def _by_kernel(table: Table, name: str | None, path: Path) -> Iterator[tuple[str
 def _fitted(
     tables: Sequence[tuple[str, Table]], model: str | None, noise: str | None, distance: str
 ) -> Iterator[KernelFit | PiecesFit]:
+    from whatif.fitting.blas_costs import fit_kernel
     from whatif.fitting.coefficients import fit_coefficients
-    from whatif.fitting.kernel import fit_kernel
     from whatif.fitting.pieces import fit_pieces
 
     for name, table in tables:
@@ -145,8 +145,8 @@ def _fitted(
 
 def _narrate(fit: KernelFit | PiecesFit) -> None:
     """The models compared, what was chosen, and what a reader has to know of it."""
-    from whatif.export.tables import column_rows
-    from whatif.fitting.kernel import KernelFit
+    from whatif.files.table_writers import column_rows
+    from whatif.fitting.blas_costs import KernelFit
     from whatif.fitting.processors import in_words, slow_in_words
 
     column_rows(fit.comparison, sys.stderr)
@@ -195,7 +195,7 @@ def _texts(values: Mapping[str, float], node_count: int | None) -> dict[str, str
 def _factors(found: Processors, values: Mapping[str, float], *, synthetic: bool) -> Fit:
     import numpy as np
 
-    from whatif.fitting.fit import Fit
+    from whatif.fitting.fit_result import Fit
     from whatif.units import ONE
 
     errors = np.full(len(values), np.nan) if synthetic else found.standard_errors

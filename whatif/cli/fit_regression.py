@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from whatif.cli.fit import command, tell
-from whatif.cli.of_runs import ModelFile, runs_options
 from whatif.cli.options import share_of
+from whatif.cli.run_options import ModelFile, runs_options
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -85,9 +85,9 @@ def regression(
     Thicket profiles, logs of nvidia-smi. Terms: + - * : / ( ), I(x**2), log(x), log2(x), sqrt(x), poly(x, 2);
     `log(time) ~ ..` keeps predictions positive.
     """
-    from whatif.export.runs_tables import summary
-    from whatif.export.tables import TABLE_WRITERS
+    from whatif.files.table_writers import TABLE_WRITERS
     from whatif.fitting.least_squares import fit_runs
+    from whatif.fitting.regression_tables import summary
 
     if (formula is None) == (sought is None):
         raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")
@@ -172,7 +172,7 @@ def _table(
     name: str, fits: Sequence[RunsFit], held: Held, validation: Table | None, at: Sequence[str],
     folds: int | None, repeat: int,
 ) -> Table:  # fmt: skip
-    from whatif.export import runs_tables
+    from whatif.fitting import regression_tables as runs_tables
     from whatif.fitting.model_checks import compare, cross_validate, diagnose
 
     fit = fits[0]
@@ -197,7 +197,7 @@ def _validated(fit: RunsFit, runs: Table, held: Held) -> Table:
     """Runs as they were measured beside what the fit says of them."""
     import numpy as np
 
-    from whatif.export.runs_tables import coverage, validation_table
+    from whatif.fitting.regression_tables import coverage, validation_table
 
     names = (fit.formula.response, *fit.formula.variables)
     file = runs.notes.get("file", "the held-out runs")
@@ -229,7 +229,7 @@ def _predicted(fit: RunsFit, at: Sequence[str], held: Held) -> Table:
     """The response at given values, with its interval; what lies outside the runs is told."""
     import numpy as np
 
-    from whatif.export.runs_tables import validation_table
+    from whatif.fitting.regression_tables import validation_table
     from whatif.table import Column, Table
 
     points = [dict(_values(fit, text)) for text in at]
@@ -288,9 +288,9 @@ def _search(table: Table, text: str) -> Search:
     """The models of Extra-P's normal form that the runs speak for, best first."""
     import numpy as np
 
-    from whatif.export.runs_tables import model_in_words
     from whatif.fitting.formula import parse_formula
     from whatif.fitting.pmnf import search
+    from whatif.fitting.regression_tables import model_in_words
 
     named = {name: None if it.dimension is None else it.as_written() for name, it in table.columns.items()}
     asked = parse_formula(text, named)
@@ -309,7 +309,7 @@ def _search(table: Table, text: str) -> Search:
 
 
 def _models(found: Search | None) -> Table:
-    from whatif.export.runs_tables import model_table
+    from whatif.fitting.regression_tables import model_table
 
     if found is None:
         raise UsageError("--show models needs --search")
@@ -317,15 +317,15 @@ def _models(found: Search | None) -> Table:
 
 
 def _tell_opinion(fit: RunsFit) -> None:
-    from whatif.export.runs_tables import second_opinion
     from whatif.fitting.additive import additive
+    from whatif.fitting.regression_tables import second_opinion
 
     tell([second_opinion(fit, additive(fit))])
 
 
 def _write(fit: RunsFit, model: ModelFile) -> None:
     """Write the model, and the scenario that asks it."""
-    from whatif.export.model_file import model_text, question_text, table_of
+    from whatif.files.model_file import model_text, question_text, table_of
 
     table = table_of(fit)
     variable = next((f"{table}.variables.{name}" for name in fit.formula.variables), "")

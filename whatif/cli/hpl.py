@@ -18,13 +18,13 @@ from whatif.errors import InvalidFileError, Problem, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.hpl_runs import HPLRuns
-    from whatif.export.hpl_prediction import Key, Prediction
-    from whatif.export.hpl_scenario import Noise, Placement
-    from whatif.importers.hpl_input import HPLInput
-    from whatif.importers.hpl_output import HPLRun
+    from whatif.hpl.input_reader import HPLInput
+    from whatif.hpl.output_reader import HPLRun
+    from whatif.hpl.prediction_tables import Key, Prediction
+    from whatif.hpl.predictions import HPLRuns
+    from whatif.hpl.scenario_writer import Noise, Placement
+    from whatif.hpl.simulation.configuration import Configuration
     from whatif.schema.toml import Document
-    from whatif.simulation.hpl.configuration import Configuration
     from whatif.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -113,8 +113,8 @@ def command(
     Each line appears as soon as it is known. With noise or replicates the time is the mean, and the interval holds 95 %
     of the replicates.
     """
-    from whatif.export.hpl_prediction import by_key
-    from whatif.importers.hpl_input import read_hpl_input
+    from whatif.hpl.input_reader import read_hpl_input
+    from whatif.hpl.prediction_tables import by_key
 
     asked = read_hpl_input(input_file)
     if asked.configuration_count > max_points:
@@ -141,7 +141,7 @@ def placement_of(
     ranks_per_node: int | None, binding: str, panel_on: str, noise: Noise = "none", seed: int = 0
 ) -> Placement:
     """What the options say of a run."""
-    from whatif.export.hpl_scenario import Placement
+    from whatif.hpl.scenario_writer import Placement
 
     by_socket, on_host = binding == "by_socket", panel_on == "host"
     return Placement(
@@ -153,8 +153,8 @@ def scenario_of(
     first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: Placement
 ) -> tuple[Document, dict[str, str], tuple[Path, ...]]:
     """The scenario of one configuration, what is set in it, and where its platform is looked for."""
-    from whatif.engine.hpl_runs import leaves_of
-    from whatif.export.hpl_scenario import hpl_scenario
+    from whatif.hpl.predictions import leaves_of
+    from whatif.hpl.scenario_writer import hpl_scenario
 
     pairs = parse_sets(tuple(sets))
     own = (*leaves_of(first), "rank_count")
@@ -174,8 +174,8 @@ def open_runs(
     first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: Placement
 ) -> HPLRuns:
     """HPL on the machine that the options name; `first` is any configuration."""
-    from whatif.engine.hpl_runs import HPLRuns
-    from whatif.engine.question import Question
+    from whatif.core.scenario import Question
+    from whatif.hpl.predictions import HPLRuns
 
     document, pairs, folders = scenario_of(first, platform, folders, sets, placement)
     runs = HPLRuns(Question(document, None, pairs, folders).program)
@@ -185,9 +185,9 @@ def open_runs(
 
 
 def _save(path: Path, document: Document, sets: Mapping[str, str], folders: tuple[Path, ...]) -> None:
-    from whatif.engine.question import Question
-    from whatif.export.atomic import atomic_file
-    from whatif.export.save import rewritten
+    from whatif.atomic import atomic_file
+    from whatif.core.scenario import Question
+    from whatif.files.scenario_edits import rewritten
 
     Question(document, None, sets, folders).program_at({})
     text = rewritten(document, sets, None, folders)
@@ -214,14 +214,14 @@ def _refuse(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
 
 
 def _measured(files: Sequence[Path]) -> list[HPLRun]:
-    from whatif.cli.measured import once
-    from whatif.importers.hpl_output import read_hpl_output
+    from whatif.cli.measurement_files import once
+    from whatif.hpl.output_reader import read_hpl_output
 
     return [run for path in once(files) for run in read_hpl_output(path)]
 
 
 def _narrate(asked: HPLInput, runs: HPLRuns, seeds: range) -> None:
-    from whatif.engine.hpl_machine import NOISES
+    from whatif.hpl.machine import NOISES
 
     program = runs.program
     count = asked.configuration_count
@@ -240,7 +240,7 @@ def _predictions(
     asked: HPLInput, runs: HPLRuns, seeds: range, known: Mapping[Key, Sequence[HPLRun]]
 ) -> Iterator[Prediction]:
     """Every combination as it is known; at the end, what was measured and is none of them is told."""
-    from whatif.export.hpl_prediction import key_of, prediction_of
+    from whatif.hpl.prediction_tables import key_of, prediction_of
 
     tasks = ((run, seed) for run in asked.configurations() for seed in seeds)
     met: set[Key] = set()
@@ -280,8 +280,8 @@ def meter(count: int) -> Iterator[Callable[[int, float], None]]:
 
 def _write_hpl(predictions: Iterable[Prediction], components: bool, interval: bool) -> None:
     """HPL's own table; what is told of a run beside its line follows it."""
-    from whatif.export.hpl_prediction import detail_lines
-    from whatif.export.hpl_table import HPLRow, hpl_table
+    from whatif.hpl.output_writer import HPLRow, hpl_table
+    from whatif.hpl.prediction_tables import detail_lines
 
     latest: list[Prediction] = []
 
@@ -298,7 +298,7 @@ def _write_hpl(predictions: Iterable[Prediction], components: bool, interval: bo
 
 def _tables(runs: HPLRuns, seeds: range, components: bool, measured: bool) -> Callable[[Sequence[Prediction]], Table]:
     """What makes a table of predictions, with the columns that the options ask for."""
-    from whatif.export.hpl_prediction import prediction_table
+    from whatif.hpl.prediction_tables import prediction_table
 
     program = runs.program
     notes = {
@@ -317,7 +317,7 @@ def _write_table(
     predictions: Iterable[Prediction], file_format: str, table: Callable[[Sequence[Prediction]], Table]
 ) -> None:
     """Rows as they come; JSON, which is one object, at the end, or when it is interrupted."""
-    from whatif.export.tables import column_rows, csv_rows, json_rows, markdown_rows
+    from whatif.files.table_writers import column_rows, csv_rows, json_rows, markdown_rows
 
     if file_format == "json":
         found: list[Prediction] = []

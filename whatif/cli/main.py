@@ -56,7 +56,7 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         # `import` is a word of Python's and cannot name a module.
-        module = "importing" if cmd_name == "import" else cmd_name
+        module = "import_files" if cmd_name == "import" else cmd_name
         command: click.Command = importlib.import_module(f"whatif.cli.{module}").command
         return command
 

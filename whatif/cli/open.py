@@ -11,7 +11,7 @@ from threading import Timer
 import click
 
 from whatif.cli.options import question_options
-from whatif.cli.sources import Source, open_source
+from whatif.cli.scenario_sources import Source, open_source
 from whatif.errors import UsageError
 
 _LARGEST_JOURNAL = 10_000_000

@@ -14,9 +14,9 @@ import click
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
-    from whatif.engine.question import Question
-    from whatif.engine.uncertainty import Sampling
-    from whatif.export.plot import Description
+    from whatif.core.scenario import Question
+    from whatif.core.uncertainty import Sampling
+    from whatif.plotting.description import Description
     from whatif.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -80,7 +80,7 @@ def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ..
     """How samples are drawn, None where none are asked for; raise `UsageError` for shares that are none."""
     if samples is None and not spreads:
         return None
-    from whatif.engine.uncertainty import DEFAULT_COUNT, Sampling
+    from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
     from whatif.units import parse_share
 
     shares: dict[str, float] = {}
@@ -107,7 +107,7 @@ def share_of(option: str, text: str) -> float:
 
 def print_table(table: Table, file_format: str, optional: Sequence[Collection[str]] = ()) -> None:
     """Write a table to stdout; for a terminal that is too narrow without the first groups of optional columns."""
-    from whatif.export.tables import TABLE_WRITERS, narrowed
+    from whatif.files.table_writers import TABLE_WRITERS, narrowed
 
     if file_format == "table" and sys.stdout.isatty():
         table = narrowed(table, shutil.get_terminal_size().columns, optional)
@@ -120,7 +120,7 @@ Draw = Callable[["Description"], None]
 
 def drawing(plot: bool, output: Path | None) -> Draw | None:
     """How --plot and -o draw: on the terminal, or into a file that can be one; None where neither is asked for."""
-    from whatif.export.picture import check_picture, write_picture
+    from whatif.plotting.picture import check_picture, write_picture
 
     if output is not None:
         check_picture(output)
@@ -130,7 +130,7 @@ def drawing(plot: bool, output: Path | None) -> Draw | None:
 
 def show_picture(picture: Description) -> None:
     """Draw on the terminal, in colours where it is one."""
-    from whatif.export.figure import terminal_picture
+    from whatif.studies.sweep_figure import terminal_picture
 
     click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)
 
@@ -144,7 +144,7 @@ def named_platform(platform: str, folders: tuple[Path, ...]) -> tuple[str, tuple
 
 def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Question:
     """The question that the options ask."""
-    from whatif.engine.question import Question
+    from whatif.core.scenario import Question
 
     if platform is not None:
         platform, folders = named_platform(platform, folders)
@@ -153,8 +153,8 @@ def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...]
 
 def tell_worth(*questions: Question) -> None:
     """Say on stderr which questions rest on assumed values, and what lies outside the range it was fitted in."""
-    from whatif.engine.evaluate import evaluate
-    from whatif.engine.fitted import extrapolations
+    from whatif.core.evaluate import evaluate
+    from whatif.core.fit_range import extrapolations
 
     for question in questions:
         program = question.program
@@ -168,7 +168,7 @@ def tell_worth(*questions: Question) -> None:
 
 def tell_on_all(*questions: Question) -> None:
     """Say on stderr which values of machines the files of scenarios state: they are the same on all that are asked."""
-    from whatif.export.decisions import on_all_machines
+    from whatif.studies.decision_tables import on_all_machines
 
     for question in questions:
         if text := on_all_machines(question):

@@ -12,9 +12,9 @@ from whatif.cli.options import platforms_option
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.projection import Projection
-    from whatif.importers.profile import Profile
-    from whatif.schema.platform import Platform
+    from whatif.profiles.profile_data import Profile
+    from whatif.profiles.projection import Projection
+    from whatif.schema.platform_spec import Platform
     from whatif.table import Table
 
 profile_path = click.Path(path_type=Path, exists=True)
@@ -44,9 +44,9 @@ def command(
     projected: latency measured on the one machine, all else from the data sheet of the other; peak: that latency and
     the peak bandwidth; envelope: the peak bandwidth alone. Errors are sums of absolute errors over the sum of times.
     """
-    from whatif.engine.projection import project
-    from whatif.export.tables import TABLE_WRITERS, worth_showing
-    from whatif.importers.profiles import read_profile
+    from whatif.files.table_writers import TABLE_WRITERS, worth_showing
+    from whatif.profiles.formats import read_profile
+    from whatif.profiles.projection import project
     from whatif.schema.load import load_platform
 
     one, other = (load_platform(name, folders)[0] for name in (source, target))
@@ -59,7 +59,7 @@ def command(
 
 
 def _target_profile(actual: Path | None, path: Path, profile: Profile) -> Profile | None:
-    from whatif.importers.profiles import read_profile
+    from whatif.profiles.formats import read_profile
 
     if actual is None:
         return None
@@ -74,7 +74,7 @@ def _table(projection: Projection, *, operations: bool, sizes: bool) -> Table:
 
 def _tell(profile: Profile, projection: Projection, source: Platform, target: Platform) -> None:
     """What the table rests on, the time line, and what is odd."""
-    from whatif.export.tables import column_rows
+    from whatif.files.table_writers import column_rows
 
     for line in [*profile.operations.notes.get("warnings", "").splitlines(), *projection.warnings]:
         click.echo(f"warning: {line}", err=True)

@@ -13,8 +13,8 @@ from whatif.errors import ImpossiblePointError, UsageError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 
 if TYPE_CHECKING:
-    from whatif.engine.findings import Findings
-    from whatif.engine.question import Question
+    from whatif.core.scenario import Question
+    from whatif.report.contents import Findings
 
 
 @click.command("report", short_help="Write an answer and all it rests on as one HTML page.")
@@ -31,8 +31,8 @@ def command(
     The page holds no script and needs nothing else. --platform and --set hold for a scenario to compare with too.
     """
     from whatif.cli.run import asked_grid
-    from whatif.engine.question import Request
-    from whatif.export.report import write_report
+    from whatif.core.scenario import Request
+    from whatif.report.page import write_report
 
     question = open_question(scenario, platform, folders, sets)
     grid = asked_grid(question, sweeps, False, DEFAULT_MAXIMUM_POINTS)

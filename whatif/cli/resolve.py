@@ -13,8 +13,8 @@ from whatif.cli.options import open_question, scenario_options
 @scenario_options
 def command(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> None:
     """Print SCENARIO as one TOML document: platform and `extends` merged in, every change applied."""
-    from whatif.export.toml import toml_text
-    from whatif.schema.leaves import fits_of_parts, sources_of
+    from whatif.files.toml_text import toml_text
+    from whatif.schema.parameters import fits_of_parts, sources_of
 
     program = open_question(scenario, platform, folders, sets).program
     document = dict(program.loaded.layers.merged)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.cli.options import open_question, sampling_options, scenario_options, show_picture
-from whatif.cli.workforce import Telling, Workforce, is_folder, on_option, workers_option
+from whatif.cli.parallel_options import Telling, Workforce, is_folder, on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
-    from whatif.engine.question import Question, Request
-    from whatif.engine.term import Program
-    from whatif.engine.uncertainty import Sampling
+    from whatif.core.scenario import Question, Request
+    from whatif.core.term import Program
+    from whatif.core.uncertainty import Sampling
 
 
 @click.command("run", short_help="Evaluate a scenario, or sweep any of its leaves.")
@@ -57,7 +57,7 @@ def command(
     **elsewhere: Any,
 ) -> None:
     """Evaluate SCENARIO as it stands, or over the grid of all --sweep options (else over its own sweep)."""
-    from whatif.engine.question import Request
+    from whatif.core.scenario import Request
 
     workforce = Workforce(**elsewhere)
     if plot and (output is not None or file_format is not None or workforce.on is not None):
@@ -79,7 +79,7 @@ def command(
 
 def asked_grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
     """The grid of the --sweep options, else of the scenario's own sweep; none for --point."""
-    from whatif.engine.sweep import file_axes, grid_of, parse_option
+    from whatif.core.sweep import file_axes, grid_of, parse_option
 
     if point and sweeps:
         raise UsageError("--point and --sweep exclude each other")
@@ -97,7 +97,7 @@ def _narrate(request: Request) -> None:
     platform = program.loaded.scenario.platform.name
     click.echo(f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}", err=True)
     if sampling is not None:
-        from whatif.engine.uncertainty import NOTHING_UNCERTAIN, uncertain
+        from whatif.core.uncertainty import NOTHING_UNCERTAIN, uncertain
         from whatif.units import counted
 
         count = len(uncertain(program, sampling, grid.leaves()))
@@ -109,7 +109,7 @@ def _narrate(request: Request) -> None:
 
 def _energy(program: Program) -> str:
     """What energy and cost rest on, where that is less than what times rest on."""
-    from whatif.schema.leaves import worst
+    from whatif.schema.parameters import worst
 
     grade = worst([program.grade, *program.other_grades.values()])
     return "" if grade == program.grade else f" (energy and cost: {grade})"
@@ -127,7 +127,7 @@ def _format_of(output: Path | None) -> str:
 
 
 def _write(request: Request, file_format: str, output: Path | None, workforce: Workforce) -> None:
-    from whatif.export.write import WRITERS, write_file
+    from whatif.files.result_writers import WRITERS, write_file
 
     if output is None and file_format == "parquet":
         raise UsageError("Parquet is not for a terminal; name a file with -o")
@@ -142,8 +142,8 @@ def _write(request: Request, file_format: str, output: Path | None, workforce: W
 
 
 def _plot(request: Request) -> None:
-    from whatif.engine.result import run_whole
-    from whatif.export.figure import alone
+    from whatif.core.result import run_whole
+    from whatif.studies.sweep_figure import alone
 
     if not request.grid.axes:
         raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
@@ -155,12 +155,12 @@ def _plot(request: Request) -> None:
 
 def _draw(request: Request, output: Path) -> None:
     """Write the plot of a sweep, or the phases of a single point, as a picture."""
-    from whatif.engine.evaluate import evaluate
-    from whatif.engine.result import run_whole
-    from whatif.engine.timeline import timeline
-    from whatif.export.bars import phase_bars
-    from whatif.export.figure import alone
-    from whatif.export.picture import check_picture, write_picture
+    from whatif.core.evaluate import evaluate
+    from whatif.core.iteration_timeline import timeline
+    from whatif.core.result import run_whole
+    from whatif.plotting.picture import check_picture, write_picture
+    from whatif.studies.bar_charts import phase_bars
+    from whatif.studies.sweep_figure import alone
 
     check_picture(output)
     if not request.grid.axes:

@@ -24,9 +24,9 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.isoefficiency import Isoefficiency
-    from whatif.engine.scaling import Mode, Planner, Scaling
-    from whatif.export.plot import PlotDescription
+    from whatif.plotting.description import PlotDescription
+    from whatif.studies.isoefficiency import Isoefficiency
+    from whatif.studies.scaling import Mode, Planner, Scaling
 
 _MOST_POINTS: Final = 10_000
 
@@ -53,8 +53,8 @@ def command(
     --efficiency. Memory is that of a device: what a rank needs grows with its cells. Node-hours are nodes times the
     total time of the job. Exit with 4 where no number of nodes has an answer.
     """
-    from whatif.engine.scaling import Planner
-    from whatif.export.plans import places_in_words, places_table, scaling_picture, scaling_table
+    from whatif.studies.scaling import Planner
+    from whatif.studies.scaling_tables import places_in_words, places_table, scaling_picture, scaling_table
 
     draw = drawing(plot, output)
     question = open_question(scenario, platform, folders, sets)
@@ -96,7 +96,7 @@ def _tell_impossible(plans: Mapping[Mode, Scaling], planner: Planner) -> None:
 
 def _counts(text: str | None, planner: Planner) -> list[float]:
     """Numbers of nodes, in increasing order; ends with two dots between are doubled from the first to the last."""
-    from whatif.engine.sweep import leaf_points
+    from whatif.core.sweep import leaf_points
 
     if text is None:
         return planner.doublings()
@@ -113,8 +113,8 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
 
 
 def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw: Draw | None, file_format: str) -> None:
-    from whatif.engine.isoefficiency import isoefficiency
-    from whatif.engine.scaling import in_percent
+    from whatif.studies.isoefficiency import isoefficiency
+    from whatif.studies.scaling import in_percent
     from whatif.table import Table
     from whatif.units import BYTE, ONE, SECOND
 
@@ -142,8 +142,8 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw:
 
 
 def _growth_picture(found: Isoefficiency) -> PlotDescription:
-    from whatif.engine.scaling import in_percent
-    from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale
+    from whatif.plotting.description import AxisDescription, Line, PlotDescription, Scale
+    from whatif.studies.scaling import in_percent
 
     axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("cells", scale=Scale.LOG)
     title = f"cells that hold {in_percent(found.efficiency)} efficiency"

@@ -23,10 +23,10 @@ from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.population import Objective
-    from whatif.engine.question import Question
-    from whatif.engine.seek import Sought, Target
-    from whatif.engine.varied import Varied
+    from whatif.core.scenario import Question
+    from whatif.studies.population import Objective
+    from whatif.studies.search_space import Varied
+    from whatif.studies.threshold import Sought, Target
     from whatif.table import Table
 
 
@@ -69,10 +69,10 @@ def command(
     targets bind and which values are at an end of their range. Exit with 4 where nothing meets the targets, and say
     how close it comes and which phases stand in the way.
     """
-    from whatif.cli.break_even import show_break_even
-    from whatif.cli.searching import show_front, show_search
-    from whatif.engine.seek import parse_target
-    from whatif.engine.varied import parse_varied
+    from whatif.cli.seek_break_even import show_break_even
+    from whatif.cli.seek_search import show_front, show_search
+    from whatif.studies.search_space import parse_varied
+    from whatif.studies.threshold import parse_target
 
     draw = drawing(plot, output)
     _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, pareto is not None, draw is not None)
@@ -138,8 +138,8 @@ def _refuse_twice(varied: list[Varied]) -> None:
 
 
 def _objective(question: Question, minimise: str | None, maximise: str | None) -> Objective | None:
-    from whatif.engine.population import Objective
-    from whatif.engine.varied import quantity_named
+    from whatif.studies.population import Objective
+    from whatif.studies.search_space import quantity_named
 
     if minimise and maximise:
         raise UsageError("--minimise and --maximise exclude each other; --pareto shows what one costs of the other")
@@ -152,14 +152,14 @@ def _objective(question: Question, minimise: str | None, maximise: str | None) -
 
 def _is_simple(question: Question, varied: list[Varied], wanted: tuple[Target, ...], aim: Objective | None) -> bool:
     """Whether one leaf and one target are asked for, which a root finder answers at thousands of points."""
-    from whatif.engine.varied import is_played
+    from whatif.studies.search_space import is_played
 
     alone = len(varied) == len(wanted) == 1 and aim is None and not (varied[0].choices or varied[0].values)
     return alone and not is_played(question.program)
 
 
 def _show_one(question: Question, varied: Varied, target: Target, file_format: str) -> None:
-    from whatif.engine.seek import seek
+    from whatif.studies.threshold import seek
 
     found = seek(question.program, varied.path, target, varied.low, varied.high)
     if not found.is_met:

@@ -19,10 +19,10 @@ from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.sensitivity import Elasticity
-    from whatif.engine.term import Program
-    from whatif.engine.uncertainty import Sampling
-    from whatif.engine.variance import Variance
+    from whatif.core.term import Program
+    from whatif.core.uncertainty import Sampling
+    from whatif.studies.elasticity import Elasticity
+    from whatif.studies.sobol import Variance
     from whatif.table import Table
 
 _BAR_WIDTH = 24
@@ -67,10 +67,10 @@ def command(
 
 
 def _draw(program: Program, result: str, show: str, sampling: Sampling | None, output: Path) -> None:
-    from whatif.engine.ladder import ladder
-    from whatif.engine.sensitivity import elasticities
-    from whatif.export.bars import ladder_bars, tornado_bars, variance_bars
-    from whatif.export.picture import check_picture, write_picture
+    from whatif.plotting.picture import check_picture, write_picture
+    from whatif.studies.bar_charts import ladder_bars, tornado_bars, variance_bars
+    from whatif.studies.bottlenecks import ladder
+    from whatif.studies.elasticity import elasticities
 
     check_picture(output)
     if show == "ladder":
@@ -82,7 +82,7 @@ def _draw(program: Program, result: str, show: str, sampling: Sampling | None, o
 
 
 def _tornado(program: Program, result: str, everything: bool, bars: bool) -> Table:
-    from whatif.engine.sensitivity import elasticities
+    from whatif.studies.elasticity import elasticities
     from whatif.table import Table
     from whatif.units import ONE
 
@@ -108,14 +108,14 @@ def _arm(item: Elasticity, most: float) -> str:
 
 
 def _variance(program: Program, sampling: Sampling | None, result: str) -> Variance:
-    from whatif.engine.uncertainty import Sampling
-    from whatif.engine.variance import sobol_indices
+    from whatif.core.uncertainty import Sampling
+    from whatif.studies.sobol import sobol_indices
 
     return sobol_indices(program, sampling or Sampling(_SOBOL_SAMPLES), result)
 
 
 def _sobol(program: Program, sampling: Sampling | None, result: str, everything: bool, bars: bool) -> Table:
-    from whatif.export.causes import variance_in_words, variance_table
+    from whatif.studies.cause_tables import variance_in_words, variance_table
 
     found = _variance(program, sampling, result)
     click.echo(variance_in_words(found, result, program.dimension_of(result)), err=True)
@@ -123,8 +123,8 @@ def _sobol(program: Program, sampling: Sampling | None, result: str, everything:
 
 
 def _ladder(program: Program, result: str, bars: bool) -> Table:
-    from whatif.engine.ladder import ladder
-    from whatif.export.causes import ladder_in_words, ladder_table
+    from whatif.studies.bottlenecks import ladder
+    from whatif.studies.cause_tables import ladder_in_words, ladder_table
 
     found, dimension = ladder(program, result), program.dimension_of(result)
     click.echo(ladder_in_words(found, dimension), err=True)

@@ -15,8 +15,8 @@ from whatif.limits import TABLE_FORMATS
 from whatif.schema.application import TraceModel
 
 if TYPE_CHECKING:
-    from whatif.engine.question import Question
-    from whatif.engine.simulate import Simulation
+    from whatif.core.scenario import Question
+    from whatif.studies.simulation_run import Simulation
 
 
 @click.command("simulate", short_help="Play a trace, or a scenario, message by message.")
@@ -52,10 +52,10 @@ def command(
     Prints what each rank spends on computing, sending, receiving and waiting; the messages between nodes; the critical
     path; or how the run time answers to latency and bandwidth.
     """
-    from whatif.engine.simulate import simulate, without_playing
-    from whatif.export.simulation_tables import TABLES
-    from whatif.export.tables import TABLE_WRITERS
-    from whatif.export.timeline_files import TIMELINE_WRITERS
+    from whatif.files.table_writers import TABLE_WRITERS
+    from whatif.files.timeline_files import TIMELINE_WRITERS
+    from whatif.studies.simulation_run import simulate, without_playing
+    from whatif.studies.simulation_tables import TABLES
 
     if timeline is not None and timeline.suffix not in TIMELINE_WRITERS:
         raise UsageError(f"{timeline}: a time line ends in {' or '.join(TIMELINE_WRITERS)}")
@@ -84,7 +84,7 @@ def _question(
     iterations: int,
 ) -> Question:
     """The question that a trace or a scenario asks, its communication simulated."""
-    from whatif.cli.sources import open_source
+    from whatif.cli.scenario_sources import open_source
 
     more = [f"application.rank_count={ranks}"] if ranks is not None else []
     opened = open_source(source, platform, folders, (*sets, *more), model)

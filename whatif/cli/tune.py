@@ -15,17 +15,17 @@ import click
 
 from whatif import __version__
 from whatif.cli.hpl import machine_options, meter, open_runs, placement_of
+from whatif.cli.parallel_options import Workforce, on_option, workers_option
 from whatif.cli.tune_grid import tune_grid
-from whatif.cli.workforce import Workforce, on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.hpl_runs import HPLRuns
-    from whatif.engine.places import Place
-    from whatif.engine.tuning import Space
-    from whatif.export.tuning_file import TuningFile
-    from whatif.simulation.hpl.configuration import Configuration
+    from whatif.core.executors import Place
+    from whatif.hpl.predictions import HPLRuns
+    from whatif.hpl.simulation.configuration import Configuration
+    from whatif.hpl.tuning import Space
+    from whatif.hpl.tuning_log import TuningFile
     from whatif.table import Table
 
 Code = TypeVar("Code", bound=IntEnum)
@@ -84,9 +84,9 @@ def tune_hpl(
     Candidates are played on small matrices first, the better ones on larger ones, the best at full size; then single
     parameters of the best are changed as long as that helps. Prints the ten best, or those so far when interrupted.
     """
-    from whatif.engine.tuning import combinations, drawn, search
-    from whatif.export.tuning_file import TuningFile
-    from whatif.simulation.hpl.configuration import Configuration
+    from whatif.hpl.simulation.configuration import Configuration
+    from whatif.hpl.tuning import combinations, drawn, search
+    from whatif.hpl.tuning_log import TuningFile
 
     if write_input is not None and not write_input.parent.is_dir():
         raise UsageError(f"{write_input}: there is no folder {write_input.parent}")
@@ -125,8 +125,8 @@ def _space(
     seed: int,
 ) -> Space:
     """What the options ask to be searched."""
-    from whatif.engine.tuning import Space, factorisations
-    from whatif.simulation.hpl.configuration import Broadcast, Swap
+    from whatif.hpl.simulation.configuration import Broadcast, Swap
+    from whatif.hpl.tuning import Space, factorisations
 
     if ranks is not None and grids:
         raise UsageError("--ranks and --grid exclude each other")
@@ -183,8 +183,8 @@ def _question(space: Space, runs: HPLRuns) -> dict[str, Any]:
     """What a search depends on: its lists, the machine with every number of it, and the program."""
     from dataclasses import asdict
 
-    from whatif.engine.hpl_runs import leaves_of
-    from whatif.simulation.hpl.configuration import Configuration
+    from whatif.hpl.predictions import leaves_of
+    from whatif.hpl.simulation.configuration import Configuration
 
     own = {f"application.{name}" for name in leaves_of(Configuration(1, 1, 1, 1))}
     values = [(path, str(leaf.value)) for path, leaf in sorted(runs.program.leaves.items()) if path not in own]
@@ -243,7 +243,7 @@ class Player:
             self._times[configuration] = time
 
     def _tell(self, known: Mapping[Configuration, float], latest: Configuration) -> None:
-        from whatif.engine.tuning import rate_of
+        from whatif.hpl.tuning import rate_of
 
         if len(known) > 1 and latest == _ranked(known)[0]:
             rate = rate_of(latest, known[latest]) / 1e9
@@ -252,7 +252,7 @@ class Player:
 
     def write(self, file_format: str) -> None:
         """The ten best of the largest size at which something is known."""
-        from whatif.export.tables import TABLE_WRITERS
+        from whatif.files.table_writers import TABLE_WRITERS
 
         if self._known:
             TABLE_WRITERS[file_format](_table(self._known), sys.stdout)
@@ -260,7 +260,7 @@ class Player:
 
 
 def _ranked(known: Mapping[Configuration, float]) -> list[Configuration]:
-    from whatif.engine.tuning import rate_of
+    from whatif.hpl.tuning import rate_of
 
     return sorted(known, key=lambda item: rate_of(item, known[item]), reverse=True)
 
@@ -274,8 +274,8 @@ def _parameters(run: Configuration) -> dict[str, Any]:
 
 
 def _table(known: Mapping[Configuration, float]) -> Table:
-    from whatif.engine.tuning import BEST, rate_of
-    from whatif.importers.hpl_output import variant_code
+    from whatif.hpl.output_reader import variant_code
+    from whatif.hpl.tuning import BEST, rate_of
     from whatif.table import Table
     from whatif.units import FLOP_PER_SECOND, ONE, SECOND
 
@@ -289,8 +289,8 @@ def _table(known: Mapping[Configuration, float]) -> Table:
 
 
 def _write_input(path: Path, best: Configuration) -> None:
-    from whatif.export.atomic import atomic_file
-    from whatif.export.hpl_input_file import hpl_input_text
+    from whatif.atomic import atomic_file
+    from whatif.hpl.input_writer import hpl_input_text
 
     with atomic_file(path) as temporary:
         temporary.write_text(hpl_input_text(best), encoding="utf-8")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from whatif.cli.options import open_question, print_table, scenario_options, tell_worth
-from whatif.cli.searching import progress
+from whatif.cli.seek_search import progress
 from whatif.errors import ImpossiblePointError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.engine.decompositions import Layout, Layouts
-    from whatif.engine.question import Question
+    from whatif.core.scenario import Question
+    from whatif.studies.decompositions import Layout, Layouts
 
 
 @click.command("grid", short_help="Decomposition and mapping of an application's grid.")
@@ -37,9 +37,9 @@ def tune_grid(
     A weak scaling keeps the cells of a rank, so that the whole grid takes another shape with as many cells; with
     --whole-grid all decompositions are of the file's grid.
     """
-    from whatif.engine.decompositions import layouts
-    from whatif.engine.scaling import Planner
-    from whatif.export.decisions import layouts_table
+    from whatif.studies.decision_tables import layouts_table
+    from whatif.studies.decompositions import layouts
+    from whatif.studies.scaling import Planner
 
     question = open_question(scenario, platform, folders, sets)
     tell_worth(question)
@@ -76,8 +76,8 @@ def _tell(found: Layouts, question: Question) -> None:
 
 
 def _write(output: Path, question: Question, best: Layout) -> None:
-    from whatif.engine.decompositions import settings
-    from whatif.export.save import save_as
+    from whatif.files.scenario_edits import save_as
+    from whatif.studies.decompositions import settings
 
     changed = question.changed({**question.sets, **settings(best, question)}, question.platform)
     save_as(output, changed)

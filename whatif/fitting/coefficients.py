@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.fit import Fit
-from whatif.fitting.kernel import MATRIX_TERMS, KernelFit
+from whatif.fitting.blas_costs import MATRIX_TERMS, KernelFit
+from whatif.fitting.fit_result import Fit
 from whatif.fitting.processors import Processors, processors
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.checks import FEWEST_SIZES, disagreement, refuse_impossible
+from whatif.fitting.input_checks import FEWEST_SIZES, disagreement, refuse_impossible
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, BYTE_PER_SECOND, SECOND, format_quantity

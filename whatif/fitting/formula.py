@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.engine.expressions import ExpressionFunction
+from whatif.core.expression_terms import ExpressionFunction
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import FUNCTIONS, Expression, ExpressionError, parse_expression

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.checks import POOR, refuse_impossible
-from whatif.fitting.fit import Fit
+from whatif.fitting.fit_result import Fit
+from whatif.fitting.input_checks import POOR, refuse_impossible
 from whatif.fitting.linear import bounded_line, covariance, moments
 from whatif.fitting.mixture import Mixture, mixture
 from whatif.fitting.regression import non_negative

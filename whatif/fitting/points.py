@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.fitting.checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_impossible
+from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_impossible
 from whatif.fitting.pairs import (
     Mask,
     pairs_in_words,

@@ -24,7 +24,7 @@ from whatif.importers.dumpi_communicators import Communicators
 from whatif.importers.operations import MOST_OPERATIONS, refuse_missing_ranks, rows, sequential_trace
 from whatif.importers.text import chunks, refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.trace import Trace
+from whatif.simulation.rank_programs import Trace
 
 BINARY_START: Final = b"\xff\xaa\xddDUMPI"
 """How a binary DUMPI file starts."""

@@ -12,7 +12,7 @@ from whatif.importers.dumpi_communicators import ALONE, NONE, WORLD, Creation
 from whatif.importers.mpi_names import COLLECTIVE_KINDS, DATATYPE_SIZES, is_local, is_outside
 from whatif.importers.operations import LARGEST_TAG, NANOSECOND, Operations, valid_size
 from whatif.importers.text import refuse
-from whatif.simulation.trace import ANY, Kind
+from whatif.simulation.rank_programs import ANY, Kind
 
 _ARGUMENT = re.compile(r"^\w+ ([\w.]+)(?:\[-?\d+\])*=(.*)$", re.MULTILINE)
 _NUMBER = re.compile(r"-?\d{1,18}(?!\d)", re.ASCII)

@@ -16,7 +16,7 @@ import numpy as np
 
 from whatif.importers.operations import MESSAGES, Operations
 from whatif.importers.text import refuse
-from whatif.simulation.trace import COLLECTIVES
+from whatif.simulation.rank_programs import COLLECTIVES
 
 WORLD: Final = 0
 ALONE: Final = 1

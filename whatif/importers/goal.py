@@ -34,7 +34,7 @@ from whatif.importers.operations import (
 )
 from whatif.importers.text import CUT_OFF, chunks, pieces, refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.trace import ANY, Kind, Program, Trace
+from whatif.simulation.rank_programs import ANY, Kind, Program, Trace
 
 _BATCH: Final = 1_000_000
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

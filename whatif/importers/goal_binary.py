@@ -22,7 +22,7 @@ from whatif.importers.graphs import Batch, Dependencies, Indices, programs
 from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, MOST_OPERATIONS, MOST_RANKS, NANOSECOND
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.trace import Kind, Program, Trace
+from whatif.simulation.rank_programs import Kind, Program, Trace
 
 MAGIC: Final = (4223).to_bytes(8, "little")
 """How the file starts."""

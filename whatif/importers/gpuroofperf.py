@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.importers.json_text import parse_json
-from whatif.importers.kernels import DOMINANT_OPERATIONS, KERNEL_COLUMNS
+from whatif.importers.kernel_phases import DOMINANT_OPERATIONS, KERNEL_COLUMNS
 from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
 from whatif.schema.fields import quantity_field
-from whatif.schema.platform import GPU
+from whatif.schema.platform_spec import GPU
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 from whatif.units import Dimension, parse_quantity

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.importers.text import refuse
 from whatif.models.quantities import FloatArray
-from whatif.simulation.trace import Program
+from whatif.simulation.rank_programs import Program
 
 Indices = NDArray[np.int64]
 Dependencies = tuple[Indices, Indices]
@@ -20,7 +20,7 @@ Dependencies = tuple[Indices, Indices]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Operations of some ranks, rank after rank, in columns as `whatif.simulation.trace.Program` has them."""
+    """Operations of some ranks, rank after rank, in columns as `whatif.simulation.rank_programs.Program` has them."""
 
     start: Indices
     """[rank + 1]: where the operations of a rank begin."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from whatif.simulation.trace import Kind
+from whatif.simulation.rank_programs import Kind
 
 DATATYPE_SIZES: Final[Mapping[str, int]] = {
     "MPI_DATATYPE_NULL": 0,

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import InvalidFileError, Problem, UsageError
-from whatif.importers.kernels import KERNEL_COLUMNS
+from whatif.importers.kernel_phases import KERNEL_COLUMNS
 from whatif.importers.rows import row_table
 from whatif.importers.text import read_text, refuse
 from whatif.schema.toml import shown_path

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.importers.text import refuse
-from whatif.simulation.trace import ANY, COLLECTIVES, Kind, Program, Trace
+from whatif.simulation.rank_programs import ANY, COLLECTIVES, Kind, Program, Trace
 
 MOST_OPERATIONS: Final = 200_000_000
 """Operations of a trace that are read."""
@@ -28,7 +28,7 @@ MESSAGES: Final = (Kind.SEND, Kind.RECEIVE, Kind.ISEND, Kind.IRECEIVE)
 
 
 class Operations:
-    """The operations of one rank in columns that grow; see `whatif.simulation.trace.Program`.
+    """The operations of one rank in columns that grow; see `whatif.simulation.rank_programs.Program`.
 
     The tag of a collective is set at the end, from its communicator.
     """

@@ -20,7 +20,7 @@ from whatif.importers.operations import sequential_trace
 from whatif.importers.otf2_events import Read
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.trace import Trace
+from whatif.simulation.rank_programs import Trace
 
 SUFFIX: Final = ".otf2"
 """How the anchor file ends."""

@@ -18,7 +18,7 @@ from whatif.importers.mpi_names import is_local, is_outside
 from whatif.importers.operations import LARGEST_TAG, MOST_OPERATIONS, Operations, valid_size
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.trace import Kind
+from whatif.simulation.rank_programs import Kind
 
 Read = tuple[list[Operations], list[list[int]], Counter[str], list[str]]
 """The operations of each rank, the members of each communicator, the calls, the warnings."""

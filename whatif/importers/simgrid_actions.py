@@ -30,7 +30,7 @@ from whatif.importers.operations import (
 )
 from whatif.importers.text import CUT_OFF, chunks, pieces, refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.trace import ANY, Kind, Trace
+from whatif.simulation.rank_programs import ANY, Kind, Trace
 
 DEFAULT_FLOP_RATE: Final = 1e9
 """flop/s of a rank where nobody says another: the traces know no machine."""

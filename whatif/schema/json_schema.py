@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from whatif.schema.platform import Platform
-from whatif.schema.scenario import Scenario
+from whatif.schema.platform_spec import Platform
+from whatif.schema.scenario_spec import Scenario
 
 _EXTENDS = {"type": "string", "description": "Name of the file this one is laid upon."}
 _PART = {"type": "string", "description": "Name of the part that this table is laid upon."}

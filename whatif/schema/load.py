@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
-from whatif.schema.platform import Platform
-from whatif.schema.scenario import Scenario
+from whatif.schema.platform_spec import Platform
+from whatif.schema.scenario_spec import Scenario
 from whatif.schema.shipped import find, is_file, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
 

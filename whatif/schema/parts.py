@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
 from whatif.schema.network import Distance
-from whatif.schema.platform import CPU, GPU, Fitted, FittedData, Host, NVLink, PCIe, Source
+from whatif.schema.platform_spec import CPU, GPU, Fitted, FittedData, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
+from whatif.simulation.rank_programs import COLLECTIVES, Kind
 from whatif.simulation.schedule import Schedule, Step
-from whatif.simulation.trace import COLLECTIVES, Kind
 
 GROUPS: Final = ("compute", "send", "receive", "wait", "collective")
 """What the time of a rank is counted to."""

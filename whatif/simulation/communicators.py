@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.simulation.trace import COLLECTIVES, Kind, Program, Trace, unrolled
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, Program, Trace, unrolled
 
 Numbers = NDArray[np.int64]
 IS_COLLECTIVE = np.isin(np.arange(len(Kind)), sorted(COLLECTIVES))

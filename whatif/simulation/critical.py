@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.simulation import replay_state
-from whatif.simulation.checks import cost_table
 from whatif.simulation.replay import Replay
 from whatif.simulation.replay_state import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD
 from whatif.simulation.schedule import Costs, Schedule, Step
+from whatif.simulation.schedule_checks import cost_table
 
 COMPUTATION = 5
 EMPTY_FLIGHT = 6

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from whatif.models.patterns import Pattern
 from whatif.models.quantities import FloatArray
+from whatif.simulation.rank_programs import Kind, Program, Trace
 from whatif.simulation.schedule import Schedule, Step
-from whatif.simulation.trace import Kind, Program, Trace
 
 
 def exchange_schedule(pattern: Pattern, message_sizes: FloatArray) -> Schedule:

@@ -21,7 +21,7 @@ from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_RANKS, balanced_extents, divisors
 from whatif.simulation.communicators import IS_COLLECTIVE
 from whatif.simulation.folding import as_relative, digest, mean_size, sorted_waits
-from whatif.simulation.trace import ANY, Kind, Program, Trace
+from whatif.simulation.rank_programs import ANY, Kind, Program, Trace
 
 MOST_DIMENSIONS: Final = 3
 _MESSAGES: Final = (Kind.SEND, Kind.RECEIVE, Kind.ISEND, Kind.IRECEIVE)

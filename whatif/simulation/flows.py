@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
-from whatif.simulation.checks import check_completion, check_schedule, cost_table
 from whatif.simulation.flow_kernel import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
 from whatif.simulation.flow_state import NONE, Bundle, Entry, Link, Operation, Queue, Side, State, column, listed, rows
 from whatif.simulation.jit import jitted
+from whatif.simulation.rank_programs import ANY
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
+from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table
 from whatif.simulation.sharing import Routes
 from whatif.simulation.topology import Topology
-from whatif.simulation.trace import ANY
 
 COMPILED_FROM: Final = 200_000
 """Operations that take Python longer than it takes to load the compiled loop."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-from whatif.simulation.trace import ANY, Kind, Loop, Program, Trace, taken
+from whatif.simulation.rank_programs import ANY, Kind, Loop, Program, Trace, taken
 
 _WINDOWS: Final = (1, 4, 16)
 """Rows that are compared at a time to find periods: a row that occurs twice in a period hides it, a window seldom."""

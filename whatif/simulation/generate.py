@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.patterns import GridPattern, message_kinds
 from whatif.models.quantities import FloatArray
-from whatif.simulation.trace import COLLECTIVES, Kind, Loop, Program, Trace
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, Program, Trace
 
 Operation = tuple[Kind, int, float, int]
 """Kind, peer, size and tag."""

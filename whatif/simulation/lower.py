@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.simulation.collectives import Algorithm, Expansion, chosen, expand, slot_count
+from whatif.simulation.collective_schedules import Algorithm, Expansion, chosen, expand, slot_count
 from whatif.simulation.communicators import IS_COLLECTIVE, Numbers, check_collectives, members_of, places_in
+from whatif.simulation.rank_programs import ANY, Kind, Program, Trace, executed_count, unrolled
 from whatif.simulation.schedule import Schedule, Step
-from whatif.simulation.trace import ANY, Kind, Program, Trace, executed_count, unrolled
 
 MOST_OPERATIONS: Final = 2**27
 """Operations of a schedule above which it is refused: it would need more than 6 GB."""

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-from whatif.simulation import kernel, replay_queues, replay_state
+from whatif.simulation import event_loop as kernel
+from whatif.simulation import replay_queues, replay_state
 from whatif.simulation.activity import activity
-from whatif.simulation.checks import check_completion, check_schedule, cost_table, serial_time
 from whatif.simulation.compiled import compiled, fields_of, table_of
+from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_state import State
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
-from whatif.simulation.trace import ANY
+from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table, serial_time
 
 SMALL: Final = 50_000
 """Operations up to which a schedule is replayed as it stands: compiling takes longer, even from its cache."""

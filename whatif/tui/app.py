@@ -18,28 +18,28 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.theme import Theme
 
-from whatif.engine.compare import known_platforms
-from whatif.engine.question import Question, Request
-from whatif.engine.session import Session
+from whatif.core.scenario import Question, Request
+from whatif.core.session import Session
 from whatif.errors import WhatifError
-from whatif.export.plot import shorten
-from whatif.tui.beside import Beside, keep_memory
+from whatif.plotting.description import shorten
+from whatif.studies.platform_comparison import known_platforms
+from whatif.tui.command_runner import Conductor
 from whatif.tui.commands import Adopt, Revert
-from whatif.tui.conductor import Conductor
 from whatif.tui.config import Config, default_keys, keymap
-from whatif.tui.keeper import Keeper
-from whatif.tui.messages import ChangeAsked, FileAsked, StopAsked
-from whatif.tui.screens.desk import Desk
+from whatif.tui.events import ChangeAsked, FileAsked, StopAsked
+from whatif.tui.file_sync import Keeper
+from whatif.tui.labels import toast
 from whatif.tui.screens.dialogs import Asking, Deciding, Reading, may_write, toml_path
-from whatif.tui.study import Study, View
+from whatif.tui.screens.main_screen import Desk
+from whatif.tui.state import Study, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.leaf_tree import LeafTree
-from whatif.tui.widgets.plot import PlotView
+from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.parameter_tree import LeafTree
 from whatif.tui.widgets.prompt import Line, Prompt
-from whatif.tui.widgets.table import TableView
+from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.tui.widgets.why_tree import WhyTree
-from whatif.tui.words import toast
+from whatif.tui.worker import Beside, keep_memory
 
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
@@ -329,7 +329,7 @@ class Explorer(App[None]):
         path, writer = Path(name).expanduser(), Beside()
         if not name or not await may_write(self, path):
             return
-        asked, report = self.study.session.asked, import_module("whatif.tui.reporting").report
+        asked, report = self.study.session.asked, import_module("whatif.tui.report_job").report
         self._say(f"writing {path}")
         try:
             self._say(await writer.run(report, Request(asked.question, asked.grid), path))

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from whatif.engine.question import Question
-from whatif.engine.session import Session, Step
+from whatif.core.scenario import Question
+from whatif.core.session import Session, Step
 from whatif.errors import UsageError, WhatifError, did_you_mean
-from whatif.tui.seeking import Seek
-from whatif.tui.study import State, Study, View
+from whatif.tui.seek_job import Seek
+from whatif.tui.state import State, Study, View
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from whatif.schema.fields import Part
 from whatif.schema.load import validate
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document, Layer, Layers, dotted, read_document, walk
-from whatif.tui.study import HPL_PAGE, SCREENS
+from whatif.tui.state import HPL_PAGE, SCREENS
 from whatif.tui.themes import THEMES
 
 Marker = Literal["braille", "block", "ascii"]

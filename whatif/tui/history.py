@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
-from whatif.engine.question import Question
-from whatif.engine.session import Asked
-from whatif.engine.sweep import PLATFORM_LEAF
+from whatif.core.scenario import Question
+from whatif.core.session import Asked
+from whatif.core.sweep import PLATFORM_LEAF
 from whatif.errors import UsageError
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
 from whatif.tui.commands import Adopt, Change, EditAll, Nudge, Outcome, Reread, Restore, Show
-from whatif.tui.study import State, Study
+from whatif.tui.state import State, Study
 
 _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 

@@ -7,9 +7,9 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.hpl.simulation.simulator import Outcome
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.hpl.simulate import Outcome
-from whatif.tui.lanes import PARTS, Lanes, Messages, Window, main_groups
+from whatif.tui.rank_lanes import PARTS, Lanes, Messages, Window, main_groups
 
 WORK: Final = ("factorisation", "broadcast", "waiting", "update")
 """What a process may be doing; `Lanes.group` is 1 + a place here."""

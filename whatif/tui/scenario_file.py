@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from whatif.engine.question import Question
-from whatif.engine.term import Program
+from whatif.core.scenario import Question
+from whatif.core.term import Program
 from whatif.schema.load import stated_platform
 from whatif.schema.toml import Document, read_document
-from whatif.tui.study import Study
+from whatif.tui.state import Study
 
 Stamp = tuple[int, int, int] | None
 

@@ -6,19 +6,19 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from whatif.engine.budget import Offer, offers
-from whatif.engine.decompositions import Layout, layouts, same, settings
-from whatif.engine.energy import BUSY_POWER, node_capital
-from whatif.engine.evaluate import evaluate
-from whatif.engine.merit import BESIDE, Ranking, Standing, ranking
-from whatif.export.bars import LESS, BarChart, BarRow
-from whatif.export.decisions import layouts_shown, layouts_table, offers_table, on_all_machines, ranking_table
-from whatif.export.plot import AxisDescription
+from whatif.core.energy import BUSY_POWER, node_capital
+from whatif.core.evaluate import evaluate
+from whatif.plotting.bars import LESS, BarChart, BarRow
+from whatif.plotting.description import AxisDescription
+from whatif.studies.decision_tables import layouts_shown, layouts_table, offers_table, on_all_machines, ranking_table
+from whatif.studies.decompositions import Layout, layouts, same, settings
+from whatif.studies.purchase import Offer, offers
+from whatif.studies.ranking import BESIDE, Ranking, Standing, ranking
 from whatif.table import Table
+from whatif.tui.band_job import NOTHING_UNCERTAIN, sampling_of
 from whatif.tui.commands import Adopt, EditAll
-from whatif.tui.decisions.answer import Decision, Request
-from whatif.tui.uncertain import NOTHING_UNCERTAIN, sampling_of
-from whatif.tui.words import brief
+from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.labels import brief
 from whatif.units import Quantity, format_quantity
 
 _LAYOUTS: Final = 20

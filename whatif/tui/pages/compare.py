@@ -14,18 +14,18 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.axes import Grid
-from whatif.engine.compare import Machine, comparison, known_platforms
-from whatif.engine.question import Question
-from whatif.export.figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
-from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale, series_style
+from whatif.core.scenario import Question
+from whatif.plotting.description import AxisDescription, Line, PlotDescription, Scale, series_style
+from whatif.studies.platform_comparison import Machine, comparison, known_platforms
+from whatif.studies.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
 from whatif.tui.commands import Adopt
-from whatif.tui.messages import ChangeAsked
+from whatif.tui.events import ChangeAsked
+from whatif.tui.labels import brief, duration
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.study import Study, View
-from whatif.tui.widgets.columns import SHORT, SLIGHT, WORDS, ColumnsView, times
-from whatif.tui.widgets.plot import PlotView
-from whatif.tui.widgets.table import Cell, Rows, TableView
-from whatif.tui.words import brief, duration
+from whatif.tui.state import Study, View
+from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import SECOND
 
 PRESENT: Final = "present"

@@ -11,22 +11,22 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.compare import known_platforms
-from whatif.export.bars import BarChart
-from whatif.export.figure import Y_COLUMN, columns_to_plot
-from whatif.export.plot import PlotDescription
+from whatif.plotting.bars import BarChart
+from whatif.plotting.description import PlotDescription
+from whatif.studies.platform_comparison import known_platforms
+from whatif.studies.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.tui.commands import Show
-from whatif.tui.decisions.answer import Decision, Request
-from whatif.tui.decisions.decide import decide
-from whatif.tui.messages import ChangeAsked, ErrorTold
+from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.decision_job import decide
+from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.pages.why import explained
-from whatif.tui.study import DECISIONS, Study
+from whatif.tui.state import DECISIONS, Study
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.leaf_tree import LeafTree
-from whatif.tui.widgets.plot import PlotView
-from whatif.tui.widgets.table import TableView
+from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import format_quantity
 
 _WAITING: Final = "computing …"

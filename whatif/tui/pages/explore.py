@@ -10,19 +10,19 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.session import Asked
-from whatif.export.figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
-from whatif.export.plot import HeatMap, PlotDescription, Scale
+from whatif.core.session import Asked
+from whatif.plotting.description import HeatMap, PlotDescription, Scale
+from whatif.studies.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
+from whatif.tui.band_job import Uncertainty, sampling_of, uncertainty
 from whatif.tui.commands import Swap
-from whatif.tui.messages import ChangeAsked
+from whatif.tui.events import ChangeAsked
+from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.study import Study
-from whatif.tui.uncertain import Uncertainty, sampling_of, uncertainty
+from whatif.tui.state import Study
 from whatif.tui.widgets.breakdown import Breakdown
+from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
-from whatif.tui.widgets.plot import PlotView
-from whatif.tui.widgets.table import TableView
-from whatif.tui.words import grade_style
+from whatif.tui.widgets.sweep_plot import PlotView
 
 _SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
 

@@ -11,19 +11,19 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.question import Question
+from whatif.atomic import atomic_file
+from whatif.core.scenario import Question
 from whatif.errors import WhatifError
-from whatif.export.atomic import atomic_file
-from whatif.export.save import difference, rewritten, template
+from whatif.files.scenario_edits import difference, rewritten, template
 from whatif.schema.catalogue import Entry, catalogue
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
-from whatif.tui.messages import ChangeAsked, ErrorTold, FileAsked, JobAsked
+from whatif.tui.events import ChangeAsked, ErrorTold, FileAsked, JobAsked
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import Asking, Reading, may_write, toml_path
-from whatif.tui.study import Study
-from whatif.tui.widgets.columns import WORDS, ColumnsView
-from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.state import Study
+from whatif.tui.widgets.column_layout import WORDS, ColumnsView
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
 
 _HINT = "⏎ opens a scenario, takes a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}

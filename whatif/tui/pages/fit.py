@@ -14,13 +14,13 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.question import Question
+from whatif.core.scenario import Question
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import is_file, is_name
 from whatif.table import Column, Table
-from whatif.tui.beside import Beside
 from whatif.tui.commands import Adopt, EditAll
-from whatif.tui.fitted import (
+from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.fit_job import (
     Fitted,
     Parameter,
     Protocol,
@@ -31,16 +31,16 @@ from whatif.tui.fitted import (
     paths_of,
     write_fitted,
 )
-from whatif.tui.messages import ChangeAsked, ErrorTold
+from whatif.tui.labels import percent, with_error
+from whatif.tui.pages.file_paths import missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.pages.places import missing_paths, own_folder, search_folders
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
-from whatif.tui.study import Study, View
-from whatif.tui.widgets.columns import ColumnsView
+from whatif.tui.state import Study, View
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
 from whatif.tui.widgets.message_costs import DISTANCES, MODELS
-from whatif.tui.widgets.table import Cell, Rows, TableView
-from whatif.tui.words import percent, with_error
+from whatif.tui.worker import Beside
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 NOTHING: Final = (

@@ -11,17 +11,19 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.question import Question
-from whatif.export.figure import plot_table
+from whatif.core.scenario import Question
+from whatif.studies.sweep_figure import plot_table
 from whatif.tui.commands import EditAll
+from whatif.tui.events import ChangeAsked
+from whatif.tui.hpl_job import Grid, GridRate, Run, Share, grid_of, grids, played
 from whatif.tui.hpl_lanes import GridLine, panel_lanes
-from whatif.tui.hpl_played import Grid, GridRate, Run, Share, grid_of, grids, played
-from whatif.tui.messages import ChangeAsked
+from whatif.tui.labels import brief
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.simulated import Refused, first_of
-from whatif.tui.study import HPL_PAGE, HPL_PANELS, HPL_PARTS, Study, View
-from whatif.tui.widgets.columns import ColumnsView
-from whatif.tui.widgets.hpl_words import (
+from whatif.tui.simulation_job import Refused, first_of
+from whatif.tui.state import HPL_PAGE, HPL_PANELS, HPL_PARTS, Study, View
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.hpl_labels import (
     PANEL_KINDS,
     THEY_OVERLAP,
     GridsView,
@@ -33,10 +35,8 @@ from whatif.tui.widgets.hpl_words import (
     sentences,
     share_words,
 )
-from whatif.tui.widgets.plot import PlotView
 from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
-from whatif.tui.widgets.table import TableView
-from whatif.tui.words import brief
+from whatif.tui.widgets.sweep_plot import PlotView
 
 _WIDE, _HIGH = 96, 20
 """The size from which on there is room for all parts."""

@@ -12,22 +12,22 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 
-from whatif.engine.evaluate import evaluate
-from whatif.engine.messages import KCounts, MessageCurves, PhaseMessages, counts, message_curves
-from whatif.engine.placement_picture import placement_picture
-from whatif.engine.session import Asked
-from whatif.engine.term import Program
+from whatif.core.evaluate import evaluate
+from whatif.core.session import Asked
+from whatif.core.term import Program
 from whatif.errors import WhatifError
-from whatif.export.cells import Run
+from whatif.plotting.cells import Run
 from whatif.schema.application import CollectivePhase, HaloPhase
-from whatif.tui.fitted import Measured, measured
-from whatif.tui.messages import JobAsked
+from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
+from whatif.studies.placement_layout import placement_picture
+from whatif.tui.events import JobAsked
+from whatif.tui.fit_job import Measured, measured
+from whatif.tui.labels import duration
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.study import Study, View
+from whatif.tui.state import Study, View
 from whatif.tui.widgets.message_costs import MODELS, MessageCosts
-from whatif.tui.widgets.placement import Placed, Placement, flowing, node_colours, room_for_ranks
-from whatif.tui.widgets.plot import Picture
-from whatif.tui.words import duration
+from whatif.tui.widgets.placement_map import Placed, Placement, flowing, node_colours, room_for_ranks
+from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity
 
 _WIDE, _HIGH, _ROOMY = 90, 18, 24

@@ -9,8 +9,8 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from whatif.tui.commands import Choose, Show
-from whatif.tui.messages import ChangeAsked
-from whatif.tui.study import Study, View
+from whatif.tui.events import ChangeAsked
+from whatif.tui.state import Study, View
 
 
 class Job(NamedTuple):

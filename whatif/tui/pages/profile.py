@@ -12,23 +12,23 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.compare import known_platforms
 from whatif.errors import WhatifError
+from whatif.studies.platform_comparison import known_platforms
 from whatif.table import Column, Table
-from whatif.tui.beside import Beside
-from whatif.tui.fitted import Refused
-from whatif.tui.messages import ErrorTold, JobAsked
+from whatif.tui.events import ErrorTold, JobAsked
+from whatif.tui.fit_job import Refused
+from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.profiled import Profiled, Projected, Wanted, Window, has_latencies, profiled, readable, wanted
+from whatif.tui.profile_job import Profiled, Projected, Wanted, Window, has_latencies, profiled, readable, wanted
 from whatif.tui.screens.dialogs import Asking
-from whatif.tui.simulated import fitting
-from whatif.tui.study import Study, View
-from whatif.tui.widgets.columns import SLIGHT, ColumnsView, times
-from whatif.tui.widgets.plot import Picture
+from whatif.tui.simulation_job import fitting
+from whatif.tui.state import Study, View
+from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView, times
+from whatif.tui.widgets.data_table import Cell, Rows
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies, class_words
 from whatif.tui.widgets.profile_streams import StreamBars
-from whatif.tui.widgets.table import Cell, Rows
-from whatif.tui.words import duration, percent
+from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.worker import Beside
 from whatif.units import BYTE, ONE, format_quantity
 
 NOTHING: Final = (

@@ -12,11 +12,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.errors import UsageError
-from whatif.tui.lanes import Lanes
-from whatif.tui.messages import ErrorTold, JobAsked
+from whatif.tui.events import ErrorTold, JobAsked
+from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.simulated import (
+from whatif.tui.rank_lanes import Lanes
+from whatif.tui.simulation_job import (
     Played,
     Refused,
     Summary,
@@ -27,10 +28,11 @@ from whatif.tui.simulated import (
     window_of,
     window_text,
 )
-from whatif.tui.study import Study
-from whatif.tui.widgets.columns import ColumnsView
+from whatif.tui.state import Study
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
-from whatif.tui.widgets.run_words import (
+from whatif.tui.widgets.run_labels import (
     group_rows,
     headed,
     path_facts,
@@ -39,8 +41,6 @@ from whatif.tui.widgets.run_words import (
     sentences,
     window_words,
 )
-from whatif.tui.widgets.table import TableView
-from whatif.tui.words import brief
 
 _ROOMY, _LOW, _FLAT = 24, 18, 12
 """The heights from which on there is room for both halves, for frames, for words."""

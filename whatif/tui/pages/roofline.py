@@ -13,17 +13,17 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.compare import known_platforms
-from whatif.engine.question import Question
-from whatif.engine.roofline import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
+from whatif.core.scenario import Question
 from whatif.errors import WhatifError
 from whatif.schema.load import load_platform, stated_platform
+from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
+from whatif.studies.platform_comparison import known_platforms
+from whatif.tui.labels import brief, duration, percent
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.study import Study
-from whatif.tui.widgets.columns import SHORT, SLIGHT, WORDS, ColumnsView, times
-from whatif.tui.widgets.roofs import OPERATIONS, RoofsView, Scene, letter, limit_style
-from whatif.tui.widgets.table import Cell, Rows, TableView
-from whatif.tui.words import brief, duration, percent
+from whatif.tui.state import Study
+from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.roofline_plot import OPERATIONS, RoofsView, Scene, letter, limit_style
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
 
 _KEPT: Final = 2

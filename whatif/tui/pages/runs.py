@@ -17,18 +17,18 @@ from textual.widgets import Static
 from whatif.errors import WhatifError
 from whatif.fitting.candidates import Coefficient
 from whatif.fitting.formula_edits import with_other_link, with_term, without_term
-from whatif.tui.beside import Beside
 from whatif.tui.commands import EditAll
-from whatif.tui.fitted import Refused, paths_of
-from whatif.tui.messages import ChangeAsked, ErrorTold
+from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.fit_job import Refused, paths_of
+from whatif.tui.pages.file_paths import missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.pages.places import missing_paths, own_folder, search_folders
-from whatif.tui.regressed import Regressed, Taken, regressed, write_regressed
+from whatif.tui.regression_job import Regressed, Taken, regressed, write_regressed
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
-from whatif.tui.study import Study, View
-from whatif.tui.widgets.columns import WORDS, ColumnsView
+from whatif.tui.state import Study, View
+from whatif.tui.widgets.column_layout import WORDS, ColumnsView
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
-from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.worker import Beside
 
 NOTHING: Final = (
     "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "

@@ -10,16 +10,16 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.session import Session
-from whatif.engine.term import CATEGORIES
-from whatif.engine.timeline import Timeline as Schedule
-from whatif.engine.timeline import timeline
+from whatif.core.iteration_timeline import Timeline as Schedule
+from whatif.core.iteration_timeline import timeline
+from whatif.core.session import Session
+from whatif.core.term import CATEGORIES
 from whatif.errors import ImpossiblePointError
+from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Page
-from whatif.tui.study import Study
-from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.state import Study
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
 from whatif.tui.widgets.time_bars import TimeBars, hidden, was_of, words_of
-from whatif.tui.words import duration, percent
 
 _COUNT = "application.iteration_count"
 

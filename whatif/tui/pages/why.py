@@ -10,16 +10,16 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.explain import explain
-from whatif.engine.result import has_column
-from whatif.engine.sensitivity import Elasticity
-from whatif.export.figure import Y_COLUMN, columns_to_plot
-from whatif.tui.leverage import Leverage, is_time, leverage, sentence, written
+from whatif.core.derivation import explain
+from whatif.core.result import has_column
+from whatif.studies.elasticity import Elasticity
+from whatif.studies.sweep_figure import Y_COLUMN, columns_to_plot
+from whatif.tui.elasticity_job import Leverage, is_time, leverage, sentence, written
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.study import Study
+from whatif.tui.state import Study
 from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.leverage_bars import LeverageBars
-from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.elasticity_bars import LeverageBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
 _MEANING = "Elasticity -0.58: 1 % more of a leaf is 0.58 % less {}."

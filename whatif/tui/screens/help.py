@@ -8,14 +8,14 @@ from dataclasses import replace
 from textual.content import Content
 from textual.screen import Screen
 
-from whatif.engine.session import Session
-from whatif.engine.term import Term
-from whatif.schema.leaves import Leaf
+from whatif.core.session import Session
+from whatif.core.term import Term
+from whatif.schema.parameters import Leaf
+from whatif.tui.labels import MUTED, grade_style
 from whatif.tui.pages.page import Page
-from whatif.tui.widgets.explanation import allowed
-from whatif.tui.widgets.leaf_tree import LeafTree
+from whatif.tui.widgets.parameter_help import allowed
+from whatif.tui.widgets.parameter_tree import LeafTree
 from whatif.tui.widgets.prompt import Line
-from whatif.tui.words import MUTED, grade_style
 
 Part = tuple[str, str]
 

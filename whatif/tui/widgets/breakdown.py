@@ -8,9 +8,9 @@ from typing import NamedTuple
 from textual.geometry import Size
 
 from whatif import units
-from whatif.export.cells import Run
-from whatif.export.plot import StackedBar, shorten, text_cells
-from whatif.tui.widgets.plot import Picture
+from whatif.plotting.cells import Run
+from whatif.plotting.description import StackedBar, shorten, text_cells
+from whatif.tui.widgets.sweep_plot import Picture
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _GAP = 3

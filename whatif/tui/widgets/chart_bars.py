@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from whatif.export.bars import LESS, MORE, BarChart, BarRow
-from whatif.export.cells import Run
-from whatif.export.plot import shorten, text_cells
+from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
+from whatif.plotting.cells import Run
+from whatif.plotting.description import shorten, text_cells
 from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
 
 _LABEL, _BAR, _TEXT = 8, 6, 28

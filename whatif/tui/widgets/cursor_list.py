@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from whatif.export.cells import Run
-from whatif.export.plot import shorten, text_cells
-from whatif.tui.words import grade_style
+from whatif.plotting.cells import Run
+from whatif.plotting.description import shorten, text_cells
+from whatif.tui.labels import grade_style
 
 _COLOURS = {
     "text": "$foreground",

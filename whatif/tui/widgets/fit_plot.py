@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
-from whatif.tui.fitted import Fitted, FittedCurve
+from whatif.plotting.description import AxisDescription, Line, Marker, PlotDescription, Scale
+from whatif.tui.fit_job import Fitted, FittedCurve
 from whatif.tui.widgets.message_costs import distinct, measured_line, points_line
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.units import BYTE, ONE, SECOND, format_quantity

@@ -9,10 +9,10 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.engine.uncertainty import Bands
-from whatif.export.figure import Headline, headline
-from whatif.tui.study import Study
-from whatif.tui.words import MUTED, duration, percent
+from whatif.core.uncertainty import Bands
+from whatif.studies.sweep_figure import Headline, headline
+from whatif.tui.labels import MUTED, duration, percent
+from whatif.tui.state import Study
 
 Part = tuple[str, str]
 

@@ -13,13 +13,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
-from whatif.engine.messages import LARGEST_SIZE, Curve, MessageCurves, PhaseMessages, SentMessage
-from whatif.export.figure import plot_table
-from whatif.export.plot import AxisDescription, Line, Marker, PlotDescription, Scale
 from whatif.models.quantities import FloatArray
-from whatif.tui.fitted import Measured
-from whatif.tui.widgets.plot import PlotView
-from whatif.tui.widgets.table import Cell, Rows, TableView
+from whatif.plotting.description import AxisDescription, Line, Marker, PlotDescription, Scale
+from whatif.studies.message_curves import LARGEST_SIZE, Curve, MessageCurves, PhaseMessages, SentMessage
+from whatif.studies.sweep_figure import plot_table
+from whatif.tui.fit_job import Measured
+from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 MODELS: Final = {

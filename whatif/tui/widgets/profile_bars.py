@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from whatif.export.cells import Run
-from whatif.export.plot import BarSegment, StackedBar, series_style, shorten
+from whatif.plotting.cells import Run
+from whatif.plotting.description import BarSegment, StackedBar, series_style, shorten
 from whatif.table import Table
+from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.breakdown import bar_runs
 from whatif.tui.widgets.cursor_list import padded
-from whatif.tui.widgets.placement import flowing
-from whatif.tui.widgets.plot import Picture
-from whatif.tui.words import duration, percent
+from whatif.tui.widgets.placement_map import flowing
+from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity
 
 WAYS: Final = (

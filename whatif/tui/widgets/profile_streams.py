@@ -10,14 +10,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.export.axis_view import AxisView, Tick, axis_unit, ticks
-from whatif.export.cells import Cells, Numbers, Run
-from whatif.export.plot import AxisDescription, shorten, text_cells
-from whatif.tui.profiled import Band, Interval, Lane, Streams
+from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
+from whatif.plotting.cells import Cells, Numbers, Run
+from whatif.plotting.description import AxisDescription, shorten, text_cells
+from whatif.tui.labels import duration
+from whatif.tui.profile_job import Band, Interval, Lane, Streams
 from whatif.tui.widgets.cursor_list import padded
-from whatif.tui.widgets.plot import Picture
 from whatif.tui.widgets.profile_bars import legend, short_name
-from whatif.tui.words import duration
+from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import SECOND
 
 STYLES: Final = {

@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
-from whatif.export.plot import shorten
-from whatif.tui.messages import Purpose
+from whatif.plotting.description import shorten
+from whatif.tui.events import Purpose
 
 
 class Line(Input):

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from textual import events
 from textual.message import Message
 
-from whatif.export.axis_view import AxisView, Tick, axis_unit, ticks
-from whatif.export.cells import Cells, Numbers, Run
-from whatif.export.plot import AxisDescription
+from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
+from whatif.plotting.cells import Cells, Numbers, Run
+from whatif.plotting.description import AxisDescription
 from whatif.simulation.activity import GROUPS
-from whatif.tui.lanes import Lanes, Ranks32
-from whatif.tui.widgets.placement import Line, flowing
-from whatif.tui.widgets.plot import Picture
+from whatif.tui.rank_lanes import Lanes, Ranks32
+from whatif.tui.widgets.placement_map import Line, flowing
+from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import SECOND
 
 MOST_MARKS: Final = 60

@@ -6,9 +6,9 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from whatif.export.plot import AxisDescription, Line, PlotDescription, Scale
 from whatif.models.quantities import FloatArray
-from whatif.tui.regressed import LEVEL, Regressed
+from whatif.plotting.description import AxisDescription, Line, PlotDescription, Scale
+from whatif.tui.regression_job import LEVEL, Regressed
 from whatif.tui.widgets.message_costs import distinct, points_line
 from whatif.tui.widgets.stacked_plots import StackedPlots
 from whatif.units import ONE

@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 
 from textual import events
 
-from whatif.export.cells import Run
-from whatif.export.plot import PlotDescription
-from whatif.export.readout import moved
-from whatif.export.render import point_at, render_runs
-from whatif.tui.widgets.plot import PlotView
+from whatif.plotting.cells import Run
+from whatif.plotting.crosshair import moved
+from whatif.plotting.description import PlotDescription
+from whatif.plotting.terminal import point_at, render_runs
+from whatif.tui.widgets.sweep_plot import PlotView
 
 
 class _Part(NamedTuple):

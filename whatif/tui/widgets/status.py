@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.tui.study import Study
-from whatif.tui.words import MUTED, brief
+from whatif.tui.labels import MUTED, brief
+from whatif.tui.state import Study
 
 
 class Status(Static):

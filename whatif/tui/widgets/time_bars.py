@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from whatif.engine.timeline import Bar, Timeline
-from whatif.export.axis_view import AxisView, Tick, axis_unit, ticks
-from whatif.export.cells import Cells, Numbers, Run
-from whatif.export.plot import SMALLEST, AxisDescription, series_style, shorten, text_cells
-from whatif.tui.widgets.plot import Picture
-from whatif.tui.words import duration, percent
+from whatif.core.iteration_timeline import Bar, Timeline
+from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
+from whatif.plotting.cells import Cells, Numbers, Run
+from whatif.plotting.description import SMALLEST, AxisDescription, series_style, shorten, text_cells
+from whatif.tui.labels import duration, percent
+from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import SECOND
 
 _TITLES: Final = ("phase", "category", "start", "time", "share", "before")

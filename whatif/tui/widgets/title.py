@@ -8,7 +8,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.tui.study import SCREEN_KEYS, SCREENS
+from whatif.tui.state import SCREEN_KEYS, SCREENS
 
 # Room for the full names of the pages, or for the beginnings of them, beside some words of the question.
 _ROOMY, _TIGHT = 140, 119

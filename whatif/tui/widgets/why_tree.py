@@ -10,11 +10,11 @@ from typing import ClassVar, Final, NamedTuple
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from whatif.engine.explain import Explanation
-from whatif.export.cells import Run
-from whatif.export.plot import text_cells
+from whatif.core.derivation import Explanation
+from whatif.plotting.cells import Run
+from whatif.plotting.description import text_cells
+from whatif.tui.labels import MUTED, grade_style, percent
 from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded
-from whatif.tui.words import MUTED, grade_style, percent
 
 SHOWN_ABOVE: Final = "shown above"
 # Deep trees on a narrow screen need the room for names.

@@ -1,0 +1,81 @@
+"""The library: its documented examples run, and its numbers are those of the command line."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import whatif
+import whatif.api
+from tests.paths import ROOT
+from whatif.cli.main import VERBS
+
+DOCUMENT = ROOT / "docs" / "library.md"
+GPUS = "platform.node.gpu_count"
+
+
+def test_examples_of_the_docstrings_run():
+    found = doctest.testmod(whatif.api)
+    assert found.attempted >= 4
+    assert found.failed == 0
+
+
+def test_examples_of_the_document_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) >= 4
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(DOCUMENT), "exec"), names)  # noqa: S102 - our own document
+    assert (tmp_path / "gpus.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_functions_have_the_names_of_the_verbs():
+    functions = {name for name in whatif.__all__ if name[0].islower()} - {"load", "sweep"}
+    assert functions <= set(VERBS)
+    with pytest.raises(AttributeError, match="no attribute `nope`"):
+        _ = whatif.nope
+
+
+def test_numbers_are_those_of_the_command_line(whatif_main):
+    out = whatif_main("run", "minimd", "--platform", "frontier", "--set", f"{GPUS}=4", "--sweep",
+                      "application.rank_count=8, 64", "--samples", "64", "--spread", "assumed=20%",
+                      "--format", "json")[1]  # fmt: skip
+    rows = json.loads(out)["rows"]
+    samples = whatif.Sampling(64, spreads={"assumed": 0.2})
+    question = whatif.load("minimd", platform="frontier", sets={GPUS: 4})
+    found = whatif.sweep(question, {"application.rank_count": [8, 64]}, samples=samples)
+    frame = found.to_pandas()
+    for name in ("total_time", "iteration_time.p95", "terms.force"):
+        expected = [row["terms"]["force"] if name == "terms.force" else row[name] for row in rows]
+        assert_allclose(frame[name], expected, rtol=1e-15, atol=0)
+    assert frame.attrs["units"]["total_time"] == "s"
+    assert "<table" in found._repr_html_()
+
+
+def test_arrays_are_in_base_units_and_xarray_has_a_dimension_for_each_axis():
+    bandwidth = "platform.node.gpu.dram_bandwidth"
+    swept = whatif.sweep(
+        "jacobi2d", {bandwidth: np.array([4e11, 8e11])}, {"platform": ["summit", "lassen"]}, samples=32
+    )
+    texts = whatif.sweep("jacobi2d", {bandwidth: "400 GB/s, 800 GB/s"}, {"platform": "summit, lassen"})
+    assert_allclose(swept["total_time"], texts["total_time"], rtol=1e-12, atol=0)
+    found = swept.to_xarray()
+    assert found["terms.stencil"].dims == (bandwidth, "platform")
+    assert found["total_time"].attrs["units"] == "s"
+    assert_allclose(found["total_time"].sel(platform="lassen"), swept["total_time"][:, 1], rtol=0, atol=0)
+    assert found["total_time_band"].dims == ("quantile", bandwidth, "platform")
+    with pytest.raises(KeyError):
+        _ = swept["nope"]
+
+
+def test_what_is_wrong_is_said_as_on_the_command_line():
+    with pytest.raises(whatif.WhatifError, match="did you mean `summit`"):
+        whatif.run("jacobi2d", platform="sumit")
+    with pytest.raises(whatif.WhatifError, match="no such leaf"):
+        whatif.sweep("jacobi2d", {"platform.node.gpus": [1, 2]})

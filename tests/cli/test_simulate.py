@@ -1,0 +1,130 @@
+"""`simulate` and `validate`: what they print is what `run` predicts, and what cannot be played is told in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.paths import DATA as TEST_DATA
+from whatif.cli.simulate import command as simulate_verb
+from whatif.cli.validate import TOPICS
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Question
+from whatif.errors import WhatifError
+from whatif.studies.simulation_run import simulate
+from whatif.validation.tables import TABLES
+
+DATA = TEST_DATA / "traces"
+DEAD = "num_ranks 2\nrank 0 {\na: send 8b to 1 tag 0\n}\nrank 1 {\nb: recv 8b from 0 tag 7\n}\n"
+SMALL = "num_ranks 2\nrank 0 {\na: send 10b to 1 tag 0\n}\nrank 1 {\nb: recv 5b from 0 tag 0\n}\n"
+CYCLE = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n"
+
+
+def ran(*words: str) -> str:
+    """What the verb prints; what is wrong is raised."""
+    done = CliRunner().invoke(simulate_verb, words, catch_exceptions=False)
+    return done.output
+
+
+@pytest.mark.parametrize(
+    ("scenario", "platform", "sets"),
+    [
+        ("jacobi2d", "summit", {"application.rank_count": "24"}),
+        ("jacobi2d", "lassen", {"application.rank_count": "24", "application.grid.mapping": "round_robin"}),
+        ("jacobi2d", "dahu", {"application.rank_count": "24", "application.ranks_per_node": "6"}),
+        ("minimd", "summit", {"application.rank_count": "27"}),
+        ("minife", "lassen", {"application.rank_count": "30"}),
+    ],
+)
+def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platform: str, sets: dict[str, str]) -> None:
+    phases = Question.open(scenario).program.loaded.scenario.application.phases
+    # Kernels need a GPU; here only the messages count, and each phase alone, for those before skew the ranks.
+    halo = next(name for name, phase in phases.items() if phase.kind == "halo")
+    text = Question.open(scenario).document
+    kept = {name: table for name, table in text.data["application"]["phases"].items() if name == halo}
+    text.data["application"]["phases"] = {halo: {**kept[halo], "model": "postal"}}
+    text.data.pop("sweep", None)
+    question = Question(text, platform, {**sets, "application.communication": "simulated"})
+    evaluation = evaluate(question.program)
+    found = simulate(question.program, evaluation)
+    expected = float(np.ravel(evaluation.column("communication_time"))[0])
+    exchanges = float(np.ravel(evaluation.values[f"application.phases.{halo}.exchange_count"])[0])
+    assert exchanges == 1
+    np.testing.assert_allclose(found.activity.run_time, expected, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("platform", ["summit", "dahu", "fugaku"])
+def test_a_trace_takes_as_long_as_run_says_also_without_gpus(platform: str) -> None:
+    from whatif.cli.scenario_sources import open_source
+
+    question = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform, (), ()).question
+    evaluation = evaluate(question.program)
+    found = simulate(question.program, evaluation)
+    total = float(np.ravel(evaluation.column("total_time"))[0])
+    np.testing.assert_allclose(found.activity.run_time, total, rtol=1e-9, atol=0)
+    assert total > 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (DEAD, "deadlock: 1 of 2 ranks .*\n.*rank 1, operation 0 .receive.: receive of 8 B from rank 0, tag 7"),
+        (SMALL, "10 B"),
+        (CYCLE, "wait for one another in a circle"),
+    ],
+)
+def test_messages_that_do_not_find_each_other_are_told_with_ranks_and_calls(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    path = tmp_path / "bad.goal"
+    path.write_text(text)
+    with pytest.raises(WhatifError, match=rf"(?s){words}"):
+        ran(str(path))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("jacobi2d", "--set", "application.communication=modelled"), "modelled"),
+        (("jacobi2d", "--model", "postal"), "--model is for traces"),
+        ((str(DATA / "goal" / "binary_tree_32.goal"), "--iterations", "2"), "--iterations is for scenarios"),
+        ((str(DATA / "goal" / "binary_tree_32.goal"), "--ranks", "7"), "ranks"),
+        (("jacobi2d", "--timeline", "x.txt"), ".json or .paje"),
+        (("jacobi2d", "--iterations", "10000000"), "operations"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_with_the_reason(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(WhatifError, match=message):
+        ran(*words)
+
+
+def test_a_sweep_says_why_a_point_cannot_be_played() -> None:
+    from whatif.cli.scenario_sources import open_source
+    from whatif.core.result import run_whole
+    from whatif.core.sweep import grid_of, parse_option
+
+    question = open_source(str(DATA / "goal" / "binary_tree_32.goal"), "lassen", (), ()).question
+    axis = parse_option("application.rank_count=32, 33", question.program, 10)
+    result = run_whole(question, grid_of([axis], 10))
+    assert np.isfinite(result.columns["total_time"][0])
+    assert result.reason[0] == ""
+    assert "33 ranks" in result.reason[1] or "rank" in result.reason[1]
+
+
+def test_every_topic_agrees_with_the_independent_results() -> None:
+    assert set(TOPICS) == set(TABLES)
+    schedules = TABLES["schedules"]()
+    reference = schedules.columns["reference_time"].values
+    np.testing.assert_allclose(schedules.columns["event_time"].values, reference, rtol=1e-12, atol=0)
+    played = np.isfinite(schedules.columns["recurrence_time"].values)
+    assert (len(played), played.sum()) == (98, 94)
+    np.testing.assert_allclose(
+        schedules.columns["recurrence_time"].values[played], reference[played], rtol=1e-12, atol=0
+    )
+    counts = TABLES["counts"]()
+    printed, counted = counts.columns["K_inter"].values, counts.columns["counted_K_inter"].values
+    rows = zip(counts.columns["application"].values, counts.columns["machine"].values, printed == counted, strict=True)
+    assert {row[:2] for row in rows if not row[2]} == {("Jacobi2D", "Bridges"), ("MiniFE", "Summit")}

@@ -1,0 +1,52 @@
+"""Tables on a terminal that is too narrow for them."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from whatif.files.table_writers import column_rows, narrowed
+from whatif.table import Column, Table
+from whatif.units import ONE
+
+TABLE = Table(
+    {
+        "name": Column(np.array(["first", "second"], dtype=object)),
+        "wide_one": Column(np.array(["x" * 20, ""], dtype=object)),
+        "now": Column(np.array([1.0, 2.0]), ONE),
+        "then": Column(np.array([10.0, 20.0]), ONE),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"),
+    [
+        (80, ["name", "wide_one", "now", "then"]),
+        (39, ["name", "wide_one", "now", "then"]),
+        (38, ["name", "now", "then"]),
+        (16, ["name"]),
+        (1, ["name"]),
+    ],
+)
+def test_groups_of_columns_go_in_their_order_until_it_fits(width, kept):
+    found = narrowed(TABLE, width, [["wide_one", "not_there"], ["now", "then"]])
+    assert list(found.columns) == kept
+    out = io.StringIO()
+    column_rows(found, out)
+    assert max(map(len, out.getvalue().splitlines())) <= max(width, len("second"))
+
+
+def test_a_table_without_rows_is_its_heading():
+    out = io.StringIO()
+    column_rows(Table.of_rows({"name": None, "now": ONE}, []), out)
+    assert out.getvalue() == "name  now\n"
+
+
+def test_of_paths_that_are_too_long_the_end_stays():
+    table = Table(
+        {"path": Column(np.array(["platform.node.gpu.memory", "short"], dtype=object)), "now": TABLE.columns["now"]}
+    )
+    assert list(narrowed(table, 23, []).columns["path"].values) == ["...node.gpu.memory", "short"]

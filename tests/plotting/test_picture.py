@@ -1,0 +1,255 @@
+"""Plots as SVG, PNG and PDF: what is drawn where, in which words and colours, and who may be told so."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.studies.test_attribution import program
+from tests.studies.test_sweep_figure import swept
+from tests.tui.test_themes import SIGHTS, contrast, nearest
+from whatif.core.evaluate import evaluate
+from whatif.core.iteration_timeline import timeline
+from whatif.core.scenario import Question
+from whatif.plotting.description import SERIES_STYLES, AxisDescription, HeatMap, Line, Marker, PlotDescription, Scale
+from whatif.plotting.picture import draw, inline_svg, write_picture
+from whatif.plotting.picture_style import DARK, LIGHT, printed
+from whatif.studies import bar_charts as bars
+from whatif.studies.attribution import attribute
+from whatif.studies.bottlenecks import Ladder, Rung
+from whatif.studies.elasticity import Elasticity
+from whatif.studies.sweep_figure import breakdown, figure, told_apart
+from whatif.units import BYTE_PER_SECOND, ONE, SECOND
+
+ODD = "<b>&\"'--> $x_1^{2$ 漢字\x00 ]]>"
+
+
+def curves(title="t"):
+    """Two decades of bandwidth, a gap, a baseline, and a place to mark."""
+    x = np.array([1e9, 1e10, 1e11])
+    lines = (
+        Line("iteration", x, np.array([2e-3, np.nan, 8e-3])),
+        Line(ODD, x, np.array([1e-3, 1e-3, 1e-3]), "baseline"),
+    )
+    axes = AxisDescription("a.bandwidth", BYTE_PER_SECOND, Scale.LOG), AxisDescription("time", SECOND)
+    return PlotDescription(title, *axes, lines, (Marker(1e10, "now"),))
+
+
+def heat(title="t", values=((1.0, 2.0, np.nan), (3.0, 4.0, 5.0))):
+    x, y = AxisDescription("machine", ONE, ticks=("one", "two")), AxisDescription("n")
+    return HeatMap(
+        title, x, y, AxisDescription("time", SECOND), np.arange(2), np.arange(3), np.array(values), (1.0, 2.0)
+    )
+
+
+def every_kind():
+    question = Question.open("jacobi2d").program
+    phases = bars.phase_bars(question, timeline(question, evaluate(question)))
+    return curves(ODD), heat(ODD), phases, breakdown(swept("jacobi2d"))
+
+
+def parsed(svg):
+    return ElementTree.fromstring(svg)  # noqa: S314 - drawn here
+
+
+def texts(svg):
+    return [node.text for node in parsed(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_a_plot_is_every_kind_of_file_and_an_svg_is_the_same_each_time(tmp_path):
+    for name, start in {"a.svg": b"<?xml", "a.png": b"\x89PNG", "a.PDF": b"%PDF", "b.svg": b"<?xml"}.items():
+        write_picture(curves(ODD), tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_curves_are_where_the_explorer_has_them_with_units_names_and_gaps():
+    (axes,) = draw(curves()).axes
+    first, second, mark = axes.lines
+    assert_allclose(first.get_xdata(), [9, 10, 11], rtol=1e-12, atol=0)
+    assert_allclose(first.get_ydata(), [2e-3, np.nan, 8e-3], rtol=1e-12, atol=0)
+    assert_allclose(mark.get_xdata(), [10, 10], rtol=1e-12, atol=0)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("a.bandwidth (GB/s)", "time (ms)")
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "10", "100"]
+    assert_allclose(axes.get_xticks(), [9, 10, 11], rtol=1e-12, atol=0)
+    named = {text.get_text(): text for text in axes.texts}
+    # The name of a curve stands at its end, in its colour: 8 of 8 ms, and 1 of 8.
+    assert_allclose([named["iteration"].get_position()[1]], [1.0], rtol=1e-12, atol=0)
+    assert (named["iteration"].get_color(), first.get_color()) == (LIGHT["series-1"],) * 2
+    assert second.get_color() == LIGHT["baseline"]
+    assert "now" in named
+
+
+def test_names_of_curves_that_end_together_do_not_cover_one_another():
+    x = np.arange(3.0)
+    lines = tuple(Line(f"curve {n}", x, np.full(3, 1.0 + 1e-6 * n)) for n in range(6))
+    (axes,) = draw(PlotDescription("t", AxisDescription("x"), AxisDescription("y"), lines)).axes
+    places = sorted(text.get_position()[1] for text in axes.texts)
+    assert max(places) <= 1
+    assert min(np.diff(places)) > 0.05
+
+
+def test_a_curve_goes_from_left_to_right_however_its_points_were_asked_for():
+    axis, y = AxisDescription("x"), AxisDescription("y")
+    (axes,) = draw(
+        PlotDescription("t", axis, y, (Line("c", np.array([4.0, 1.0, 2.0]), np.array([9.0, 3.0, 5.0])),))
+    ).axes
+    (line,) = axes.lines
+    assert line.get_xydata().tolist() == [[1, 3], [2, 5], [4, 9]]
+    assert line.get_linestyle() == "-"
+
+
+def test_choices_bear_points_and_no_line_between_them():
+    (axes,) = draw(figure(swept("jacobi2d", "platform=summit, lassen"))).axes
+    assert {(line.get_linestyle(), line.get_marker() != "") for line in axes.lines} == {("None", True)}
+
+
+def test_leaves_that_move_together_are_told_apart_where_the_first_comes_back():
+    result = swept("minife_devices", "parameters.flop_rate_factor=1, 2, 1; parameters.bandwidth_factor=1, 1, 0.5")
+    plot = told_apart(figure(result), result)
+    assert plot.x.ticks == ("1, 1", "2, 1", "1, 0.5")
+    assert plot.x.label == "flop_rate_factor, bandwidth_factor"
+    assert_array_equal(plot.lines[0].x, [0, 1, 2])
+    steady = swept("jacobi2d", "platform.node.gpu_count=1, 2, 4")
+    assert told_apart(figure(steady), steady).x.ticks == ()
+
+
+def test_a_heat_map_has_its_values_in_place_and_nothing_where_there_is_none():
+    axes, scale = draw(heat()).axes
+    (mesh,) = axes.collections
+    assert_array_equal(np.ma.filled(mesh.get_array(), -1).ravel(), [1, 3, 2, 4, -1, 5])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["one", "two"]
+    assert scale.get_ylabel() == "time (s)"
+    assert draw(heat(values=np.full((2, 3), np.nan))).axes[0].collections[:] == []
+
+
+def test_a_waterfall_goes_from_one_result_to_the_other():
+    chart = bars.waterfall_bars(program(), attribute(program(), program(a=4.0, b=5.0, c=0.5)), ("here", "there"))
+    # 2 * 3 + 1 = 7; a explains 8, b 6, c takes 0.5.
+    spans = [(row.label.removeprefix("parameters."), row.start, row.end, row.style) for row in chart.rows]
+    assert spans == [
+        ("here", 0.0, 7.0, "faint"),
+        ("a", 7.0, 15.0, bars.MORE),
+        ("b", 15.0, 21.0, bars.MORE),
+        ("c", 21.0, 20.5, bars.LESS),
+        ("there", 0.0, 20.5, "faint"),
+    ]
+    assert [row.text for row in chart.rows[1:4]] == ["+8 s", "+6 s", "-500 ms"]
+    (axes,) = draw(chart).axes
+    drawn = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
+    assert_allclose(drawn, [(0, 7), (7, 8), (15, 6), (21, -0.5), (0, 20.5)], rtol=1e-12, atol=0)
+    assert "−500 ms" in [text.get_text() for text in axes.texts]
+
+
+def test_a_tornado_shows_the_side_and_what_is_assumed_and_a_ladder_what_is_left():
+    machine = Question.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
+    found = [
+        Elasticity("platform.node.gpu.dram_bandwidth", "1 TB/s", -0.75, "±1 %"),
+        Elasticity("application.iteration_count", "1", 0.5, "x2"),
+        Elasticity("platform.node.gpu_count", "1", float("nan"), "", "it must be one"),
+    ]
+    tornado = bars.tornado_bars(machine, "iteration_time", found)
+    assert [(row.end, row.style, row.text) for row in tornado.rows] == [
+        (-0.75, bars.LESS, "-0.75  assumed"),
+        (0.5, bars.MORE, "+0.5"),
+    ]
+    ladder = Ladder("iteration_time", 4e-3, (Rung("platform.node.gpu.dram_bandwidth", 3e-3, 1e-3),))
+    rows = bars.ladder_bars(machine, ladder).rows
+    assert [(row.end, row.text) for row in rows] == [(4e-3, "4 ms  100%"), (1e-3, "1 ms  25%")]
+
+
+def test_names_are_texts_whatever_stands_in_them(tmp_path):
+    write_picture(curves(ODD), tmp_path / "odd.svg")
+    found = texts((tmp_path / "odd.svg").read_bytes())
+    assert ODD.replace("\x00", "?") in found
+    inline = inline_svg(curves(ODD), ODD.replace("\x00", "?"))
+    assert parsed(inline).get("aria-label") == ODD.replace("\x00", "?")
+    assert "<b>" not in inline
+
+
+def test_within_a_page_the_colours_are_those_of_the_page_and_no_name_is_given_twice():
+    pictures = [inline_svg(description, f"picture {n}") for n, description in enumerate(every_kind())]
+    assert not re.findall("|".join(LIGHT.values()), "".join(pictures))
+    names = re.findall(r' id="([^"]+)"', "".join(pictures))
+    assert len(names) == len(set(names))
+    assert "<style" not in "".join(pictures)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_curves_and_texts_can_be_read_and_told_apart_by_whatever_eyes(palette):
+    series = [palette[style] for style in SERIES_STYLES]
+    for colour in (*series, palette["ink"], palette["muted"]):
+        assert contrast(colour, palette["ground"]) >= 4.5
+    assert {sight for sight in SIGHTS if nearest(series, sight) < 0.075} == set()
+    assert all(one != other for one, other in itertools.combinations(palette.values(), 2))
+
+
+def test_quantities_are_printed_as_people_do():
+    assert printed("-3 us ± 0.5 us, time (us)") == "−3 µs ± 0.5 µs, time (µs)"
+    assert printed("a-1 at us-east 2e-5 uB") == "a-1 at us-east 2e-5 uB"
+
+
+@pytest.mark.parametrize(
+    ("words", "seen"),
+    [
+        (("run", "minife_gpus_per_node"), ["iteration_time", "platform.node.gpu_count", "kernel"]),
+        (("run", "jacobi2d"), ["one iteration", "stencil", "time (ms)"]),
+        (("sensitivity", "jacobi2d"), ["elasticity of iteration_time", "platform.node.gpu.dram_bandwidth"]),
+        (("sensitivity", "jacobi2d", "--show", "ladder"), ["as it stands", "platform.network.inter_node"]),
+        (("diff", "minimd", "--platform", "summit"), ["from Lassen to Summit", "platform.node.gpu_count"]),
+    ],
+)
+def test_verbs_write_their_plot(whatif_main, tmp_path, words, seen):
+    code, out, _ = whatif_main(*words, "-o", "x.svg")
+    assert (code, out) == (0, "")
+    assert set(seen) <= set(texts((tmp_path / "x.svg").read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("run", "jacobi2d", "--plot", "-o", "x.svg"), 2, "-o FILE.svg alone draws"),
+        (("sensitivity", "jacobi2d", "-o", "x.csv"), 2, "x.csv: a picture is a file .svg, .png, .pdf"),
+        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "a picture is a file"),
+        (("run", "jacobi2d", "-o", "no/x.svg"), 2, "no/x.svg: cannot be written"),
+        (("run", "jacobi2d", "--set", "application.rank_count=10000000", "-o", "x.svg"), 4, "more nodes"),
+    ],
+)
+def test_a_picture_that_cannot_be_is_refused_and_leaves_no_file(whatif_main, tmp_path, words, code, said):
+    found, out, err = whatif_main(*words)
+    assert (found, out) == (code, "")
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_the_extra_is_named(whatif_main, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = whatif_main("run", "jacobi2d", "-o", "x.png")
+    assert code == 2
+    assert err.endswith("whatif: pictures need matplotlib: pip install 'whatif[report]'\n")
+
+
+RANKS = "application.rank_count"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("scale", "minife", "--nodes", "1, 2, 4"),
+        ("seek", "jacobi2d", "--vary", "platform.node.gpu.dram_bandwidth", "--equal-to", "frontier"),
+        ("seek", "minife", "--vary", f"{RANKS}=8, 16, 32", "--pareto", f"iteration_time,{RANKS}"),
+        ("compare", "minife", "--platform", "summit", "--platform", "frontier"),
+    ],
+)  # fmt: skip
+def test_what_is_decided_by_is_drawn_too(whatif_main, tmp_path, words):
+    code, _, err = whatif_main(*words, "-o", "picture.svg")
+    assert code == 0, err
+    assert len(re.findall(r"<path", (tmp_path / "picture.svg").read_text(encoding="utf-8"))) > 5
+    assert whatif_main(*words, "-o", "picture.doc")[0] == 2

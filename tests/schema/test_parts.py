@@ -1,0 +1,186 @@
+"""Shared parts: a table of a platform that is laid upon a file of its own, and machines without GPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from whatif.axes import Grid
+from whatif.core.result import run_whole
+from whatif.core.scenario import Question
+from whatif.errors import InvalidFileError
+from whatif.schema.load import load_document, load_part, load_platform
+from whatif.schema.parameters import leaf_table
+from whatif.schema.toml import parse_document
+
+H200 = """\
+part = "gpu"
+name = "H200"
+peak_single_rate = "67 Tflop/s"
+peak_double_rate = "34 Tflop/s"
+peak_integer_rate = "33 Top/s"
+peak_add_rate = "33 Top/s"
+peak_shared_rate = "10 Top/s"
+dram_bandwidth = "4.8 TB/s"
+l2_bandwidth = "10 TB/s"
+
+[sources]
+"*" = { grade = "datasheet", source = "the vendor" }
+peak_shared_rate = { grade = "assumed", source = "a rule" }
+"""
+THREE_LINES = 'extends = "summit"\nname = "Summit with H200"\nnode.gpu.extends = "h200"\n'
+GPU = "platform.node.gpu"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "h200.toml").write_text(H200)
+    (tmp_path / "summit_h200.toml").write_text(THREE_LINES)
+    return tmp_path
+
+
+def leaves(folder, text, **options):
+    return leaf_table(load_document(parse_document(text, "s.toml", folder), **options))
+
+
+def test_three_lines_make_a_machine_with_another_gpu(folder):
+    platform, _ = load_platform(folder / "summit_h200.toml")
+    summit, _ = load_platform("summit")
+    assert platform.node.gpu.name == "H200"
+    assert platform.node.gpu.dram_bandwidth == 4.8e12
+    assert platform.network == summit.network
+
+
+def test_a_part_takes_the_place_of_all_that_was_there(folder):
+    """Summit's copy latency was measured on a V100: it says nothing of the H200, whose file has none."""
+    assert load_platform("summit")[0].node.gpu.copy_latency is not None
+    assert load_platform(folder / "summit_h200.toml")[0].node.gpu.copy_latency is None
+
+
+def test_values_of_a_part_have_the_sources_of_its_file(folder):
+    table = leaves(folder, 'extends = "jacobi2d"\nplatform = "summit_h200"\n')
+    assert (table[f"{GPU}.dram_bandwidth"].grade, table[f"{GPU}.dram_bandwidth"].source) == ("datasheet", "the vendor")
+    assert (table[f"{GPU}.peak_shared_rate"].grade, table[f"{GPU}.peak_shared_rate"].source) == ("assumed", "a rule")
+    assert table["platform.node.socket_count"].source.startswith("Choi")
+
+
+def test_a_value_beside_extends_overrides_the_part(folder):
+    text = 'extends = "jacobi2d"\n[platform.node.gpu]\nextends = "h200"\ndram_bandwidth = "4 TB/s"\n'
+    table = leaves(folder, text)
+    assert table[f"{GPU}.dram_bandwidth"].value == 4e12
+    assert table[f"{GPU}.l2_bandwidth"].value == 1e13
+
+
+def test_a_part_can_be_set_from_outside(folder):
+    table = leaves(folder, 'extends = "jacobi2d"\n', sets={f"{GPU}.extends": "h200"})
+    assert table[f"{GPU}.name"].value == "H200"
+
+
+def problem(call):
+    with pytest.raises(InvalidFileError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"h200"', '"h20"', "summit_h200.toml:3:1: node.gpu.extends: `h20`: part not found; did you mean `h200`?"),
+        ('"h200"', '"../h200"', "summit_h200.toml:3:1: node.gpu.extends: `../h200`: part not found"),
+        ("node.gpu.", "node.host.", "`h200` is a gpu, not a host"),
+        ("node.gpu.", "node.", "`node` cannot extend a part; gpu, cpu, host"),
+    ],
+)
+def test_a_part_that_is_not_there_or_another_is_told_at_its_line(folder, old, new, said):
+    (folder / "summit_h200.toml").write_text(THREE_LINES.replace(old, new))
+    assert said in problem(lambda: load_platform(folder / "summit_h200.toml"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'part = "gpu"',
+            'part = "gpus"',
+            "h200.toml:1:1: part: must be one of gpu, cpu, host, link, distance, phase; did you mean `gpu`",
+        ),
+        (
+            "dram_bandwidth",
+            "dram_bandwith",
+            "h200.toml:8:1: dram_bandwith: `dram_bandwith`: unknown key; did you mean `dram_bandwidth`",
+        ),
+        ('grade = "assumed"', 'grade = "guessed"', "`guessed` is not one of measured, datasheet, assumed"),
+        ('"4.8 TB/s"', '"4.8 TB"', "h200.toml:8:1: dram_bandwidth: `4.8 TB` is in B"),
+    ],
+)
+def test_what_is_wrong_in_a_part_is_told_in_its_file(folder, old, new, said):
+    (folder / "parts" / "h200.toml").write_text(H200.replace(old, new))
+    assert said in problem(lambda: load_platform(folder / "summit_h200.toml"))
+    assert said in problem(lambda: load_part(folder / "parts" / "h200.toml"))
+
+
+CPU_MACHINE = """\
+name = "Cluster"
+node_count = 8
+
+[node]
+socket_count = 2
+cpu = { name = "Some CPU", core_count = 16, peak_double_rate = "1 Tflop/s" }
+
+[network.inter_node]
+short_limit = "128 B"
+eager_limit = "64 KiB"
+
+[network.inter_node.postal]
+short = { latency = "1 us", bandwidth = "1 GB/s" }
+eager = { latency = "2 us", bandwidth = "5 GB/s" }
+rendezvous = { latency = "4 us", bandwidth = "10 GB/s" }
+"""
+CPU_QUESTION = """\
+platform = "cluster"
+
+[application]
+name = "Halo"
+rank_count = 64
+ranks_per_node = 32
+iteration_count = 1
+
+[application.grid]
+scaling = "weak"
+cells = { x = 1024, y = 1024 }
+
+[application.phases.halo]
+kind = "halo"
+model = "postal"
+neighbours = "faces"
+"""
+
+
+def test_a_machine_without_gpus_places_the_ranks_that_the_application_says(tmp_path):
+    (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
+    question = Question(parse_document(CPU_QUESTION, "s.toml", tmp_path))
+    result = run_whole(question, Grid())
+    # Four messages of 8 kB with the eager protocol, one after another.
+    assert float(result.columns["iteration_time"]) == pytest.approx(4 * (2e-6 + 8192 / 5e9), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (CPU_QUESTION.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so say how many ranks"),
+        (
+            CPU_QUESTION + '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\n'
+            'dominant_operation = "fp_64"\nmetrics_per = "rank"\noperations = "1 flop"\ndram_size = "1 B"\n'
+            "compute_fraction = 0.5\nload_store_fraction = 0.2\n",
+            "Cluster has no GPU for this kernel",
+        ),
+    ],
+)
+def test_what_needs_a_gpu_says_so_where_there_is_none(tmp_path, text, said):
+    (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
+    assert said in problem(lambda: Question(parse_document(text, "s.toml", tmp_path)).program)
+
+
+def test_gpus_without_a_description_are_missing_it(tmp_path):
+    (tmp_path / "cluster.toml").write_text(CPU_MACHINE.replace("[node]\n", "[node]\ngpu_count = 4\n"))
+    assert "`[node.gpu]` is missing beside `gpu_count`" in problem(lambda: load_platform(tmp_path / "cluster.toml"))

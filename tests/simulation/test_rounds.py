@@ -1,0 +1,388 @@
+"""Patterns played round by round, against LogGOPSim's times, closed forms and the replay of the same program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from whatif.errors import UsageError
+from whatif.models import collectives
+from whatif.models.patterns import GridPattern, message_counts, message_kinds
+from whatif.models.phase import serialised_time
+from whatif.simulation import generate, posted, rounds, steps
+from whatif.simulation.lower import lower
+from whatif.simulation.posted import halo_times
+from whatif.simulation.rank_programs import Kind, Trace
+from whatif.simulation.replay import replay
+from whatif.simulation.schedule import Costs
+from whatif.validation.tables import rows_of
+
+LOGGOPS = {"latency": 2500, "overhead": 1500, "gap": 1000, "byte_gap": 6, "byte_overhead": 0, "threshold": 65535}
+
+
+def loggops_costs(latency, overhead, gap, byte_gap, byte_overhead, threshold, on_arrival=True):
+    """Parameters in ns."""
+
+    def linear(constant, per_byte):
+        return np.broadcast_to(np.array([constant, per_byte]) * 1e-9, (3, 3, 2))
+
+    limit, sending, gap_time = np.full(3, float(threshold)), linear(overhead, byte_overhead), linear(gap, byte_gap)
+    flight, receiving = linear(overhead + latency, 0), linear(overhead, max(byte_overhead, byte_gap))
+    return Costs(sending, gap_time, flight, receiving, gap_time, limit, limit, free_size=1.0, on_arrival=on_arrival)
+
+
+def postal_costs(latency, bandwidth, eager_limit=np.inf):
+    """Latency and bandwidth by distance."""
+    nothing, time = np.zeros((3, 3, 2)), np.zeros((3, 3, 2))
+    time[..., 0], time[..., 1] = np.reshape(latency, (3, 1)), 1 / np.reshape(bandwidth, (3, 1))
+    return Costs(nothing, time, time, nothing, nothing, np.full(3, -1.0), np.full(3, eager_limit))
+
+
+SAME_POSTAL = postal_costs([1e-6] * 3, [1e9] * 3)
+
+
+def placed(rank_count, ranks_per_node=4, ranks_per_socket=2):
+    pattern = GridPattern((rank_count,), ranks_per_node, ranks_per_socket)
+    return posted.grid_places(pattern)
+
+
+def parameters(row):
+    columns = ("L_ns", "o_ns", "g_ns", "G_ns_per_B", "O_ns_per_B", "S_B")
+    return {name: int(row[column]) for name, column in zip(LOGGOPS, columns, strict=True)}
+
+
+def played(pattern, *arguments, **options):
+    """Its times, or the reason for which it is refused."""
+    try:
+        return pattern(*arguments, **options)
+    except UsageError as refusal:
+        return str(refusal)
+
+
+def nanoseconds(times):
+    return int(np.round(times.max() * 1e9, 3))
+
+
+REFERENCE_PATTERNS = {
+    "binomialtreebcast": rounds.broadcast_times,
+    "dissemination": rounds.dissemination_times,
+    "linear_alltoall": rounds.linear_alltoall_times,
+}
+
+
+def test_patterns_take_what_loggopsim_says_to_the_nanosecond():
+    rows = rows_of("loggopsim_patterns.csv")
+    for row in rows:
+        rank_count = int(row["rank_count"])
+        times = REFERENCE_PATTERNS[row["pattern"]](
+            rank_count, float(row["message_size_B"]), placed(rank_count), loggops_costs(**parameters(row))
+        )
+        assert nanoseconds(times) == int(row["time_ns"]), row
+    assert {row["pattern"] for row in rows} == set(REFERENCE_PATTERNS)
+
+
+def test_halos_take_what_loggopsim_says_to_the_nanosecond_or_are_refused():
+    refused = 0
+    for row in rows_of("loggopsim_halo.csv"):
+        pattern = GridPattern((int(row["x"]), int(row["y"])), 4, 2, periodic=row["periodic"] == "1", order="fortran")
+        work, count = int(row["compute_ns"]) * 1e-9, int(row["iteration_count"])
+        costs = loggops_costs(**parameters(row))
+        times = played(
+            halo_times, pattern, float(row["message_size_B"]), costs, iteration_count=count, compute_time=work
+        )
+        if isinstance(times, str):
+            refused += 1
+            assert not pattern.periodic
+            continue
+        assert nanoseconds(times) == int(row["time_ns"]), row
+    assert refused == 4
+
+
+@pytest.mark.parametrize(("rank_count", "time"), [(131_072, 197_846), (262_144, 209_484), (1_048_576, 232_760)])
+def test_a_broadcast_on_a_million_ranks_takes_as_many_messages_as_it_has_rounds(rank_count, time):
+    times = rounds.broadcast_times(rank_count, 1024, placed(rank_count), loggops_costs(**LOGGOPS))
+    assert nanoseconds(times) == time
+
+
+@pytest.mark.parametrize("rank_count", [16, 64, 512, 1024])
+def test_a_linear_all_to_all_has_its_closed_form(rank_count):
+    times = rounds.linear_alltoall_times(rank_count, 1024, placed(rank_count), loggops_costs(**LOGGOPS))
+    assert nanoseconds(times) == (rank_count - 1) * 11_638
+
+
+CLOSED_FORMS = {
+    "broadcast": ("binomial_tree", 1),
+    "reduce": ("binomial_tree", 1),
+    "dissemination": ("dissemination", 0),
+    "recursive_doubling": ("recursive_doubling", 1),
+    "rabenseifner": ("rabenseifner", 1),
+    "ring_allreduce": ("ring", 1),
+    "ring_allgather": ("ring_allgather", None),
+    "bruck_allgather": ("bruck_allgather", None),
+}
+
+
+@pytest.mark.parametrize("rank_count", [1, 2, 3, 7, 16, 21, 64, 100])
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_with_postal_costs_collectives_take_the_sum_of_their_rounds(name, rank_count):
+    model, factor = CLOSED_FORMS[name]
+    size, whole = 5e4, 5e4 * (rank_count if factor is None else factor)
+    sizes, counts = collectives.ALGORITHMS[model]
+    each = 1e-6 + sizes(np.array(whole), np.array(float(rank_count))) / 1e9
+    expected = float(collectives.rounds_time(counts(np.array(float(rank_count))), each))
+    times = rounds.ALGORITHMS[name](rank_count, 0.0 if factor == 0 else size, placed(rank_count), SAME_POSTAL, None)
+    if name == "reduce" and rank_count & (rank_count - 1):
+        # A subtree that is not full sends before its round.
+        assert expected * 0.5 - 1e-12 <= times.max() <= expected
+        return
+    assert_allclose(times.max(), expected, rtol=1e-10, atol=0)
+
+
+GRIDS = [
+    GridPattern((6, 8), 7, 3),
+    GridPattern((5, 4, 3), 6, 3, periodic=True, neighbours="all"),
+    GridPattern((4, 4, 4), 8, 4, neighbours="all", mapping="round_robin", order="fortran"),
+    GridPattern((2, 1, 6), 5, 2, periodic=True),
+]
+
+
+@pytest.mark.parametrize("pattern", GRIDS, ids=lambda pattern: str(pattern.dims))
+def test_with_postal_costs_a_halo_takes_the_serialised_time_of_its_slowest_rank(pattern):
+    latency, bandwidth = [3e-7, 6e-7, 2e-6], [8e9, 6e9, 1e9]
+    sizes = np.array([8192.0 / 32 ** len(kind) for kind in message_kinds(len(pattern.dims), pattern.neighbours)])
+    times = [start + sizes / rate for start, rate in zip(latency, bandwidth, strict=True)]
+    ends = halo_times(pattern, sizes, postal_costs(latency, bandwidth))
+    assert_allclose(ends.max(), serialised_time(message_counts(pattern).rank_counts, *times), rtol=1e-7, atol=0)
+
+
+@pytest.mark.parametrize("name", ["linear_alltoall", "pairwise_alltoall"])
+def test_with_postal_costs_an_all_to_all_takes_one_message_after_the_other(name):
+    times = rounds.ALGORITHMS[name](37, 1000.0, placed(37), SAME_POSTAL, None)
+    assert_allclose(times, 36 * 2e-6, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(("eager_limit", "messages_a_block"), [(np.inf, 1), (100, 2)])
+def test_a_pipeline_delivers_a_block_a_message_or_every_other_one_by_rendezvous(eager_limit, messages_a_block):
+    costs = postal_costs([1e-6] * 3, [1e9] * 3, eager_limit)
+    times = rounds.pipeline_times(5, 1000.0, placed(5), costs, block_count=3)
+    assert_allclose(times[-1], (4 + 2 * messages_a_block) * 2e-6, rtol=1e-12, atol=0)
+
+
+TRACED = {
+    "broadcast": (Kind.BROADCAST, "binomial_tree"),
+    "reduce": (Kind.REDUCE, "binomial_tree"),
+    "dissemination": (Kind.BARRIER, "dissemination"),
+    "recursive_doubling": (Kind.ALLREDUCE, "recursive_doubling"),
+    "rabenseifner": (Kind.ALLREDUCE, "rabenseifner"),
+    "ring_allreduce": (Kind.ALLREDUCE, "ring"),
+    "ring_allgather": (Kind.ALLGATHER, "ring_allgather"),
+    "bruck_allgather": (Kind.ALLGATHER, "bruck_allgather"),
+    "pairwise_alltoall": (Kind.ALLTOALL, "pairwise"),
+    "linear_alltoall": (Kind.ALLTOALL, "linear"),
+}
+
+
+def entering(trace, arrival):
+    """The same trace where every rank works until its arrival first."""
+    programs = []
+    for rank, number in enumerate(trace.program_of):
+        program = trace.programs[number]
+        first = {"kind": np.uint8(Kind.COMPUTE), "peer": np.int32(0), "size": arrival[rank], "tag": np.int32(0)}
+        columns = {name: np.append(value, getattr(program, name)) for name, value in first.items()}
+        loops = tuple(replace(loop, first=loop.first + 1, last=loop.last + 1) for loop in program.loops)
+        programs.append(replace(program, **columns, wait_start=np.append(0, program.wait_start), loops=loops))
+    return Trace(tuple(programs), np.arange(len(arrival), dtype=np.int32))
+
+
+def replayed(trace, places, costs, arrival, algorithms=None):
+    """When each rank has finished."""
+    schedule = lower(entering(trace, arrival), algorithms)
+    ends = replay(schedule, places, costs).end
+    return np.maximum.reduceat(ends, schedule.rank_start[:-1])
+
+
+@st.composite
+def random_costs(draw, rendezvous=True):
+    """Costs without ties: by distance and protocol, of one side or both, messages taken when asked for or at once."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    units = np.array([1e-6, 1e-9])
+    tables = [np.round(random.uniform(0.1, top, (3, 3, 2)) * units, 15) for top in (0.5, 2, 3, 0.5, 1)]
+    limits = np.sort(random.integers(1, 4000, (2, 3)), axis=0) * (1.0 if rendezvous else 1e6)
+    if draw(st.booleans()):
+        nothing = np.zeros((3, 3, 2))
+        return Costs(nothing, tables[1], tables[1], nothing, nothing, *limits)
+    return Costs(*tables, *limits, free_size=1.0, on_arrival=draw(st.booleans()))
+
+
+def random_arrival(seed, rank_count, spread):
+    return np.round(np.random.default_rng(seed).uniform(0, spread, rank_count), 12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(sorted(set(TRACED) - {"linear_alltoall"})),
+    st.integers(2, 20),
+    st.floats(0, 3000).map(round),
+    st.integers(1, 6),
+    random_costs(),
+    st.integers(0, 99),
+    st.sampled_from([0.0, 1e-7, 5e-6]),
+)
+def test_rounds_end_when_the_replay_of_the_collective_does(name, count, size, per_node, costs, seed, spread):
+    places, arrival = placed(count, per_node, -(-per_node // 2)), random_arrival(seed, count, spread)
+    size = 0 if name == "dissemination" else size
+    times = played(rounds.ALGORITHMS[name], count, size, places, costs, arrival)
+    if isinstance(times, str):
+        assert "simulate the trace" in times
+        assert costs.receive_overhead.any()
+        return
+    kind, algorithm = TRACED[name]
+    expected = replayed(generate.collective_trace(kind, count, size), places, costs, arrival, {kind: algorithm})
+    assert_allclose(times, expected, rtol=1e-7, atol=0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.booleans(),
+    st.sampled_from(["faces", "all"]),
+    random_costs(rendezvous=False),
+    st.integers(0, 99),
+    st.sampled_from([0.0, 3e-6]),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 4e-7]),
+)
+def test_halos_end_when_the_replay_does(dims, periodic, neighbours, costs, seed, spread, count, work):
+    pattern = GridPattern(tuple(dims), 3, 2, periodic=periodic, neighbours=neighbours)
+    arrival = random_arrival(seed, pattern.rank_count, spread)
+    sizes = np.array([1500.0 / 16 ** len(kind) for kind in message_kinds(len(dims), neighbours)])
+    options = {"iteration_count": count, "compute_time": work}
+    times = played(halo_times, pattern, sizes, costs, arrival, **options)
+    if isinstance(times, str):
+        assert "simulate the trace" in times
+        assert costs.on_arrival
+        return
+    trace = generate.halo_trace(pattern, sizes, **options)
+    assert_allclose(times, replayed(trace, posted.grid_places(pattern), costs, arrival), rtol=1e-7, atol=0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 9), random_costs(rendezvous=False), st.integers(0, 99), st.sampled_from([0.0, 3e-6]))
+def test_linear_all_to_alls_end_when_the_replay_does(count, costs, seed, spread):
+    places, arrival = placed(count, 3, 2), random_arrival(seed, count, spread)
+    times = rounds.linear_alltoall_times(count, 700.0, places, costs, arrival)
+    expected = replayed(generate.all_to_all_trace(count, 700.0), places, costs, arrival)
+    assert_allclose(times, expected, rtol=1e-7, atol=0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 9), st.integers(1, 5), random_costs(), st.integers(0, 99), st.sampled_from([0.0, 3e-6]))
+def test_pipelines_end_when_the_replay_does(count, block_count, costs, seed, spread):
+    places, arrival = placed(count, 3, 2), random_arrival(seed, count, spread)
+    times = played(rounds.pipeline_times, count, 700.0, places, costs, arrival, block_count)
+    if isinstance(times, str):
+        assert costs.on_arrival
+        return
+    expected = replayed(generate.pipeline_trace(count, 700.0, block_count), places, costs, arrival)
+    assert_allclose(times, expected, rtol=1e-7, atol=0)
+
+
+@pytest.mark.parametrize("rank_count", [1, 8, 100, 1000])
+@pytest.mark.parametrize("name", ["broadcast", "reduce"])
+@pytest.mark.parametrize(
+    "costs",
+    [
+        loggops_costs(**LOGGOPS),
+        loggops_costs(**LOGGOPS, on_arrival=False),
+        loggops_costs(**{**LOGGOPS, "threshold": 100}),
+        postal_costs([3e-7, 6e-7, 2e-6], [8e9, 6e9, 1e9], 100),
+    ],
+)
+def test_a_tree_compiled_is_the_same_to_the_last_bit(name, rank_count, costs, monkeypatch):
+    arguments = (rank_count, 1024.0, placed(rank_count), costs, random_arrival(1, rank_count, 1e-6))
+    plain = played(rounds.ALGORITHMS[name], *arguments)
+    monkeypatch.setattr(steps, "COMPILED_FROM", 2)
+    monkeypatch.setattr(steps, "BLOCK", 64)
+    assert_array_equal(played(rounds.ALGORITHMS[name], *arguments), plain)
+
+
+@pytest.mark.parametrize("name", ["dissemination", "recursive_doubling", "pairwise_alltoall", "broadcast"])
+def test_blocks_do_not_matter(name, monkeypatch):
+    places, arrival = placed(300, 7, 3), random_arrival(2, 300, 1e-6)
+    costs = postal_costs([3e-7, 6e-7, 2e-6], [8e9, 6e9, 1e9])
+    whole = rounds.ALGORITHMS[name](300, 100.0, places, costs, arrival)
+    monkeypatch.setattr(steps, "BLOCK", 16)
+    assert_array_equal(rounds.ALGORITHMS[name](300, 100.0, places, costs, arrival), whole)
+
+
+def test_a_halo_compiled_is_the_same_to_the_last_bit(monkeypatch):
+    pattern, costs = GRIDS[1], loggops_costs(**LOGGOPS, on_arrival=False)
+    arrival = random_arrival(3, pattern.rank_count, 1e-5)
+    plain = halo_times(pattern, 512.0, costs, arrival, iteration_count=3)
+    monkeypatch.setattr(posted, "COMPILED_FROM", 0)
+    assert_array_equal(halo_times(pattern, 512.0, costs, arrival, iteration_count=3), plain)
+
+
+@pytest.mark.parametrize("root", [0, 1, 6])
+def test_a_broadcast_or_reduction_has_any_root(root):
+    places, arrival = placed(7, 3, 2), random_arrival(4, 7, 1e-6)
+    costs = postal_costs([3e-7, 6e-7, 2e-6], [8e9, 6e9, 1e9])
+    for play, kind in ((rounds.broadcast_times, Kind.BROADCAST), (rounds.reduce_times, Kind.REDUCE)):
+        trace = generate.collective_trace(kind, 7, 300.0, root)
+        expected = replayed(trace, places, costs, arrival)
+        assert_allclose(play(7, 300.0, places, costs, arrival, root), expected, rtol=1e-7, atol=0)
+
+
+def test_a_million_iterations_of_a_halo_take_no_longer_than_a_few():
+    pattern = GridPattern((64, 64), 16, 8, periodic=True)
+    costs = loggops_costs(**LOGGOPS)
+    one = halo_times(pattern, 1024.0, costs, compute_time=1e-6)
+    many = halo_times(pattern, 1024.0, costs, iteration_count=1_000_000, compute_time=1e-6)
+    assert_allclose(many, 1_000_000 * one, rtol=1e-12, atol=0)
+
+
+def test_ranks_in_the_same_place_of_a_grid_share_a_program():
+    trace = generate.halo_trace(GridPattern((50, 40), 4, 2), 8.0, iteration_count=10)
+    assert len(trace.programs) == 9
+    assert trace.rank_count == 2000
+    assert len(generate.halo_trace(GridPattern((60,), 4, 2, periodic=True), 8.0).programs) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rank_count": 0}, "take part"),
+        ({"rank_count": 9}, "8 ranks are placed, but 9 take part"),
+        ({"message_size": np.nan}, "size"),
+        ({"message_size": -1.0}, "size"),
+        ({"message_size": np.inf}, "size"),
+        ({"arrival": np.zeros(7)}, "arrival"),
+        ({"arrival": np.array([0.0] * 7 + [np.nan])}, "arrival"),
+        ({"arrival": np.array([0.0] * 7 + [-1.0])}, "arrival"),
+        ({"costs": replace(SAME_POSTAL, node_gap=1e-10)}, "share the network adapter"),
+    ],
+)
+@pytest.mark.parametrize("name", rounds.ALGORITHMS)
+def test_what_cannot_be_played_is_refused_with_a_reason(name, change, said):
+    given_values = {"rank_count": 8, "message_size": 8.0, "places": placed(8), "costs": SAME_POSTAL, "arrival": None}
+    with pytest.raises(UsageError, match=said):
+        rounds.ALGORITHMS[name](**{**given_values, **change})
+
+
+def test_more_messages_than_can_be_played_are_refused():
+    count = 400_000
+    arrival = random_arrival(5, count, 1e-6)
+    for name in ("ring_allgather", "pairwise_alltoall", "linear_alltoall"):
+        with pytest.raises(UsageError, match="too many to play"):
+            rounds.ALGORITHMS[name](count, 8.0, placed(count), SAME_POSTAL, arrival)
+    with pytest.raises(UsageError, match="simulate the trace"):
+        rounds.linear_alltoall_times(300, 8.0, placed(300), loggops_costs(**LOGGOPS), arrival[:300])
+    with pytest.raises(UsageError, match="at least one block"):
+        rounds.pipeline_times(8, 8.0, placed(8), SAME_POSTAL, block_count=0)
+    with pytest.raises(UsageError, match="rank 8 is no root"):
+        rounds.broadcast_times(8, 8.0, placed(8), SAME_POSTAL, root=8)

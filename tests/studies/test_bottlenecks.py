@@ -1,0 +1,85 @@
+"""The ladder of ideals against the same questions asked one by one, and the verb that shows it."""
+
+from __future__ import annotations
+
+import pytest
+from numpy.testing import assert_allclose
+
+from whatif.axes import Grid
+from whatif.core.result import run_whole
+from whatif.core.scenario import Question
+from whatif.errors import ImpossiblePointError
+from whatif.studies.bottlenecks import ladder
+from whatif.studies.elasticity import elasticities
+
+
+def ideal(question, part):
+    """What to set so that a part is ideal, as a person would write it."""
+    sets = {}
+    for path, leaf in question.program.leaves.items():
+        rate = str(leaf.dimension).endswith("/s")
+        if (path == part or path.startswith(f"{part}.")) and leaf.field is not None and (rate or path.endswith(
+            ("latency", "overhead_time"))):  # fmt: skip
+            sets[path] = f"{leaf.value * 1e12!r} {leaf.dimension}" if rate else "0 s"
+    assert sets
+    return sets
+
+
+def time(question, sets):
+    return float(run_whole(question.changed(sets), Grid()).columns["iteration_time"])
+
+
+@pytest.mark.parametrize("name", ["minife", "jacobi2d"])
+def test_every_rung_is_the_best_next_one_and_what_a_run_with_these_values_says(name):
+    question = Question.open(name)
+    found = ladder(question.program)
+    assert found.time == time(question, {})
+    assert len(found.rungs) >= 5
+    parts = [rung.part for rung in found.rungs]
+    made: dict[str, str] = {}
+    before = found.time
+    for at, rung in enumerate(found.rungs[:4]):
+        left = {part: time(question, {**made, **ideal(question, part)}) for part in parts[at:]}
+        assert min(left, key=left.get) == rung.part
+        assert_allclose([rung.left, rung.saved], [left[rung.part], before - left[rung.part]], rtol=1e-9, atol=0)
+        made |= ideal(question, rung.part)
+        before = rung.left
+    assert found.rungs[-1].left == 0
+
+
+def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
+    found = ladder(Question.open("minife").program, "terms.waxpby")
+    assert found.rungs[0].part == "platform.node.gpu.dram_bandwidth"
+    assert not any(rung.part.startswith("platform.network") for rung in found.rungs)
+
+
+def test_what_has_no_answer_has_no_ladder():
+    question = Question.open("minife", sets={"application.rank_count": "1000000"})
+    with pytest.raises(ImpossiblePointError, match="impossible: "):
+        ladder(question.program)
+
+
+def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
+    code, out, err = whatif_main("sensitivity", "minife", "--show", "ladder")
+    assert code == 0
+    assert err == "iteration_time: 5.259 ms as it stands; each rung is ideal with all above\n"
+    assert out.splitlines()[1].split() == [
+        "platform.node.gpu.dram_bandwidth",
+        "4.1092",
+        "ms",
+        "1.1497",
+        "ms",
+        "0.21862",
+        "#####",
+    ]
+    code, out, err = whatif_main("sensitivity", "minife", "--format", "csv")
+    assert code == 0
+    rows = [row.split(",") for row in out.splitlines()[1:]]
+    known = [item for item in elasticities(Question.open("minife").program) if item.elasticity and not item.reason]
+    assert [(row[0], float(row[3])) for row in rows] == [(item.path, item.elasticity) for item in known]
+    assert err.startswith(f"iteration_time: follows {len(known)} of ")
+    code, out, _ = whatif_main("sensitivity", "minife")
+    arms = {line.split()[0]: line for line in out.splitlines()}
+    assert "#|" in arms["platform.node.gpu.dram_bandwidth"]
+    assert "|#" in arms["application.phases.overhead.overhead_time"]
+    assert len(whatif_main("sensitivity", "minife", "--all")[1].splitlines()) > len(out.splitlines())

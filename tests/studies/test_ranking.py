@@ -1,0 +1,205 @@
+"""Machines ranked over applications, against hand arithmetic and single runs."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from tests.one_phase import one_phase
+from whatif.axes import Axis, Grid
+from whatif.core.result import run_whole
+from whatif.core.scenario import Question
+from whatif.core.uncertainty import Sampling
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.schema.toml import parse_document
+from whatif.studies.ranking import ranking
+from whatif.studies.required_nodes import nodes_needed
+from whatif.studies.scaling import Planner
+
+
+def question(formula, ranks=4):
+    return Question(parse_document(one_phase(f"= 1 s * {formula}", ranks=ranks), "t.toml"))
+
+
+def applications():
+    """6 s and 10 s on a node of Summit with its 6 GPUs; 4 s and 15 s on one of Lassen with 4."""
+    return {"a": question("platform.node.gpu_count"), "b": question("60 / platform.node.gpu_count")}
+
+
+def test_the_merit_is_the_weighted_geometric_mean_of_the_speedups():
+    found = ranking(applications(), ["summit", "lassen"], {"a": 3.0})
+    lassen, summit = found.standings
+    assert (lassen.platform, summit.platform) == ("lassen", "summit")
+    assert found.weights == {"a": 0.75, "b": 0.25}
+    assert found.references == {"a": 6.0, "b": 10.0}
+    assert_allclose([lassen.speedups["a"], lassen.speedups["b"]], [1.5, 2 / 3], rtol=1e-12, atol=0)
+    assert_allclose([lassen.merit, summit.merit], [1.5**0.5, 1.0], rtol=1e-12, atol=0)
+
+
+def test_the_weight_at_which_another_machine_leads_is_told():
+    found = ranking(applications(), ["summit", "lassen"], {"a": 3.0})
+    assert [(turn.application, turn.leader) for turn in found.turns] == [("a", "summit"), ("b", "summit")]
+    assert_allclose([turn.turns_at for turn in found.turns], [0.5, 0.5], rtol=1e-12, atol=0)
+    for weight, leader in ((0.49, "summit"), (0.51, "lassen")):
+        weights = {"a": weight, "b": 1 - weight}
+        assert ranking(applications(), ["summit", "lassen"], weights).standings[0].platform == leader
+    alone = ranking({"a": applications()["a"]}, ["summit", "lassen"])
+    assert (alone.standings[0].platform, alone.turns) == ("lassen", ())
+
+
+def test_reference_times_shift_all_merits_by_one_factor():
+    found = ranking(applications(), ["summit", "lassen"], {"a": 3.0}, {"a": 12.0})
+    assert found.references == {"a": 12.0, "b": 10.0}
+    assert_allclose([its.merit for its in found.standings], [1.5**0.5 * 2**0.75, 2**0.75], rtol=1e-12, atol=0)
+
+
+def test_a_machine_without_an_answer_is_last_and_says_why_unless_it_does_not_count():
+    # Lassen has 792 nodes of 4 GPUs.
+    asked = {"small": question("platform.node.gpu_count"), "large": question("2", ranks=4000)}
+    found = ranking(asked, ["summit", "lassen"])
+    assert [its.platform for its in found.standings] == ["summit", "lassen"]
+    assert math.isnan(found.standings[1].merit)
+    assert found.standings[1].reason.startswith("large: the ranks need more nodes")
+    assert found.turns == ()
+    found = ranking(asked, ["summit", "lassen"], {"large": 0.0})
+    assert_allclose(found.standings[0].merit, 1.5, rtol=1e-12, atol=0)
+    assert found.standings[0].platform == "lassen"
+
+
+def test_what_is_uncertain_of_an_application_is_the_same_on_all_machines():
+    text = one_phase("= 1 s * x * platform.node.gpu_count", x='"lognormal(1, 3)"')
+    asked = Question(parse_document(text, "t.toml"))
+    found = ranking({"a": asked}, ["summit", "lassen"], sampling=Sampling(1024))
+    lassen, summit = (its.chances for its in found.standings)
+    assert (lassen.ahead, lassen.best, summit.ahead, summit.best) == (1.0, 1.0, 0.0, 0.0)
+    assert_allclose(lassen.merits[2] / lassen.merits[0], 3 ** (2 * 1.6449), rtol=0.02, atol=0)
+
+
+def test_what_is_uncertain_of_a_machine_is_its_own():
+    """Both have the same GPU: ln of the ratio is normal, sqrt(2) ln 1.2 wide, around ln 1.5 / 10."""
+    formula = "platform.node.gpu_count ** 0.1 * (1 GB/s / platform.node.gpu.dram_bandwidth)"
+    grade = question(formula).program.leaves["platform.node.gpu.dram_bandwidth"].grade
+    found = ranking({"a": question(formula)}, ["summit", "lassen"], sampling=Sampling(8192, spreads={grade: 0.2}))
+    chances = {its.platform: its.chances for its in found.standings}
+    expected = stats.norm.cdf(0.1 * math.log(1.5) / (math.sqrt(2) * math.log(1.2)))
+    assert_allclose(chances["lassen"].ahead, expected, rtol=0.01, atol=0)
+    assert_allclose(chances["lassen"].best + chances["summit"].best, 1.0, rtol=1e-12, atol=0)
+
+
+def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
+    options = ("--platform", "summit", "--platform", "frontier", "--samples", "512", "--spread", "assumed=20%")
+    code, out, _ = whatif_main("compare", "minimd", *options, "--show", "commitment", "--format", "json")
+    rows = {row["platform"]: row for row in json.loads(out)["rows"]}
+    assert code == 0
+    asked = Question.open("minimd", platform="frontier")
+    upper = run_whole(asked, Grid(), Sampling(512, spreads={"assumed": 0.2})).bands.values["total_time"][2]
+    assert_allclose(rows["frontier"]["time p95"], upper, rtol=0.01, atol=0)
+    assert rows["frontier"]["grade"] == "assumed"
+    _, out, err = whatif_main("compare", "minimd", *options[:-2], "--format", "json")
+    assert "nothing is uncertain" in err
+    assert "leads whatever" not in err
+    assert "merit p5" not in json.loads(out)["rows"][0]
+    assert_allclose(rows["frontier"]["speedup p95"], rows["summit"]["time"] / rows["frontier"]["time p95"], rtol=1e-12)
+    shown = whatif_main("compare", "minimd", *options, "--format", "html")[1]
+    assert shown.startswith("<table>")
+    assert "<td>frontier</td>" in shown
+
+
+@pytest.mark.parametrize(
+    ("weights", "references", "said"),
+    [
+        ({"a": 0.0, "b": 0.0}, {}, "weights add up to 0"),
+        ({"a": -1.0}, {}, "weight of `a`: -1 must be 0 or more"),
+        ({"c": 1.0}, {}, "weight of `c`: it is none of the applications a, b"),
+        ({}, {"c": 1.0}, "reference time of `c`"),
+    ],
+)
+def test_weights_that_say_nothing_are_refused(weights, references, said):
+    with pytest.raises(UsageError, match=said):
+        ranking(applications(), ["summit", "lassen"], weights, references)
+
+
+def test_the_verb_prints_a_row_a_machine(whatif_main):
+    names = ("jacobi2d", "minife")
+    machines = ("--platform", "summit", "--platform", "frontier", "--platform", "jupiter")
+    code, out, err = whatif_main("compare", *names, *machines, "--weight", "minife=3", "--format", "csv")
+    assert code == 0
+    heading, *rows = (line.split(",") for line in out.splitlines())
+    assert heading[:4] == ["platform", "merit", "jacobi2d time [s]", "jacobi2d speedup"]
+    assert [row[0] for row in rows] == ["jupiter", "frontier", "summit"]
+    for row in rows:
+        for name, time in zip(names, row[2::2], strict=True):
+            answer = run_whole(Question.open(name, platform=row[0]), Grid()).columns["total_time"]
+            assert_allclose(float(time), answer, rtol=1e-12, atol=0)
+        assert_allclose(float(row[1]), float(row[3]) ** 0.25 * float(row[5]) ** 0.75, rtol=1e-12, atol=0)
+    assert "minife: weight 75.0%, reference time 1.14 s" in err
+    assert "jupiter leads whatever one application weighs" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--weight", "minife"], 2, "--weight minife: expected SCENARIO=VALUE"),
+        (["--weight", "minife=much"], 2, "`much` is no number"),
+        (["--reference", "minife=3 GB"], 2, "that of minife must be in s, as total_time is"),
+        (["--result", "transfer_time"], 2, "on summit: transfer_time is 0 s there, which has no speedup"),
+        (["--result", "transfer_time", "--reference", "minife=1 s"], 4, "no machine has an answer"),
+        (["--reference", "minife=0 s"], 2, "`0 s` must be greater than 0"),
+        (["--result", "total_cost"], 2, "on summit: `total_cost`: Summit does not state platform.price"),
+        (["--result", "terms.nope"], 2, "`terms.nope`: there is no such result"),
+        (
+            ["--set", "application.rank_count=1000000"],
+            2,
+            "no reference time of `minife`: on summit: the ranks need more",
+        ),
+        (["--set", "application.rank_count=1000000", "--reference", "minife=1 s"], 4, "no machine has an answer"),
+    ],
+)
+def test_bad_questions_are_said(whatif_main, options, code, said):
+    found, _, err = whatif_main("compare", "minife", "--platform", "summit", *options)
+    assert found == code
+    assert said in err
+
+
+def test_machines_are_compared_by_their_energy_too(whatif_main):
+    words = ["jacobi2d", "--platform", "summit", "--platform", "frontier", "--platform", "titan"]
+    code, out, err = whatif_main("compare", *words, "--result", "total_energy", "--format", "json")
+    first, second, last = json.loads(out)["rows"]
+    assert (code, first["platform"], second["merit"], last["merit"]) == (0, "frontier", 1, None)
+    energies = [row["jacobi2d total energy"] for row in (first, second)]
+    assert_allclose(first["merit"], energies[1] / energies[0], rtol=1e-12, atol=0)
+    assert "Titan does not state platform.node.host.power" in last["impossible"]
+    assert "kJ" in err
+
+
+def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_main):
+    asked = Question.open("jacobi2d_strong")
+    counts = np.arange(1.0, 80.0)
+    swept = Axis("ranks", {"application.rank_count": 6 * counts})
+    times = run_whole(asked, Grid((swept,))).columns["iteration_time"]
+    found = nodes_needed(asked, "iteration_time <= 1 ms")
+    assert found == counts[(times <= 1e-3).argmax()] > 1
+    out = whatif_main("compare", "jacobi2d_strong", "--platform", "summit", "--platform", "lassen",
+                      "--within", "jacobi2d_strong=iteration_time <= 1 ms", "--format", "json")[1]  # fmt: skip
+    needed = {row["platform"]: row["jacobi2d_strong nodes"] for row in json.loads(out)["rows"]}
+    assert needed["summit"] == found < needed["lassen"]
+    # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
+    roomy = Question.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
+    assert nodes_needed(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
+
+
+def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
+    with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
+        nodes_needed(Question.open("jacobi2d_strong"), "iteration_time <= 1 ns")
+    with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
+        nodes_needed(question("2"), "iteration_time <= 1 s")
+    machine = ("--platform", "summit")
+    code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
+    assert (code, "on summit: impossible" in err, "minife nodes" in out) == (0, True, True)
+    code, _, err = whatif_main("compare", "minife", *machine, "--within", "minimd=iteration_time <= 1 ns")
+    assert (code, "`minimd` is none of the applications" in err) == (2, True)

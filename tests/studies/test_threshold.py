@@ -1,0 +1,153 @@
+"""Values that meet a target: against inverted formulas, against runs, and where none does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.one_phase import one_phase
+from whatif.axes import Grid
+from whatif.core.result import run_whole
+from whatif.core.scenario import Question
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.schema.toml import parse_document
+from whatif.studies.threshold import parse_target, seek
+
+BANDWIDTH = "platform.node.gpu.dram_bandwidth"
+
+
+def sought(formula, x, target, low=None, high=None):
+    program = Question(parse_document(one_phase(f"= 1 s * ({formula})", x=x), "t.toml")).program
+    return seek(program, "parameters.x", parse_target(target, program), low, high)
+
+
+@pytest.mark.parametrize(
+    ("formula", "target", "expected"),
+    [
+        ("12 / x", "iteration_time <= 3 s", 4.0),
+        ("12 / x", "terms.work <= 25 %", 8.0),
+        ("12 / x", "total_time >= 24 s", 0.5),
+        ("x * x + 5", "iteration_time < 7.25 s", 1.5),
+        # Of two ways out, the nearer one: (x - 2)^2 is 1/4 at 1.5 and at 2.5, above that x = 2.6.
+        ("1 + (x - 2.6) ** 2", "iteration_time >= 1.49 s", 1.9),
+        # 1.1 is nearer to 2 by difference, 3.1 by factor.
+        ("1 + (x - 2.1) ** 2", "iteration_time >= 2 s", 3.1),
+    ],
+)
+def test_the_value_is_that_of_the_inverted_formula(formula, target, expected):
+    found = sought(formula, 2.0, target)
+    assert found.is_met
+    assert_allclose(found.value, expected, rtol=1e-9, atol=0)
+
+
+def test_a_target_that_is_met_leaves_the_value_as_it_is():
+    found = sought("12 / x", 2.0, "iteration_time <= 6 s")
+    assert (found.value, found.now, found.then, found.is_met) == (2.0, 6.0, 6.0, True)
+
+
+def test_whole_numbers_stay_whole_and_the_last_that_misses_is_next_to_the_first_that_meets():
+    question = Question.open("minife")
+    program = question.program
+    found = seek(program, "application.grid.cells.x", parse_target("iteration_time <= 4 ms", program))
+
+    def time(cells):
+        sets = {"application.grid.cells.x": str(int(cells))}
+        return float(run_whole(question.changed(sets), Grid()).columns["iteration_time"])
+
+    assert found.value % 1 == 0
+    assert time(found.value) == found.then <= 4e-3 < time(found.value + 1)
+
+
+def test_the_answer_is_what_a_run_with_that_value_says():
+    question = Question.open("minife")
+    found = seek(question.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", question.program))
+    answer = run_whole(question.changed({BANDWIDTH: f"{found.value!r} B/s"}), Grid())
+    assert_allclose(answer.columns["iteration_time"], found.then, rtol=1e-12, atol=0)
+    assert_allclose(found.then, 4e-3, rtol=1e-9, atol=0)
+    assert found.then <= 4e-3
+
+
+def test_where_no_value_will_do_the_closest_is_told_with_what_stands_in_the_way():
+    program = Question.open("minife").program
+    found = seek(program, BANDWIDTH, parse_target("iteration_time <= 1 ms", program))
+    assert not found.is_met
+    assert found.then > 1e-3
+    assert list(found.phases)[:2] == ["matvec_inner", "halo"]
+    assert_allclose(sum(found.phases.values()), found.then, rtol=1e-12, atol=0)
+
+
+def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing():
+    found = sought("12 / x", 2.0, "iteration_time <= 3 s", 1.0, 3.0)
+    assert (found.is_met, found.value) == (False, 3.0)
+    # The present value meets this one, but lies outside the range.
+    assert sought("12 / x", 2.0, "iteration_time <= 6 s", 3.0, 5.0).value == 3.0
+    found = sought("sqrt(x - 1)", 2.0, "iteration_time <= 0.5 s", 0.5, 4.0)
+    assert_allclose(found.value, 1.25, rtol=1e-9, atol=0)
+    with pytest.raises(ImpossiblePointError, match="impossible"):
+        sought("sqrt(x - 10)", 2.0, "iteration_time <= 0.5 s", 1.0, 4.0)
+    with pytest.raises(UsageError, match="no range"):
+        sought("x", 2.0, "iteration_time <= 1 s", 3.0, 3.0)
+    with pytest.raises(UsageError, match="say between which values"):
+        sought("x + 4", 0.0, "iteration_time <= 1 s")
+    assert_allclose(sought("x + 4", 0.0, "iteration_time <= 3 s", -5.0, 5.0).value, -1.0, rtol=1e-9, atol=0)
+
+
+def test_a_leaf_that_decides_what_can_exist_has_an_effect():
+    memory = "application.memory_size"
+    program = Question.open("jacobi2d_strong", sets={memory: "40 GB"}).program
+    target = parse_target("iteration_time <= 20 ms", program)
+    room = float(program.leaves["platform.node.gpu.memory_size"].value)
+    assert_allclose(seek(program, memory, target).value, room, rtol=1e-9, atol=0)
+    with pytest.raises(ImpossiblePointError, match=r"between 20 GB and 30 GB has .* does not fit the device"):
+        seek(program, memory, target, 20e9, 30e9)
+
+
+def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
+    code, out, _ = whatif_main(
+        "seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 4 ms", "--format", "csv"
+    )
+    assert code == 0
+    heading, row = (line.split(",") for line in out.splitlines())
+    assert heading == [
+        "leaf",
+        "now [B/s]",
+        "sought [B/s]",
+        "factor",
+        "iteration_time now [s]",
+        "iteration_time then [s]",
+    ]
+    assert_allclose(float(row[2]) / float(row[1]), float(row[3]), rtol=1e-12, atol=0)
+    assert np.isclose(float(row[3]), 1.36, rtol=1e-2, atol=0)
+    code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 ms")
+    assert (code, out) == (4, "")
+    assert "at best it is 1.15 ms" in err
+    assert "what stands in the way: matvec_inner 502 us" in err
+    code, out, err = whatif_main("seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 1 s")
+    assert (code, err) == (0, "iteration_time <= 1 s is met as it stands\n")
+    code, _, err = whatif_main(
+        "seek", "minife", "--vary", BANDWIDTH, "--target", "iteration_time <= 4 ms", "--points", "60", "--seed", "3"
+    )
+    assert (code, "60 points in 1 search; seed 3" in err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("vary", "target", "said"),
+    [
+        (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is in s; `4 GB` is not"),
+        (BANDWIDTH, "iteration_time = 4 ms", "expected RESULT <= TIME"),
+        (BANDWIDTH, "iteration_tine <= 4 ms", "did you mean `iteration_time`"),
+        (BANDWIDTH, "iteration_time <= e %", "`e %` is no share"),
+        (BANDWIDTH, "terms.halo <= 1 us", f"`{BANDWIDTH}` has no effect on terms.halo"),
+        ("platform.node.gpu.dram_bandwidht", "iteration_time <= 4 ms", f"did you mean `{BANDWIDTH}`"),
+        ("platform.name", "iteration_time <= 4 ms", "a text that no result depends on"),
+        (f"{BANDWIDTH}=1 s .. 2 s", "iteration_time <= 4 ms", "`1 s` is in s"),
+        (f"{BANDWIDTH}=4 TB/s .. 2 TB/s", "iteration_time <= 4 ms", "LOW must be below HIGH in 4 TB/s .. 2 TB/s"),
+        (f"{BANDWIDTH}=1 GB/s", "iteration_time <= 4 ms", "expected PATH, or PATH=LOW .. HIGH"),
+        (f"{BANDWIDTH}== 3 .. 4 GB/s", "iteration_time <= 4 ms", "is no number"),
+    ],
+)
+def test_bad_questions_are_said(whatif_main, vary, target, said):
+    code, out, err = whatif_main("seek", "minife", "--vary", vary, "--target", target)
+    assert (code, out) == (2, "")
+    assert said in err

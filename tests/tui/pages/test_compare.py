@@ -1,0 +1,494 @@
+"""The comparison of machines as it is read off the screen, against the command line and the engine."""
+
+import asyncio
+import json
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from textual.app import App
+
+from tests.driver import GPUS, MODEL, RANKS, drive
+from tests.page_harness import few_machines
+from tests.scenarios_at_hand import FEW
+from whatif.axes import Grid
+from whatif.core.result import run_whole
+from whatif.core.scenario import Question
+from whatif.core.session import Session
+from whatif.core.sweep import parse_option
+from whatif.studies.platform_comparison import Machine, known_platforms
+from whatif.tui.commands import Adopt
+from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.labels import brief, duration
+from whatif.tui.pages.compare import Compare, baseline, chosen_machines, order
+from whatif.tui.state import Study
+from whatif.tui.themes import series_variables
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.sweep_plot import PlotView
+
+NODES = "the ranks need more nodes than the platform has (platform.node_count)"
+SIZES = [(10, 3), (20, 5), (44, 14), (74, 20), (80, 24), (120, 36), (200, 50), (300, 80)]
+
+
+@pytest.fixture(autouse=True)
+def _three_machines(monkeypatch):
+    few_machines(monkeypatch)
+
+
+class Desk(App[None]):
+    """A page on its own; what it asks for is done at once, and its job in this process."""
+
+    def __init__(self, page, session):
+        super().__init__()
+        self.page, self.study = page, Study.start(session)
+        self.changes, self.errors = [], []
+
+    def get_theme_variable_defaults(self):
+        return series_variables(self.current_theme)
+
+    def compose(self):
+        yield self.page
+
+    def on_mount(self):
+        self.show(self.study)
+        self.page.enter()
+
+    def show(self, study):
+        self.study = study
+        self.page.show(study)
+        job = self.page.job(study)
+        if job is not None:
+            self.page.take(job.function(*job.arguments))
+
+    def on_change_asked(self, event: ChangeAsked):
+        self.changes.append(event.change)
+        self.show(event.change.apply(self.study))
+
+    def on_error_told(self, event: ErrorTold):
+        self.errors.append(event.text)
+
+    def edit(self, **values):
+        session = self.study.session
+        for path, text in values.items():
+            session = session.edit(path, text)
+        self.show(self.study.asking(session))
+
+    def lines(self):
+        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
+
+    def text(self):
+        return "\n".join(self.lines())
+
+
+def watch(check, page, session, size=(200, 40)):
+    """Let `check(desk, pilot)` look at a page that shows a session."""
+
+    async def main():
+        desk = Desk(page, session)
+        async with desk.run_test(size=size) as pilot:
+            await pilot.pause()
+            await check(desk, pilot)
+
+    asyncio.run(main())
+
+
+def opened(name="jacobi2d", **options):
+    return Session.start(Question.open(name, **options))
+
+
+def answer(name, platform, *options):
+    """What the command line says of a scenario on a platform."""
+    from click.testing import CliRunner
+
+    from whatif.cli.main import program
+
+    done = CliRunner().invoke(program, ["run", name, "--platform", platform, "--point", "--format", "json", *options])
+    (row,) = json.loads(done.stdout)["rows"]
+    return row
+
+
+def row_of(desk, label):
+    """The words of a machine's row."""
+    (line,) = [line for line in desk.lines() if line.strip("│━ ").startswith(f"{label}  ")]
+    return line.strip("│━ ").removeprefix(label).split()
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_every_machine_has_the_times_of_the_command_line(name):
+    async def check(desk, pilot):
+        for platform in known_platforms(desk.study.session.question):
+            row = answer(name, platform)
+            words = " ".join(row_of(desk, platform.capitalize()))
+            if row.get("impossible"):
+                assert words == row["impossible"]
+            else:
+                # A phase that takes no time on any machine has no column.
+                times = [row["iteration_time"], row["total_time"], *filter(None, row["terms"].values())]
+                assert all(duration(time) in words for time in times)
+
+    watch(check, Compare(), opened(name), (400, 30))
+
+
+def test_ratios_are_those_of_the_times_to_the_chosen_machine():
+    async def check(desk, pilot):
+        summit, lassen = answer("jacobi2d", "summit"), answer("jacobi2d", "lassen")
+        halo = lassen["terms"]["halo"] / summit["terms"]["halo"]
+        assert f"{halo:.3f}x" == "0.568x"
+        assert "0.568x" in row_of(desk, "Lassen")
+        assert "base" in row_of(desk, "Summit")
+        assert "ratios to Summit" in desk.text()
+        await pilot.press("end", "x")
+        desk.page.action_against()
+        await pilot.pause()
+        assert desk.study.view.against == "lassen"
+        assert f"{1 / halo:.2f}x" in row_of(desk, "Summit")
+        assert "base" in row_of(desk, "Lassen")
+        assert "ratios to Lassen" in desk.text()
+        await pilot.press("home")
+        desk.page.action_against()
+        await pilot.pause()
+        assert desk.study.view.against == ""
+        assert "0.568x" in row_of(desk, "Lassen")
+
+    watch(check, Compare(), opened())
+
+
+def test_a_machine_with_edits_stands_above_itself_without_them():
+    async def check(desk, pilot):
+        desk.edit(**{GPUS: "8"})
+        await pilot.pause()
+        edited = answer("jacobi2d", "summit", "--set", f"{GPUS}=8")["iteration_time"]
+        before = answer("jacobi2d", "summit")["iteration_time"]
+        assert " ".join(row_of(desk, "Summit (edited)")).startswith(duration(edited))
+        words = row_of(desk, "Summit")
+        assert " ".join(words).startswith(duration(before))
+        assert f"{before / edited:.3f}x" in words
+        assert "assumed" in row_of(desk, "Summit (edited)")
+        assert "datasheet" in words
+
+    watch(check, Compare(), opened())
+
+
+def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
+    async def check(desk, pilot):
+        def labels():
+            return [line.strip("│━ ").split()[0] for line in desk.lines()[2:5]]
+
+        assert labels() == ["Summit", "Bridges", "Lassen"]
+        desk.page.action_sort(1)
+        await pilot.pause()
+        assert desk.study.view.sort == "iteration_time"
+        assert labels() == ["Lassen", "Summit", "Bridges"]
+        assert "iteration ▲" in desk.text()
+        desk.page.action_reverse()
+        await pilot.pause()
+        assert labels() == ["Summit", "Lassen", "Bridges"]
+        assert "iteration ▼" in desk.text()
+        for _ in range(8):
+            desk.page.action_sort(1)
+            await pilot.pause()
+        assert desk.study.view.sort == ""
+        assert labels() == ["Summit", "Bridges", "Lassen"]
+
+    watch(check, Compare(), opened())
+
+
+def test_sorting_brings_its_column_into_sight():
+    async def check(desk, pilot):
+        assert "overhead" not in desk.text()
+        for _ in range(8):
+            desk.page.action_sort(1)
+            await pilot.pause()
+        assert desk.study.view.sort == "terms.overhead"
+        assert "overhead ▲" in desk.text()
+
+    watch(check, Compare(), opened(), (90, 30))
+
+
+def test_the_cursor_stays_with_its_machine_when_the_order_changes():
+    async def check(desk, pilot):
+        await pilot.press("end")
+        desk.page.action_sort(1)
+        await pilot.pause()
+        desk.page.action_mark()
+        await pilot.pause()
+        assert desk.study.view.marked == "lassen"
+
+    watch(check, Compare(), opened())
+
+
+@pytest.mark.parametrize("name", ["jacobi2d_strong", "minife"])
+def test_each_machine_has_the_curve_of_its_own_sweep(name):
+    async def check(desk, pilot):
+        session = desk.study.session
+        lines = {line.label: line for line in desk.page.query_one(PlotView).description.lines}
+        assert len(lines) > 1
+        for label, line in lines.items():
+            question = Question.open(name, platform=label.lower())
+            result = run_whole(question, Grid(session.grid.axes[:1]))
+            assert_allclose(line.y, result.columns["iteration_time"], rtol=1e-14, atol=0)
+            (values,) = session.grid.axes[0].leaves.values()
+            assert_allclose(line.x, values, rtol=1e-14, atol=0)
+        assert f"{len(lines)} of 3 drawn" in desk.text()
+
+    watch(check, Compare(), opened(name))
+
+
+def test_only_marked_machines_are_drawn_until_none_is_marked():
+    async def check(desk, pilot):
+        def drawn():
+            return [line.label for line in desk.page.query_one(PlotView).description.lines]
+
+        assert drawn() == ["Summit", "Bridges", "Lassen"]
+        await pilot.press("end")
+        desk.page.action_mark()
+        await pilot.pause()
+        assert (desk.study.view.marked, drawn()) == ("lassen", ["Lassen"])
+        await pilot.press("home")
+        desk.page.action_mark()
+        await pilot.pause()
+        assert (desk.study.view.marked, drawn()) == ("lassen,present", ["Summit", "Lassen"])
+        desk.page.action_mark()
+        await pilot.press("end")
+        desk.page.action_mark()
+        await pilot.pause()
+        assert (desk.study.view.marked, drawn()) == ("", ["Summit", "Bridges", "Lassen"])
+
+    watch(check, Compare(), opened("jacobi2d_strong"))
+
+
+def test_a_marked_machine_without_a_curve_says_why():
+    async def check(desk, pilot):
+        await pilot.press("down")
+        desk.page.action_mark()
+        await pilot.pause()
+        assert desk.study.view.marked == "bridges"
+        assert not desk.page.query_one(PlotView).display
+        assert f"No curve of Bridges: {NODES}" in desk.text()
+
+    watch(check, Compare(), opened())
+
+
+def test_the_table_shows_the_numbers_of_the_curves():
+    async def check(desk, pilot):
+        desk.page.action_table()
+        await pilot.pause()
+        assert desk.study.view.picture == "table"
+        numbers = desk.page.query_one("#curve-numbers", TableView)
+        assert numbers.row_count == desk.study.session.grid.size
+        twelve = answer("jacobi2d_strong", "lassen", "--set", f"{RANKS}=12")["iteration_time"]
+        (line,) = [line for line in desk.lines() if line.strip("│ ").startswith("12  ")]
+        assert duration(twelve) in line
+        desk.page.action_table()
+        await pilot.pause()
+        assert desk.page.query_one(PlotView).display
+
+    watch(check, Compare(), opened("jacobi2d_strong"))
+
+
+def test_enter_goes_to_another_machine_and_moving_the_cursor_does_not():
+    async def check(desk, pilot):
+        await pilot.press("enter", "down", "down", "up", "down")
+        await pilot.pause()
+        assert desk.changes == []
+        await pilot.press("enter")
+        await pilot.pause()
+        assert desk.changes == [Adopt("lassen")]
+        assert desk.study.session.program.loaded.scenario.platform.name == "Lassen"
+        assert "base" in row_of(desk, "Lassen")
+
+    watch(check, Compare(), opened())
+
+
+def test_an_impossible_point_is_a_reason_in_every_row():
+    async def check(desk, pilot):
+        assert [" ".join(row_of(desk, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
+
+    watch(check, Compare(), opened(sets={RANKS: "60000"}))
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("/far/a b/x.toml:8:1: application.ranks_per_node: missing: no GPU", "ranks_per_node: missing: no GPU"),
+        ("x.toml:8:1: not a table", "not a table"),
+        ("platform.node.gpu_count: at least 1", "gpu_count: at least 1"),
+        ("it is 10:30:1", "it is 10:30:1"),
+        ("x.toml:8:1: a.b: missing\nx.toml:9:1: a.c: wrong", "b: missing; c: wrong"),
+    ],
+)
+def test_a_message_in_little_room_leaves_its_place_out(message, shown):
+    assert brief(message) == shown
+
+
+def test_a_machine_that_lacks_values_says_which():
+    async def check(desk, pilot):
+        assert "Bridges does not state `platform.node.peer_link`" in " ".join(row_of(desk, "bridges"))
+        assert "2 of 3 drawn" in desk.text()
+
+    session = opened("jacobi2d_strong", sets={"application.phases.device_to_host.direction": "peer_to_peer"})
+    watch(check, Compare(), session)
+
+
+def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
+    leaf = "platform.node.host_link.link_count"
+
+    async def check(desk, pilot):
+        expected = answer("jacobi2d_strong", "bridges", "--set", f"{RANKS}=48")["iteration_time"]
+        assert " ".join(row_of(desk, "Bridges")).startswith(duration(expected))
+        assert f"2 of 3 drawn · Bridges: `{leaf}`: there is no such leaf" in desk.text()
+
+    watch(check, Compare(), opened("jacobi2d_strong", sets={RANKS: "48"}).sweep(leaf, "1, 2"))
+
+
+def test_a_sweep_of_platforms_has_no_curves_and_says_so():
+    async def check(desk, pilot):
+        assert "the axis is the platform itself" in desk.text()
+        assert duration(answer("jacobi2d", "lassen")["iteration_time"]) in desk.text()
+
+    session = opened()
+    axis = parse_option("platform=summit, lassen", session.program, 10)
+    watch(check, Compare(), session.over((axis,)))
+
+
+def test_without_a_sweep_the_page_says_how_to_begin_one():
+    async def check(desk, pilot):
+        assert "press s to draw the time over it on every machine" in desk.text()
+        assert duration(answer("jacobi2d", "lassen")["iteration_time"]) in desk.text()
+        desk.page.action_table()
+        desk.page.action_sort(1)
+        await pilot.pause()
+        assert "press s" in desk.text()
+
+    watch(check, Compare(), opened().over(()))
+
+
+def test_a_choice_is_swept_on_every_machine():
+    async def check(desk, pilot):
+        description = desk.page.query_one(PlotView).description
+        assert description.x.ticks == ("postal", "max_rate", "k_model")
+        lines = {line.label: line.y for line in description.lines}
+        for at, model in enumerate(description.x.ticks):
+            expected = answer("jacobi2d", "lassen", "--set", f"{MODEL}={model}")["iteration_time"]
+            assert_allclose(lines["Lassen"][at], expected, rtol=1e-14, atol=0)
+
+    watch(check, Compare(), opened().sweep(MODEL, "postal, max_rate, k_model"))
+
+
+def test_another_column_is_asked_and_drawn_for_every_machine():
+    async def check(desk, pilot):
+        desk.page.action_curve(1)
+        await pilot.pause()
+        assert desk.study.view.y == "total_time"
+        description = desk.page.query_one(PlotView).description
+        assert description.y.label == "total"
+        lines = {line.label: line.y for line in description.lines}
+        counts = description.lines[0].x
+        expected = answer("jacobi2d", "lassen", "--set", f"{GPUS}={counts[-1]:g}")["total_time"]
+        assert_allclose(lines["Lassen"][-1], expected, rtol=1e-14, atol=0)
+
+    watch(check, Compare(), opened())
+
+
+def test_machines_are_asked_again_only_for_another_question():
+    async def check(desk, pilot):
+        assert desk.page.job(desk.study) is None
+        desk.page.action_sort(1)
+        await pilot.pause()
+        assert desk.page.job(desk.study) is None
+        study = desk.study.asking(desk.study.session.edit(GPUS, "8"))
+        before = desk.text()
+        desk.page.show(study)
+        await pilot.pause()
+        assert desk.text() == before
+        assert desk.page.job(study) is not None
+
+    watch(check, Compare(), opened())
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("minimd", SIZES[::2])])
+def test_at_every_size_columns_are_whole(name, sizes):
+    async def check(desk, pilot):
+        for size in sizes:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            head = next(line for line in desk.lines() if "mach" in line and "machines" not in line)
+            assert "…" not in head or size[0] < 20
+            assert "base" in desk.text() or size[0] < 44
+        for size in sizes:
+            await pilot.press("right", "right", "left", "down")
+            for key in ("table", "mark", "against", "reverse"):
+                getattr(desk.page, f"action_{key}")()
+                await pilot.pause()
+            await pilot.resize_terminal(*size[::-1])
+            await pilot.resize_terminal(*size)
+            assert len(desk.lines()) == size[1]
+
+    watch(check, Compare(), opened(name), sizes[0])
+
+
+def test_left_and_right_bring_the_other_columns():
+    async def check(desk, pilot):
+        assert "stencil" not in desk.text()
+        assert "← → other columns" in desk.text()
+        await pilot.press("right", "right", "right", "right", "right", "right", "right", "right", "right")
+        text = desk.text()
+        assert "overhead" in text
+        assert duration(answer("jacobi2d", "lassen")["terms"]["stencil"]) in text
+        assert "iteration  " not in text
+        assert "Lassen" in text
+        await pilot.press(*["left"] * 9)
+        assert "iteration  " in desk.text()
+
+    watch(check, Compare(), opened(), (80, 24))
+
+
+def test_without_colours_letters_tell_the_curves(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def check(desk, pilot):
+        text = desk.text()
+        assert "a  Summit" in text
+        assert "b  Bridges" in text
+        assert "c  Lassen" in text
+        assert "━━ c Lassen" in text
+
+    watch(check, Compare(), opened("jacobi2d_strong"))
+
+
+def made_up(name, time, curve=True):
+    columns = {} if time is None else {"iteration_time": time, "total_time": time}
+    reason = "it cannot be" if time is None else ""
+    return Machine(name, name, columns, {}, "", reason, np.ones(3) if curve else None, "" if curve else "none")
+
+
+def test_names_of_machines_are_those_of_their_files():
+    machines = (made_up("summit", 1.0), made_up("summit", 2.0), made_up("lassen", None))
+    assert [baseline(machines, name) for name in ("", "summit", "lassen", "frontier")] == [0, 1, 2, 0]
+    assert chosen_machines(machines, "") == [0, 1, 2]
+    assert chosen_machines(machines, "present") == [0]
+    assert chosen_machines(machines, "summit,lassen") == [1, 2]
+    assert chosen_machines(machines, "frontier") == [0, 1, 2]
+    assert order(machines, "-iteration_time") == [1, 0, 2]
+    assert math.isnan(machines[2].columns.get("iteration_time", math.nan))
+
+
+def test_the_explorer_opens_the_page_and_its_keys_work():
+    async def check(driver):
+        await driver.press("2")
+        await driver.until(lambda: "ratios to Summit" in driver.screen_text())
+        assert isinstance(driver.app.focused, ColumnsView)
+        await driver.press("o", "O")
+        assert driver.study.view.sort == "-iteration_time"
+        await driver.press("home", "m", "x", "v")
+        machine = driver.study.view.marked
+        assert machine == driver.study.view.against
+        assert machine not in ("", "present", "summit")
+        await driver.press("enter")
+        assert driver.session.question.platform == machine
+        await driver.press("u")
+        assert driver.session.question.platform is None
+
+    drive(check)

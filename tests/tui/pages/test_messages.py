@@ -1,0 +1,731 @@
+"""The messages page in an app of its own; its numbers by hand from the tables of the papers and by the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import pickle
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose
+from textual.app import App, ComposeResult
+
+from tests.scenarios_at_hand import FEW
+from whatif.cli.main import program
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Question
+from whatif.core.session import Session
+from whatif.plotting.description import text_cells
+from whatif.schema.toml import parse_document
+from whatif.tui.commands import Choose
+from whatif.tui.events import ChangeAsked, JobAsked
+from whatif.tui.labels import duration
+from whatif.tui.pages.messages import Messages, chosen_phase, gather
+from whatif.tui.state import Study
+from whatif.tui.themes import series_variables
+from whatif.tui.widgets.data_table import TableView
+from whatif.tui.widgets.message_costs import Detail, curve_label, curve_picture, fitting_picture, message_rows
+from whatif.tui.widgets.placement_map import COLOURS, Placement, node_colours, placement_runs, room_for_ranks
+from whatif.tui.widgets.sweep_plot import PlotView
+from whatif.units import SECOND, format_quantity
+
+
+@pytest.fixture(autouse=True)
+def colours(monkeypatch):
+    """A terminal with all colours, wherever the tests run."""
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+SIZES = ((10, 3), (20, 6), (44, 14), (74, 20), (70, 28), (90, 18), (140, 42), (300, 80))
+# Table 4 for Summit between nodes, rendezvous: a rank's share of the network with k ranks sending.
+SHARED = 12.3e9, 2.58e7
+
+
+class Harness(App[None]):
+    """The page alone; jobs are done at once, changes carried out as the explorer would."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__()
+        self.study = study
+        self.asked: list[str] = []
+
+    def get_theme_variable_defaults(self):
+        return series_variables(self.current_theme)
+
+    def compose(self) -> ComposeResult:
+        yield Messages()
+
+    def on_mount(self) -> None:
+        self.show(self.study)
+
+    def show(self, study: Study) -> None:
+        self.study = study
+        self.query_one(Messages).show(study)
+        self.work()
+
+    def work(self) -> None:
+        page = self.query_one(Messages)
+        job = pickle.loads(pickle.dumps(page.job(self.study)))  # noqa: S301 - as it goes to another process
+        page.take(pickle.loads(pickle.dumps(job.function(*job.arguments))))  # noqa: S301
+
+    def on_job_asked(self, event: JobAsked) -> None:
+        self.work()
+
+    def on_change_asked(self, event: ChangeAsked) -> None:
+        wish = event.change
+        change = wish.on(self.study.view) if isinstance(wish, Choose) else wish
+        self.asked.append(change.line())
+        self.show(change.apply(self.study))
+
+
+class Driver:
+    def __init__(self, app: Harness, pilot) -> None:
+        self.app, self.pilot = app, pilot
+        self.page = app.query_one(Messages)
+
+    def text(self) -> str:
+        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
+
+    def words(self) -> str:
+        return " ".join(self.text().replace("│", " ").split())
+
+    async def press(self, action: str, *arguments) -> None:
+        getattr(self.page, f"action_{action}")(*arguments)
+        await self.settle()
+
+    async def settle(self) -> None:
+        for _ in range(4):
+            await self.pilot.pause()
+
+    async def resize(self, size) -> None:
+        await self.pilot.resize_terminal(*size)
+        await self.settle()
+
+    def sees(self, widget) -> bool:
+        return widget.size.area > 0 and all(node.display for node in widget.ancestors_with_self)
+
+    @property
+    def plot(self) -> PlotView:
+        return self.app.query_one(PlotView)
+
+    @property
+    def placement(self) -> Placement:
+        return self.app.query_one(Placement)
+
+
+def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, sets=None):
+    async def main():
+        question = scenario if isinstance(scenario, Question) else Question.open(scenario, platform=platform, sets=sets)
+        app = Harness(Study.start(Session.start(question)))
+        async with app.run_test(size=size) as pilot:
+            driver = Driver(app, pilot)
+            await driver.settle()
+            await check(driver)
+
+    asyncio.run(main())
+
+
+def predicted(scenario, *sets):
+    """The times of the phases by the command line."""
+    options = [word for text in sets for word in ("--set", text)]
+    done = CliRunner().invoke(program, ["run", scenario, "--point", "--format", "json", *options])
+    assert done.exit_code == 0
+    return json.loads(done.stdout)["rows"][0]["terms"]
+
+
+def gathered(scenario="jacobi2d", width=400, height=400, plane=None, sets=None, platform=None, phase=None):
+    question = scenario if isinstance(scenario, Question) else Question.open(scenario, platform=platform, sets=sets)
+    study = Study.start(Session.start(question))
+    return gather(study.session.asked, phase or chosen_phase(study), width, height, plane)
+
+
+def lines_of(found, detail=Detail.ALL):
+    return {line.label: line for line in curve_picture(found.curves, found.phase, detail).lines}
+
+
+# Numbers.
+
+
+def test_the_digits_are_those_of_table_5_and_of_the_command_line():
+    async def check(driver):
+        expected = duration(predicted("jacobi2d")["halo"])
+        assert f"K_inter 14 K_total 24 k' 6 k 3.5 effective k 3.5 halo takes {expected}" in driver.words()
+
+    drive(check)
+
+
+def test_an_edit_moves_the_numbers_to_those_of_the_command_line():
+    async def check(driver):
+        driver.app.show(driver.app.study.asking(driver.app.study.session.edit("platform.node.gpu_count", "8")))
+        await driver.settle()
+        expected = predicted("jacobi2d", "platform.node.gpu_count=8")["halo"]
+        assert expected != predicted("jacobi2d")["halo"]
+        assert f"k' 8 k 4.5 effective k 4.5 halo takes {duration(expected)}" in driver.words()
+        assert "across nodes max-rate k=8" in driver.words()
+
+    drive(check)
+
+
+def test_the_messages_are_charged_with_the_times_of_tables_4_and_5_by_hand():
+    """Three faces of 16384 cells of 8 B leave the node with k = 3.5, one stays in the socket, which two ranks share."""
+    size = 16384 * 8
+    away = 9.33e-6 + 3.5 * size / (SHARED[0] + 2.5 * SHARED[1])
+    near = 3.59e-6 + 2 * size / (18e9 + 15.3e9)
+    words = {name: format_quantity(value, SECOND) for name, value in (("away", away), ("near", near))}
+
+    async def check(driver):
+        seen = driver.words()
+        assert f"in a socket 1 × y 128 KiB {words['near']} {words['near']} max-rate" in seen
+        assert f"across nodes 2 × x 128 KiB {words['away']} {format_quantity(2 * away, SECOND)} K-model" in seen
+        assert f"across nodes 1 × y 128 KiB {words['away']} {words['away']} K-model" in seen
+        assert f"the sum {format_quantity(3 * away + near, SECOND)}" in seen
+
+    drive(check)
+
+
+def test_each_curve_has_the_times_of_its_label_by_hand():
+    found = gathered()
+    lines = lines_of(found)
+    at = int(np.flatnonzero(found.curves.sizes == 65537)[0])
+    expected = {
+        "across nodes K-model k=3.5": 9.33e-6 + 3.5 * 65537 / (SHARED[0] + 2.5 * SHARED[1]),
+        "across nodes max-rate k=6": 9.33e-6 + 6 * 65537 / (SHARED[0] + 5 * SHARED[1]),
+        "across nodes postal": 7.59e-6 + 65537 * 8.7e-11,
+        "across sockets max-rate k=3": 4.04e-6 + 3 * 65537 / (8.28e9 + 2 * 7.08e9),
+        "in a socket max-rate k=2": 3.59e-6 + 2 * 65537 / (18e9 + 15.3e9),
+    }
+    assert [*lines] == [*expected, "sent"]
+    for label, seconds in expected.items():
+        assert lines[label].x[at] == 65537
+        assert_allclose(lines[label].y[at], seconds, rtol=1e-13, atol=0)
+
+
+def test_the_messages_stand_as_points_on_their_curves():
+    found = gathered("minife")
+    sent = lines_of(found)["sent"]
+    points = {(x, y) for x, y in zip(sent.x, sent.y, strict=True) if np.isfinite(y)}
+    assert points == {(message.size, message.time) for message in found.phase.messages}
+    assert np.isnan(sent.y[1::2]).all()
+    program = Question.open("minife").program
+    values = evaluate(program).values
+    # Of the kinds x, y, z, xy, xz, yz, xyz: 200 x 200 cells of 8 B, 200 cells, one.
+    between = values["halo.inter_node.message_time"].ravel()
+    assert {(320000.0, between[0]), (1600.0, between[3]), (8.0, between[6])} <= points
+
+
+def test_sizes_are_marked_with_their_kinds_and_the_limits_with_their_protocols():
+    found = gathered("minife")
+    marks = curve_picture(found.curves, found.phase, Detail.ALL).markers
+    assert [(mark.x, mark.label) for mark in marks] == [
+        (8, "xyz"),
+        (1600, "xy xz yz"),
+        (320000, "x y z"),
+        (128, "short to 128 B"),
+        (65536, "eager to 64 KiB"),
+    ]
+
+
+def test_sizes_close_to_each_other_bear_one_mark():
+    found = gathered("minimd")
+    assert sorted({message.size for message in found.phase.messages}) == [688128, 725760, 765450]
+    narrow = curve_picture(found.curves, found.phase, Detail.COUNTS)
+    assert [(mark.x, mark.label) for mark in narrow.markers] == [(688128, "x y z")]
+
+
+@pytest.mark.parametrize(
+    ("platform", "model", "labels"),
+    [
+        ("lassen", "k_model", ["across sockets max-rate k=2", "in a socket postal"]),
+        ("summit", "postal", ["across sockets postal", "in a socket postal"]),
+        ("summit", "node_aware", ["across sockets postal", "in a socket postal"]),
+        ("summit", "injection", ["across sockets postal", "in a socket postal"]),
+    ],
+)
+def test_on_the_node_the_model_of_the_phase_is_drawn_or_what_stands_in_for_it(platform, model, labels):
+    found = gathered(platform=platform, sets={"application.phases.halo.model": model})
+    every = [*lines_of(found)]
+    assert [label for label in every if not label.startswith("across nodes")] == [*labels, "sent"]
+    assert {f"across nodes {name}" for name in ("postal", "max-rate", "K-model")} <= {
+        label.partition(" k=")[0] for label in every
+    }
+    if model == "injection":
+        assert every[0] == "across nodes injection k=6"
+    # On the node the times of the K-model are those of the max-rate model: drawn once.
+    times = {(curve.distance, curve.model): curve.times for curve in found.curves.curves}
+    assert_allclose(times["inter_socket", "k_model"], times["inter_socket", "max_rate"], rtol=0, atol=0)
+
+
+def test_a_node_aware_phase_adds_what_its_node_sends():
+    sets = "application.phases.halo.model=node_aware"
+    expected = predicted("jacobi2d", sets)["halo"]
+
+    async def check(driver):
+        seen = driver.words()
+        # Table 4: 14 messages of 128 KiB leave the node with all six ranks sending.
+        together = 14 * 131072 / (SHARED[0] + 5 * SHARED[1])
+        assert f"across nodes the node's {format_quantity(together, SECOND)}" in seen
+        assert f"the sum {format_quantity(expected, SECOND)}" in seen
+        assert "halo: node-aware, serialised, K counted" in seen
+
+    drive(check, sets=dict([sets.split("=")]))
+
+
+def test_of_concurrent_messages_the_slowest_is_the_time():
+    sets = "application.phases.halo.concurrency=concurrent"
+    expected = predicted("jacobi2d", sets)["halo"]
+
+    async def check(driver):
+        assert f"the slowest {format_quantity(expected, SECOND)}" in driver.words()
+        assert "halo: K-model, concurrent, K counted" in driver.words()
+
+    drive(check, sets=dict([sets.split("=")]))
+
+
+def test_counts_of_the_file_are_said_to_be_stated():
+    path = "application.phases.halo"
+
+    async def check(driver):
+        assert "K stated" in driver.text()
+        # 135 / 156 of four ranks.
+        assert f"K_inter 135 K_total 156 k' 4 k {135 / 156 * 4:.4g}" in driver.words()
+
+    drive(check, "minife", sets={f"{path}.inter_node_count": "135", f"{path}.total_count": "156"})
+
+
+def test_a_message_says_whose_parameters_it_is_charged_with():
+    found = gathered("minife_gpus_per_node", platform="bridges", sets={"application.rank_count": "16"})
+    rows = message_rows(found.phase, 200)
+    column = rows.titles.index("model")
+    on_node = {cells[0].text: cells[column].text for cells in rows.cells}
+    assert on_node["across sockets"] == "postal"
+    assert on_node["across nodes"] == "max-rate"
+    near = gathered(
+        "jacobi2d", platform="bridges", sets={"application.rank_count": "16", "platform.node.gpu_count": "4"}
+    )
+    assert message_rows(near.phase, 200).cells[0][column].text == "postal, as across sockets"
+
+
+def test_a_narrow_list_of_messages_leaves_out_whole_columns():
+    found = gathered()
+    for width in range(10, 100):
+        rows = message_rows(found.phase, width)
+        needed = sum(max(len(text) for text in (title, *column)) + 2 for title, column in columns_of(rows))
+        assert needed <= width or len(rows.titles) == 2
+    assert message_rows(found.phase, 80).titles == ("distance", "messages", "size", "each", "together", "model")
+    assert message_rows(found.phase, 46).titles == ("distance", "messages", "each", "together")
+    assert message_rows(found.phase, 20).titles == ("distance", "together")
+
+
+def columns_of(rows):
+    return [(title, [cells[index].text for cells in rows.cells]) for index, title in enumerate(rows.titles)]
+
+
+# The table.
+
+
+def test_the_table_has_the_numbers_of_every_curve():
+    async def check(driver):
+        assert driver.sees(driver.plot)
+        await driver.press("table")
+        assert driver.app.asked == ["show picture = table"]
+        assert not driver.sees(driver.plot)
+        numbers = driver.app.query_one("#numbers", TableView)
+        assert driver.sees(numbers)
+        # 1 B is short: Table 3.
+        first = format_quantity(1.51e-6 + 3.5 * 6.32e-10, SECOND, 5)
+        line = next(line for line in driver.text().splitlines() if "1 B" in line)
+        assert first in line
+        titles = numbers._rows.titles
+        assert titles[:2] == ("message size", "across nodes K-model k=3.5")
+        assert len(titles) == 1 + len(gathered().curves.curves)
+        assert "in a socket K-model k=2" in titles
+        await driver.press("table")
+        assert driver.sees(driver.plot)
+
+    drive(check)
+
+
+def test_the_table_comes_in_place_of_the_placement_where_there_is_room_for_one():
+    async def check(driver):
+        await driver.press("half")
+        assert driver.sees(driver.placement)
+        await driver.press("table")
+        assert not driver.sees(driver.placement)
+        assert driver.sees(driver.app.query_one("#numbers"))
+        assert "K-model k=3.5" in driver.text()
+
+    drive(check, size=(74, 20))
+
+
+# The placement.
+
+
+def test_the_map_shows_which_ranks_share_a_node():
+    """48 x 32 ranks, six in a row on a node: neighbours bear the same letter where they share one, else others."""
+    lines = placement_runs(gathered().placed, 64, 100, letters=True)
+    letters = np.array([list("".join(run.text for run in line).ljust(64)[:64:2]) for line in lines[:48]])
+    node = np.arange(48 * 32).reshape(48, 32) // 6
+    assert set(np.char.lower(letters).ravel()) == set("abcde")
+    lower = np.char.lower(letters)
+    assert ((lower[:, 1:] == lower[:, :-1]) == (node[:, 1:] == node[:, :-1])).all()
+    assert ((lower[1:] == lower[:-1]) == (node[1:] == node[:-1])).all()
+    # The first node whose ranks are all in one row with neighbours above and below is the busiest: ranks 36 to 41.
+    assert np.argwhere(np.char.isupper(letters)).tolist() == [[1, column] for column in range(4, 10)]
+    signs = np.array([list("".join(run.text for run in line).ljust(64)[1:64:2]) for line in lines[:48]])
+    assert ((signs == "·") == (np.arange(48 * 32).reshape(48, 32) % 6 < 3)).all()
+    assert ((signs == "+") == (np.arange(48 * 32).reshape(48, 32) % 6 >= 3)).all()
+
+
+def test_the_words_count_what_the_busiest_node_sends():
+    """Six ranks in a row: five pairs inside, one of them between the sockets; twelve up and down, two at the ends."""
+
+    async def check(driver):
+        seen = driver.words()
+        assert "■ busiest node 6 of 256 · socket 1 + socket 2" in seen
+        assert "■ stays in the socket 8 33%" in seen
+        assert "■ crosses sockets 2 8%" in seen
+        assert "■ leaves the node 14 58%" in seen
+        assert "ranks that share a node: rows x, columns y" in seen
+
+    drive(check, size=(300, 80))
+
+
+def test_how_much_of_the_grid_is_shown_follows_the_size_of_the_screen():
+    async def check(driver):
+        for width, height in ((140, 42), (300, 80), (95, 24), (44, 14), (160, 50)):
+            await driver.pilot.resize_terminal(width, height)
+            if (width, height) == (44, 14):
+                await driver.press("half")
+            await driver.settle()
+            columns, rows = room_for_ranks(*driver.placement.size)
+            shown = f"{min(48, rows)} x {min(32, columns)}"
+            assert (f"{shown} of 48 x 32 ranks" if shown != "48 x 32" else "48 x 32 ranks") in driver.words()
+            if (width, height) == (44, 14):
+                await driver.press("half")
+
+    drive(check)
+
+
+def test_planes_follow_one_another_and_begin_again():
+    async def check(driver):
+        for plane in (0, 1, 2, 3, 4, 5, 6, 7, 0):
+            assert f"8 x 16 ranks x = {plane}, plane {plane + 1} of 8" in driver.words()
+            assert ("is elsewhere" in driver.text()) == (plane != 0)
+            await driver.press("plane", 1)
+
+    drive(check, "minimd")
+
+
+def test_a_grid_of_one_plane_has_no_next_one():
+    async def check(driver):
+        before = driver.text()
+        await driver.press("plane", 1)
+        assert driver.text() == before
+        assert "plane" not in before
+
+    drive(check)
+
+
+def test_ranks_bear_their_numbers_where_there_is_room():
+    """Eight ranks on two nodes of Lassen; each rank is as large as the screen allows."""
+    found = gathered(platform="lassen", sets={"application.rank_count": "8"})
+    lines = ["".join(run.text for run in line) for line in placement_runs(found.placed, 70, 30)]
+    assert "4 x 2 ranks" in "\n".join(lines)
+    numbers = [line.split() for line in lines if "·0" in line or "·4" in line or "+2" in line or "+6" in line]
+    assert numbers == [["·0", "·1"], ["+2", "+3"], ["·4", "·5"], ["+6", "+7"]]
+
+
+@pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
+@pytest.mark.parametrize("mapping", ["block", "round_robin", "tiles"])
+def test_neighbouring_nodes_have_other_colours(name, mapping):
+    sets = {"application.grid.mapping": mapping} if name != "minife" else {}
+    if mapping == "tiles" and name == "jacobi2d":
+        sets["platform.node.gpu_count"] = "4"
+    found = gathered(name, 60, 30, sets=sets)
+    nodes, colours = found.placed.picture.nodes, found.placed.colours
+    assert set(np.unique(colours)) <= set(range(COLOURS))
+    for one, other in ((np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:], np.s_[:-1])):
+        apart = nodes[one] != nodes[other]
+        assert apart.any()
+        assert ((colours[one] != colours[other]) == apart).all()
+
+
+def test_a_node_has_one_colour_even_where_five_do_not_suffice():
+    """Each of eight nodes lies beside every other one somewhere."""
+    pairs = np.array(list(itertools.permutations(range(8), 2)))
+    colours = node_colours(pairs.astype(np.int32))
+    for node in range(8):
+        assert np.unique(colours[pairs == node]).size == 1
+
+
+def test_without_colours_letters_tell_nodes_apart():
+    async def check(driver):
+        driver.app.no_color = True
+        driver.placement.redraw()
+        await driver.settle()
+        first = next(line for line in driver.text().splitlines() if "a·a·a·a+a+a+b·" in line)
+        assert "b·b·b·b+b+b+c·c·c·c+c+c+" in first
+        assert "C·C·C·C+C+C+" in driver.text()
+        assert "capitals: busiest node 6 of 256" in driver.text()
+
+    drive(check)
+
+
+# Phases, and what is missing.
+
+
+def test_the_next_phase_that_sends_messages():
+    async def check(driver):
+        row = predicted("minimd")
+        assert f"exchange takes {duration(row['exchange'])}" in driver.words()
+        await driver.press("phase", 1)
+        assert driver.app.asked == ["show y = terms.reverse_exchange"]
+        assert f"reverse_exchange takes {duration(row['reverse_exchange'])}" in driver.words()
+        await driver.press("phase", 1)
+        assert driver.app.asked[1:] == ["show y = terms.exchange"]
+
+    drive(check, "minimd")
+
+
+def test_another_phase_shows_the_plane_of_its_own_busiest_node():
+    async def check(driver):
+        await driver.press("plane", 1)
+        assert "plane 2 of 8" in driver.text()
+        await driver.press("phase", 1)
+        assert "plane 1 of 8" in driver.text()
+
+    drive(check, "minimd")
+
+
+def test_one_phase_alone_has_no_next_one():
+    async def check(driver):
+        await driver.press("phase", 1)
+        assert driver.app.asked == []
+
+    drive(check)
+
+
+HEAD = """
+[platform]
+extends = "summit"
+[application]
+name = "test"
+rank_count = 36
+iteration_count = 10
+"""
+REDUCE = """
+[application.phases.reduce]
+kind = "collective"
+algorithm = "rabenseifner"
+model = "max_rate"
+message_size = "1 MiB"
+operation_count = 3
+"""
+WAIT = """
+[application.phases.wait]
+kind = "overhead"
+overhead_time = "1 ms"
+"""
+HALO = """
+[application.grid]
+scaling = "weak"
+cells = { x = 1000, y = 1000 }
+[application.phases.halo]
+kind = "halo"
+model = "k_model"
+neighbours = "faces"
+"""
+
+
+def question(body: str) -> Question:
+    return Question(parse_document(HEAD + body, "test.toml"))
+
+
+def test_a_collective_has_rounds_and_no_placement():
+    asked = question(REDUCE)
+    expected = evaluate(asked.program).values["reduce"].item()
+
+    async def check(driver):
+        seen = driver.words()
+        # 36 ranks: two rounds before and after five halvings and five doublings.
+        assert f"reduce takes {duration(expected)} rounds {len(gathered(asked).phase.messages)}" in seen
+        assert "A collective such as reduce has no placement to draw: its ranks have no neighbours on a grid." in seen
+        assert "6 × round 1 1 MiB" in seen
+        assert f"the sum {format_quantity(expected, SECOND)}" in seen
+        assert not driver.sees(driver.placement)
+
+    drive(check, asked)
+
+
+def test_a_collective_beside_a_halo_says_how_to_get_there():
+    async def check(driver):
+        assert "reduce takes" in driver.text()
+        assert "grid, y goes on to halo." in driver.words()
+        await driver.press("phase", 1)
+        assert "halo takes" in driver.text()
+        assert driver.sees(driver.placement)
+
+    drive(check, question(REDUCE + HALO))
+
+
+def test_an_application_without_messages_has_the_curves_of_the_platform():
+    async def check(driver):
+        assert "No phase of this application sends messages: the curves are the platform's." in driver.words()
+        assert "across nodes max-rate k=6" in driver.words()
+        assert "sent" not in driver.text().replace("sends", "")
+        for action in (("half",), ("plane", 1), ("phase", 1), ("table",)):
+            await driver.press(*action)
+            assert "No phase of this application" in driver.text()
+
+    drive(check, question(WAIT))
+
+
+def test_a_point_that_cannot_exist_says_why():
+    async def check(driver):
+        expected = "This point cannot exist: the ranks need more nodes than the platform has (platform.node_count)."
+        for size in SIZES[2:]:
+            await driver.resize(size)
+            assert expected in driver.words()
+            assert "postal" in driver.text()
+            assert "K-model" not in driver.text()
+
+    drive(check, sets={"platform.node_count": "10"})
+
+
+def test_after_an_impossible_point_the_page_is_as_before():
+    async def check(driver):
+        before, study = driver.text(), driver.app.study
+        driver.app.show(study.asking(study.session.edit("platform.node_count", "10")))
+        await driver.settle()
+        assert "This point cannot exist" in driver.text()
+        driver.app.show(study)
+        await driver.settle()
+        assert driver.text() == before
+
+    drive(check)
+
+
+def test_a_rank_alone_sends_nothing():
+    async def check(driver):
+        assert "K_inter 0 K_total 0" in driver.words()
+        assert "the sum 0 s" in driver.words()
+        assert "1 x 1 ranks" in driver.words()
+
+    drive(check, sets={"application.rank_count": "1"})
+
+
+def test_more_ranks_than_can_be_drawn_have_a_reason(monkeypatch):
+    monkeypatch.setattr("whatif.studies.placement_layout.MOST_RANKS_SHOWN", 10_000)
+
+    async def check(driver):
+        assert "There is no placement to draw: 10,001 ranks are too many for a picture" in driver.words()
+        assert "K_inter" in driver.text()
+
+    drive(check, sets={"application.rank_count": "10001"})
+
+
+# Sizes.
+
+
+def fills_the_screen(driver, width, height):
+    lines = driver.text().splitlines()
+    assert len(lines) == height
+    assert {len(text_cells(line)) for line in lines} == {width}
+    assert "".join(lines).strip()
+
+
+# A regression, and an exchange that is a term of one formula.
+WITHOUT_MESSAGES = ("particle_tracking", "triton")
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_every_shipped_scenario_is_shown_at_every_size(name):
+    async def check(driver):
+        # Grids in three dimensions and in two; of the others it is enough that they fit.
+        for size in SIZES if name in ("jacobi2d", "minimd") else SIZES[1::3]:
+            await driver.resize(size)
+            fills_the_screen(driver, *size)
+            assert ("takes" in driver.text()) == (size[0] >= 44 and name not in WITHOUT_MESSAGES)
+
+    drive(check, name, size=(120, 36))
+
+
+@pytest.mark.parametrize("sizes", [SIZES[::2]])
+def test_every_key_works_at_every_size(sizes):
+    async def check(driver):
+        for size in sizes:
+            await driver.resize(size)
+            for action in (("table",), ("half",), ("plane", 1), ("table",), ("half",), ("phase", 1)):
+                await driver.press(*action)
+                fills_the_screen(driver, *size)
+
+    drive(check, "minimd", size=sizes[0])
+
+
+@pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
+def test_the_legend_names_every_curve_that_is_drawn(name):
+    async def check(driver):
+        for size in ((44, 14), (70, 28), (74, 20), (140, 42), (300, 80)):
+            await driver.resize(size)
+            legend = driver.words()
+            for line in driver.plot.description.lines:
+                assert line.label in legend or (size[0] == 44 and line.label == "sent"), size
+            assert driver.plot.size.height >= 9, size
+
+    drive(check, name)
+
+
+def test_the_picture_says_as_much_as_its_legend_has_room_for():
+    found = gathered()
+    sizes = ((200, 24), (72, 15), (60, 15), (42, 9))
+    chosen = [fitting_picture(found.curves, found.phase, *size)[0] for size in sizes]
+    assert chosen == [Detail.ALL, Detail.DISTANCES, Detail.COUNTS, Detail.NAMES]
+    curve = found.curves.curves[0]
+    labels = [curve_label(curve, detail) for detail in Detail]
+    assert labels == ["in a socket postal"] * 4
+    between = next(item for item in found.curves.curves if (item.distance, item.model) == ("inter_node", "k_model"))
+    labels = [curve_label(between, detail) for detail in Detail]
+    assert labels == ["K-model", "K-model k=3.5", "K-model k=3.5", "across nodes K-model k=3.5"]
+
+
+def test_where_there_is_room_for_one_half_a_key_goes_to_the_other():
+    async def check(driver):
+        for _ in range(2):
+            assert (driver.sees(driver.plot), driver.sees(driver.placement)) == (True, False)
+            await driver.press("half")
+            assert (driver.sees(driver.plot), driver.sees(driver.placement)) == (False, True)
+            await driver.press("half")
+
+    drive(check, size=(74, 28))
+
+
+def test_where_there_is_room_for_both_each_can_have_all_of_it():
+    async def check(driver):
+        seen = []
+        for _ in range(4):
+            seen.append((driver.sees(driver.plot), driver.sees(driver.placement)))
+            await driver.press("half")
+        assert seen == [(True, True), (True, False), (False, True), (True, True)]
+
+    drive(check)
+
+
+def test_the_curves_take_the_focus_and_their_crosshair_reads_them():
+    async def check(driver):
+        driver.page.enter()
+        await driver.settle()
+        assert driver.app.focused is driver.plot
+        await driver.pilot.press("home")
+        await driver.settle()
+        assert f"across nodes K-model k=3.5 {format_quantity(1.51e-6 + 3.5 * 6.32e-10, SECOND)}" in driver.words()
+        await driver.press("table")
+        driver.page.enter()
+        await driver.settle()
+        assert driver.app.focused is driver.app.query_one("#numbers")
+
+    drive(check)

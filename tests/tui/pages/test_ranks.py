@@ -1,0 +1,327 @@
+"""The ranks page: its numbers are those of the command line, its bars are where the times say, its keys move them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose
+
+from tests.driver import GPUS, RANKS, drive, predicted
+from tests.page_harness import SIZES, on_page
+from whatif.cli.main import program
+from whatif.core.scenario import Question
+from whatif.core.session import Session
+from whatif.errors import UsageError
+from whatif.simulation.activity import GROUPS
+from whatif.tui.commands import Edit, Show
+from whatif.tui.labels import duration
+from whatif.tui.pages.ranks import Ranks, moved
+from whatif.tui.rank_lanes import PARTS, Lanes, Messages, main_groups, path_owners
+from whatif.tui.simulation_job import parse_window, played
+from whatif.tui.state import SCREENS, Study, View
+from whatif.tui.widgets.rank_bars import RankBars, rank_bars
+from whatif.tui.widgets.title import Title, _word
+
+# Rank 0 computes for 3 ms, then rank 1, which waited for it, for 1 ms; the others are done before.
+CHAIN = """num_ranks 4
+
+rank 0 {
+l1: calc 3000000
+l2: send 8b to 1 tag 0
+l2 requires l1
+}
+
+rank 1 {
+l1: recv 8b from 0 tag 0
+l2: calc 1000000
+l2 requires l1
+}
+
+rank 2 {
+l1: calc 2000000
+}
+
+rank 3 {
+l1: calc 1000000
+l2: send 8b to 2 tag 0
+l2 requires l1
+}
+"""
+COMPUTE, WAIT = GROUPS.index("compute"), GROUPS.index("wait")
+TRACE = """
+[platform]
+extends = "summit"
+
+[application]
+name = "chain"
+rank_count = 4
+iteration_count = 1
+phases.trace = { kind = "trace", file = "chain.goal", model = "max_rate" }
+"""
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """A scenario of a trace of four ranks."""
+    (tmp_path / "chain.goal").write_text(CHAIN.replace("calc 2000000", "calc 2000000\nl2: recv 8b from 3 tag 0"))
+    path = tmp_path / "chain.toml"
+    path.write_text(TRACE)
+    return str(path)
+
+
+def simulated(*arguments):
+    """What the command line prints of a run."""
+    done = CliRunner().invoke(program, ["simulate", *arguments, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["rows"], done.stderr
+
+
+def lanes_of(spans, node, path=(), messages=(), window=(0.0, 1.0)):
+    """Lanes of spans (rank, group, start, end)."""
+    rank, group, start, end = (np.array(column) for column in zip(*spans, strict=True))
+    group = main_groups(rank.astype(np.int32), group.astype(np.uint8), start, end, window, len(node))
+    ways = [np.array(column) for column in zip(*path, strict=True)] or [np.empty(0)] * 3
+    owners = path_owners(ways[0].astype(np.int32), ways[1], ways[2], window)
+    ends = [np.array(column) for column in zip(*messages, strict=True)] or [np.empty(0)] * 5
+    ranks = (column.astype(np.int32) for column in ends[:2])
+    return Lanes(window, 0, np.array(node, dtype=np.int32), group, owners, Messages(*ranks, *ends[2:]), len(messages))
+
+
+def text_of(lines):
+    return ["".join(run.text for run in line) for line in lines]
+
+
+def columns_with(line, style):
+    """The columns of a line whose letters or background have a style."""
+    places, column = set(), 0
+    for run in line:
+        if style in (run.style, run.fill) and (run.fill or run.text.strip()):
+            places |= set(range(column, column + len(run.text)))
+        column += len(run.text)
+    return places
+
+
+def test_each_part_of_a_window_shows_what_takes_most_of_it():
+    random = np.random.default_rng(5)
+    edges = np.sort(random.random(400))
+    groups = random.integers(0, len(GROUPS) + 1, 399)
+    spans = [(0, group, start, end) for group, start, end in zip(groups, edges, edges[1:], strict=False)]
+    low, high = 0.21, 0.37
+    found = lanes_of([span for span in spans if span[1] < len(GROUPS)], [0], window=(low, high)).group[0]
+    # A thousand points of each part tell what takes most of it, where nothing else takes nearly as much.
+    points = low + (high - low) * (np.arange(PARTS * 1000) + 0.5) / (PARTS * 1000)
+    there = np.append(groups, len(GROUPS))[np.searchsorted(edges, points, side="right") - 1].reshape(PARTS, 1000)
+    counts = np.stack([(there == group).sum(axis=1) for group in (len(GROUPS), *range(len(GROUPS)))])
+    first, second = np.sort(counts, axis=0)[-1], np.sort(counts, axis=0)[-2]
+    clear = first - second > 4
+    assert clear.sum() > 0.9 * PARTS
+    assert (found == counts.argmax(axis=0))[clear].all()
+
+
+def test_the_critical_path_is_on_one_rank_at_a_time():
+    # Rank 7 to 0.25, in flight to 0.5, rank 2 to 0.75 but for a moment on rank 7.
+    spans = ((7, 0.0, 0.25), (2, 0.5, 0.6), (7, 0.6, 0.6 + 0.1 / PARTS), (2, 0.6 + 0.1 / PARTS, 0.75))
+    owners = lanes_of([(0, COMPUTE, 0.0, 1.0)], [0], path=spans).critical
+    assert (owners[: PARTS // 4] == 7).all()
+    assert (owners[PARTS // 4 : PARTS // 2] == -1).all()
+    assert (owners[PARTS // 2 : 3 * PARTS // 4] == 2).all()
+    assert (owners[3 * PARTS // 4 :] == -1).all()
+
+
+def test_bars_ranks_nodes_and_messages_stand_where_they_belong():
+    spans = [(0, COMPUTE, 0.0, 0.75), (1, WAIT, 0.0, 0.5), (1, COMPUTE, 0.5, 1.0), (2, COMPUTE, 0.0, 0.25)]
+    lanes = lanes_of(spans, [4, 4, 9], path=[(0, 0.0, 0.75)], messages=[(0, 2, 8.0, 0.5, 0.9)])
+    lines = rank_bars(lanes, 0, None, 100, 7)
+    text = text_of(lines)
+    left = text[0].index("0 ") + 2
+    width = 100 - left
+    assert text[0].startswith("node 4  ┌ ")
+    assert text[1].lstrip().startswith("└ ")
+    # Where there is room a line lies between two nodes.
+    assert not text[2].strip()
+    assert text[3].startswith("node 9  ╶ ")
+    for line, style, start, end in ((0, "series-3", 0, 0.75), (1, "series-2", 0, 0.5), (3, "series-3", 0, 0.25)):
+        found = {column for column in columns_with(lines[line], style) if column >= left}
+        assert abs(min(found) - left - start * width) <= 1
+        assert abs(max(found) + 1 - left - end * width) <= 1
+    assert abs(text[0].count("━") - 0.75 * width) <= 2
+    assert "━" not in text[1]
+    assert text[0][left + int(0.5 * width)] == "▸"
+    assert text[3][left + int(0.9 * width)] == "◂"
+    plain = text_of(rank_bars(lanes, 0, 1, 100, 7, colours=False))
+    assert set(plain[0][left:]) == {"C", "▸", " "}
+    assert plain[1][left:].strip() == "w" * round(0.5 * width) + "-" * (width - round(0.5 * width))
+    assert "»" in plain[1]
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_every_size_has_its_picture(width, height):
+    spans = [(rank, rank % 5, 0.1 * (rank % 7), 0.9) for rank in range(100)]
+    lanes = lanes_of(spans, np.arange(100) // 6, path=[(3, 0.0, 0.5)], messages=[(1, 2, 8.0, 0.2, 0.3)] * 20)
+    for colours in (True, False):
+        lines = text_of(rank_bars(lanes, 40, 41, width, height, colours=colours))
+        assert len(lines) <= height
+        assert all(len(line) <= width for line in lines)
+        assert any("»41" in line for line in lines) or height < 4 or width < 20
+
+
+@pytest.mark.parametrize("text", ["3", "1 ms", "2 ms, 1 ms", "1 s, 2 GB", "a, b", "1 ms, 2 ms, 3 ms"])
+def test_a_window_that_is_none_is_told(text):
+    with pytest.raises(UsageError, match="window"):
+        parse_window(text)
+
+
+def test_a_window_moves_and_grows_within_the_run():
+    assert moved("", 4.0, 0.0, 0.5) == "1 s, 3 s"
+    assert moved("1 s, 3 s", 4.0, 0.25, 1.0) == "1.5 s, 3.5 s"
+    assert moved("1.5 s, 3.5 s", 4.0, 0.5, 1.0) == "2 s, 4 s"
+    assert moved("1.5 s, 3.5 s", 4.0, 0.0, 4.0) == ""
+    # A far zoom is still a window.
+    text = ""
+    for _ in range(60):
+        text = moved(text, 4.0, 0.0, 0.5)
+    low, high = parse_window(text)
+    assert 0 <= low < high <= 4.0
+
+
+def test_a_trace_has_the_times_of_the_command_line(chain):
+    rows, told = simulated(chain)
+
+    async def check(page):
+        time = max(row["time"] for row in rows)
+        assert f"chain.goal · {duration(time)} on Summit · 4 ranks on 1 node" in page.lines[0]
+        assert "4 ranks" in told
+        assert "2 messages" in told
+        assert "2 messages with 16 B in all; cost model: max-rate." in page.text
+        # On the path both computations lie: 4 ms.
+        assert "critical path: computing 4 ms (100.0%)" in page.text
+        mean = sum(row["compute_time"] for row in rows) / 4
+        assert page.line("compute ", duration(mean), duration(max(row["compute_time"] for row in rows)))
+        bars = page.app.query_one(RankBars)
+        lines = text_of(bars.draw(*bars.size))
+        counts = {line.count("━") for line in lines if "━" in line and "critical path" not in line}
+        assert max(counts) / sum(counts) == pytest.approx(0.75, abs=0.02)
+        assert len(counts) == 2
+        await page.change(Show("picture", "table"))
+        for row in rows:
+            assert page.line(f" {duration(row['time'])} ", duration(row["compute_time"]))
+
+    on_page(Ranks, check, chain)
+
+
+def test_a_modelled_study_is_played_beside_and_both_times_are_told():
+    rows, _ = simulated("jacobi2d", "--iterations", "2", "--set", f"{RANKS}=96")
+    study = 2 * predicted(f"{RANKS}=96")["iteration_time"]
+
+    async def check(page):
+        time = duration(max(row["time"] for row in rows))
+        assert f"closed forms say {duration(study)}, the messages played one by one {time}" in page.text
+        assert f"2 iterations of jacobi2d · {time} on Summit · 96 ranks on 16 nodes" in page.lines[0]
+
+    on_page(Ranks, check, changes=(Edit(RANKS, "96"), Show("iterations", "2")))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "change", "reason"),
+    [
+        ("jacobi2d", Edit("platform.node_count", "20"), "the ranks need more nodes than the platform has"),
+        ("jacobi2d", Show("window", "2 ms, 1 ms"), "such as `0 s, 3 ms`"),
+        ("jacobi2d", Show("iterations", "0"), "expected a whole number"),
+        ("jacobi2d", Edit("application.phases.halo.model", "node_aware"), "cannot be simulated"),
+    ],
+)
+def test_why_there_is_no_time_line_is_told(scenario, change, reason):
+    study = change.apply(_study(scenario))
+    found = played(study.session.asked, study.view, None, known=False)
+    assert reason in found.reason
+
+
+def test_a_deadlock_is_told_with_its_ranks(chain):
+    dead = "num_ranks 2\n\n" + "".join(
+        f"rank {rank} {{\nl1: recv 8b from {1 - rank} tag 0\nl2: send 8b to {1 - rank} tag 0\nl2 requires l1\n}}\n"
+        for rank in range(2)
+    )
+    Path(chain).with_name("chain.goal").write_text(dead)
+    Path(chain).write_text(TRACE.replace("rank_count = 4", "rank_count = 2"))
+
+    async def check(page):
+        assert "There is no time line: deadlock: 2 of 2 ranks wait forever" in page.text
+        assert "rank 1, operation 0 (receive): receive of 8 B from rank 0" in page.text
+        assert "u takes the last change back" in page.text
+
+    on_page(Ranks, check, chain)
+
+
+def _study(scenario):
+    return Study.start(Session.start(Question.open(scenario)))
+
+
+def test_a_window_of_many_ranks_is_small_and_its_block_holds_the_ranks_in_sight():
+    study = Edit(RANKS, "384").apply(_study("jacobi2d"))
+    view = View(first_rank="200", window="0.5 ms, 0.9 ms")
+    path = played(study.session.asked, view, None, known=False).summary.path
+    parts = path.compute_time + path.latency_time.sum() + path.transfer_time.sum()
+    assert_allclose(parts, predicted(f"{RANKS}=384")["iteration_time"], rtol=1e-3, atol=0)
+    found = played(study.session.asked, view, 205, known=True)
+    assert found.summary is None
+    lanes = found.lanes
+    assert lanes.first_rank <= 200 < lanes.first_rank + len(lanes.node) - 90
+    assert set(lanes.messages.sender.tolist()) | set(lanes.messages.receiver.tolist()) >= {205}
+    assert all(205 in pair for pair in zip(lanes.messages.sender, lanes.messages.receiver, strict=True))
+    last = played(study.session.asked, replace(view, first_rank="99999"), None, known=True).lanes
+    assert last.first_rank + len(last.node) == 384
+
+
+def test_the_keys_move_through_the_run(chain):
+    async def check(driver):
+        # The title holds all pages; away from the wide screens those that are not in sight are numbers.
+        line = driver.screen_text().splitlines()[0]
+        assert line.rstrip().endswith(" 9  0  !  @")
+        await driver.pilot.click(driver.desk.query_one(Title), offset=(line.index(" 9 ") + 1, 0))
+        await driver.calm()
+        assert "9 ranks" in driver.screen_text()
+        assert "chain.goal" in driver.screen_text()
+        await driver.press("plus", "right")
+        assert parse_window(driver.study.view.window) == pytest.approx((1.5e-3, 3.5e-3), rel=1e-3)
+        await driver.press("home", "x")
+        assert "Rank 0 on node 0" in driver.screen_text()
+        await driver.press("x")
+        assert "Rank 1 on node 0 is done at 4.0006 ms: compute 1 ms, wait 3.0006 ms." in driver.screen_text()
+        await driver.press("y")
+        assert "Rank 2 on node 0" in driver.screen_text()
+        await driver.press("v")
+        assert "done at" in driver.screen_text()
+        await driver.press("m")
+        assert "what the run time is made of" in driver.screen_text()
+        assert "node 0" not in driver.screen_text().replace("on node 0", "")
+        await driver.press("I")
+        assert "a trace is played once" in driver.screen_text()
+
+    drive(check, (80, 24), chain)
+
+
+def test_a_run_that_is_known_or_under_way_is_not_begun_anew(chain):
+    async def check(page):
+        assert page.page.job(page.app.study) is None
+        await page.change(Edit(GPUS, "4"), work=False)
+        assert "playing …" in page.text
+        job = page.page.job(page.app.study)
+        await page.act("zoom", 0.5)
+        await page.act("rank", 1)
+        await page.change(Show("picture", "table"), work=False)
+        assert page.page.job(page.app.study) is job
+
+    on_page(Ranks, check, chain)
+
+
+@pytest.mark.parametrize("width", [80, 96, 119, 120, 139, 140, 200])
+def test_the_title_has_room_for_all_pages_and_some_words(width):
+    for present in SCREENS:
+        words = [_word(name, present, width) for name in SCREENS]
+        assert [word[1] for word in words] == list("1234567890!@")
+        assert sum(map(len, words)) <= width - len(" whatif* ") - 12

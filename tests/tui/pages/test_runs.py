@@ -1,0 +1,279 @@
+"""The runs page: formulas changed by a key, terms that could be added, how good a fit is, the way into a scenario."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.driver import drive
+from tests.page_harness import on_page
+from tests.paths import DATA, ROOT
+from whatif.cli.open import measured_lines
+from whatif.core.scenario import Question
+from whatif.core.session import Session
+from whatif.errors import UsageError
+from whatif.fitting.candidates import candidates, coefficients
+from whatif.fitting.formula import parse_formula
+from whatif.fitting.formula_edits import compact, first_formula, with_other_link, with_term, without_term
+from whatif.fitting.least_squares import fit_runs
+from whatif.fitting.model_checks import compare, diagnose
+from whatif.table import Column, Table
+from whatif.tui.commands import EditAll, Show
+from whatif.tui.pages.runs import NOTHING, Runs, term_rows
+from whatif.tui.regression_job import Regressed, regressed, write_regressed
+from whatif.tui.screens.dialogs import Asking
+from whatif.tui.state import Study, View
+from whatif.units import ONE, SECOND
+
+FILE = DATA / "runs" / "zeus" / "bert_squad_v100.csv"
+VIEW = View(runs=str(FILE))
+FIRST = "time_per_epoch ~ batch_size + power_limit"
+COLUMNS = {name: np.arange(1.0, 9.0) ** power for power, name in enumerate(("y", "a", "b", "c"), 1)}
+
+
+def names(formula):
+    return {compact(term.name) for term in parse_formula(formula, COLUMNS).terms}
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ a + 1",
+        "y ~ a + b + I(a**2)",
+        "y ~ (a + I(a ** 2)) * b",
+        "y ~ a*b*c - a:c",
+        "log(y) ~ 0 + log(a):b + log(a)",
+    ],
+)
+def test_a_term_goes_out_and_in_again_and_the_others_stay(formula):
+    for term in names(formula):
+        less = without_term(formula, term)
+        assert names(less) == names(formula) - {term}
+        assert without_term(less, term) == less
+        assert names(with_term(less, term)) == names(formula)
+    assert with_other_link(with_other_link(formula)) == formula
+
+
+def test_formulas_stay_short_and_always_are_some():
+    assert without_term("y ~ a + I(a ** 2)", "I(a**2)") == "y ~ a"
+    assert with_term("y ~ a*b - a:b", "b:a") == "y ~ a*b"
+    assert without_term("y ~ a", "a") == "y ~ 1"
+    assert with_term("y ~ 1", "a") == "y ~ a"
+    assert without_term("y ~ 1", "Intercept") == "y ~ 0"
+    assert with_term(with_term("y ~ a", "log(b)"), "log(b)") == "y ~ a + log(b)"
+    assert without_term("y ~ poly(a, 2) * b", "poly(a,2)1:b") == "y ~ poly(a, 2) * b - poly(a,2):b"
+
+
+def test_the_first_formula_takes_a_time_and_what_varies_by_itself():
+    a = np.arange(6.0) ** 2
+    values = {"a": a, "twice": 2 * a + 1, "same": np.ones(6), "b": np.arange(6.0), "time": a + 1}
+    columns = {name: Column(column, SECOND if name == "time" else ONE) for name, column in values.items()}
+    texts = {"host": Column(np.array(["x"] * 6, dtype=object))}
+    assert first_formula(Table({**columns, **texts})) == "time ~ a + b"
+    assert first_formula(Table({name: columns[name] for name in ("a", "same", "b")})) == "b ~ a"
+    assert first_formula(Table({"same": columns["same"], **texts})) == ""
+
+
+@pytest.mark.parametrize("formula", [FIRST, "log(time_per_epoch) ~ 0 + log(batch_size)"])
+def test_every_term_that_could_be_added_is_what_the_fit_with_it_says(formula):
+    from whatif.importers.run_files import read_runs
+
+    fit = fit_runs(read_runs([FILE]), formula)
+    found = candidates(fit, ["I(1/power_limit):batch_size", "no_such"])
+    assert {"I(batch_size**2)", "batch_size:power_limit", "I(1/power_limit):batch_size"} <= {it.name for it in found}
+    assert [abs(it.t) for it in found] == sorted((abs(it.t) for it in found), reverse=True)
+    for item in found:
+        larger = fit_runs(fit.runs, with_term(formula, item.name))
+        (same,) = (it for it in coefficients(larger) if set(it.name.split(":")) == set(item.name.split(":")))
+        assert_allclose(item[1:], same[1:], rtol=1e-6, atol=0)
+        assert_allclose(item.t**2, compare([fit, larger])[1].f, rtol=1e-6, atol=0)
+
+
+def test_the_interval_of_runs_that_are_left_out_is_that_of_fits_without_them():
+    found = regressed(VIEW)
+    assert isinstance(found, Regressed)
+    assert found.formula == FIRST
+    from whatif.importers.run_files import read_runs
+
+    runs, inside = read_runs([FILE]), 0
+    for row in range(len(runs)):
+        rest = {name: replace(it, values=np.delete(it.values, row)) for name, it in runs.columns.items()}
+        fit = fit_runs(Table(rest), FIRST)
+        at = {name: runs.columns[name].as_written()[[row]] for name in fit.columns}
+        inside += int(fit.predict(at).holds(at["time_per_epoch"])[0])
+    assert f"95% interval holds {inside} of 49 left out" in found.left_out[1]
+
+
+def test_influence_is_what_statsmodels_says_of_it():
+    from statsmodels.stats.outliers_influence import OLSInfluence
+
+    from whatif.importers.run_files import read_runs
+
+    fit = fit_runs(read_runs([FILE]), "time_per_epoch ~ batch_size * power_limit")
+    found, known = diagnose(fit), OLSInfluence(fit.results)
+    assert_allclose(found.leverage, known.hat_matrix_diag, rtol=1e-9, atol=0)
+    assert_allclose(found.distances, known.cooks_distance[0], rtol=1e-9, atol=0)
+    assert_allclose(found.studentised, known.resid_studentized_external, rtol=1e-9, atol=0)
+
+
+def test_models_are_compared_by_f_where_one_holds_the_other_else_by_runs_left_out():
+    square = f"{FIRST} + I(power_limit**2)"
+    found = regressed(replace(VIEW, runs_formula=square, runs_pinned=FIRST), "log(time_per_epoch) ~ batch_size")
+    assert [item.name for item in found.models] == ["present", "pinned", "last"]
+    assert "the present one explains more" in found.models[1].verdict
+    assert "left out the present one is off by" in found.models[2].verdict
+    gone = regressed(replace(VIEW, runs_formula=square, runs_pinned="time_per_epoch ~ nowhere"))
+    assert "no such column" in gone.models[1].verdict
+
+
+WRONG = {
+    "": ("", "empty"),
+    "a,b\nx,1\ny,1\n": ("", "no column holds numbers that differ"),
+    "a,b\n1,2\n2,3\n": ("b ~ a", "more runs than terms"),
+    "a,b\n1,2\n2,3\n3,5\n4,9\n": ("b ~ a + ", "`b ~ a +`: "),
+    "a,b,c\n1,2,1\n2,3,1\n3,5,1\n4,8,1\n": ("b ~ a + c", "`c` is 1 in all runs"),
+    "a,b,c\n1,2,x\n2,3,x\n3,5,y\n4,8,y\n": ("b ~ c", "`c` holds texts"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_with_runs_or_a_formula_is_said(tmp_path, text):
+    formula, words = WRONG[text]
+    (tmp_path / "runs.csv").write_text(text)
+    assert words in regressed(View(runs=str(tmp_path / "runs.csv"), runs_formula=formula.strip())).reason
+    (tmp_path / "none").mkdir()
+    assert "holds no files" in regressed(View(runs=str(tmp_path / "none"))).reason
+
+
+def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
+    shutil.copy(ROOT / "scenarios" / "jacobi2d.toml", tmp_path / "own.toml")
+    study = Study.start(Session.start(Question.open(tmp_path / "own.toml")))
+    for formula in ("", "time_per_epoch ~ log(batch_size)"):
+        view = replace(VIEW, runs_formula=formula)
+        taken = write_regressed(view, tmp_path / "model.toml", None)
+        study = EditAll(taken.edits).apply(study)
+        fit = regressed(view)
+        assert float(study.session.point.terms["time_per_epoch"]) > fit.measured.min()
+    assert not any("power_limit" in path for path in study.unsaved())
+    assert study.unsaved()["application.phases.time_per_epoch.variables.batch_size"] == "24.0"
+
+
+def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_path):
+    taken = write_regressed(VIEW, tmp_path / "model.toml", "summit")
+    assert taken == ((), tmp_path / "model_question.toml")
+    assert Question.open(taken.scenario).program
+    assert write_regressed(VIEW, tmp_path / "model.toml", "summit") == taken
+    taken.scenario.write_text("# mine\n")
+    with pytest.raises(UsageError, match="is there already"):
+        write_regressed(VIEW, tmp_path / "model.toml", "summit")
+
+
+def test_the_command_line_opens_the_page_with_runs_and_a_formula():
+    lines = list(measured_lines((), None, None, (Path("a.csv"),), "time ~\n nodes"))
+    assert lines == ["show runs_formula = time ~ nodes", "show runs = a.csv", "show screen = runs"]
+    for wrong in (((Path("a"),), None, None, (Path("b"),), None), ((), None, None, (), "y ~ x")):
+        with pytest.raises(UsageError, match="--runs"):
+            list(measured_lines(*wrong))
+
+
+def test_terms_that_were_taken_out_stay_in_their_place():
+    found = regressed(VIEW, seen=["Intercept", "log(batch_size)", "batch_size"])
+    shown = [
+        row[0].text for row in term_rows(found, ["Intercept", "log(batch_size)", "batch_size"], adding=False).cells
+    ]
+    assert shown == ["Intercept", "+ log(batch_size)", "batch_size", "power_limit"]
+    assert len(term_rows(found, [], adding=True).cells) == len(found.terms) + len(found.others)
+
+
+def test_without_runs_the_page_says_what_to_do():
+    async def check(page):
+        assert " ".join(NOTHING.split()) in page.text
+        for action in ("term", "others", "link", "pin", "against", "accept"):
+            await page.act(action)
+        assert page.page.command == ""
+
+    on_page(Runs, check)
+
+
+def test_every_size_of_screen_can_be_drawn():
+    async def check(page):
+        for size in ((12, 5), (44, 14), (80, 20), (110, 12), (300, 80)):
+            await page.resize(size)
+            assert page.fills(size)
+            assert "●" in page.text or size[1] < 9
+        for action in ("table", "against"):
+            await page.act(action)
+        assert page.app.study.view.runs_against == "batch_size"
+        assert "upper" in page.text
+
+    on_page(Runs, check, changes=(Show("runs", str(FILE)),))
+
+
+def test_terms_go_in_and_out_by_key_and_the_copied_command_fits_the_same(whatif_main):
+    async def check(page):
+        await page.act("others")
+        await page.press("enter")
+        assert page.app.study.view.runs_formula == f"{FIRST} + log(power_limit)"
+        await page.press("up")
+        await page.act("term")
+        await page.act("link")
+        formula = "log(time_per_epoch) ~ batch_size + log(power_limit)"
+        assert page.app.study.view.runs_formula == formula
+        assert "+ power_limit" in page.text
+        assert "residual in %" in page.text
+        await page.change(Show("runs_formula", "time_per_epoch ~ nowhere"))
+        assert "refused: time_per_epoch ~ nowhere" in page.text
+        await page.act("link")
+        assert page.app.study.view.runs_formula == with_other_link(formula)
+        words.extend(shlex.split(page.page.command))
+
+    words = []
+    on_page(Runs, check, size=(160, 42), changes=(Show("runs", str(FILE)),))
+    assert whatif_main(*words[1:])[0] == 0
+
+
+async def typed(driver, formula):
+    await driver.pilot.press("f")
+    await driver.until(lambda: isinstance(driver.app.screen, Asking))
+    driver.app.screen.query_one("Input").value = formula
+    await driver.press("enter")
+
+
+def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "scenarios" / "jacobi2d.toml", "own.toml")
+
+    async def here(function, *arguments):
+        return function(*arguments)
+
+    # Another process would have to load the library of statistics once more.
+    monkeypatch.setattr("whatif.tui.pages.runs._beside", here)
+
+    async def check(driver):
+        await driver.until(lambda: isinstance(driver.desk.page, Runs) and driver.desk.page._found is not None)
+        page, before = driver.desk.page, driver.study.baseline
+        assert "no such column" in driver.screen_text()
+        await typed(driver, FIRST)
+        await driver.until(lambda: isinstance(page._found, Regressed))
+        await driver.press("b", "o")
+        assert driver.study.baseline is before
+        await driver.until(lambda: "pinned" in driver.screen_text())
+        await typed(driver, "time_per_epoch ~ batchsize")
+        await driver.until(lambda: "did you mean `batch_size`" in driver.status.full)
+        assert page._found.formula == with_other_link(FIRST)
+        await driver.press("u", "u")
+        await driver.until(lambda: page._found.formula == FIRST)
+        await driver.pilot.press("a")
+        await driver.until(lambda: isinstance(driver.app.screen, Asking))
+        await driver.pilot.press("enter")
+        await driver.until(lambda: "application.phases.time_per_epoch.extends" in driver.study.unsaved())
+        assert Path("time_per_epoch_model.toml").exists()
+
+    wrong = Show("runs_formula", "time_per_epoch ~ nowhere").line()
+    drive(check, scenario="own.toml", opening=[wrong, Show("runs", str(FILE)).line(), Show("screen", "runs").line()])

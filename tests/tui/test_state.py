@@ -1,0 +1,428 @@
+"""Studies, commands and histories, without a terminal: what is asked, undone, written down and read again."""
+
+import asyncio
+import time
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from tests.jobs import Slow, dying, refusing, sleepy
+from whatif.core.scenario import Question
+from whatif.core.session import Session, Step
+from whatif.errors import UsageError, WhatifError
+from whatif.tui.command_runner import Conductor
+from whatif.tui.commands import (
+    JOURNAL_ONLY,
+    Adopt,
+    Also,
+    Choose,
+    Edit,
+    Nudge,
+    Pin,
+    Revert,
+    Show,
+    Swap,
+    Sweep,
+    parse_line,
+    perform,
+    perform_afresh,
+    queued,
+)
+from whatif.tui.history import History, lines_to
+from whatif.tui.recovery import Recovery
+from whatif.tui.scenario_file import ScenarioFile
+from whatif.tui.seek_job import Seek
+from whatif.tui.state import CHOICES, SCREENS, Study
+from whatif.tui.worker import Beside
+
+GPUS = "platform.node.gpu_count"
+MEMORY = "platform.node.gpu.dram_bandwidth"
+RANKS = "application.rank_count"
+MODEL = "application.phases.halo.model"
+
+
+@cache
+def start():
+    return Study.start(Session.start(Question.open("jacobi2d")))
+
+
+@pytest.fixture
+def study():
+    return start()
+
+
+def after(study, *changes):
+    outcome = perform(study, changes)
+    assert not outcome.error
+    return outcome.study
+
+
+def totals(study):
+    return study.session.result.columns["total_time"]
+
+
+PATHS = st.from_regex(r"[a-z_]+(\.[a-z_]+){1,4}", fullmatch=True)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1).map(str.strip).filter(bool)
+COMMANDS = st.one_of(
+    st.builds(Edit, PATHS, TEXTS),
+    st.builds(Nudge, PATHS, st.integers(-50, 50), st.sampled_from(Step)),
+    st.builds(Sweep, PATHS, st.none() | TEXTS),
+    st.builds(Also, PATHS, st.none() | TEXTS),
+    st.builds(Revert, st.just("") | PATHS),
+    st.builds(Show, st.sampled_from(["y", "why", "sort"]), TEXTS),
+    st.builds(Adopt, st.from_regex(r"[a-z]+", fullmatch=True)),
+    st.sampled_from([Swap(), Pin()]),
+)
+
+
+@given(COMMANDS)
+def test_a_command_is_read_back_from_its_line(command):
+    assert parse_line(command.line()) == command
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sett a.b = 1", "did you mean `set`"),
+        ("set a.b", "expected `set PATH = VALUE`"),
+        ("nudge a.b = one", "expected whole steps and one of fine, coarse, factor"),
+        ("nudge a.b = 1 huge", "fine, coarse, factor"),
+        ("!!", "unknown command"),
+    ],
+)
+def test_a_wrong_line_says_what_is_expected(line, message):
+    with pytest.raises(UsageError, match=message):
+        parse_line(line)
+
+
+@pytest.mark.parametrize("word", JOURNAL_ONLY)
+def test_undo_redo_and_save_are_lines_too(word):
+    assert parse_line(f" {word} ") == word
+
+
+def test_queues_keep_only_what_counts():
+    nudged = queued(queued((Nudge(GPUS, 1),), Nudge(GPUS, 1)), Nudge(GPUS, -3))
+    assert nudged == (Nudge(GPUS, -1),)
+    assert queued(nudged, Nudge(GPUS, 1, Step.FACTOR)) == (*nudged, Nudge(GPUS, 1, Step.FACTOR))
+    assert queued((Edit(GPUS, "1"),), Edit(GPUS, "2")) == (Edit(GPUS, "2"),)
+    assert queued((Nudge(GPUS, 1),), Edit(GPUS, "2")) == (Edit(GPUS, "2"),)
+    assert queued((Edit(GPUS, "1"),), Edit(MEMORY, "2")) == (Edit(GPUS, "1"), Edit(MEMORY, "2"))
+    assert queued((Sweep(GPUS),), Sweep(MEMORY)) == (Sweep(MEMORY),)
+    assert queued((Edit(GPUS, "1"),), Sweep(MEMORY)) == (Edit(GPUS, "1"), Sweep(MEMORY))
+    assert queued((Show("y", "a"),), Show("y", "b")) == (Show("y", "b"),)
+
+
+def test_a_failed_change_keeps_those_around_it(study):
+    outcome = perform(study, (Edit(GPUS, "8"), Edit(GPUS, "nonsense"), Edit(MEMORY, "1 TB/s")))
+    assert outcome.study.session.question.sets == {GPUS: "8", MEMORY: "1 TB/s"}
+    assert "nonsense" in outcome.error
+    assert [change for change, _ in outcome.done] == [Edit(GPUS, "8"), Edit(MEMORY, "1 TB/s")]
+
+
+def test_the_value_of_the_file_is_no_edit(study):
+    edited = after(study, Edit(GPUS, "8"), Edit(MODEL, "postal"))
+    assert edited.unsaved() == {GPUS: "8", MODEL: "postal"}
+    back = after(edited, Edit(GPUS, "6"), Edit(MODEL, "k_model"))
+    assert back.unsaved() == {}
+    assert back.session.leaf(GPUS).source == study.session.leaf(GPUS).source
+
+
+def test_steps_of_three_sizes(study):
+    def value(*changes):
+        return after(study, *changes).session.leaf(GPUS).value, after(study, *changes).session.leaf(MEMORY).value
+
+    gpus, memory = 6.0, study.session.leaf(MEMORY).value
+    assert value(Nudge(GPUS, 2)) == (gpus + 2, memory)
+    assert value(Nudge(GPUS, 1, Step.COARSE)) == (gpus + 10, memory)
+    assert value(Nudge(GPUS, -1, Step.FACTOR)) == (3, memory)
+    assert value(Nudge(MEMORY, 1))[1] == pytest.approx(1.05 * memory, rel=1e-5)
+    assert value(Nudge(MEMORY, 1, Step.COARSE))[1] == pytest.approx(1.25 * memory, rel=1e-5)
+    assert value(Nudge(MEMORY, -2, Step.FACTOR))[1] == pytest.approx(memory / 4, rel=1e-5)
+
+
+def test_a_second_leaf_is_swept_beside_the_first_and_let_go(study):
+    two = after(study, Sweep(MEMORY, "200 GB/s, 400 GB/s, 800 GB/s"), Also(GPUS, "2, 4"))
+    assert two.session.grid.shape == (3, 2)
+    assert after(two, Swap()).session.grid.shape == (2, 3)
+    assert after(two, Also(GPUS)).session.grid.shape == (3,)
+    assert after(two, Also(MODEL, "postal, k_model")).session.grid.leaves() == (MEMORY, MODEL)
+    assert "sweep another leaf first" in perform(two, (Also(MEMORY),)).error
+    by_hand = after(study, Edit(GPUS, "4"), Sweep(MEMORY, "800 GB/s, 900 GB/s")).session.result
+    assert two.session.result.columns["iteration_time"][2, 1] == by_hand.columns["iteration_time"][0]
+
+
+def test_another_platform_gives_up_the_edits_of_the_old_one(study):
+    there = after(study, Edit(GPUS, "8"), Edit(RANKS, "512"), Adopt("lassen"))
+    assert there.session.program.loaded.scenario.platform.name == "Lassen"
+    assert there.unsaved() == {"platform": "lassen", RANKS: "512"}
+    assert after(there, Revert()).unsaved() == {}
+    assert "summit" in perform(study, (Adopt("sumit"),)).error
+
+
+def test_the_baseline_is_drawn_over_the_present_sweep(study):
+    edited = after(study, Edit(MEMORY, "1.6 TB/s"), Sweep(RANKS, "64, 256, 1024"))
+    plain = after(study, Sweep(RANKS, "64, 256, 1024"))
+    assert_array_equal(edited.behind.result.columns["total_time"], totals(plain))
+    pinned = after(edited, Pin())
+    assert pinned.behind is None
+    assert not pinned.changed
+    assert after(pinned, Edit(GPUS, "8")).leaf_before(GPUS).value == 6
+
+
+def test_a_view_has_the_entries_it_has(study):
+    for key, values in CHOICES.items():
+        for value in values:
+            assert getattr(after(study, Show(key, value)).view, key) == value
+    assert "not one of" in perform(study, (Show("y_scale", "cubic"),)).error
+    assert "did you mean" in perform(study, (Show("y_scal", "log"),)).error
+
+
+CHANGES = st.one_of(
+    st.builds(Nudge, st.sampled_from([GPUS, MEMORY, RANKS]), st.integers(-3, 3).filter(bool), st.sampled_from(Step)),
+    st.builds(Edit, st.just(GPUS), st.sampled_from(["4", "8", "nonsense"])),
+    st.builds(Edit, st.just(MODEL), st.sampled_from(["postal", "max_rate", "loggp"])),
+    st.builds(Seek, st.sampled_from([GPUS, MEMORY]), st.sampled_from(["<= 90 %", "total_time <= 1 ns", "nonsense"])),
+    st.builds(Sweep, st.sampled_from([GPUS, MEMORY, RANKS, MODEL])),
+    st.builds(Show, st.sampled_from(["screen"]), st.sampled_from(SCREENS)),
+    st.builds(Show, st.sampled_from(["y"]), st.sampled_from(["total_time", "terms.halo"])),
+    st.sampled_from([Pin(), Swap(), Revert(), Adopt("lassen"), Adopt("nowhere")]),
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(CHANGES, max_size=12))
+def test_undo_leads_back_to_the_start_and_redo_to_the_end(changes):
+    study = start()
+    history, now = History(), study
+    for change in changes:
+        outcome = perform(now, (change,))
+        history.record(outcome)
+        now = outcome.study
+    end = now
+    for walk, there in ((history.undo, study), (history.redo, end)):
+        while history.past if walk == history.undo else history.future:
+            outcome = perform(now, (walk(),))
+            assert not outcome.error
+            history.record(outcome)
+            now = outcome.study
+        same_screen = perform(there, (Show("screen", now.view.screen),)).study
+        assert now.state.same_as(same_screen.state)
+        assert_array_equal(totals(now), totals(there))
+
+
+def test_many_steps_of_a_leaf_are_undone_at_once(study):
+    history, now = History(), study
+    for change in (Nudge(GPUS, 1), Nudge(GPUS, 1), Nudge(MEMORY, 1), Show("screen", "why"), Nudge(MEMORY, 1)):
+        outcome = perform(now, (change,))
+        history.record(outcome)
+        now = outcome.study
+    assert len(history.past) == 2
+    assert len(history.lines) == 5
+    with pytest.raises(UsageError, match="nothing to redo"):
+        history.redo()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(CHANGES, max_size=8))
+def test_a_few_lines_lead_to_any_study(changes):
+    study = start()
+    there = perform(study, tuple(changes)).study
+    again = perform(study, tuple(parse_line(line) for line in lines_to(there)))
+    assert not again.error
+    assert again.study.unsaved() == there.unsaved()
+    assert_array_equal(totals(again.study), totals(there))
+
+
+def test_another_process_computes_the_same(study):
+    changes = (Edit(GPUS, "8"), Nudge(MEMORY, 1), Edit(GPUS, "nonsense"))
+    here, there = perform(study, changes), perform_afresh(study.state, changes)
+    assert there.error == here.error
+    assert [change for change, _ in there.done] == [change for change, _ in here.done]
+    assert_array_equal(totals(there.study), totals(here.study))
+    refused = perform_afresh(study.state, (Edit(GPUS, "nonsense"), Show("y", "total_time")))
+    assert refused.study.session.grid.size == study.session.grid.size
+    assert_array_equal(totals(refused.study), totals(study))
+
+
+def test_a_helping_process_answers_refuses_dies_and_is_killed():
+    async def main():
+        beside = Beside()
+        try:
+            assert await beside.run(sleepy, 0.0) == 0.0
+            with pytest.raises(UsageError, match="not today"):
+                await beside.run(refusing)
+            with pytest.raises(WhatifError, match="ended by the system"):
+                await beside.run(dying)
+            began = time.monotonic()
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(beside.run(sleepy, 60.0), 0.3)
+            assert await beside.run(sleepy, 0.01) == 0.01
+            assert time.monotonic() - began < 30
+        finally:
+            beside.stop()
+
+    asyncio.run(main())
+
+
+def test_a_superseded_result_is_never_shown(study):
+    async def main():
+        shown = []
+        conductor = Conductor(study, lambda error: shown.append(conductor.study.session.leaf(GPUS).text()))
+        try:
+            conductor.ask(Slow(GPUS, "10"))
+            await asyncio.sleep(0.1)
+            assert conductor.busy
+            conductor.ask(Edit(GPUS, "11"))
+            conductor.ask(Nudge(GPUS, 1))
+            await conductor.idle()
+            assert shown == ["12"]
+            assert conductor.history.lines == [f"set {GPUS} = 11", f"nudge {GPUS} = +1 fine"]
+            conductor.ask(Slow(GPUS, "20"))
+            conductor.ask(Edit(MEMORY, "1 TB/s"))
+            conductor.undo()
+            await conductor.idle()
+            assert shown[1:] == ["20", "20", "20"]
+            assert conductor.study.unsaved() == {GPUS: "20"}
+            conductor.ask(Slow(GPUS, "30"))
+            await asyncio.sleep(0.05)
+            conductor.stop()
+            assert not conductor.busy
+            assert conductor.study.unsaved() == {GPUS: "20"}
+        finally:
+            conductor.close()
+
+    asyncio.run(main())
+
+
+def test_what_is_asked_while_busy_is_done_in_order(study):
+    async def main():
+        conductor = Conductor(study, lambda error: None)
+        try:
+            conductor.ask(Slow(GPUS, "10"))
+            conductor.undo()
+            conductor.ask(Edit(MEMORY, "1 TB/s"))
+            await conductor.idle()
+            assert conductor.study.unsaved() == {MEMORY: "1 TB/s"}
+        finally:
+            conductor.close()
+
+    asyncio.run(main())
+
+
+def test_choices_count_from_what_is_asked_for_not_from_what_is_shown(study):
+    def turn(key):
+        return Choose(key, lambda view: view.next_of(key))
+
+    async def main():
+        conductor = Conductor(study, lambda error: None)
+        try:
+            conductor.ask(Slow(GPUS, "10"))
+            for key in ("second", "marker", "marker", "x_scale", "x_scale"):
+                conductor.ask(turn(key))
+            assert conductor.busy
+            assert conductor.study is study
+            await conductor.idle()
+            view = conductor.study.view
+            assert (view.second, view.marker, view.x_scale) == ("heat", "ascii", "log")
+            assert conductor.history.lines[1:] == ["show second = heat", "show marker = ascii", "show x_scale = log"]
+        finally:
+            conductor.close()
+
+    asyncio.run(main())
+
+
+def test_a_step_beyond_all_numbers_changes_nothing(study):
+    outcome = perform(study, (Nudge(MEMORY, 100_000, Step.FACTOR), Nudge(GPUS, -100_000, Step.FACTOR)))
+    assert not outcome.error
+    assert outcome.study.session.leaf(MEMORY).value == study.session.leaf(MEMORY).value
+
+
+def test_what_changes_nothing_is_nothing_to_undo(study):
+    history, edited = History(), after(study, Edit(GPUS, "8"))
+    history.record(perform(study, (Edit(GPUS, "8"),)))
+    undone = perform(edited, (history.undo(),))
+    history.record(undone)
+    history.record(perform(undone.study, (Revert(MEMORY), Edit(GPUS, "6"))))
+    assert len(history.future) == 1
+    assert not history.past
+
+
+def test_a_journal_is_replayed_line_by_line(study):
+    async def main():
+        saved = []
+        conductor = Conductor(study, lambda error: None)
+        lines = ["# what if", "", f"set {GPUS} = 8", f"nudge {MEMORY} = +2 factor", "undo", "redo", "undo", "save"]
+        try:
+            await conductor.replay(lines, lambda: saved.append(conductor.study.unsaved()))
+            assert saved == [{GPUS: "8"}]
+            with pytest.raises(UsageError, match="line 2: `sett"):
+                await conductor.replay(["pin", "sett x = 1"], lambda: None)
+            with pytest.raises(UsageError, match="line 1: `nowhere"):
+                await conductor.replay(["set nowhere.leaf = 1", "pin"], lambda: None)
+        finally:
+            conductor.close()
+
+    asyncio.run(main())
+
+
+def test_small_steps_are_carried_out_at_once_and_slow_ones_beside(study, monkeypatch):
+    conductor = Conductor(study, lambda error: None)
+    conductor.ask(Nudge(MEMORY, 1))
+    assert not conductor.busy
+    assert conductor.study.unsaved().keys() == {MEMORY}
+    monkeypatch.setattr("whatif.tui.command_runner.QUICK_SECONDS", 0.0)
+    ran = []
+    monkeypatch.setattr(conductor, "_compute", lambda changes: ran.append(changes) or asyncio.sleep(0))
+
+    async def main():
+        conductor.ask(Nudge(MEMORY, 1))
+
+    asyncio.run(main())
+    assert ran == [(Nudge(MEMORY, 1),)]
+
+
+def test_unsaved_edits_outlive_the_program(tmp_path):
+    scenario, folder = tmp_path / "a.toml", tmp_path / "state"
+    first = Recovery(scenario, folder)
+    first.keep(["set a.b = 1", "set c.d = 2"])
+    first.keep(["set a.b = 3"])
+    # A program that still runs holds its own edits.
+    assert Recovery(scenario, folder).lost() is None
+    first._file.close()
+    assert Recovery(scenario, folder).lost().lines == ("set a.b = 3",)
+    assert Recovery(tmp_path / "b.toml", folder).lost() is None
+    second = Recovery(scenario, folder)
+    second.keep(["set a.b = 4"])
+    second.keep([])
+    assert Recovery(scenario, folder).lost().lines == ("set a.b = 3",)
+
+
+def test_a_disk_that_cannot_be_written_stops_nobody(tmp_path):
+    (tmp_path / "file").write_text("")
+    Recovery(tmp_path / "a.toml", tmp_path / "file" / "state").keep(["set a.b = 1"])
+
+
+def test_what_changed_on_disk_is_told_leaf_by_leaf(tmp_path):
+    path = tmp_path / "mine.toml"
+    text = 'extends = "jacobi2d"\n[application]\nrank_count = 512\n'
+    path.write_text(text)
+    study = Study.start(Session.start(Question.open(path)))
+    file = ScenarioFile(study.session.question)
+    assert not file.touched()
+    edited = after(study, Edit(RANKS, "256"))
+    path.write_text(text.replace("512", "1024") + "iteration_count = 7\n")
+    assert file.touched()
+    assert not file.touched()
+    found = file.reread(edited)
+    assert found.changes == (f"{RANKS}: 512 → 1024", "application.iteration_count: 100 → 7")
+    assert found.conflicts == {RANKS: f"{RANKS}: 512 → 1024"}
+    assert edited.over(found.question).session.leaf(RANKS).value == 256
+    path.write_text("= nonsense")
+    with pytest.raises(WhatifError, match=r"mine\.toml:1:1"):
+        file.reread(edited)
+    path.unlink()
+    assert file.touched()
+    assert file.gone

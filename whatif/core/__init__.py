@@ -1,0 +1,1 @@
+"""Terms, compilation and evaluation of scenarios over grids of parameters."""

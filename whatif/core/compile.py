@@ -1,0 +1,142 @@
+"""Compile a scenario: read its structural leaves, wire the terms of every phase, then what is summed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Final
+
+from whatif.core.context import Context
+from whatif.core.energy import wire_energy
+from whatif.core.phases.collective import wire_collective
+from whatif.core.phases.fixed import wire_overhead, wire_structured_grid
+from whatif.core.phases.gpu_kernel import wire_kernel, wire_measured_kernel
+from whatif.core.phases.halo import wire_halo
+from whatif.core.phases.host_transfer import wire_transfer
+from whatif.core.phases.regression_model import wire_estimates, wire_regression
+from whatif.core.term import CATEGORIES, PhaseTerm, Program, Reference
+from whatif.core.wiring import Wiring
+from whatif.errors import did_you_mean
+from whatif.models.iteration import iteration_time, overlap_time, repeated_time, run_time
+from whatif.schema.hpl_application import HPL
+from whatif.schema.load import Loaded
+from whatif.schema.parameters import leaf_table
+
+
+def deferred(module: str, function: str) -> Callable[..., list[PhaseTerm]]:
+    """Wirer whose module, with the simulation behind it, is imported when a scenario first needs it."""
+
+    def wire(*arguments: Any) -> list[PhaseTerm]:
+        found: list[PhaseTerm] = getattr(import_module(module), function)(*arguments)
+        return found
+
+    return wire
+
+
+WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
+    "kernel": wire_kernel,
+    "measured_kernel": wire_measured_kernel,
+    "halo": wire_halo,
+    "collective": wire_collective,
+    "transfer": wire_transfer,
+    "overhead": wire_overhead,
+    "structured_grid": wire_structured_grid,
+    "regression": wire_regression,
+    "trace": deferred("whatif.core.phases.traced_run", "wire_trace"),
+}
+APPLICATIONS: Final[Mapping[type, Callable[[Context], list[PhaseTerm]]]] = {
+    HPL: deferred("whatif.hpl.phase", "wire_hpl"),
+}
+"""Applications that are no list of phases, by their schema."""
+
+
+def compile_scenario(loaded: Loaded) -> Program:
+    """The terms of a scenario; raise `InvalidFileError` for what only shows when they are wired."""
+    wiring = Wiring(loaded, leaf_table(loaded))
+    wiring.expressions()
+    context = Context(wiring)
+    # First, so that a point is refused for what is wrong with it and not for what follows from that.
+    context.machine_constraints()
+    phases = _phases(context)
+    times = _columns(context, phases)
+    worth, missing = wire_energy(context, phases, times)
+    worth |= _estimates(context, times | worth | missing)
+    wiring.raise_problems()
+    constraints = tuple(wiring.constraints)
+    return Program(loaded, wiring.leaves, wiring.terms, constraints, tuple(phases), times | worth, missing)
+
+
+def _phases(context: Context) -> list[PhaseTerm]:
+    """The phases in the order of the file; halos are wired first, for transfers of a halo need its sizes."""
+    application = context.scenario.application
+    if type(application) in APPLICATIONS:
+        return APPLICATIONS[type(application)](context)
+    stated = application.phases
+    wired: dict[str, list[PhaseTerm]] = {}
+    for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):
+        wired[name] = WIRERS[phase.kind](context, name, phase)
+    repeats = context.scenario.application.repeats
+    for name in repeats.keys() - stated.keys():
+        hint = did_you_mean(name, stated) or f"; known: {', '.join(stated)}"
+        context.wiring.problem(f"application.repeats.{name}", f"`{name}`: there is no such phase{hint}")
+    context.wiring.raise_problems()
+    return [_repeated(context, part, name) if name in repeats else part for name in stated for part in wired[name]]
+
+
+def _repeated(context: Context, part: PhaseTerm, name: str) -> PhaseTerm:
+    """A phase that runs often in an iteration, or not in each, on devices of which the slowest counts."""
+    path = f"application.repeats.{name}"
+    inputs: dict[str, Reference] = {
+        "once_time": part.term,
+        "iteration_count": "application.iteration_count",
+        "repeat_count": f"{path}.repeat_count",
+        "interval": f"{path}.interval",
+        "device_count": f"{path}.device_count",
+        "device_spread": f"{path}.device_spread",
+    }
+    return replace(part, term=context.wiring.add(f"{part.phase}.repeated", repeated_time, inputs))
+
+
+def _estimates(context: Context, taken: Collection[str]) -> dict[str, str]:
+    """The results that regressions of other quantities give, under names of their own."""
+    estimates = wire_estimates(context)
+    for name in estimates.keys() & taken:
+        context.wiring.problem(f"application.estimates.{name}", f"`{name}` is a result; give the estimate another name")
+    return estimates
+
+
+def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
+    """The result columns of time, in the order in which they are shown, and the terms behind them."""
+    wiring = context.wiring
+    sums = {
+        f"{category}_time": wiring.sum(f"iteration.{category}_time", [p.term for p in phases if p.category == category])
+        for category in CATEGORIES
+    }
+    sums["overlap_time"] = _overlap(context, {phase.phase: phase.term for phase in phases})
+    iteration = wiring.add("iteration.time", iteration_time, sums)
+    setup = wiring.sum("setup.time", wiring.setups)
+    inputs = {"iteration_time": iteration, "setup_time": setup, "iteration_count": "application.iteration_count"}
+    total = wiring.add("total.time", run_time, inputs)
+    return {"total_time": total, "iteration_time": iteration, **sums, "setup_time": setup}
+
+
+def _overlap(context: Context, phases: Mapping[str, str]) -> str:
+    """The time that all stated overlaps hide; `phases` are the terms of those that can overlap, by name."""
+    saved: list[str] = []
+    hidden: set[str] = set()
+    for name, overlap in context.scenario.application.overlaps.items():
+        path = f"application.overlaps.{name}"
+        for unknown in (phase for phase in overlap.phases if phase not in phases):
+            hint = did_you_mean(unknown, phases) or f"; known: {', '.join(phases)}"
+            context.wiring.problem(f"{path}.phases", f"there is no phase `{unknown}`{hint}")
+        if overlap.phases[0] == overlap.phases[1]:
+            context.wiring.problem(f"{path}.phases", "a phase cannot overlap with itself")
+        for twice in hidden.intersection(overlap.phases):
+            context.wiring.problem(f"{path}.phases", f"`{twice}` overlaps already: no time can be hidden twice")
+        hidden.update(overlap.phases)
+        context.wiring.raise_problems()
+        first, second = (phases[phase] for phase in overlap.phases)
+        inputs = {"fraction": f"{path}.fraction", "first_time": first, "second_time": second}
+        saved.append(context.wiring.add(f"overlap.{name}", overlap_time, inputs))
+    return context.wiring.sum("iteration.overlap_time", saved)

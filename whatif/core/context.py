@@ -1,0 +1,248 @@
+"""What every phase needs to know about the ranks and their part of the grid, wired once and only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from whatif.core.term import Reference
+from whatif.core.wiring import Wiring
+from whatif.models.decomposition import (
+    MOST_RANKS,
+    ascending_dimensions,
+    balanced_dimensions,
+    bisection_dimensions,
+    largest_box,
+    local_cells,
+)
+from whatif.models.ranks import (
+    agrees,
+    device_memory,
+    fits,
+    memory_fits,
+    nodes_needed,
+    pair_count,
+    placed_count,
+    ranks_per_node,
+    ranks_per_socket,
+    sharing_count,
+)
+from whatif.models.workload import along_dimensions, cell_count, joined_cells, repeated_cells
+from whatif.schema.application import Grid
+from whatif.schema.scenario_spec import Scenario
+from whatif.units import ONE, Quantity
+
+# How the ranks are laid out along the dimensions, where the file does not say it itself.
+DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
+    "balanced": balanced_dimensions,
+    "ascending": ascending_dimensions,
+    "bisection": bisection_dimensions,
+}
+
+
+def scenario_folder(wiring: Wiring) -> Path | None:
+    """Where the scenario's file lies; None where it has none."""
+    folders = (layer.document.folder for layer in reversed(wiring.loaded.layers.items) if not layer.at)
+    return next((folder for folder in folders if folder is not None), None)
+
+
+def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
+    """The node of every rank from a file beside the scenario, one whole number a line."""
+    path = "application.grid.mapping_file"
+    folder = scenario_folder(wiring)
+    if name is None or folder is None or Path(name).name != name:
+        wiring.problem(path, 'mapping = "file" needs the plain name of a file beside the scenario')
+        wiring.raise_problems()
+    assert name is not None
+    assert folder is not None
+    try:
+        with (folder / name).open(encoding="utf-8") as file:
+            nodes = tuple(int(line) for line in islice(file, MOST_RANKS + 1) if line.strip())
+        wrong = next((node for node in nodes if not 0 <= node < MOST_RANKS), None)
+        if nodes and wrong is None:
+            return nodes
+        found = "it is empty" if wrong is None else f"found {wrong}"
+        wiring.problem(path, f"`{name}` must hold the node number of every rank, from 0, one a line; {found}")
+    except OSError as error:
+        wiring.problem(path, f"`{name}` cannot be read: {error.strerror}")
+    except ValueError as error:
+        wiring.problem(path, f"`{name}` must hold one node number a line: {error}")
+    wiring.raise_problems()
+    return ()
+
+
+class Context:
+    """The wiring of one scenario and the references that its phases share."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self.wiring = wiring
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario being compiled."""
+        return self.wiring.loaded.scenario
+
+    @property
+    def grid(self) -> Grid:
+        """The application's grid; a scenario with phases that need one has it."""
+        grid = self.scenario.application.grid
+        assert grid is not None
+        return grid
+
+    def once(self, name: str, function: Callable[..., object], **inputs: Reference) -> str:
+        """A term that several phases share: added when first asked for."""
+        return name if name in self.wiring.terms else self.wiring.add(name, function, inputs)
+
+    rank_count = "application.rank_count"
+
+    @property
+    def ranks_per_node(self) -> str:
+        """Ranks on a full node: as the application says, else as many as the GPUs take."""
+        stated = "application.ranks_per_node"
+        if stated in self.wiring.leaves:
+            return stated
+        if self.scenario.platform.node.gpu is None:
+            name = self.scenario.platform.name
+            self.wiring.problem(stated, f"missing: {name} has no GPUs, so say how many ranks run on a node")
+            self.wiring.raise_problems()
+        inputs = {"gpu_count": "platform.node.gpu_count", "ranks_per_gpu": "application.ranks_per_gpu"}
+        return self.once("placement.ranks_per_node", ranks_per_node, **inputs)
+
+    @property
+    def ranks_per_socket(self) -> str:
+        """Ranks on a full socket."""
+        socket_count = "platform.node.socket_count"
+        inputs = {"ranks_per_node": self.ranks_per_node, "socket_count": socket_count}
+        return self.once("placement.ranks_per_socket", ranks_per_socket, **inputs)
+
+    @property
+    def nodes_needed(self) -> str:
+        """Nodes that the ranks occupy."""
+        inputs = {"rank_count": self.rank_count, "ranks_per_node": self.ranks_per_node}
+        return self.once("placement.nodes_needed", nodes_needed, **inputs)
+
+    @property
+    def placed_count(self) -> str:
+        """The ranks whose messages are counted: none where the machine is too small for them."""
+        inputs = {
+            "rank_count": self.rank_count,
+            "needed_count": self.nodes_needed,
+            "available_count": "platform.node_count",
+        }
+        return self.once("placement.rank_count", placed_count, **inputs)
+
+    def sharing(self, distance: str) -> str:
+        """k' of a distance: processes (inside a socket: pairs) that communicate over it at the same time."""
+        if distance == "intra_socket":
+            return self.once("placement.pair_count", pair_count, sharing_count=self.sharing("inter_socket"))
+        scope, name = (
+            (self.ranks_per_node, "placement.node_sharing_count")
+            if distance == "inter_node"
+            else (self.ranks_per_socket, "placement.socket_sharing_count")
+        )
+        return self.once(name, sharing_count, rank_count=self.rank_count, available_count=scope)
+
+    @property
+    def rank_dimensions(self) -> str:
+        """Ranks along each dimension of the grid."""
+        name = "grid.ranks"
+        if name in self.wiring.terms:
+            return name
+        if self.grid.decomposition == "given":
+            given = self._stack(name, "application.grid.ranks", list(self.grid.ranks))
+            product = self.once("grid.rank_count", cell_count, cells=given)
+            reason = "the ranks along the dimensions do not multiply to application.rank_count"
+            inputs = {"first_count": product, "second_count": self.rank_count}
+            self.wiring.require("grid.rank_count agrees", reason, agrees, inputs)
+            return given
+        function = DIMENSIONS[self.grid.decomposition]
+        options = {"dimension_count": len(self.grid.cells)}
+        return self.wiring.add(name, function, {"rank_count": self.placed_count}, options=options)
+
+    @property
+    def stated_cells(self) -> str:
+        """The cells that the file states: of one rank (weak scaling) or of all (strong scaling)."""
+        return self._stack("grid.cells", "application.grid.cells", list(self.grid.cells))
+
+    @property
+    def rank_cells(self) -> str:
+        """The cells of the largest rank's box along each dimension."""
+        if self.grid.decomposition == "bisection":
+            return self.once("grid.rank_cells", largest_box, rank_count=self.placed_count, cells=self.all_cells)
+        if self.grid.scaling == "weak":
+            return self.stated_cells
+        return self.once("grid.rank_cells", local_cells, cell_count=self.stated_cells, extent=self.rank_dimensions)
+
+    @property
+    def all_cells(self) -> str:
+        """The cells of all ranks together along each dimension."""
+        if self.grid.scaling == "strong":
+            return self.stated_cells
+        return self.once("grid.all_cells", joined_cells, cells=self.stated_cells, extents=self.rank_dimensions)
+
+    @property
+    def rank_cell_count(self) -> str:
+        """The cells of the largest rank's box."""
+        return self.once("grid.rank_cell_count", cell_count, cells=self.rank_cells)
+
+    @property
+    def total_cell_count(self) -> str:
+        """The cells of all ranks together."""
+        stated = self.once("grid.cell_count", cell_count, cells=self.stated_cells)
+        if self.grid.scaling == "strong":
+            return stated
+        return self.once("grid.total_cell_count", repeated_cells, cell_count=stated, rank_count=self.rank_count)
+
+    @cached_property
+    def mapping(self) -> str | tuple[int, ...]:
+        """How ranks are mapped to nodes: a named mapping, or the node of every rank from the file."""
+        if self.grid.mapping != "file":
+            return self.grid.mapping
+        mapping = read_mapping(self.wiring, self.grid.mapping_file)
+        inputs: dict[str, Reference] = {
+            "first_count": Quantity(float(len(mapping)), ONE),
+            "second_count": self.rank_count,
+        }
+        reason = f"application.grid.mapping_file places {len(mapping)} ranks, not application.rank_count"
+        self.wiring.require("placement.mapping agrees", reason, agrees, inputs)
+        return mapping
+
+    def _stack(self, name: str, table: str, keys: list[str]) -> str:
+        if name not in self.wiring.terms:
+            self.wiring.add(name, along_dimensions, {f"{table}.{key}": f"{table}.{key}" for key in keys})
+        return name
+
+    def profiled_cells(self, phase: str, keys: list[str]) -> str:
+        """The rank's grid in the run that a kernel was profiled in."""
+        return self._stack(f"{phase}.profiled_cells", f"application.phases.{phase}.profiled_cells", keys)
+
+    def machine_constraints(self) -> None:
+        """The ranks must find a node, and their memory a device."""
+        countable: dict[str, Reference] = {
+            "needed_count": self.rank_count,
+            "available_count": Quantity(MOST_RANKS, ONE),
+        }
+        reason = f"more than {MOST_RANKS:,} ranks are not counted (application.rank_count)"
+        self.wiring.require("placement.rank_count fits", reason, fits, countable)
+        self.wiring.require(
+            "placement.nodes_needed fits",
+            "the ranks need more nodes than the platform has (platform.node_count)",
+            fits,
+            {"needed_count": self.nodes_needed, "available_count": "platform.node_count"},
+        )
+        device = self.scenario.platform.node.gpu
+        if device is not None and device.memory_size is not None:
+            self._memory_constraint()
+
+    def _memory_constraint(self) -> None:
+        inputs = {"memory_size": "application.memory_size", "ranks_per_gpu": "application.ranks_per_gpu"}
+        needed = self.wiring.add("placement.memory_size", device_memory, inputs)
+        self.wiring.require(
+            "placement.memory_size fits",
+            "application.memory_size does not fit the device (platform.node.gpu.memory_size)",
+            memory_fits,
+            {"needed_size": needed, "available_size": "platform.node.gpu.memory_size"},
+        )

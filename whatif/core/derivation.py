@@ -1,0 +1,144 @@
+"""Explanations: the equation of a result, its inputs with values, units, sources and grades, down to the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from whatif.core.evaluate import Evaluation
+from whatif.core.sweep import may_be_stated
+from whatif.core.term import Program, Reference, Term
+from whatif.errors import UsageError, did_you_mean
+from whatif.models.quantities import FloatArray
+from whatif.schema.parameters import worst
+from whatif.units import Dimension, Quantity, format_quantity
+
+RESULT = "total_time"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One node of the tree: a leaf, a constant, or a term with what it is computed from."""
+
+    name: str
+    """The leaf or term."""
+    parameter: str
+    """The parameter that it feeds in the term above; empty at the top."""
+    value: str
+    share: float | None
+    """Share of the iteration's time, for times of one iteration."""
+    grade: str
+    source: str
+    equation: str = ""
+    note: str = ""
+    inputs: tuple[Explanation, ...] = ()
+
+
+def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
+    """The tree below a result column, phase, term or leaf at one point; raise `UsageError` for an unknown name."""
+    program = evaluation.program
+    if name in program.missing:
+        raise UsageError(program.lack(name))
+    target = {**{phase.phase: phase.term for phase in program.phases}, **program.columns}.get(name, name)
+    if target not in program.terms and target not in program.leaves and may_be_stated(target, program):
+        raise UsageError(f"`{name}` is not stated in this scenario")
+    if target not in program.terms and target not in program.leaves:
+        known = [*program.columns, *program.terms, *program.leaves]
+        raise UsageError(f"`{name}`: there is no such result, phase, term or leaf{did_you_mean(name, known)}")
+    return _Explainer(evaluation).node(target, "")
+
+
+class _Explainer:
+    """Builds the tree of one evaluation."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation = evaluation
+        self.program: Program = evaluation.program
+        self.timed = _terms_of_iteration(self.program)
+        self.iteration = float(np.asarray(evaluation.values[self.program.columns["iteration_time"]]).ravel()[0])
+
+    def node(self, reference: Reference, parameter: str) -> Explanation:
+        if isinstance(reference, Quantity):
+            value = format_quantity(reference.value, reference.dimension)
+            return Explanation("constant", parameter, value, None, "stated", "constant of the model")
+        if reference in self.program.terms:
+            return self._term(self.program.terms[reference], parameter)
+        leaf = self.program.leaves[reference]
+        known = leaf.fitted
+        error = "" if known is None else f" ± {format_quantity(known.standard_error, leaf.dimension, 2)}"
+        return Explanation(leaf.path, parameter, f"{leaf.text()}{error}", None, leaf.grade, leaf.source)
+
+    def _term(self, term: Term, parameter: str) -> Explanation:
+        array = self.evaluation.masked_term(term)
+        citation = term.citation
+        grades = (self.program.leaves[path].grade for path in self.program.inputs_of(term.name))
+        return Explanation(
+            term.name,
+            parameter,
+            shown(array, term.dimension),
+            self._share(term, array),
+            worst(grades),
+            citation.source if citation else "",
+            citation.equation if citation else "",
+            term.note,
+            tuple(self.node(reference, name) for name, reference in term.inputs.items()),
+        )
+
+    def _share(self, term: Term, array: FloatArray) -> float | None:
+        if term.name not in self.timed or array.size != 1 or not self.iteration > 0:
+            return None
+        return float(array.ravel()[0]) / self.iteration
+
+
+def _terms_of_iteration(program: Program) -> set[str]:
+    """The terms whose value is a part of one iteration's time."""
+    names = {phase.term for phase in program.phases}
+    times = (name for name in program.columns if name.endswith("_time") and name not in ("total_time", "setup_time"))
+    return names | {program.columns[name] for name in times}
+
+
+def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:
+    """One value with its unit, or the values of a small array, or the shape of a large one."""
+    values = array.ravel()
+    if values.size == 1:
+        return format_quantity(float(values[0]), dimension)
+    if values.size <= most:
+        return "[" + ", ".join(format_quantity(float(value), dimension) for value in values) + "]"
+    return f"array {' x '.join(map(str, array.shape))}, largest {format_quantity(float(np.max(values)), dimension)}"
+
+
+def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:
+    """The tree as text, one line a node, with the equation and note of a term below it."""
+    yield from _lines(tree, "", "", depth, set())
+
+
+def _lines(node: Explanation, lead: str, indent: str, depth: int | None, told: set[str]) -> Iterator[str]:
+    name = f"{node.parameter} = {node.name}" if node.parameter and node.parameter != node.name else node.name
+    share = f"  {node.share:.1%} of the iteration" if node.share is not None else ""
+    yield f"{lead}{name}: {node.value}{share}  ({_origin(node)})"
+    if node.name in told and node.inputs:
+        yield f"{indent}  (shown above)"
+        return
+    told.add(node.name)
+    if node.equation:
+        yield f"{indent}  {node.equation}"
+    if node.note:
+        yield f"{indent}  note: {node.note}"
+    if depth == 0:
+        return
+    for index, child in enumerate(node.inputs):
+        last = index == len(node.inputs) - 1
+        yield from _lines(
+            child,
+            indent + ("└─ " if last else "├─ "),
+            indent + ("   " if last else "│  "),
+            None if depth is None else depth - 1,
+            told,
+        )
+
+
+def _origin(node: Explanation) -> str:
+    """Where a number comes from: the grade and source of a leaf, the source of an equation and its worst grade."""
+    return f"{node.grade}; {node.source}" if node.source else node.grade

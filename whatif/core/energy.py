@@ -1,0 +1,272 @@
+"""Power, energy, cost and carbon of a run: wired where the platform states what they need, else what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Final
+
+from whatif.core.context import Context
+from whatif.core.term import PhaseTerm, Reference
+from whatif.core.wiring import Wiring
+from whatif.models.cost import capital_cost, energy_cost, node_price, node_time, owned_cost, rent_cost, total_cost
+from whatif.models.power import (
+    busy_power,
+    busy_time,
+    capped_clock,
+    capped_power,
+    capped_rate,
+    devices_in_use,
+    devices_power,
+    exceeds_idle,
+    iteration_energy,
+    mean_power,
+    summed_power,
+    total_carbon,
+    total_energy,
+)
+from whatif.schema.price import AMOUNTS, currencies, several
+from whatif.units import JOULE, SECOND
+
+NODE: Final = "platform.node"
+GPU: Final = f"{NODE}.gpu"
+CPU: Final = f"{NODE}.cpu"
+PRICE: Final = "platform.price"
+SITE: Final = "platform.site"
+PUE: Final = f"{SITE}.power_usage_effectiveness"
+INTENSITY: Final = f"{SITE}.carbon_intensity"
+CAP: Final = f"{GPU}.power_cap"
+ENERGIES: Final = ("iteration_energy", "total_energy", "mean_power")
+RESULTS: Final = (*ENERGIES, "total_carbon", "total_cost")
+"""The columns that only platforms with power, prices or a carbon intensity have."""
+
+NODE_CAPITAL: Final = "node.price"
+BUSY_POWER: Final = "node.busy_power"
+CLOCK: Final = "node.clock_fraction"
+OWNED_COST: Final = "node.owned_cost"
+"""Terms for budgets and validation: a node's capital, its power while kernels run, the share of its clock at which a
+capped GPU runs, a node's cost over its lifetime."""
+
+Columns = dict[str, str]
+Missing = dict[str, tuple[str, ...]]
+
+
+def gpu_rate(context: Context, key: str) -> str:
+    """A peak rate of the GPU, lowered by its power cap if it has one; its memory keeps its bandwidth."""
+    wiring, rate = context.wiring, f"{GPU}.{key}"
+    if CAP not in wiring.leaves or key.endswith("_bandwidth"):
+        return rate
+    clock: dict[str, Reference] = {"clock_fraction": _clock(context)}
+    return context.once(f"node.capped_{key}", capped_rate, **clock, peak_rate=rate)
+
+
+def _clock(context: Context) -> str:
+    """The share of its clock at which a capped GPU runs."""
+    wiring = context.wiring
+    if CLOCK in wiring.terms:
+        return CLOCK
+    lacking = _lacking(wiring, f"{GPU}.idle_power", f"{GPU}.dynamic_power")
+    if lacking:
+        wiring.problem(CAP, f"a power cap needs {' and '.join(lacking)}")
+        wiring.raise_problems()
+    powers: dict[str, Reference] = {"power_cap": CAP, "idle_power": f"{GPU}.idle_power"}
+    reason = f"the power cap leaves nothing to compute with ({CAP} is not above idle_power)"
+    wiring.require("node.power_cap fits", reason, exceeds_idle, powers)
+    return wiring.add(CLOCK, capped_clock, powers | _leaves(GPU, "dynamic_power", "power_exponent"))
+
+
+def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> tuple[Columns, Missing]:
+    """The columns of energy, carbon and cost by name, and for each that cannot be the leaves that it lacks."""
+    _refuse_cap(context, phases)
+    columns: Columns = {}
+    missing: Missing = {}
+    lacking = _lacking(context.wiring, *_power_leaves(context))
+    if lacking:
+        missing |= dict.fromkeys(ENERGIES, lacking)
+        missing["total_carbon"] = lacking + _lacking(context.wiring, INTENSITY)
+    else:
+        columns |= _energies(context, phases, times)
+        columns |= _carbon(context.wiring, columns, missing)
+    columns |= _cost(context, columns, times, missing)
+    return columns, missing
+
+
+def _lacking(wiring: Wiring, *leaves: str) -> tuple[str, ...]:
+    return tuple(path for path in leaves if path not in wiring.leaves)
+
+
+def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
+    """A cap must slow down all kernels, or energies under it would be too small."""
+    stated = context.scenario.application.phases
+    if CAP not in context.wiring.leaves:
+        return
+    for phase in (phase for phase in phases if phase.category == "kernel"):
+        kernel = stated.get(phase.phase)
+        if (
+            kernel is None
+            or kernel.kind not in ("kernel", "measured_kernel")
+            or getattr(kernel, "bound", "") == "nothing"
+        ):
+            context.wiring.problem(CAP, f"the time of `{phase.phase}` was measured and does not follow a power cap")
+    context.wiring.raise_problems()
+    _clock(context)
+
+
+def _on_gpus(context: Context) -> bool:
+    """Whether kernels run on GPUs: wherever nodes have them."""
+    return context.scenario.platform.node.gpu is not None
+
+
+def _idle_leaves(context: Context) -> dict[str, str]:
+    """The idle power of each kind of device of a node, with the leaf that counts them."""
+    node = context.scenario.platform.node
+    kinds = ((GPU, node.gpu, "gpu_count"), (CPU, node.cpu, "socket_count"))
+    return {f"{table}.idle_power": f"{NODE}.{count}" for table, device, count in kinds if device is not None}
+
+
+def _power_leaves(context: Context) -> list[str]:
+    """What has to be stated to tell the energy of a run."""
+    device = GPU if _on_gpus(context) else CPU
+    return [*_idle_leaves(context), f"{device}.dynamic_power", f"{NODE}.host.power"]
+
+
+def _idle_power(context: Context) -> str:
+    """What one node draws at any time."""
+    wiring = context.wiring
+    parts = [f"{NODE}.host.power", f"{NODE}.network_power"]
+    for idle, count in _idle_leaves(context).items():
+        inputs: dict[str, Reference] = {"device_count": count, "device_power": idle}
+        parts.append(wiring.add(f"node.idle_{idle.split('.')[-2]}_power", devices_power, inputs))
+    return wiring.add("node.idle_power", summed_power, {part: part for part in parts})
+
+
+def _dynamic_power(context: Context) -> str:
+    """What a kernel adds on one device, under its cap if it has one."""
+    power = f"{GPU if _on_gpus(context) else CPU}.dynamic_power"
+    if CAP not in context.wiring.leaves:
+        return power
+    exponent = f"{GPU}.power_exponent"
+    inputs: dict[str, Reference] = {"clock_fraction": _clock(context), "dynamic_power": power}
+    return context.wiring.add("node.capped_dynamic_power", capped_power, inputs | {"power_exponent": exponent})
+
+
+def _devices(context: Context) -> str:
+    """How many devices of all nodes run kernels."""
+    on_gpus = _on_gpus(context)
+    inputs: dict[str, Reference] = {
+        "rank_count": context.rank_count,
+        "ranks_per_node": context.ranks_per_node,
+        "ranks_per_device": "application.ranks_per_gpu" if on_gpus else context.ranks_per_socket,
+        "device_count": f"{NODE}.{'gpu_count' if on_gpus else 'socket_count'}",
+    }
+    return context.wiring.add("placement.devices_in_use", devices_in_use, inputs)
+
+
+def _busy(context: Context, phases: Sequence[PhaseTerm]) -> str:
+    """The time in which kernels run: two that overlap are counted once."""
+    wiring = context.wiring
+    kernels = {phase.phase: phase.term for phase in phases if phase.category == "kernel"}
+    both = [
+        f"overlap.{name}"
+        for name, overlap in context.scenario.application.overlaps.items()
+        if kernels.keys() >= set(overlap.phases)
+    ]
+    hidden = wiring.sum("iteration.overlapping_kernels", both)
+    inputs: dict[str, Reference] = {"kernel_time": "iteration.kernel_time", "hidden_time": hidden}
+    return wiring.add("iteration.busy_time", busy_time, inputs)
+
+
+def _energies(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> Columns:
+    wiring = context.wiring
+    idle = _idle_power(context)
+    nodes: dict[str, Reference] = {"nodes_needed": context.nodes_needed, "idle_power": idle}
+    nodes["power_usage_effectiveness"] = PUE
+    used: dict[str, Reference] = {"device_count": _devices(context), "dynamic_power": _dynamic_power(context)}
+    wiring.add(BUSY_POWER, busy_power, nodes | used)
+    busy: dict[str, Reference] = {"iteration_time": times["iteration_time"], "busy_time": _busy(context, phases)}
+    once = wiring.add("iteration.energy", iteration_energy, nodes | used | busy)
+    run: dict[str, Reference] = {"iteration_energy": once, "setup_time": times["setup_time"]}
+    run["iteration_count"] = "application.iteration_count"
+    total = wiring.add("total.energy", total_energy, nodes | run)
+    of_run: dict[str, Reference] = {"total_energy": total, "total_time": times["total_time"]}
+    return {
+        "iteration_energy": once,
+        "total_energy": total,
+        "mean_power": wiring.add("total.power", mean_power, of_run),
+    }
+
+
+def _carbon(wiring: Wiring, columns: Columns, missing: Missing) -> Columns:
+    if lacking := _lacking(wiring, INTENSITY):
+        missing["total_carbon"] = lacking
+        return {}
+    inputs: dict[str, Reference] = {"total_energy": columns["total_energy"], "carbon_intensity": INTENSITY}
+    return {"total_carbon": wiring.add("total.carbon", total_carbon, inputs)}
+
+
+def _cost(context: Context, columns: Columns, times: Mapping[str, str], missing: Missing) -> Columns:
+    """Rent, or a share of the capital; with the energy, that rent includes where no price of energy is stated."""
+    wiring = context.wiring
+    _wire_capital(wiring)
+    rented = f"{PRICE}.node_rate" in wiring.leaves
+    is_paid = not rented or f"{PRICE}.energy_price" in wiring.leaves
+    lacking = () if rented else _lacking_capital(wiring)
+    if is_paid:
+        lacking += _lacking(wiring, f"{PRICE}.energy_price") + missing.get("total_energy", ())
+    if lacking:
+        missing["total_cost"] = lacking
+        return {}
+    _one_currency(wiring)
+    inputs: dict[str, Reference] = {"nodes_needed": context.nodes_needed, "total_time": times["total_time"]}
+    nodes = wiring.add("total.node_time", node_time, inputs)
+    costs = [_rent(wiring, nodes) if rented else _capital(wiring, nodes)]
+    if is_paid:
+        paid: dict[str, Reference] = {"total_energy": columns["total_energy"], "energy_price": f"{PRICE}.energy_price"}
+        currency = wiring.dimension(f"{PRICE}.energy_price") * JOULE
+        costs.append(wiring.add("total.energy_cost", energy_cost, paid, dimension=currency))
+    total = wiring.add("total.cost", total_cost, {cost: cost for cost in costs}, dimension=wiring.dimension(costs[0]))
+    if f"{PRICE}.lifetime" in wiring.leaves:
+        owned: dict[str, Reference] = {"total_cost": total, "node_time": nodes}
+        wiring.add(OWNED_COST, owned_cost, owned | _leaves(PRICE, "lifetime", "utilisation"))
+    return {"total_cost": total}
+
+
+def _leaves(table: str, *keys: str) -> dict[str, Reference]:
+    return {key: f"{table}.{key}" for key in keys}
+
+
+def _lacking_capital(wiring: Wiring) -> tuple[str, ...]:
+    """What the write-off of nodes lacks; the capital of the machine serves for that of a node."""
+    price = () if f"{PRICE}.machine_price" in wiring.leaves else _lacking(wiring, f"{PRICE}.node_price")
+    return price + _lacking(wiring, f"{PRICE}.lifetime")
+
+
+def _one_currency(wiring: Wiring) -> None:
+    """Prices that are expressions only show here what they are in."""
+    paths = [f"{PRICE}.{key}" for key in AMOUNTS if f"{PRICE}.{key}" in wiring.leaves]
+    found = currencies(map(wiring.dimension, paths))
+    if len(found) > 1:
+        wiring.problem(paths[0], several(found))
+        wiring.raise_problems()
+
+
+def _rent(wiring: Wiring, nodes: str) -> str:
+    rate = f"{PRICE}.node_rate"
+    inputs: dict[str, Reference] = {"node_time": nodes, "node_rate": rate}
+    return wiring.add("total.rent", rent_cost, inputs, dimension=wiring.dimension(rate) * SECOND)
+
+
+def _wire_capital(wiring: Wiring) -> None:
+    """The capital of a node as a term where that of the machine is stated."""
+    machine = f"{PRICE}.machine_price"
+    if machine in wiring.leaves:
+        wiring.add(NODE_CAPITAL, node_price, {"machine_price": machine, "node_count": "platform.node_count"})
+
+
+def node_capital(terms: Container[str]) -> str:
+    """The term or the leaf of one node's capital."""
+    return NODE_CAPITAL if NODE_CAPITAL in terms else f"{PRICE}.node_price"
+
+
+def _capital(wiring: Wiring, nodes: str) -> str:
+    inputs: dict[str, Reference] = {"node_time": nodes, "node_price": node_capital(wiring.terms)}
+    return wiring.add("total.capital_cost", capital_cost, inputs | _leaves(PRICE, "lifetime", "utilisation"))

@@ -1,0 +1,95 @@
+"""Where a prediction leaves the range that its parameters were fitted in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.core.evaluate import Evaluation
+from whatif.core.term import Program, Reference, Term
+from whatif.models.protocol import by_protocol
+from whatif.models.quantities import FloatArray
+from whatif.units import Dimension, Quantity, format_quantity
+
+Points = NDArray[np.bool_] | np.bool_
+_WORDS: Final = {
+    "message_size": "sizes",
+    "process_count": "process counts",
+    "cell_count": "cell counts",
+    "halo_cell_count": "halo cell counts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRange:
+    """The range of one variable that the parameters of a term were fitted in, whatever the protocol."""
+
+    term: str
+    table: str
+    """Where the parameters stand: `network.inter_node.postal`."""
+    variable: str
+    reference: Reference
+    dimension: Dimension
+    low: float
+    high: float
+
+
+def fitted_ranges(program: Program) -> Iterator[FittedRange]:
+    """The ranges that the times of messages and copies, and regressions, were fitted in, as far as files tell them."""
+    by_size = [term for term in program.terms.values() if term.function is by_protocol]
+    chosen = {item for term in by_size for item in term.inputs.values() if item in program.terms}
+    for term in program.terms.values():
+        if term.function is by_protocol:
+            # Whatever the protocol: its limits keep each within its own range, but for the ends.
+            parts = [program.terms[str(item)] for item in term.inputs.values() if item in program.terms]
+            yield from _ranges_of(program, term.name, [term, *parts], keys=2)
+        elif term.name not in chosen:
+            yield from _ranges_of(program, term.name, [term], keys=1)
+
+
+def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
+    """The ranges of the parameters of some terms; the last `keys` of their paths are not of the table that is told."""
+    paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
+    known = {path: leaf.fitted for path in paths if (leaf := program.leaves.get(path)) is not None and leaf.fitted}
+    for variable in dict.fromkeys(name for fit in known.values() if fit for name in fit.ranges):
+        bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
+        reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
+        if reference is not None:
+            table = next(iter(known)).removeprefix("platform.").rsplit(".", keys)[0].removesuffix(".coefficients")
+            low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+            yield FittedRange(name, table, variable, reference, _dimension(program, reference), low, high)
+
+
+def _dimension(program: Program, reference: Reference) -> Dimension:
+    if isinstance(reference, Quantity):
+        return reference.dimension
+    return (program.terms if reference in program.terms else program.leaves)[reference].dimension
+
+
+def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
+    """What lies outside the range that it was fitted in, in words (`PHASE: ..`), and at which points of the grid."""
+    found: dict[str, Points] = {}
+    for item in fitted_ranges(evaluation.program):
+        reference = item.reference
+        array = np.asarray(reference.value if isinstance(reference, Quantity) else evaluation.values[reference])
+        beyond = (array < item.low) | (array > item.high)
+        if beyond.any():
+            text = _words(item, array[beyond])
+            term = evaluation.program.terms.get(reference) if isinstance(reference, str) else None
+            axes = tuple(range(-len(term.core), 0)) if term is not None else ()
+            found[text] = found.get(text, np.False_) | beyond.any(axis=axes)
+    return found
+
+
+def _words(item: FittedRange, beyond: FloatArray) -> str:
+    words, lie = _WORDS.get(item.variable, item.variable), "lie" if item.variable in _WORDS else "lies"
+    least, most, low, high = (
+        format_quantity(float(value), item.dimension) for value in (beyond.min(), beyond.max(), item.low, item.high)
+    )
+    reach = least if least == most else f"{least} to {most}"
+    phase = item.term.partition(".")[0]
+    return f"{phase}: {words} of {reach} {lie} outside the {low} to {high} that {item.table} was fitted to"

@@ -1,0 +1,87 @@
+"""The phases of one iteration on a time axis, with stated overlaps side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from whatif.axes import Grid
+from whatif.core.evaluate import Evaluation
+from whatif.core.result import Result, result_of
+from whatif.core.term import Category, PhaseTerm, Program
+from whatif.errors import ImpossiblePointError
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One phase: when it starts and how long it takes, in s; bars in one lane do not overlap."""
+
+    phase: str
+    category: Category
+    start: float
+    duration: float
+    lane: int
+
+    @property
+    def end(self) -> float:
+        """When the phase is over, in s."""
+        return self.start + self.duration
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The bars of one iteration in the order of the file; the last one ends at `iteration_time`, in s."""
+
+    bars: tuple[Bar, ...]
+    iteration_time: float
+    lane_count: int
+
+
+def possible_result(evaluation: Evaluation) -> Result:
+    """The results of an evaluation of one point; raise `ImpossiblePointError` where it has none."""
+    result = result_of(evaluation, Grid())
+    if result.reasons:
+        raise ImpossiblePointError(f"impossible: {result.reasons[0]}")
+    return result
+
+
+def timeline(program: Program, evaluation: Evaluation) -> Timeline:
+    """One iteration at one point as a schedule that has the model's total; it is not a simulation.
+
+    Phases follow one another in the order of the file. Of two phases with a stated overlap, the later one in the file
+    starts beside the earlier one, before that ends, by the time that is hidden (`fraction` of the shorter one), and
+    has a second lane where any is. Phases that the file lists between the two wait until both are over: the model
+    hides nothing behind them. So exactly the stated time is saved, and the last end is the iteration's time. Phases
+    without time have bars without length. Raise `ImpossiblePointError` where the point has no answer.
+    """
+    result = possible_result(evaluation)
+    times = {name: float(time) for name, time in result.terms.items()}
+    phases = {phase.phase: phase for phase in program.phases}
+    later = _overlaps(program, evaluation)
+    bars: dict[str, Bar] = {}
+    end = 0.0
+    for name, phase in phases.items():
+        if name in bars:
+            continue
+        first = bars[name] = _bar(phase, end, times[name], 0)
+        end = first.end
+        if name in later:
+            beside, hidden = later[name]
+            second = bars[beside] = _bar(phases[beside], end - hidden, times[beside], int(hidden > 0))
+            end = second.end
+    lane_count = 1 + max(bar.lane for bar in bars.values())
+    return Timeline(tuple(bars[name] for name in phases), float(result.columns["iteration_time"]), lane_count)
+
+
+def _bar(phase: PhaseTerm, start: float, duration: float, lane: int) -> Bar:
+    return Bar(phase.phase, phase.category, start, duration, lane)
+
+
+def _overlaps(program: Program, evaluation: Evaluation) -> Mapping[str, tuple[str, float]]:
+    """For the earlier phase of each overlap the later one, and the time in s that is hidden."""
+    order = [phase.phase for phase in program.phases]
+    found: dict[str, tuple[str, float]] = {}
+    for name, overlap in program.loaded.scenario.application.overlaps.items():
+        earlier, later = sorted(overlap.phases, key=order.index)
+        found[earlier] = later, float(evaluation.values[f"overlap.{name}"])
+    return found

@@ -1,0 +1,104 @@
+"""A grid in parts that workers evaluate: what is sent to them, what comes back, and what a part's answer rests on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from whatif import __version__
+from whatif.axes import Grid
+from whatif.core.executors import Place
+from whatif.core.result import Evaluator, Result
+from whatif.core.scenario import Question, Request
+from whatif.core.uncertainty import Sampling
+from whatif.errors import UsageError
+
+_PARTS: Final = 64
+_MOST_POINTS: Final = 4 * 65_536
+_LARGE: Final = 10**6
+"""Points beyond which none of them can be slow."""
+_FEW_PARTS, _MOST_WRITTEN = 16, 2**20
+
+_thread = threading.local()
+"""The evaluator of the question that a worker's thread answered last: its next part may share terms with it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a grid on its way to a worker, with all that its evaluation needs; `question` is pickled."""
+
+    number: int
+    grid: Grid
+    question: bytes
+    sampling: Sampling | None = None
+    version: str = __version__
+
+    def results(self) -> Iterator[Result]:
+        """Evaluate it, in chunks; raise `UsageError` where the worker has another version of the program."""
+        if self.version != __version__:
+            raise UsageError(f"whatif {self.version} asks a worker that has whatif {__version__}; install the same")
+        asked = self.question, self.sampling
+        if getattr(_thread, "asked", None) != asked:
+            # The sender is the program itself, as is who receives it.
+            _thread.evaluator = Evaluator(pickle.loads(self.question), self.sampling)  # noqa: S301
+            _thread.asked = asked
+        evaluator: Evaluator = _thread.evaluator
+        return evaluator.run(self.grid)
+
+
+def part_points(grid: Grid, *, written: bool = False) -> int:
+    """The points of a part unless someone says otherwise: enough parts for a few workers, none of them very long.
+
+    `written` by workers, a part of a large grid may be larger: what it costs besides its points counts for less.
+    """
+    if written and grid.size > _LARGE:
+        return min(-(-grid.size // _FEW_PARTS), _MOST_WRITTEN)
+    return min(max(1, -(-grid.size // _PARTS)), _MOST_POINTS)
+
+
+def parts_of(request: Request, grids: Iterable[tuple[int, Grid]]) -> Iterator[Part]:
+    """Numbered parts of the grid of a request, whose question is compiled for it."""
+    latest: Question | None = None
+    pickled = b""
+    for number, grid in grids:
+        own = request.question.of_part(grid)
+        if latest is None or own.choices != latest.choices:
+            latest, pickled = own, pickle.dumps(own, pickle.HIGHEST_PROTOCOL)
+        yield Part(number, grid, pickled, request.sampling)
+
+
+def run_on(place: Place, request: Request, points: int) -> Iterator[Result]:
+    """Like `run`, evaluated by workers: results in the order of the points."""
+    parts = parts_of(request.compiled(), enumerate(request.grid.chunks(points)))
+    for _, results in place.outcomes(_results, parts, ordered=True):
+        yield from results
+
+
+def _results(part: Part) -> list[Result]:
+    return list(part.results())
+
+
+def fingerprint(request: Request, points: int) -> dict[str, Any]:
+    """What the numbers of a request depend on, whose question is compiled; large things as hashes."""
+    question, grid = request.question, request.grid
+    drawn = {} if request.sampling is None else {"samples": str(request.sampling)}
+    merged = [program.loaded.layers.merged for program in question.programs]
+    values = hashlib.sha256()
+    for axis in grid.axes:
+        for path, array in axis.leaves.items():
+            values.update(f"{path} {array.tolist()}".encode())
+    return {
+        "program": f"whatif {__version__} run",
+        "scenario": question.programs[0].loaded.name,
+        "platform": question.programs[0].loaded.scenario.platform.name,
+        "sweep": {" + ".join(axis.leaves): len(axis) for axis in grid.axes},
+        "values of the sweep": values.hexdigest(),
+        "files and changes": hashlib.sha256(json.dumps(merged, default=str).encode()).hexdigest(),
+        "points of a part": points,
+        **drawn,
+    }

@@ -1,0 +1,95 @@
+"""A GPU kernel: its metrics for one iteration, then the quantitative roofline of the platform's device."""
+
+from __future__ import annotations
+
+from whatif.core.context import Context
+from whatif.core.energy import GPU, gpu_rate
+from whatif.core.term import PhaseTerm, Reference
+from whatif.models.roofline import DOMINANT_RATES, attainable_rate, roofline_l2_time, roofline_time
+from whatif.models.workload import (
+    launch_scale,
+    mix_fits,
+    repeated,
+    rescaled_time,
+    scaled,
+    surface_growth,
+    volume_growth,
+)
+from whatif.schema.application import KernelPhase, MeasuredKernelPhase
+from whatif.units import ONE, Quantity
+
+
+def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
+    """The terms of a kernel phase; its time is that of all launches of one iteration."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    _need_gpu(context, path)
+    scale = _scale(context, name, phase)
+    names = ["operations", "dram_size", *(["l2_size"] if phase.model == "roofline_l2" else [])]
+    metrics: dict[str, Reference] = {
+        metric: wiring.add(f"{name}.{metric}", scaled, {"metric": f"{path}.{metric}", "scale_factor": scale})
+        for metric in names
+    }
+    mix: dict[str, Reference] = {key: f"{path}.{key}" for key in ("compute_fraction", "load_store_fraction")}
+    reason = f"{path}: compute_fraction and load_store_fraction together exceed 1"
+    wiring.require(f"{name}.mix fits", reason, mix_fits, mix)
+    rate = wiring.add(
+        f"{name}.attainable_rate",
+        attainable_rate,
+        {
+            **mix,
+            "operation_mix_fraction": f"{path}.operation_efficiency",
+            "peak_rate": gpu_rate(context, DOMINANT_RATES[phase.dominant_operation]),
+            "peak_add_rate": gpu_rate(context, "peak_add_rate"),
+            "peak_shared_rate": gpu_rate(context, "peak_shared_rate"),
+        },
+    )
+    limits: dict[str, Reference] = {"attainable_rate": rate, "dram_bandwidth": f"{GPU}.dram_bandwidth"}
+    if phase.model == "roofline":
+        time = wiring.add(name, roofline_time, metrics | limits)
+    else:
+        time = wiring.add(name, roofline_l2_time, metrics | limits | {"l2_bandwidth": f"{GPU}.l2_bandwidth"})
+    return [PhaseTerm(name, time, "kernel")]
+
+
+def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase) -> list[PhaseTerm]:
+    """Kernels timed on another device; their time follows the rate that bounds them, if any."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    once = f"{path}.kernel_time"
+    if phase.bound != "nothing":
+        _need_gpu(context, path)
+        profiled = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
+        rates: dict[str, Reference] = {
+            "profiled_metric": f"{path}.{profiled}",
+            "present_metric": gpu_rate(context, phase.bound),
+        }
+        once = wiring.add(f"{name}.launch_time", rescaled_time, {"kernel_time": once} | rates)
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"{path}.launch_count"}
+    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "kernel")]
+
+
+def _need_gpu(context: Context, path: str) -> None:
+    if context.scenario.platform.node.gpu is None:
+        name = context.scenario.platform.name
+        context.wiring.problem(path, f"{name} has no GPU for this kernel (`[platform.node.gpu]`)")
+        context.wiring.raise_problems()
+
+
+def _scale(context: Context, name: str, phase: KernelPhase) -> Reference:
+    """What to multiply the metrics of the file with to get those of one iteration on one rank."""
+    path = f"application.phases.{name}"
+    one = Quantity(1.0, ONE)
+    if phase.metrics_per == "rank":
+        return one
+    launched: Reference = f"{path}.profiled_launch_count" if phase.metrics_per == "profile" else one
+    growth: Reference = context.rank_cell_count if phase.metrics_per == "cell" else _growth(context, name, phase)
+    inputs = {"launch_count": f"{path}.launch_count", "profiled_launch_count": launched, "growth_factor": growth}
+    return context.wiring.add(f"{name}.scale", launch_scale, inputs)
+
+
+def _growth(context: Context, name: str, phase: KernelPhase) -> Reference:
+    if phase.follows == "nothing":
+        return Quantity(1.0, ONE)
+    profiled = context.profiled_cells(name, list(phase.profiled_cells))
+    function = volume_growth if phase.follows == "cells" else surface_growth
+    inputs: dict[str, Reference] = {"cells": context.rank_cells, "profiled_cells": profiled}
+    return context.wiring.add(f"{name}.growth", function, inputs)

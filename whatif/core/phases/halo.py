@@ -1,0 +1,177 @@
+"""A halo exchange: messages counted from the placement of the ranks, the time of each, the slowest rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from whatif.core.context import Context
+from whatif.core.phases.message import DISTANCES, PROTOCOLS, choose_protocol, message_time, parameters_at
+from whatif.core.term import PhaseTerm, Reference
+from whatif.models import placement
+from whatif.models.k_model import effective_process_count, k_factor
+from whatif.models.patterns import message_kinds
+from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
+from whatif.models.ranks import fits
+from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
+from whatif.schema.application import HaloPhase
+from whatif.units import BYTE_PER_SECOND, Quantity
+
+COMBINED: Final = {"serialised": serialised_time, "concurrent": concurrent_time}
+_GRID_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "rank_counts": placement.rank_message_counts,
+    "node_counts": placement.node_message_counts,
+    "inter_node_count": placement.inter_node_count,
+    "total_count": placement.total_count,
+}
+_BOX_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
+    "rank_counts": placement.box_rank_message_counts,
+    "node_counts": placement.box_node_message_counts,
+    "inter_node_count": placement.box_inter_node_count,
+    "total_count": placement.box_total_count,
+}
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A halo phase being wired: where it stands, and what its counting functions are fed with."""
+
+    context: Context
+    name: str
+    phase: HaloPhase
+    placed: Mapping[str, Reference]
+    options: Mapping[str, Any]
+    sizes: str
+
+    def count(self, quantity: str) -> str:
+        """A term that counts messages from the placement: on the grid, or between boxes of a bisection."""
+        boxes = self.context.grid.decomposition == "bisection"
+        function = _BOX_COUNTS[quantity] if boxes else _GRID_COUNTS[quantity]
+        return self.context.wiring.add(f"{self.name}.{quantity}", function, self.placed, options=self.options)
+
+    def message_time(self, model: str, distance: str, process_count: Reference) -> str:
+        """The time of a message of each kind over a distance."""
+        return message_time(self.context, self.name, model, distance, self.sizes, process_count)
+
+
+def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
+    """The terms of a halo phase; its time is that of all exchanges of one iteration."""
+    wiring = context.wiring
+    sizes = _sizes(context, name, phase, message_kinds(len(context.grid.cells), phase.neighbours))
+    exchange = Exchange(context, name, phase, *_placement(context, phase), sizes)
+    counts = exchange.count("rank_counts")
+    wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
+    once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
+    if context.scenario.application.communication != "modelled":
+        once = _played(exchange)
+    inputs: dict[str, Reference] = {"once_time": once, "repeat_count": f"application.phases.{name}.exchange_count"}
+    return [PhaseTerm(name, wiring.add(name, repeated, inputs), "communication")]
+
+
+def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference], dict[str, Any]]:
+    """What decides who sends to whom: the inputs and the structural choices of the counting functions."""
+    ranks: dict[str, Reference] = {
+        "ranks_per_node": context.sharing("inter_node"),
+        "ranks_per_socket": context.sharing("inter_socket"),
+    }
+    if context.grid.decomposition == "bisection":
+        return ranks | {"rank_count": context.placed_count, "cells": context.all_cells}, {}
+    grid = context.grid
+    choices = {"periodic": grid.periodic, "neighbours": phase.neighbours, "order": grid.order}
+    return ranks | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}
+
+
+def _by_rank(exchange: Exchange, counts: str) -> str:
+    """The paper's models: each message at its own distance, the slowest rank decides."""
+    context, model = exchange.context, exchange.phase.model
+    sharing = _sharing(exchange)
+    times: dict[str, Reference] = {
+        f"{distance}_time": exchange.message_time(model, distance, sharing[distance]) for distance in DISTANCES
+    }
+    function = COMBINED[exchange.phase.concurrency]
+    return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
+
+
+def _sharing(exchange: Exchange) -> dict[str, Reference]:
+    """The k of each distance."""
+    sharing: dict[str, Reference] = {distance: exchange.context.sharing(distance) for distance in DISTANCES}
+    if exchange.phase.model == "k_model":
+        sharing["inter_node"] = f"{exchange.name}.effective_k"
+        if sharing["inter_node"] not in exchange.context.wiring.terms:
+            _effective_k(exchange)
+    return sharing
+
+
+def _played(exchange: Exchange) -> str:
+    """The exchange played message by message."""
+    from whatif.core.phases.simulated_exchange import wire_simulated_halo
+
+    placed, options = exchange.placed, exchange.options
+    return wire_simulated_halo(
+        exchange.context, exchange.name, exchange.phase.model, _sharing(exchange), placed, options, exchange.sizes
+    )
+
+
+def _effective_k(exchange: Exchange) -> str:
+    """k of the K-model: the processes of a node, scaled by the share of messages that leave it."""
+    wiring, phase = exchange.context.wiring, exchange.phase
+    inputs: dict[str, Reference] = {"process_count": exchange.context.sharing("inter_node")}
+    for key, stated in (("inter_node_count", phase.inter_node_count), ("total_count", phase.total_count)):
+        inputs[key] = exchange.count(key) if stated is None else f"application.phases.{exchange.name}.{key}"
+    reason = f"application.phases.{exchange.name}: inter_node_count (K_inter) exceeds total_count (K_total)"
+    counts = {"needed_count": inputs["inter_node_count"], "available_count": inputs["total_count"]}
+    wiring.require(f"{exchange.name}.inter_node_count fits", reason, fits, counts)
+    k = wiring.add(f"{exchange.name}.k", k_factor, inputs)
+    return wiring.add(f"{exchange.name}.effective_k", effective_process_count, {"k": k})
+
+
+def _node_aware(exchange: Exchange, counts: str) -> str:
+    """The node-aware model: ranks work off their own messages, nodes the bytes that leave them."""
+    context, name = exchange.context, exchange.name
+    inputs: dict[str, Reference] = {
+        "rank_counts": counts,
+        "node_counts": exchange.count("node_counts"),
+        "message_size": exchange.sizes,
+        "process_count": context.sharing("inter_node"),
+    }
+    for distance in ("intra_socket", "inter_socket"):
+        inputs[f"{distance}_time"] = exchange.message_time("postal", distance, context.sharing(distance))
+    used, table, note = parameters_at(context, name, "max_rate", "inter_node")
+    base = f"platform.network.{used}.{table}"
+    for key in ("latency", "base_bandwidth", "additional_bandwidth"):
+        values: dict[str, Reference] = {protocol: f"{base}.{protocol}.{key}" for protocol in PROTOCOLS}
+        # Short messages have two parameters (Eq. 3): one bandwidth, to which further processes add nothing.
+        if key != "latency":
+            alone = key == "base_bandwidth"
+            values["short"] = f"{base}.short.bandwidth" if alone else Quantity(0.0, BYTE_PER_SECOND)
+        inputs[key] = choose_protocol(context, f"{name}.inter_node.{key}", used, exchange.sizes, values, note)
+    return context.wiring.add(f"{name}.exchange_time", node_aware_time, inputs)
+
+
+def _sizes(context: Context, name: str, phase: HaloPhase, kinds: tuple[tuple[int, ...], ...]) -> str:
+    """The size of each kind of message: as the file says, or as the rank's box and the halo's width give it."""
+    path, wiring = f"application.phases.{name}", context.wiring
+    if phase.message_sizes:
+        named = [f"{path}.message_sizes.{key}" for key in _size_keys(context, name, phase, kinds)]
+        return wiring.add(f"{name}.message_size", by_kind, {item: item for item in named})
+    if phase.message_size is not None:
+        same: dict[str, Reference] = {str(kind): f"{path}.message_size" for kind in kinds}
+        return wiring.add(f"{name}.message_size", by_kind, same)
+    inputs: dict[str, Reference] = {
+        "cells": context.rank_cells,
+        "halo_width": f"{path}.halo_width",
+        "element_size": f"{path}.element_size",
+    }
+    return wiring.add(f"{name}.message_size", halo_sizes, inputs, options={"kinds": kinds})
+
+
+def _size_keys(context: Context, name: str, phase: HaloPhase, kinds: tuple[tuple[int, ...], ...]) -> list[str]:
+    """The keys of `message_sizes` in the order of the kinds; each kind must have its size."""
+    axes = list(context.grid.cells)
+    keys = ["".join(axes[dimension] for dimension in kind) for kind in kinds]
+    if set(keys) != set(phase.message_sizes):
+        wanted = ", ".join(keys)
+        context.wiring.problem(f"application.phases.{name}.message_sizes", f"needs exactly the keys {wanted}")
+        context.wiring.raise_problems()
+    return keys

@@ -1,0 +1,102 @@
+"""The time of one message at one distance: the chosen model with each protocol's parameters, then the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from whatif.core.context import Context
+from whatif.core.term import Reference, signature
+from whatif.models.loggp import loggp
+from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
+from whatif.models.postal import postal
+from whatif.models.protocol import by_protocol
+from whatif.models.ranks import memory_fits
+from whatif.schema.network import Distance
+
+DISTANCES: Final = ("intra_socket", "inter_socket", "inter_node")
+PROTOCOLS: Final = ("short", "eager", "rendezvous")
+
+# The table of a platform file that holds a model's parameters.
+TABLES: Final[Mapping[str, str]] = {
+    "postal": "postal",
+    "max_rate": "max_rate",
+    "k_model": "max_rate",
+    "injection": "injection",
+    "loggp": "loggp",
+}
+_FUNCTIONS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
+    ("max_rate", "short"): max_rate_short,
+    ("max_rate", "eager"): max_rate,
+    ("max_rate", "rendezvous"): max_rate,
+    **{("postal", protocol): postal for protocol in PROTOCOLS},
+    **{("injection", protocol): max_rate_injection for protocol in PROTOCOLS},
+    **{("loggp", protocol): loggp for protocol in PROTOCOLS},
+}
+
+
+def message_time(
+    context: Context, phase: str, model: str, distance: str, message_size: Reference, process_count: Reference
+) -> str:
+    """Wire the time of messages of `phase` over a distance; `process_count` is the k of models that share."""
+    used, table, note = parameters_at(context, phase, model, distance)
+    times: dict[str, Reference] = {}
+    for protocol in PROTOCOLS:
+        name = f"{phase}.{distance}.{protocol}_time"
+        times[protocol] = protocol_time(context, name, used, table, protocol, message_size, process_count, note)
+    return choose_protocol(context, f"{phase}.{distance}.message_time", used, message_size, times, note)
+
+
+def protocol_time(
+    context: Context,
+    name: str,
+    distance: str,
+    table: str,
+    protocol: str,
+    message_size: Reference,
+    process_count: Reference,
+    note: str = "",
+) -> str:
+    """Wire the time of a message by one protocol, whatever its size, with the parameters of one table."""
+    function = _FUNCTIONS[table, protocol]
+    given = {"message_size": message_size, "process_count": process_count}
+    base = f"platform.network.{distance}.{table}.{protocol}"
+    inputs = {key: given.get(key, f"{base}.{key}") for key in signature(function).parameters}
+    return context.wiring.add(name, function, inputs, note=note)
+
+
+def choose_protocol(
+    context: Context, name: str, distance: str, message_size: Reference, values: Mapping[str, Reference], note: str = ""
+) -> str:
+    """Wire the choice among three values, one a protocol, by the limits of a distance."""
+    base = f"platform.network.{distance}"
+    limits: dict[str, Reference] = {limit: f"{base}.{limit}" for limit in ("short_limit", "eager_limit")}
+    agrees = f"placement.{distance} limits agree"
+    if agrees not in context.wiring.terms:
+        sizes = {"needed_size": limits["short_limit"], "available_size": limits["eager_limit"]}
+        context.wiring.require(agrees, f"{base}: short_limit exceeds eager_limit", memory_fits, sizes)
+    inputs = {"message_size": message_size, **limits, **values}
+    return context.wiring.add(name, by_protocol, inputs, note=note)
+
+
+def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
+    """The distance and table whose parameters apply, with a note where they are not the ones asked for."""
+    network, platform = context.scenario.platform.network, context.scenario.platform.name
+    farther = DISTANCES[DISTANCES.index(distance) :]
+    used = next(item for item in farther if getattr(network, item) is not None)
+    notes = []
+    if used != distance:
+        notes.append(f"{platform} has no {distance} parameters: those of {used} are applied")
+    parameters: Distance = getattr(network, used)
+    table = TABLES[model]
+    if getattr(parameters, table) is None:
+        # Choi et al. 2020, Tables 3 and 4: "N/A (Apply postal model)".
+        notes.append(f"{platform} has no {table} parameters for {used} messages: the postal model is applied")
+        missing = distance == "inter_node" or parameters.postal is None
+        table = "postal"
+        if missing:
+            has = [name for name in ("postal", "max_rate", "injection", "loggp") if getattr(parameters, name)]
+            known = f"{platform} has {', '.join(has)} for {used} messages"
+            context.wiring.problem(f"application.phases.{phase}.model", f"`{model}` has no parameters; {known}")
+            context.wiring.raise_problems()
+    return used, table, "; ".join(notes)

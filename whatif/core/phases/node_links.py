@@ -1,0 +1,108 @@
+"""Devices of a node that copy at the same time: what the links that they share leave each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import numpy as np
+
+from whatif import units
+from whatif.core.context import Context
+from whatif.core.term import Reference
+from whatif.models.decomposition import is_count
+from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, model
+from whatif.models.ranks import fits
+from whatif.schema.application import TransferPhase
+from whatif.units import ONE, Quantity
+
+LinkBandwidths = Annotated[FloatArray, units.BYTE_PER_SECOND, Core("link")]
+Ends = tuple[tuple[str, str], ...]
+
+
+def by_link(*bandwidths: BytesPerSecond) -> LinkBandwidths:
+    """The bandwidths of the links of a node, joined along the axis "link"."""
+    return np.stack(np.broadcast_arrays(*bandwidths), axis=-1)
+
+
+@model("least of the max-min fair shares, and of the own link", "Abdelhafez et al. (AHEAD), Sec. IX: proposed there")
+def shared_bandwidth(
+    link_bandwidth: BytesPerSecond,
+    device_count: Count,
+    link_bandwidths: LinkBandwidths,
+    *,
+    ends: Ends,
+    direction: str,
+) -> BytesPerSecond:
+    """Bandwidth left to the slowest of `device_count` devices that copy at the same time.
+
+    `link_bandwidths` [..., link] are those of the links between `ends`; each copy takes the fewest links between its
+    device and the nearest processor, or the next device. `link_bandwidth` [...] is what a copy has alone. NaN where
+    `device_count` is no whole number from 1 to the devices that the links lead to.
+    """
+    shape = np.broadcast_shapes(link_bandwidth.shape, device_count.shape, link_bandwidths.shape[:-1])
+    result = np.full(shape, np.nan)
+    alone, counts = (np.broadcast_to(array, shape) for array in (link_bandwidth, device_count))
+    links = np.broadcast_to(link_bandwidths, (*shape, len(ends)))
+    for at in np.ndindex(shape):
+        if is_count(counts[at], most=device_total(ends)):
+            shares = _shares(ends, links[at], transfers(ends, int(counts[at]), direction), float(alone[at]))
+            result[at] = shares.min()
+    return result
+
+
+def _shares(ends: Ends, bandwidths: FloatArray, copies: list[tuple[str, str]], alone: float) -> FloatArray:
+    from whatif.simulation.node_graph import NodeGraph, concurrent_bandwidths
+
+    named = zip(ends, bandwidths.tolist(), strict=True)
+    graph = NodeGraph({str(number): (*pair, bandwidth) for number, (pair, bandwidth) in enumerate(named)})
+    return concurrent_bandwidths(graph, copies, np.full(len(copies), alone))
+
+
+def device_total(ends: Ends) -> int:
+    """The devices that links lead to."""
+    return sum(end.startswith("gpu") for end in {end for pair in ends for end in pair})
+
+
+def transfers(ends: Ends, device_count: int, direction: str) -> list[tuple[str, str]]:
+    """Source and destination of the copies of the first devices, all at the same time."""
+    devices = [f"gpu{number}" for number in range(device_count)]
+    if direction == "peer_to_peer":
+        ring = [*devices[1:], devices[0]] if device_count > 1 else ["gpu1"]
+        return list(zip(devices, ring, strict=True))
+    hosts = [_nearest_host(ends, device) for device in devices]
+    pairs = zip(hosts, devices, strict=True)
+    return [pair if direction == "host_to_device" else pair[::-1] for pair in pairs]
+
+
+def _nearest_host(ends: Ends, device: str) -> str:
+    """The processor with the fewest links to a device."""
+    reached, edge = {device}, {device}
+    while edge and not (hosts := sorted(end for end in edge if end.startswith("cpu"))):
+        edge = {end for pair in ends if edge.intersection(pair) for end in pair} - reached
+        reached |= edge
+    return hosts[0] if edge else "cpu0"
+
+
+def _paths(links: Iterable[str]) -> list[str]:
+    return [f"platform.node.links.{key}.bandwidth" for key in links]
+
+
+def wire_shared(context: Context, name: str, phase: TransferPhase, bandwidth: str) -> str:
+    """The bandwidth that a transfer has beside those of other devices: `bandwidth` where no links are stated."""
+    links, count = context.scenario.platform.node.links, f"application.phases.{name}.device_count"
+    if not links:
+        if isinstance(phase.device_count, float) and phase.device_count > 1:
+            platform = context.scenario.platform.name
+            context.wiring.problem(count, f"{platform} does not state the links that devices share (`[node.links]`)")
+        return bandwidth
+    ends = tuple((link.ends[0], link.ends[1]) for link in links.values())
+    reason = f"{count} exceeds the {device_total(ends)} devices of platform.node.links"
+    devices = Quantity(float(device_total(ends)), ONE)
+    context.wiring.require(
+        f"{name}.device_count fits", reason, fits, {"needed_count": count, "available_count": devices}
+    )
+    joined = context.once("node.links", by_link, **{path: path for path in _paths(links)})
+    inputs: dict[str, Reference] = {"link_bandwidth": bandwidth, "device_count": count, "link_bandwidths": joined}
+    options = {"ends": ends, "direction": phase.direction}
+    return context.wiring.add(f"{name}.shared_bandwidth", shared_bandwidth, inputs, options=options)

@@ -1,0 +1,253 @@
+"""From a question to results: evaluate a grid in chunks, and tell what each number is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from whatif.axes import Grid
+from whatif.core.evaluate import Evaluation, Texts, evaluate
+from whatif.core.fit_range import Points, extrapolations
+from whatif.core.scenario import Question, structural_places, worst_grades
+from whatif.core.sweep import is_machine
+from whatif.core.term import Program
+from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
+from whatif.errors import InvalidFileError, UsageError
+from whatif.models.quantities import FloatArray
+from whatif.schema.parameters import worst
+from whatif.table import Column, Table
+from whatif.units import Dimension
+
+NO_NUMBER: Final = "the model gives no number there"
+
+# Points evaluated at a time: large enough to amortise Python, small enough to stay in a core's cache.
+CHUNK_POINTS: Final = 65_536
+
+
+def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
+    """Why each number is none: its point cannot exist, or would take forever; empty where it is one."""
+    reason = np.broadcast_to("" if forbidden is None else forbidden, numbers.shape).astype(object)
+    reason[~np.isfinite(numbers) & (reason == "")] = NO_NUMBER
+    return reason
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Columns and phase times over a grid; every array broadcasts to the grid's shape.
+
+    `grades` are the worst grades of the values that the results depend on; `forbidden` says why points cannot exist,
+    empty where they can, None where all of them can; `extrapolated` what lies outside the range it was fitted in
+    (`PHASE: ..`), and where.
+    """
+
+    program: Program
+    grid: Grid
+    columns: Mapping[str, FloatArray]
+    terms: Mapping[str, FloatArray]
+    dimensions: Mapping[str, Dimension]
+    """The units of columns and phases, these as `terms.NAME`."""
+    grades: Texts
+    forbidden: Texts | None = None
+    extrapolated: Mapping[str, Points] = field(default_factory=dict)
+    bands: Bands | None = None
+    """Quantiles over samples of the uncertain values, where they were asked for and there are any."""
+    other_grades: Mapping[str, str] = field(default_factory=dict)
+    """The worst grade behind each column that is no time."""
+    elsewhere: str = ""
+    """The worst grade of the whole grid that this is a part of; empty where it is no part."""
+
+    @cached_property
+    def grade(self) -> str:
+        """The worst grade of all points, of the whole grid where this is a part of one."""
+        return worst([*np.ravel(self.grades).tolist(), self.elsewhere])
+
+    @cached_property
+    def reason(self) -> Texts:
+        """Why each point of the grid has no answer: it cannot exist, or would take forever; empty where it has."""
+        return why_not(self.forbidden, self.grid.spread(self.columns["total_time"]))
+
+    @property
+    def impossible(self) -> int:
+        """How many points of the grid have no answer."""
+        return int((self.reason != "").sum()) if self.reasons else 0
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """Why points have no answer, each reason once."""
+        if self.forbidden is None and np.isfinite(self.columns["total_time"]).all():
+            return ()
+        return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
+
+    def table(self) -> Table:
+        """One row a point: swept leaves, columns, phase times (`terms.NAME`), why it is impossible, if it is, the worst
+        grade of what it rests on, and the phases that lie outside the range they were fitted in."""
+        columns = {path: self._coordinate(path) for path in self.grid.leaves()}
+        for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):
+            columns |= dict(self._columns(name))
+        # A view of one text costs nothing, however many points there are.
+        nowhere = np.broadcast_to(np.array("", dtype=object), self.grid.size)
+        columns["impossible"] = Column(self.reason.ravel() if self.reasons else nowhere)
+        columns["grade"] = Column(
+            np.broadcast_to(self.grades.ravel() if self.grades.ndim else self.grades, self.grid.size)
+        )
+        columns["extrapolated"] = Column(self._beyond().ravel() if self.extrapolated else nowhere)
+        return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
+
+    def _beyond(self) -> Texts:
+        """The phases that lie outside the range they were fitted in, at every point."""
+        phases = np.full(self.grid.shape, "", dtype=object)
+        places: dict[str, Points] = {}
+        for text, where in self.extrapolated.items():
+            name = text.partition(":")[0]
+            places[name] = places.get(name, np.False_) | where
+        for name, where in places.items():
+            phases = np.where(where, np.where(phases == "", name, phases + f", {name}"), phases)
+        return phases
+
+    def _coordinate(self, path: str) -> Column:
+        leaf = self.program.leaves.get(path)
+        dimension = leaf.dimension if leaf is not None and leaf.field is not None else None
+        return Column(self.grid.coordinate(path).ravel(), dimension)
+
+    def _columns(self, name: str) -> Iterator[tuple[str, Column]]:
+        """A result, and its quantiles where there are samples: `total_time`, `total_time.p5`, .."""
+        arrays = {name: array_of(self, name)}
+        if self.bands is not None:
+            suffixes, quantiles = self.bands.sampling.names, self.bands.values[name]
+            arrays |= {f"{name}.{suffix}": array for suffix, array in zip(suffixes, quantiles, strict=True)}
+        for key, array in arrays.items():
+            yield key, Column(self.grid.spread(array).ravel(), self.dimensions[name])
+
+
+class Evaluator:
+    """Evaluates parts of a grid, one after the other; what did not change since the last one is not computed anew."""
+
+    def __init__(self, question: Question, sampling: Sampling | None = None) -> None:
+        self._question, self._sampling = question, sampling
+        self._latest: Evaluation | None = None
+
+    def run(self, grid: Grid, chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:
+        """The results of a part, in chunks along its leading axis, in order."""
+        samples = 1 if self._sampling is None else self._sampling.count
+        for part in grid.chunks(max(1, chunk_points // samples)):
+            if any(axis.structural for axis in part.axes):
+                yield _run_structural(self._question, part, self._sampling)
+            else:
+                self._latest = evaluate(self._question.program, part.arrays(), self._latest)
+                yield result_of(self._latest, part, self._sampling)
+
+
+def run(
+    question: Question,
+    grid: Grid = Grid(),  # noqa: B008
+    chunk_points: int = CHUNK_POINTS,
+    sampling: Sampling | None = None,
+) -> Iterator[Result]:
+    """Evaluate a grid, in chunks along its leading axis, in order; with samples of what is uncertain, if asked."""
+    return Evaluator(question.compiled(grid), sampling).run(grid, chunk_points)
+
+
+def run_whole(question: Question, grid: Grid, sampling: Sampling | None = None) -> Result:
+    """Evaluate a grid that is known to be small in one piece."""
+    points = grid.size * (1 if sampling is None else sampling.count)
+    return next(run(question, grid, chunk_points=max(1, points), sampling=sampling))
+
+
+def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = None) -> Result:
+    """The result columns of an evaluation, with bands where samples are asked for and something is uncertain."""
+    program = evaluation.program
+    columns = {name: evaluation.column(name) for name in program.columns}
+    terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
+    dimensions = {name: program.terms[term].dimension for name, term in program.results.items()}
+    told = (np.array(program.grade, dtype=object), evaluation.reason(), extrapolations(evaluation))
+    bands = None if sampling is None else bands_of(program, grid, sampling)
+    return Result(program, grid, columns, terms, dimensions, *told, bands, program.other_grades)
+
+
+def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -> Result:
+    """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
+    reason = np.full(grid.shape, "", dtype=object)
+    parts: list[tuple[tuple[slice, ...], Result]] = []
+    failed: InvalidFileError | None = None
+    for places in product(*(structural_places(axis) for axis in grid.axes)):
+        structural = {path: value for _, values in places for path, value in values.items()}
+        part = Grid(tuple(axis.slice(place) for axis, (place, _) in zip(grid.axes, places, strict=True)))
+        where = tuple(place for place, _ in places)
+        try:
+            program = question.program_at(structural)
+        except InvalidFileError as problem:
+            reason[where] = unfit(problem, structural)
+            failed = problem
+            continue
+        _refuse_missing(program, part, structural)
+        result = result_of(evaluate(program, part.arrays()), part, sampling)
+        reason[where] = result.reason
+        parts.append((where, result))
+    if not question.programs:
+        assert failed is not None
+        raise failed
+    return _joined(question, grid, parts, reason)
+
+
+def _joined(question: Question, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
+    """One result of those of the parts of a grid; NaN where a part, or all of them, have no such column."""
+    known = question.programs
+    nowhere = np.full(grid.shape, np.nan)
+    columns = {name: nowhere for item in known for name in item.columns}
+    terms = {phase.phase: nowhere for item in known for phase in item.phases}
+    columns |= grid.join((where, result.grid, result.columns) for where, result in parts)
+    terms |= grid.join((where, result.grid, result.terms) for where, result in parts)
+    grades = np.full(grid.shape, "", dtype=object)
+    extrapolated: dict[str, Points] = {}
+    for where, result in parts:
+        grades[where] = result.grades
+        for text, beyond in result.extrapolated.items():
+            extrapolated.setdefault(text, np.zeros(grid.shape, dtype=bool))[where] = beyond  # type: ignore[index]
+    bands = joined_bands(grid, [(where, result.grid, result.bands) for where, result in parts])
+    program = parts[0][1].program if parts else known[0]
+    whole = worst_grades(known)
+    others = {name: grade for name, grade in whole.items() if name}
+    told = (grades, reason, extrapolated, bands, others, whole[""])
+    return Result(program, grid, columns, terms, _dimensions(known), *told)
+
+
+def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
+    """The units of all results that some program has; raise `UsageError` for costs in several currencies, which cannot
+    stand in one column."""
+    found: dict[str, Dimension] = {}
+    for program in programs:
+        for name, term in program.results.items():
+            here = program.terms[term].dimension
+            if found.setdefault(name, here) != here:
+                raise UsageError(f"`{name}` is in {found[name]} on some of these machines and in {here} on others")
+    return found
+
+
+def unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
+    """Why a machine of a sweep cannot be asked; any other choice that no file could state is an error."""
+    if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
+        raise problem
+    return problem.problems[0].message
+
+
+def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:
+    """A swept leaf must be there under every structural choice: else a flat line would hide that it is not."""
+    missing = next((path for path in grid.arrays() if path not in program.leaves), None)
+    if missing is not None:
+        choices = ", ".join(f"{path}={value}" for path, value in structural.items())
+        raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
+
+
+def array_of(result: Result, name: str) -> FloatArray:
+    """A result column, or the time of a phase as `terms.NAME`."""
+    return result.terms[name.removeprefix("terms.")] if name.startswith("terms.") else result.columns[name]
+
+
+def has_column(result: Result, name: str) -> bool:
+    """Whether a result has such a column or phase."""
+    return name in result.columns or (name.startswith("terms.") and name.removeprefix("terms.") in result.terms)

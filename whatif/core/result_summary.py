@@ -1,0 +1,55 @@
+"""What is told of results beside their numbers: how many points have none, and why; grades; extrapolations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from whatif.core.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Sums over results; texts are those of all of them, each once."""
+
+    points: int = 0
+    impossible: int = 0
+    reasons: tuple[str, ...] = ()
+    extrapolated: tuple[str, ...] = ()
+    grades: tuple[str, ...] = ()
+    unanswered: float = 0.0
+    """Points' worth of samples that have no answer."""
+
+    @classmethod
+    def of(cls, result: Result) -> Tally:
+        """What is told of one result."""
+        lost = 0.0 if result.bands is None else (1 - result.bands.answered) * result.grid.size
+        extrapolated = tuple(result.extrapolated)
+        return cls(result.grid.size, result.impossible, result.reasons, extrapolated, (result.grade,), lost)
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.points + other.points,
+            self.impossible + other.impossible,
+            _each_once(self.reasons, other.reasons),
+            _each_once(self.extrapolated, other.extrapolated),
+            _each_once(self.grades, other.grades),
+            self.unanswered + other.unanswered,
+        )
+
+
+def _each_once(texts: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*texts, *others)))
+
+
+class Counted:
+    """Results passing by; `tally` is that of those that have passed."""
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        self._results = results
+        self.tally = Tally()
+
+    def __iter__(self) -> Iterator[Result]:
+        for result in self._results:
+            self.tally += Tally.of(result)
+            yield result

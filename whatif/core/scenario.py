@@ -1,0 +1,171 @@
+"""The question: a scenario file with changes from outside, compiled once for each structural choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from whatif.axes import Axis, Grid
+from whatif.core.compile import compile_scenario
+from whatif.core.sweep import PLATFORM_LEAF, structural_points
+from whatif.core.term import Program
+from whatif.core.uncertainty import Sampling
+from whatif.errors import InvalidFileError, WhatifError
+from whatif.schema.load import load_document, open_document
+from whatif.schema.parameters import worst
+from whatif.schema.toml import Document
+
+Choices = tuple[tuple[str, str], ...]
+"""Structural values by path, sorted: what a program is compiled for."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A scenario file with the changes asked for from outside; compiles once for each structural choice."""
+
+    document: Document
+    platform: str | None = None
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
+    _programs: dict[Choices, Program | InvalidFileError] = field(default_factory=dict, compare=False, repr=False)
+    _original: list[Program | None] = field(default_factory=list, compare=False, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        source: str | Path,
+        *,
+        platform: str | None = None,
+        sets: Mapping[str, Any] | None = None,
+        folders: Sequence[Path] = (),
+    ) -> Question:
+        """A scenario by path or shipped name."""
+        return cls(open_document(source, "scenarios"), platform, dict(sets or {}), tuple(folders))
+
+    @property
+    def program(self) -> Program:
+        """The compiled scenario as it stands."""
+        return self.program_at({})
+
+    @property
+    def original(self) -> Program | None:
+        """The file as it is, without changes from outside; None where it does not stand by itself."""
+        if not self._original:
+            try:
+                self._original.append(Question(self.document, None, {}, self.folders).program)
+            except WhatifError:
+                self._original.append(None)
+        return self._original[0]
+
+    def changed(self, sets: Mapping[str, Any], platform: str | None = None) -> Question:
+        """The same file with other changes from outside."""
+        return replace(self, sets=dict(sets), platform=platform, _programs={})
+
+    def on_platform(self, name: str | None) -> Question:
+        """The question on a platform (None: the scenario's own), without edits of the present machine: they say
+        nothing of another one."""
+        sets = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_LEAF}.")}
+        return self.changed(sets, name)
+
+    def reread(self, document: Document) -> Question:
+        """The same changes on another text of the file."""
+        return Question(document, self.platform, self.sets, self.folders)
+
+    def program_at(self, structural: Mapping[str, str]) -> Program:
+        """The compiled scenario with other structural values."""
+        key = _key(structural)
+        if key not in self._programs:
+            try:
+                self._programs[key] = self._compile(structural)
+            except InvalidFileError as problem:
+                self._programs[key] = problem
+        program = self._programs[key]
+        if isinstance(program, InvalidFileError):
+            raise program.with_traceback(None)
+        return program
+
+    def _compile(self, structural: Mapping[str, str]) -> Program:
+        sets = {path: value for path, value in structural.items() if path != PLATFORM_LEAF}
+        platform = structural.get(PLATFORM_LEAF, self.platform)
+        return compile_scenario(
+            load_document(self.document, platform=platform, sets={**self.sets, **sets}, folders=self.folders)
+        )
+
+    def compiled(self, grid: Grid) -> Question:
+        """The question compiled for every structural choice of a grid, which then needs no file any more; choices
+        that no file could state are kept as the errors that they are."""
+        for structural in _structural_choices(grid):
+            with suppress(InvalidFileError):
+                self.program_at(structural)
+        keys = map(_key, _structural_choices(grid))
+        return replace(self, _programs={key: self._programs[key] for key in keys})
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """What is compiled so far."""
+        return tuple(item for item in self._programs.values() if isinstance(item, Program))
+
+    @property
+    def choices(self) -> tuple[Choices, ...]:
+        """The structural choices that it is compiled for."""
+        return tuple(self._programs)
+
+    def of_part(self, part: Grid) -> Question:
+        """A compiled question for a part of its grid; of the other programs, those that add results or lower the
+        grade: a part tells of the whole."""
+        seen: list[Program] = []
+        wanted = set(map(_key, _structural_choices(part)))
+        kept: dict[Choices, Program | InvalidFileError] = {}
+        for key, item in self._programs.items():
+            if isinstance(item, Program) and _adds(item, seen):
+                seen.append(item)
+                kept[key] = item
+            elif key in wanted:
+                kept[key] = item
+        return replace(self, _programs=kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A question with the grid that it is asked over, and how what is uncertain is drawn, if at all."""
+
+    question: Question
+    grid: Grid
+    sampling: Sampling | None = None
+
+    def compiled(self) -> Request:
+        """The request with its question compiled for all of its grid: it needs no files any more."""
+        return replace(self, question=self.question.compiled(self.grid))
+
+
+def _adds(program: Program, seen: Sequence[Program]) -> bool:
+    """Whether a program has results that others have not, or a worse grade."""
+    known = {name for item in seen for name in item.results}
+    return not known.issuperset(program.results) or worst_grades([*seen, program]) != worst_grades(seen)
+
+
+def worst_grades(programs: Sequence[Program]) -> dict[str, str]:
+    """The worst grade of the times of some programs, under an empty name, and of each other result."""
+    grades = [{"": item.grade, **item.other_grades} for item in programs]
+    return {name: worst(its[name] for its in grades if name in its) for its in grades for name in its}
+
+
+def _structural_choices(grid: Grid) -> Iterator[dict[str, str]]:
+    """The structural values that a grid combines; one empty choice where it has none."""
+    for places in product(*(structural_places(axis) for axis in grid.axes)):
+        yield {path: value for _, values in places for path, value in values.items()}
+
+
+def _key(structural: Mapping[str, str]) -> Choices:
+    return tuple(sorted(structural.items()))
+
+
+def structural_places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:
+    """The parts of an axis that one compilation can serve: all of a numeric one, each place of a structural one."""
+    if not axis.structural:
+        return [(slice(None), {})]
+    return [(slice(index, index + 1), values) for index, values in enumerate(structural_points(axis))]

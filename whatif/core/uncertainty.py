@@ -1,0 +1,264 @@
+"""Uncertain values: samples of all that is known as a distribution, as one more axis, and the bands they give.
+
+Samples are those of a scrambled Sobol' sequence (Owen 1998), of which quantiles converge faster than of random ones.
+Values of one fit are correlated by a Gaussian copula: exactly as the fit says, for they are normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from whatif.axes import Axis, Grid
+from whatif.core.evaluate import evaluate
+from whatif.core.term import Program
+from whatif.errors import UsageError
+from whatif.models.quantities import FloatArray
+from whatif.schema.distributions import Distribution
+from whatif.schema.expressions import Expression
+from whatif.schema.fields import Domain
+from whatif.schema.parameters import Leaf
+from whatif.schema.platform_spec import GRADES
+
+SAMPLES: Final = "samples"
+"""The name of the axis."""
+MOST_SAMPLES: Final = 2**20
+DEFAULT_COUNT: Final = 1024
+NOTHING_UNCERTAIN: Final = "nothing is uncertain: write `3 us +- 0.2 us`, or say --spread assumed=20%"
+_EDGE: Final = 1e-12
+"""What is kept from the ends of (0, 1), where a normal distribution has no value."""
+
+
+Quantiles = tuple[FloatArray, FloatArray, FloatArray]
+"""Lower end, median and upper end."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How uncertain values are drawn, and which share of the results their band holds."""
+
+    count: int = DEFAULT_COUNT
+    """A power of two, for which the sequence is balanced."""
+    seed: int = 0
+    level: float = 0.9
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    """By grade, how far values without a distribution may be off: a log-normal of geometric deviation 1 + spread."""
+    keys: tuple[str, ...] = ()
+    """The uncertain values of several programs, so that what they share is drawn alike; none: those of the program."""
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.count <= MOST_SAMPLES:
+            raise UsageError(f"{self.count:,} samples: must be between 2 and {MOST_SAMPLES:,}")
+        if not 0 < self.level < 1:
+            raise UsageError(f"a band of {self.level:.0%} of the samples: must be between 0 % and 100 %")
+        for grade, spread in self.spreads.items():
+            if grade not in GRADES:
+                raise UsageError(f"spread of `{grade}`: no such grade; known: {', '.join(GRADES)}")
+            if not 0 <= spread < np.inf:
+                raise UsageError(f"spread of `{grade}`: {spread:g} must be 0 or more")
+
+    @property
+    def quantiles(self) -> tuple[float, float, float]:
+        """Lower end, median and upper end of the band."""
+        return (1 - self.level) / 2, 0.5, (1 + self.level) / 2
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """What the columns of the quantiles add to the name of a result: `p5`, `p50`, `p95`."""
+        lower, median, upper = (f"p{100 * quantile:g}" for quantile in self.quantiles)
+        return lower, median, upper
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Quantiles of every result over the samples: arrays that broadcast to the grid's shape, by name and quantile."""
+
+    sampling: Sampling
+    values: Mapping[str, Quantiles]
+    """Columns, and phases as `terms.NAME`."""
+    answered: float
+    """The share of the samples that have an answer, at points where any has one: the others count for no quantile."""
+
+
+def distribution_of(leaf: Leaf, spreads: Mapping[str, float]) -> Distribution | None:
+    """What is known of a leaf: its own distribution, else that of its fit, else the spread of its grade."""
+    if leaf.field is None or isinstance(leaf.value, Expression):
+        return None
+    if leaf.distribution is not None:
+        return leaf.distribution
+    value = float(leaf.value)
+    if leaf.fitted is not None and leaf.fitted.standard_error > 0:
+        return Distribution("normal", (value, leaf.fitted.standard_error))
+    spread = spreads.get(leaf.grade, 0.0)
+    if spread > 0 and value > 0 and not leaf.field.domain.whole:
+        return Distribution("lognormal", (value, 1 + spread))
+    return None
+
+
+def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -> dict[str, Distribution]:
+    """The uncertain leaves that some result depends on, but for the fixed ones: those that are swept."""
+    reached = program.reached.difference(fixed)
+    known = {path: distribution_of(leaf, sampling.spreads) for path, leaf in program.leaves.items() if path in reached}
+    return {path: distribution for path, distribution in known.items() if distribution is not None}
+
+
+def key_of(program: Program, path: str) -> str:
+    """What an uncertain value is drawn by: an application's is one on all machines, a machine's is one for all."""
+    loaded = program.loaded
+    owner = loaded.scenario.platform.name if path.startswith("platform.") else loaded.name
+    return f"{owner}: {path}"
+
+
+def shared_keys(programs: Iterable[Program], sampling: Sampling) -> tuple[str, ...]:
+    """The uncertain values of several programs, each once."""
+    return tuple(dict.fromkeys(key_of(item, path) for item in programs for path in uncertain(item, sampling)))
+
+
+def sample_axis(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -> Axis | None:
+    """All uncertain leaves with their samples, tied together; None where nothing is uncertain."""
+    known = uncertain(program, sampling, fixed)
+    if not known:
+        return None
+    keys = sampling.keys or tuple(key_of(program, path) for path in known)
+    columns = [keys.index(key_of(program, path)) for path in known]
+    numbers = uniform_numbers(len(keys), sampling.count, sampling.seed)[:, columns]
+    return Axis(SAMPLES, leaf_samples(program, known, numbers))
+
+
+def leaf_samples(program: Program, known: Mapping[str, Distribution], numbers: FloatArray) -> dict[str, FloatArray]:
+    """The values of leaves for numbers in (0, 1) of shape [sample, leaf]."""
+    numbers = _correlated(program, list(known), np.clip(numbers, _EDGE, 1 - _EDGE))
+    return {
+        path: values_at(distribution, numbers[:, at], _domain(program.leaves[path]))
+        for at, (path, distribution) in enumerate(known.items())
+    }
+
+
+def _domain(leaf: Leaf) -> Domain:
+    assert leaf.field is not None
+    return leaf.field.domain
+
+
+@lru_cache(maxsize=8)
+def uniform_numbers(dimensions: int, count: int, seed: int) -> FloatArray:
+    """Numbers between 0 and 1 of shape [sample, dimension]."""
+    from scipy.stats import qmc
+
+    rounded = 1 << (count - 1).bit_length()
+    return np.asarray(qmc.Sobol(dimensions, seed=seed).random_base2(rounded.bit_length() - 1)[:count])
+
+
+def _correlated(program: Program, paths: Sequence[str], numbers: FloatArray) -> FloatArray:
+    """The numbers with the correlations of the fits that the leaves come from; each stays uniform by itself."""
+    from scipy.special import ndtr, ndtri
+
+    matrix = correlations(program, paths)
+    if np.array_equal(matrix, np.eye(len(paths))):
+        return numbers
+    sizes, vectors = np.linalg.eigh(matrix)
+    root = (vectors * np.sqrt(np.maximum(sizes, 0))) @ vectors.T
+    return np.asarray(np.clip(ndtr(ndtri(numbers) @ root), _EDGE, 1 - _EDGE))
+
+
+def correlations(program: Program, paths: Sequence[str]) -> FloatArray:
+    """The correlation matrix of leaves: that of the fit for two values of one fit, else 0."""
+    matrix = np.eye(len(paths))
+    for row, path in enumerate(paths):
+        leaf = program.leaves[path]
+        if leaf.fitted is not None and leaf.distribution is None:
+            for column, other in enumerate(paths):
+                if row != column and program.leaves[other].distribution is None:
+                    matrix[row, column] = leaf.fitted.correlation.get(other, 0.0)
+    return matrix
+
+
+def values_at(distribution: Distribution, shares: FloatArray, domain: Domain) -> FloatArray:
+    """The quantile function, cut off where a leaf may not go: the values below which `shares` of all values lie."""
+    if distribution.kind in ("normal", "lognormal"):
+        values = _bell(distribution, shares, domain)
+    elif distribution.kind == "empirical":
+        ordered = np.sort(np.array(distribution.numbers))
+        values = ordered[np.ceil(shares * ordered.size).astype(int) - 1]
+    elif distribution.kind == "uniform":
+        low, high = distribution.numbers
+        values = np.floor(low + shares * (high - low + 1)) if domain.whole else low + shares * (high - low)
+    else:
+        values = _triangle(distribution.numbers, shares)
+    return np.asarray(np.rint(values) if domain.whole else values, dtype=np.float64)
+
+
+def _bell(distribution: Distribution, shares: FloatArray, domain: Domain) -> FloatArray:
+    """A normal, or log-normal, distribution between the ends of the domain."""
+    from scipy.special import ndtr, ndtri
+
+    centre, deviation = distribution.numbers
+    logarithmic = distribution.kind == "lognormal"
+    if logarithmic:
+        centre, deviation = np.log(centre), np.log(deviation)
+    if deviation == 0:
+        return np.full(shares.shape, distribution.centre)
+    with np.errstate(divide="ignore"):
+        ends = np.array([domain.minimum, domain.maximum])
+        low, high = ndtr(((np.log(np.maximum(ends, 0)) if logarithmic else ends) - centre) / deviation)
+    values = centre + deviation * ndtri(low + shares * (high - low))
+    return np.asarray(np.exp(values) if logarithmic else values)
+
+
+def _triangle(numbers: tuple[float, ...], shares: FloatArray) -> FloatArray:
+    low, mode, high = numbers
+    rising, width = (mode - low) / (high - low), high - low
+    below = low + np.sqrt(shares * width * (mode - low))
+    return np.where(shares < rising, below, high - np.sqrt((1 - shares) * width * (high - mode)))
+
+
+def result_samples(program: Program, result: str, sampling: Sampling) -> FloatArray:
+    """A result column or phase at every sample, NaN where it has no answer; all alike where nothing is uncertain."""
+    axis = sample_axis(program, sampling)
+    evaluation = evaluate(program, {} if axis is None else axis.leaves)
+    return np.broadcast_to(evaluation.numbers(program.term_of(result)), (sampling.count,))
+
+
+def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:
+    """Quantiles of every result over the samples, at each point of a grid."""
+    axis = sample_axis(program, sampling, grid.leaves())
+    axes = grid.axes if axis is None else (*grid.axes, axis)
+    evaluation = evaluate(program, Grid(axes).arrays())
+    shape = tuple(map(len, axes))
+    values = {}
+    for name, term in program.results.items():
+        array = evaluation.masked(evaluation.values[term])
+        values[name] = _quantiles(array if axis is None else np.broadcast_to(array, shape), sampling, axis)
+    answered = np.isfinite(np.broadcast_to(evaluation.column("total_time"), shape))
+    wanted = answered.sum() if axis is None else answered.any(axis=-1).sum() * len(axis)
+    return Bands(sampling, values, float(answered.sum() / max(wanted, 1)))
+
+
+def joined_bands(grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Grid, Bands | None]]) -> Bands | None:
+    """The bands of the parts of a grid, each at its place; None where there are none."""
+    known = [(where, part, bands) for where, part, bands in parts if bands is not None]
+    if not known:
+        return None
+    low, median, high = (
+        grid.join((where, part, {name: its[at] for name, its in bands.values.items()}) for where, part, bands in known)
+        for at in range(3)
+    )
+    answered = float(np.mean([bands.answered for _, _, bands in known]))
+    return Bands(known[0][2].sampling, {name: (low[name], median[name], high[name]) for name in low}, answered)
+
+
+def _quantiles(array: FloatArray, sampling: Sampling, axis: Axis | None) -> Quantiles:
+    """Quantiles along the last axis, of the samples that have a number; without samples a value is its own."""
+    if axis is None:
+        return array, array, array
+    known = np.isfinite(array)
+    if known.all():
+        lower, median, upper = np.quantile(array, sampling.quantiles, axis=-1)
+        return lower, median, upper
+    somewhere = np.any(known, axis=-1, keepdims=True)
+    array = np.where(somewhere, np.where(known, array, np.nan), 0.0)
+    lower, median, upper = np.where(somewhere[..., 0], np.nanquantile(array, sampling.quantiles, axis=-1), np.nan)
+    return lower, median, upper

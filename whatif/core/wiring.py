@@ -1,0 +1,190 @@
+"""Wiring: the builder that turns leaves and model functions into terms and checks that their units agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from whatif.core.expression_terms import ExpressionFunction
+from whatif.core.term import Argument, Constraint, Reference, Signature, Term, signature
+from whatif.errors import InvalidFileError, Problem, did_you_mean
+from whatif.models.quantities import Count, FloatArray, Seconds, model
+from whatif.schema.expressions import Expression, ExpressionError, dimension_of
+from whatif.schema.fields import MoneyField, QuantityField
+from whatif.schema.load import Loaded
+from whatif.schema.parameters import Leaf
+from whatif.units import ONE, Dimension, Quantity
+
+MAXIMUM_CHAIN = 100
+
+
+class WiringError(TypeError):
+    """A term whose inputs have the wrong units: a mistake in the program, never in a file."""
+
+
+@model("Σ", "definition")
+def total(*times: Seconds) -> Seconds:
+    """The sum of times, in the order given: the order is part of the result to the last bit."""
+    return reduce(np.add, times, np.zeros(()))
+
+
+def within(value: FloatArray, *, accepts: Callable[[FloatArray], Any]) -> Count:
+    """1 where a computed leaf lies in its domain."""
+    return np.asarray(accepts(value), dtype=np.float64)
+
+
+class Wiring:
+    """Collects the terms and constraints of one scenario.
+
+    `problems` are what its files get wrong, `setups` the terms of what is done once.
+    """
+
+    def __init__(self, loaded: Loaded, leaves: Mapping[str, Leaf]) -> None:
+        self.loaded = loaded
+        self.leaves = dict(leaves)
+        self.terms: dict[str, Term] = {}
+        self.constraints: list[Constraint] = []
+        self.problems: list[Problem] = []
+        self.setups: list[str] = []
+
+    def add(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        inputs: Mapping[str, Reference],
+        *,
+        options: Mapping[str, Any] | None = None,
+        note: str = "",
+        dimension: Dimension | None = None,
+    ) -> str:
+        """Add a term and return its name; its inputs must exist and have the units the function declares.
+
+        `dimension` is that of the result where the function's annotations leave it open: money of some currency.
+        """
+        declared = signature(function)
+        for parameter, reference in inputs.items():
+            self._check(name, parameter, declared.parameters.get(parameter, Argument(None, None)), reference)
+        core = self._core(inputs) if declared.elementwise else declared.result.core or ()
+        dimension = dimension or declared.result.dimension or self._inherited(declared, inputs)
+        self.terms[name] = Term(name, function, dict(inputs), dimension, core, dict(options or {}), note)
+        return name
+
+    def sum(self, name: str, parts: list[str]) -> str:
+        """A term that is the sum of others."""
+        return self.add(name, total, {part: part for part in parts})
+
+    def require(
+        self,
+        name: str,
+        reason: str,
+        function: Callable[..., Any],
+        inputs: Mapping[str, Reference],
+        *,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a constraint: the function is 1 where the point can exist."""
+        self.constraints.append(Constraint(self.add(name, function, inputs, options=options), reason))
+
+    def problem(self, path: str, message: str) -> None:
+        """Note something the files get wrong at a path."""
+        self.problems.append(self.loaded.layers.problem(tuple(path.split(".")), message))
+
+    def raise_problems(self) -> None:
+        """Raise everything noted so far, if anything."""
+        if self.problems:
+            raise InvalidFileError(self.problems)
+
+    def dimension(self, reference: Reference) -> Dimension:
+        """The dimension of a leaf, a term or a constant."""
+        if isinstance(reference, Quantity):
+            return reference.dimension
+        return self.terms[reference].dimension if reference in self.terms else self.leaves[reference].dimension
+
+    def _inherited(self, declared: Signature, inputs: Mapping[str, Reference]) -> Dimension:
+        """A result without a unit of its own has that of the first input that may be anything; they must agree."""
+        free = [self.dimension(item) for key, item in inputs.items() if declared.parameters[key].dimension is None]
+        if len(set(free)) != 1:
+            raise WiringError(f"inputs of different units where they must agree: {', '.join(map(str, free))}")
+        return free[0]
+
+    def _core(self, inputs: Mapping[str, Reference]) -> tuple[str, ...]:
+        cores = {self.terms[item].core for item in inputs.values() if isinstance(item, str) and item in self.terms}
+        cores -= {()}
+        if len(cores) > 1:
+            raise WiringError(f"inputs with different core axes: {cores}")
+        return cores.pop() if cores else ()
+
+    def _check(self, name: str, parameter: str, declared: Argument, reference: Reference) -> None:
+        if isinstance(reference, str) and reference not in self.terms and reference not in self.leaves:
+            raise WiringError(f"{name}: `{parameter}` is fed from `{reference}`, which does not exist")
+        actual = self.dimension(reference)
+        if declared.dimension is not None and declared.dimension != actual:
+            raise WiringError(f"{name}: `{parameter}` wants {declared.dimension}, `{reference}` is {actual}")
+
+    def expressions(self) -> None:
+        """Add a term for every expression leaf, inputs first; note unknown names, cycles and wrong units."""
+        done: set[str] = set()
+        for path, leaf in self.leaves.items():
+            if isinstance(leaf.value, Expression):
+                self._expression(path, (), done)
+        self.raise_problems()
+
+    def _expression(self, path: str, asking: tuple[str, ...], done: set[str]) -> None:
+        leaf = self.leaves[path]
+        if path in done or not isinstance(leaf.value, Expression):
+            return
+        if len(asking) > MAXIMUM_CHAIN:
+            self.problem(path, f"expressions that refer to expressions, more than {MAXIMUM_CHAIN} deep")
+            self.raise_problems()
+        if path in asking:
+            loop = " -> ".join([*asking[asking.index(path) :], path])
+            self.problem(path, f"the expression depends on itself: {loop}")
+            return
+        inputs = self._resolve(path, leaf.value)
+        for reference in inputs.values():
+            self._expression(reference, (*asking, path), done)
+        wrong = {problem.key for problem in self.problems}
+        if path not in done and wrong.isdisjoint((path, *inputs.values())):
+            self._add_expression(leaf, leaf.value, inputs)
+        done.add(path)
+
+    def _resolve(self, path: str, expression: Expression) -> dict[str, str]:
+        """The leaf behind each name of an expression; a bare name is a parameter."""
+        inputs: dict[str, str] = {}
+        for name in expression.names():
+            target = name if "." in name else f"parameters.{name}"
+            if target in self.leaves and self.leaves[target].field is not None:
+                inputs[name] = target
+            else:
+                known = [key.removeprefix("parameters.") for key, leaf in self.leaves.items() if leaf.field is not None]
+                self.problem(path, f"`{name}` is neither a parameter nor a numeric leaf{did_you_mean(name, known)}")
+        return inputs
+
+    def _add_expression(self, leaf: Leaf, expression: Expression, inputs: Mapping[str, str]) -> None:
+        try:
+            dimension = dimension_of(expression.tree, lambda name: self.dimension(inputs[name]))
+        except ExpressionError as error:
+            self.problem(leaf.path, str(error))
+            return
+        assert leaf.field is not None
+        is_open = leaf.field.dimension is None
+        if isinstance(leaf.field, MoneyField) and (wrong := leaf.field.problem_of(dimension)):
+            self.problem(leaf.path, f"`{expression.text}` {wrong}")
+            return
+        if not is_open and dimension != leaf.dimension and not (leaf.dimension == ONE == dimension):
+            self.problem(leaf.path, f"`{expression.text}` is in {dimension}; it must be in {leaf.dimension}")
+            return
+        function = ExpressionFunction(expression)
+        self.terms[leaf.path] = Term(leaf.path, function, {k: inputs[k] for k in expression.names()}, dimension)
+        if is_open:
+            # What a parameter, or money, is in only shows now; a sweep or an edit of it must be in the same unit.
+            field = QuantityField(dimension, leaf.field.domain)
+            self.leaves[leaf.path] = replace(leaf, dimension=dimension, field=field)
+        if not leaf.path.startswith("parameters."):
+            reason = f"{leaf.path} {expression.text} must be {leaf.field.domain.describe(dimension)}"
+            options = {"accepts": leaf.field.domain.accepts}
+            self.require(f"{leaf.path} domain", reason, within, {"value": leaf.path}, options=options)

@@ -1,1 +1,0 @@
-"""What leaves the program: plots and tables as data, and the backends that write them."""

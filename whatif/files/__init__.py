@@ -1,0 +1,1 @@
+"""Files written by the program: TOML with its comments kept, tables, data sets, reports."""

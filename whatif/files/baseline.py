@@ -1,0 +1,65 @@
+"""Results that a repository holds its scenarios to: a JSON file in which a person can read what changed.
+
+`{"results": {SCENARIO: {RESULT: seconds, ..}, ..}}`, scenarios as they were named, results as columns of `whatif run`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whatif.atomic import atomic_file
+from whatif.errors import UsageError
+from whatif.importers.text import read_text, refuse
+from whatif.schema.toml import shown_path
+
+Results = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A result that is not what it was; None where it was not, or is not, there."""
+
+    scenario: str
+    result: str
+    before: float | None
+    after: float | None
+
+
+def read_results(path: Path) -> dict[str, dict[str, float]]:
+    """The results of a file; raise `UsageError` where there is none, `InvalidFileError` for another kind of file."""
+    if not path.exists():
+        raise UsageError(f"{path}: no such file; --update makes it")
+    try:
+        found = json.loads(read_text(path))["results"]
+        return {str(name): {str(key): _number(value) for key, value in its.items()} for name, its in found.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        message = "no file of results: `whatif check SCENARIO --against FILE --update` writes one"
+        raise refuse(shown_path(path), message) from None
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return float(value)
+
+
+def write_results(path: Path, results: Results) -> None:
+    """Write results, whole or not at all; those of scenarios that are not among them stay."""
+    kept = read_results(path) if path.exists() else {}
+    with atomic_file(path) as temporary:
+        text = json.dumps({"results": {**kept, **results}}, indent=1, allow_nan=False, sort_keys=True)
+        temporary.write_text(f"{text}\n", encoding="utf-8")
+
+
+def moves(before: Results, after: Results, tolerance: float) -> Iterator[Move]:
+    """What changed by more than a share of what it was, came or went, of the scenarios that both have."""
+    for scenario, now in after.items():
+        was = before.get(scenario, now)
+        for result in {**was, **now}:
+            old, new = was.get(result), now.get(result)
+            if old is None or new is None or not abs(new - old) <= tolerance * abs(old):
+                yield Move(scenario, result, old, new)

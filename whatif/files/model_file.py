@@ -1,0 +1,141 @@
+"""A fitted regression as a file that a phase of a scenario extends, and a scenario that asks it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from whatif.core.term import CATEGORIES
+from whatif.errors import UsageError
+from whatif.files.toml_text import toml_text
+from whatif.files.trace_scenario import ranks_per_node
+from whatif.fitting.least_squares import RunsFit
+from whatif.schema.load import load_platform
+from whatif.schema.scenario_spec import RESERVED
+from whatif.units import SECOND, parse_unit
+
+_RESULTS = (*(f"{kind}_" for kind in CATEGORIES), "total_", "iteration_", "mean_", "overlap_", "setup_")
+"""How results begin whose names no estimate can have."""
+_ROUNDING = 1e-12
+_VERSIONS = ("whatif", "statsmodels", "formulaic", "numpy")
+
+
+def model_text(fit: RunsFit, source: str) -> str:
+    """The part file of a regression: formula, terms, coefficients with their covariance, ranges and data."""
+    formula = fit.formula
+    if fit.residual_standard_error <= _ROUNDING * np.abs(fit.response).max():
+        raise UsageError("the runs lie on the model exactly: there is no scatter to tell its errors by; not written")
+    if "residual" in formula.variables:
+        raise UsageError("`residual` is the scatter in a model file: name the column otherwise, --columns x=residual")
+    keys = [term.key for term in formula.terms]
+    values = dict(zip(keys, map(float, fit.coefficients), strict=True))
+    units = {name: _unit(fit, name) for name in formula.variables}
+    document: dict[str, Any] = {
+        "part": "phase",
+        "kind": "regression",
+        "formula": formula.text,
+        "response_unit": _unit(fit, formula.response),
+        "link": formula.link,
+        "residual": f"0 +- {fit.residual_standard_error!r}",
+        "units": units,
+        "terms": {term.key: term.text for term in formula.terms},
+        "coefficients": values,
+        "sources": {"coefficients": {"grade": "measured", "source": source}},
+        "fits": {"coefficients": _record(fit, units, values)},
+        "data": _data(fit),
+    }
+    return f"# {formula.text}, fitted to {len(fit.measured)} runs: a phase `extends` this file.\n{toml_text(document)}"
+
+
+def _unit(fit: RunsFit, name: str) -> str:
+    column = fit.runs.columns[name]
+    return column.written or column.unit or "1"
+
+
+def _record(fit: RunsFit, units: Mapping[str, str], values: Mapping[str, float]) -> dict[str, Any]:
+    """The `[fits]` entry: all digits of the correlation, for terms that nearly cancel live on the last ones."""
+    errors = fit.standard_errors
+    covariance = fit.covariance
+    correlation = np.clip((covariance + covariance.T) / 2 / np.outer(errors, errors), -1, 1)
+    np.fill_diagonal(correlation, 1.0)
+    ends = {name: (float(fit.columns[name].min()), float(fit.columns[name].max())) for name in units}
+    fitted, known = fit.predict(fit.columns).fit, fit.measured != 0
+    return {
+        "parameters": list(values),
+        "values": list(values.values()),
+        "standard_errors": errors.tolist(),
+        "correlation": correlation.tolist(),
+        "ranges": {name: [_quantity(end, units[name]) for end in pair] for name, pair in ends.items()},
+        "point_count": len(fit.measured),
+        "error": float(f"{np.sqrt(np.mean((fitted[known] / fit.measured[known] - 1) ** 2)):.4g}"),
+    }
+
+
+def _quantity(value: float, unit: str) -> str | float:
+    return value if unit == "1" else f"{value!r} {unit}"
+
+
+def _data(fit: RunsFit) -> dict[str, Any]:
+    """What the runs were: their number, a fingerprint of all their numbers, and what fitted them."""
+    digest = hashlib.sha256()
+    for name in sorted(fit.columns):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(fit.columns[name]).tobytes())
+    return {
+        "file": fit.runs.notes.get("file", ""),
+        "run_count": len(fit.measured),
+        "freedom": fit.freedom,
+        "fingerprint": f"sha256:{digest.hexdigest()}",
+        "versions": {name: version(name) for name in _VERSIONS},
+    }
+
+
+def question_text(fit: RunsFit, model: str, platform: str) -> str:
+    """A scenario that asks a regression: its only phase, or an estimate beside an iteration that takes no time."""
+    response, table = fit.formula.response, table_of(fit)
+    sweep = {}
+    for first in fit.formula.variables[:1]:
+        low, high = float(fit.columns[first].min()), 4 * float(fit.columns[first].max())
+        ends = " .. ".join(str(_quantity(end, _unit(fit, first))) for end in (low, high))
+        sweep[first] = {f"{table}.variables.{first}": f"{ends} linear 9"}
+    _, kind, name = table.split(".")
+    none = {} if kind == "phases" else {"phases": {"nothing": {"kind": "overhead", "overhead_time": "0 s"}}}
+    tables = {
+        "platform": {"extends": platform},
+        "application": {
+            "name": response,
+            "rank_count": 1,
+            **ranks_per_node(load_platform(platform)[0]),
+            "iteration_count": 1,
+            **none,
+            kind: {name: {"extends": model, "variables": _middles(fit)}},
+        },
+        "sweep": sweep,
+    }
+    return f"# What does {response} become beyond the runs it was measured in?\n{toml_text(tables)}"
+
+
+def table_of(fit: RunsFit) -> str:
+    """Where a scenario states a regression: `application.phases.NAME`, or `estimates` where the response is no time."""
+    response = fit.formula.response
+    kind = "phases" if parse_unit(_unit(fit, response))[0] == SECOND else "estimates"
+    return f"application.{kind}.{response}{'_fit' if response in RESERVED or response.startswith(_RESULTS) else ''}"
+
+
+def _middles(fit: RunsFit) -> dict[str, str | float]:
+    """The median of each variable."""
+    return {name: _quantity(float(np.median(fit.columns[name])), _unit(fit, name)) for name in fit.formula.variables}
+
+
+def phase_edits(fit: RunsFit, model: str) -> tuple[tuple[str, str], ...]:
+    """The leaves by which a scenario takes a regression in, with values at the medians of its runs.
+
+    It is a phase, or an estimate where the response is no time.
+    """
+    table = table_of(fit)
+    middles = ((f"{table}.variables.{name}", str(value)) for name, value in _middles(fit).items())
+    return (f"{table}.extends", model), *middles

@@ -1,0 +1,220 @@
+"""Fitted values written into a platform file, with their source and uncertainty; comments and order stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.atomic import atomic_file
+from whatif.errors import InvalidFileError, UsageError
+from whatif.files.scenario_edits import put_text
+from whatif.files.toml_sections import with_values
+from whatif.files.toml_text import toml_value
+from whatif.fitting.fit_result import Fit
+from whatif.fitting.message_parameters import NetworkFit
+from whatif.schema.load import load_platform_document
+from whatif.schema.parameters import covers, provenance
+from whatif.schema.shipped import is_file, shipped_folder
+from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
+from whatif.units import BYTE, ONE, Dimension, format_quantity
+
+_DIGITS: Final = 6
+_TABLE: Final = 2
+"""Keys of the least table that has a source of its own: `node.gpu`, `network.inter_node`."""
+# What the variables of the points are measured in, for the range that a fit tells.
+_VARIABLES: Final[Mapping[str, Dimension]] = {"message_size": BYTE, "array_size": BYTE}
+
+
+@dataclass(frozen=True)
+class PlatformChange:
+    """What measurements say of a machine: values by leaf path, and what is known of them by table path."""
+
+    values: Mapping[str, str]
+    source: str
+    fits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    """What values rest on that nobody measured, by the path of a table or of a leaf."""
+
+    def source_of(self, leaf: str) -> str:
+        """What `[sources]` says of a value."""
+        over = (source for path, source in self.assumed.items() if f"{leaf}.".startswith(f"{path}."))
+        return next(over, self.source)
+
+
+def change_of(fits: Iterable[Fit], source: str, values: Mapping[str, str] | None = None) -> PlatformChange:
+    """The values and uncertainties of fits, and further values such as protocol limits, for a platform file."""
+    stated = dict(values or {})
+    records: dict[str, dict[str, Any]] = {}
+    assumed: dict[str, str] = {}
+    for fit in fits:
+        for name, value, dimension in zip(fit.dimensions, fit.values, fit.dimensions.values(), strict=True):
+            stated[f"{fit.path}.{name}"] = format_quantity(float(value), dimension, _DIGITS)
+        if fit.borrowed:
+            assumed[fit.path] = f"as {fit.borrowed} messages, of which this protocol has too few of its own: {source}"
+        elif record := _record(fit):
+            records[fit.path] = _joined(records.get(fit.path), record)
+        assumed |= {
+            f"{fit.path}.{name}": f"at least: the points do not reach it; {source}" for name in fit.undetermined
+        }
+    return PlatformChange(stated, source, records, assumed)
+
+
+def network_change(fit: NetworkFit, source: str) -> PlatformChange:
+    """The protocol limits and all parameters of a distance."""
+    base = f"network.{fit.distance}"
+    limits = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
+    texts = {f"{base}.{name}": format_quantity(limit, BYTE, _DIGITS) for name, limit in limits.items()}
+    return change_of(fit.fits, source, texts)
+
+
+def _record(fit: Fit) -> dict[str, Any] | None:
+    """What a `[fits]` entry says of a fit; parameters without a standard error are left out."""
+    known = [index for index, error in enumerate(fit.standard_errors) if np.isfinite(error)]
+    if not known:
+        return None
+    names, dimensions = list(fit.dimensions), list(fit.dimensions.values())
+    errors, correlation = fit.standard_errors, np.clip(np.nan_to_num(fit.correlation), -1, 1)
+    np.fill_diagonal(correlation, 1.0)
+    return {
+        "parameters": [names[index] for index in known],
+        "values": [format_quantity(float(fit.values[index]), dimensions[index], _DIGITS) for index in known],
+        "standard_errors": [format_quantity(float(errors[index]), dimensions[index], 3) for index in known],
+        "correlation": [[round(float(correlation[row, column]), 4) for column in known] for row in known],
+        "ranges": {name: [_bound(name, bound) for bound in bounds] for name, bounds in fit.ranges.items()},
+        "point_count": fit.point_count,
+        "error": float(f"{fit.error:.4g}"),
+    }
+
+
+def _bound(variable: str, value: float) -> str:
+    return format_quantity(value, _VARIABLES.get(variable, ONE), _DIGITS)
+
+
+def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """One entry for the values of a table that were fitted one by one: those of different fits are not correlated."""
+    kept = [] if old is None else [at for at, name in enumerate(old["parameters"]) if name not in new["parameters"]]
+    if old is None or not kept:
+        return new
+    count, size = len(kept), len(new["parameters"])
+    correlation = [[old["correlation"][row][column] for column in kept] + [0.0] * size for row in kept]
+    correlation += [[0.0] * count + row for row in new["correlation"]]
+    points = old["point_count"] + new["point_count"]
+    squares = old["point_count"] * old["error"] ** 2 + new["point_count"] * new["error"] ** 2
+    values = {"values": [old["values"][at] for at in kept] + new["values"]} if "values" in old else {}
+    return {
+        "parameters": [old["parameters"][at] for at in kept] + new["parameters"],
+        **values,
+        "standard_errors": [old["standard_errors"][at] for at in kept] + new["standard_errors"],
+        "correlation": correlation,
+        # Each was fitted over a range of its own: there is none that holds for all of them.
+        "ranges": new["ranges"] if old["ranges"] == new["ranges"] else {},
+        "point_count": points,
+        "error": float(f"{(squares / points) ** 0.5:.4g}"),
+    }
+
+
+def platform_text(document: Document, change: PlatformChange) -> str:
+    """The text of a platform file with a change; everything else stays as it is, to the byte."""
+    old_fits: Mapping[str, Any] = document.data.get("fits", {})
+    values: dict[KeyPath, str | None] = {tuple(path.split(".")): _literal(text) for path, text in change.values.items()}
+    entry = toml_value({"grade": "measured", "source": change.source})
+    values |= {("sources", pattern): entry for pattern in _patterns(change, document.data)}
+    for path, source in change.assumed.items():
+        values["sources", path] = toml_value({"grade": "assumed", "source": source})
+        values["fits", path] = None
+    for path, record in change.fits.items():
+        values["fits", path] = toml_value(_joined(old_fits.get(path), dict(record)))
+    try:
+        return with_values(document.text, values)
+    except (ValueError, StopIteration):
+        raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
+
+
+def _literal(text: str) -> str:
+    return text if text.isdigit() else toml_value(text)
+
+
+def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
+    """The `[sources]` entries that values need: each covers as much as it can without other values of the file."""
+    patterns: dict[str, None] = {}
+    fitted = {tuple(path.split(".")) for path in change.values if change.source_of(path) == change.source}
+    others = [path for path, _ in walk(data) if path not in fitted and path[0] not in ("sources", "fits")]
+    present = [tuple(pattern.split(".")) for pattern in data.get("sources", {})]
+    for keys in fitted:
+        deepest = max((len(item) for item in present if covers(item, keys)), default=0)
+        least = max(deepest, _TABLE)
+        depths = range(least, len(keys) + 1)
+        depth = next((at for at in depths if not any(other[:at] == keys[:at] for other in others)), len(keys))
+        patterns[".".join(keys[:depth])] = None
+    return sorted(patterns)
+
+
+def write_platform(path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()) -> str:
+    """Update a platform file, or make one that extends another platform; return its text.
+
+    What would be written is loaded first and must say what the change says. Raise `UsageError` or `InvalidFileError`
+    for a file that is no platform, for a new one that extends nothing, and where it cannot be written; then nothing
+    is changed.
+    """
+    document = present(path, extends)
+    text = platform_text(document, change)
+    _verify(path, document, text, change, folders)
+    if is_file(path):
+        put_text(path, document, text)
+    else:
+        with atomic_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="")
+    return text
+
+
+def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] = ()) -> list[str]:
+    """What a fitted table of messages has beside it that comes from elsewhere, and so from another machine perhaps."""
+    platform, layers = load_platform_document(read_document(path), folders)
+    told = []
+    for distance in dict.fromkeys(
+        ".".join(leaf.split(".")[:2])
+        for leaf in change.values
+        if leaf.startswith("network.") and leaf.split(".")[2] != "pieces"
+    ):
+        for model in ("postal", "max_rate", "injection", "loggp"):
+            table = f"{distance}.{model}"
+            stated = getattr(getattr(platform.network, distance.partition(".")[2]), model)
+            if stated is not None and not any(leaf.startswith(f"{table}.") for leaf in change.values):
+                source, grade = provenance((*table.split("."), "eager", "latency"), layers)
+                told.append(f"{table} was not fitted: it stays, under the new limits, as it is ({grade}; {source})")
+    return told
+
+
+def present(path: Path, extends: str | None) -> Document:
+    """A platform file as it is, or the beginning of a new one; raise `UsageError` for what cannot be written."""
+    if path.suffix != ".toml":
+        raise UsageError(f"{path}: a platform is found by its name: call the file NAME.toml")
+    if path.resolve().is_relative_to(shipped_folder("platforms").resolve()):
+        raise UsageError(f"{path}: this platform is shipped with the program; write to a file of your own")
+    if is_file(path):
+        document = read_document(path)
+        if extends not in (None, document.data.get("extends")):
+            stated = document.data.get("extends", "nothing")
+            raise UsageError(f"{path}: it extends {stated}, not {extends}; leave --extends out to update it")
+        return document
+    if extends is None:
+        raise UsageError(
+            f"{path}: there is no such file; a new one must extend a platform that has what was not measured"
+        )
+    text = f"extends = {toml_value(extends)}\nname = {toml_value(path.stem.replace('_', ' '))}\n"
+    return parse_document(text, str(path), path.parent)
+
+
+def _verify(path: Path, document: Document, text: str, change: PlatformChange, folders: Sequence[Path]) -> None:
+    """The new text must load, and the values must come from the measurements."""
+    try:
+        _, layers = load_platform_document(parse_document(text, document.name, path.parent), folders)
+    except InvalidFileError as error:
+        raise UsageError(f"{path}: not written: it would not load: {error}") from None
+    for leaf in change.values:
+        if provenance(tuple(leaf.split(".")), layers)[0] != change.source_of(leaf):
+            raise UsageError(f"{path}: not written: `{leaf}` stands in it in a way that only an editor can change")

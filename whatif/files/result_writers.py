@@ -1,0 +1,205 @@
+"""Write results to a stream as they come: JSON, CSV, Markdown, a plain table; Parquet to a file, through an extra."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.atomic import atomic_file
+from whatif.core.result import Result
+from whatif.errors import UsageError
+from whatif.files.table_writers import column_rows, csv_rows, markdown_rows
+from whatif.table import Column, Table
+from whatif.units import SECOND, Dimension, format_quantity
+
+
+def write_json(results: Iterable[Result], out: TextIO) -> None:
+    """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist, which says why.
+
+    `grade` is that of the times, `grades` has those of energy and cost by column. `axes` are the swept leaves,
+    the first one slowest; `tied` lists those that move together.
+    """
+    first, results = _peek(results)
+    head = {
+        "scenario": first.program.loaded.name,
+        "platform": first.program.loaded.scenario.platform.name,
+        "grade": first.grade,
+        "grades": dict(first.other_grades),
+        "axes": list(first.grid.leaves()),
+        "tied": [list(axis.leaves) for axis in first.grid.axes if len(axis.leaves) > 1],
+        "units": _units(first),
+    }
+    out.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "rows": [')
+    separator = "\n"
+    for result in results:
+        for row in _json_rows(result):
+            out.write(separator + json.dumps(row, ensure_ascii=False))
+            separator = ",\n"
+    out.write("\n]}\n")
+
+
+def _units(result: Result) -> dict[str, str]:
+    columns = result.table().columns
+    numbers = {name: column.unit for name, column in columns.items() if column.dimension is not None}
+    return {name: unit for name, unit in numbers.items() if not name.startswith("terms.")} | {"terms": "s"}
+
+
+def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
+    table = result.table()
+    for row in table.rows():
+        cells = dict(zip(table.columns, row, strict=True))
+        marks = {name: mark for name in ("impossible", "extrapolated") if (mark := cells.pop(name))}
+        terms = {name: cells.pop(name) for name in table.columns if name.startswith("terms.")}
+        cells["terms"] = {name.removeprefix("terms."): value for name, value in terms.items()}
+        yield cells | marks
+
+
+def write_csv(results: Iterable[Result], out: TextIO) -> None:
+    """One row a point in base units; the header names the unit, `total_time [s]`; `impossible` is a reason or empty."""
+    for number, result in enumerate(results):
+        csv_rows(result.table(), out, heading=number == 0)
+
+
+def write_markdown(results: Iterable[Result], out: TextIO) -> None:
+    """A Markdown table with units written out for people."""
+    for number, result in enumerate(results):
+        markdown_rows(result.table(), out, heading=number == 0)
+
+
+def write_table(results: Iterable[Result], out: TextIO) -> None:
+    """Columns for the eye; a single point stands upright, with the share of each phase."""
+    first, results = _peek(results)
+    if first.grid.axes:
+        _write_columns(results, out)
+    else:
+        _write_point(first, out)
+
+
+def _write_point(result: Result, out: TextIO) -> None:
+    iteration = float(result.columns["iteration_time"])
+    rows = [(name, name, float(array)) for name, array in result.columns.items()]
+    rows += [(f"terms.{name}", f"  {name}", float(array)) for name, array in result.terms.items()]
+    width = max(len(shown) for _, shown, _ in rows)
+    bands = result.bands
+    if bands is not None:
+        out.write(f"{'':{width + 23}}{''.join(f'{name:>12}' for name in bands.sampling.names)}\n")
+    for name, shown, value in rows:
+        if value == 0 and name in ("transfer_time", "overlap_time", "setup_time"):
+            continue
+        dimension = result.dimensions[name]
+        part = iteration > 0 and dimension == SECOND and not name.startswith(("total", "setup"))
+        share = f"{value / iteration:.1%}" if part else ""
+        quantiles = () if bands is None else bands.values[name]
+        number, *band = (_number(float(item), dimension) for item in (value, *quantiles))
+        out.write(f"{shown:{width}}  {number:>12}{share:>9}{''.join(f'{end:>12}' for end in band)}".rstrip() + "\n")
+
+
+def _number(value: float, dimension: Dimension) -> str:
+    return format_quantity(value, dimension) if math.isfinite(value) else "-"
+
+
+def _write_columns(results: Iterable[Result], out: TextIO) -> None:
+    names: list[str] = []
+    widths: list[int] = []
+    for result in results:
+        table = result.table().columns
+        hidden = _hidden_quantiles(result)
+        names = names or [name for name, column in table.items() if name not in hidden and _worth_showing(name, column)]
+        columns = {name: table[name] for name in names}
+        widths = column_rows(Table(columns), out, widths)
+
+
+def _hidden_quantiles(result: Result) -> set[str]:
+    """The quantiles that a table for the eye has no room for: all but the ends of the band of two times."""
+    if result.bands is None:
+        return set()
+    lower, _, upper = result.bands.sampling.names
+    quantiles = {f"{name}.{suffix}" for name in result.dimensions for suffix in result.bands.sampling.names}
+    return quantiles.difference(f"{name}.{end}" for name in ("total_time", "iteration_time") for end in (lower, upper))
+
+
+def _worth_showing(name: str, column: Column) -> bool:
+    if name in ("overlap_time", "setup_time"):
+        return bool(np.nansum(column.values))
+    if name == "grade":
+        return bool(np.any(column.values != column.values[0]))
+    if column.dimension is None and name in ("impossible", "extrapolated"):
+        return bool(np.any(column.values != ""))
+    return not name.startswith("terms.")
+
+
+def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
+    """One row a point, one row group a chunk; the unit of a column is in its metadata (`unit`)."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise UsageError("Parquet needs pyarrow: pip install 'whatif[parquet]'") from None
+    first, results = _peek(results)
+    columns = first.table().columns
+    schema = pa.schema(
+        [
+            pa.field(
+                name,
+                pa.string() if column.values.dtype == object else pa.float64(),
+                nullable=False,
+                metadata={"unit": column.unit},
+            )
+            for name, column in columns.items()
+        ]
+    )
+    # Bytes of one significance beside each other: a quarter of the size of what dictionaries make of sweeps, no slower.
+    texts = [name for name, column in columns.items() if column.values.dtype == object]
+    numbers = [name for name in columns if name not in texts]
+    options = {"compression": "zstd", "use_dictionary": texts, "use_byte_stream_split": numbers}
+    with parquet.ParquetWriter(out, schema, **options) as writer:
+        for result in results:
+            arrays = [_arrow(column.values) for column in result.table().columns.values()]
+            writer.write_table(pa.table(arrays, schema=schema))
+
+
+def _arrow(values: NDArray[Any]) -> Any:
+    """An array of Arrow, made without a look at every value; `pa.array` would import pandas first."""
+    import pyarrow as pa
+
+    if values.dtype == np.float64:
+        return pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    if values.strides == (0,) and len(values):
+        text = str(values[0]).encode()
+        ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(len(text))
+        return pa.StringArray.from_buffers(len(values), pa.py_buffer(ends), pa.py_buffer(text * len(values)))
+    return pa.array(values)
+
+
+WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
+    "table": write_table,
+    "json": write_json,
+    "csv": write_csv,
+    "markdown": write_markdown,
+}
+
+
+def write_file(results: Iterable[Result], file_format: str, path: Path) -> None:
+    """Write to a file, which appears only when it is complete; what was computed before an error stays beside it."""
+    # What is left of a Parquet file on a full disk nobody can read.
+    keep = (KeyboardInterrupt, UsageError) if file_format == "parquet" else (KeyboardInterrupt, UsageError, OSError)
+    with atomic_file(path, keep) as temporary:
+        if file_format == "parquet":
+            with temporary.open("wb") as binary:
+                write_parquet(results, binary)
+        else:
+            with temporary.open("w", encoding="utf-8", newline="") as text:
+                WRITERS[file_format](results, text)
+
+
+def _peek(results: Iterable[Result]) -> tuple[Result, Iterable[Result]]:
+    iterator = iter(results)
+    first = next(iterator)
+    return first, chain([first], iterator)

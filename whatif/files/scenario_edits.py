@@ -1,0 +1,240 @@
+"""Edits written into a scenario file, and the same edits as a scenario of its own or as a command line."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import os
+import re
+import shlex
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from whatif.atomic import atomic_file
+from whatif.axes import Axis
+from whatif.core.scenario import Question
+from whatif.errors import InvalidFileError, UsageError
+from whatif.files.toml_sections import with_platform_table, with_values
+from whatif.files.toml_text import toml_text, toml_value
+from whatif.schema.expressions import Expression
+from whatif.schema.fields import LARGEST_INTEGER
+from whatif.schema.load import load_document, load_platform
+from whatif.schema.parameters import Leaf, leaf_table
+from whatif.schema.shipped import is_name, shipped_folder
+from whatif.schema.toml import MAXIMUM_FILE_SIZE, Document, parse_document, read_document
+from whatif.units import ONE
+
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+_TEMPLATE: Final = """\
+# Where does an iteration of this application spend its time?
+#
+# `whatif open FILE` explores it, `whatif check FILE` says what is wrong in it; a quantity is text with a unit.
+
+platform = {platform}
+
+[application]
+name = {name}
+rank_count = 16                 # processes{ranks}
+iteration_count = 100
+
+# The cells of one rank. With scaling = "strong" they are those of all ranks together.
+[application.grid]
+scaling = "weak"
+cells = {{ x = 4096, y = 4096 }}
+
+# The phases of one iteration, in order. First the ranks exchange the borders of their cells ..
+[application.phases.halo]
+kind = "halo"
+model = "k_model"
+neighbours = "faces"            # "all": across the corners as well
+element_size = "8 B"
+halo_width = 1
+
+{work}"""
+
+
+_ON_GPUS: Final = """\
+# .. then the GPU computes every cell; these numbers come from a profile of the kernel.
+[application.phases.update]
+kind = "kernel"
+model = "roofline"
+dominant_operation = "fp_64"
+metrics_per = "cell"
+operations = "6 flop"
+dram_size = "17 B"
+compute_fraction = 0.14         # shares of all instructions
+load_store_fraction = 0.17
+"""
+_ON_CPUS: Final = """\
+# .. then the processor computes every cell; its time is measured, for the roofline of a kernel is that of a GPU.
+[application.phases.update]
+kind = "overhead"
+overhead_time = "10 ms"
+"""
+
+
+class ChangedOnDiskError(UsageError):
+    """The file is no longer the one that was read: writing it would undo what somebody else changed."""
+
+
+def rewritten(
+    document: Document, sets: Mapping[str, str], platform: str | None = None, folders: Sequence[Path] = ()
+) -> str:
+    """The text of a scenario file with other values (leaf path: text as typed) and, if given, another platform.
+
+    Everything else stays as it is, to the byte. Raise `InvalidFileError` for values that the scenario cannot have.
+    """
+    leaves = leaf_table(load_document(document, platform=platform, sets=sets, folders=folders))
+    values = {tuple(path.split(".")): _literal(text, leaves.get(path)) for path, text in sets.items()}
+    by_name = isinstance(document.data.get("platform"), str)
+    opened = by_name and any(path[0] == "platform" for path in values)
+    if platform is not None:
+        values = {("platform",) if by_name and not opened else ("platform", "extends"): toml_value(platform), **values}
+    try:
+        return with_values(with_platform_table(document.text) if opened else document.text, values)
+    except (ValueError, StopIteration):
+        raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
+
+
+def save(path: Path, document: Document, question: Question) -> Document:
+    """Write the changes of a question into its file, and return the file as it then is.
+
+    What would be written is loaded first and must say what the question says. Raise `UsageError` where it does not
+    or the file cannot be written, `ChangedOnDiskError` where it is not `document` any more; then nothing is changed.
+    """
+    text = rewritten(document, question.sets, question.platform, question.folders)
+    _verify(path, document, text, question)
+    put_text(path, document, text)
+    # By the name it was opened under: a link may stand in another folder than its file, with other files beside it.
+    return replace(read_document(path), name=document.name, folder=document.folder)
+
+
+def save_as(path: Path, question: Question) -> None:
+    """Write a question's file with its changes to another path, whole or not at all.
+
+    What would be written must load there and say what the question says. Raise `UsageError` where it does not, such as
+    for a file that extends one beside it, or where it cannot be written.
+    """
+    document = replace(question.document, folder=path.parent)
+    text = rewritten(question.document, question.sets, question.platform, question.folders)
+    _verify(path, document, text, question)
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def put_text(path: Path, document: Document, text: str) -> None:
+    """Write another text into the file that a document was read from, whole or not at all.
+
+    Raise `ChangedOnDiskError` where the file is not `document` any more, `UsageError` where it cannot be written.
+    """
+    try:
+        old, mode = path.read_bytes(), path.stat().st_mode
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    mark = codecs.BOM_UTF8 if old.startswith(codecs.BOM_UTF8) else b""
+    if old != mark + document.text.encode():
+        raise ChangedOnDiskError(f"{path}: not saved: the file has changed on disk since it was read")
+    if not mode & stat.S_IWUSR or not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: not saved: the file is read-only")
+    if text != document.text:
+        with atomic_file(path) as temporary:
+            temporary.write_bytes(mark + text.encode())
+
+
+def difference(old: str, new: str, name: str) -> str:
+    """What changes between two texts of a file, as a unified diff; empty where they are equal."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, lineterm="")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def toml_patch(question: Question, axes: Sequence[Axis]) -> str:
+    """A question and what it sweeps as a scenario that extends the question's file by name; to be put beside it.
+
+    Raise `UsageError` where the file's name is not one that can be extended.
+    """
+    document = question.document
+    name = Path(document.name).stem
+    if not is_name(name) or Path(document.name).name != f"{name}.toml":
+        wanted = "its file must be NAME.toml with letters, digits, `_` and `-` in NAME"
+        raise UsageError(f"{document.name}: cannot be extended by name; {wanted}")
+    head = f"# What if {name} were changed like this?\n\nextends = {toml_value(name)}\n"
+    if question.platform is not None:
+        head += f"platform = {toml_value(question.platform)}\n"
+    text = rewritten(parse_document(head, "the patch", document.folder), question.sets, None, question.folders)
+    sweep: dict[str, Mapping[str, str]] = {}
+    for axis in axes:
+        # An axis may be named after its leaf, but a table of the sweep has a plain name.
+        key = axis.name.rpartition(".")[2]
+        sweep[key if key not in sweep else f"{key}_{len(sweep) + 1}"] = axis.texts
+    # Without a sweep of its own a scenario inherits that of the one it extends.
+    return f"{text}\n" + (toml_text({"sweep": sweep}) if sweep else "[sweep]\n")
+
+
+def command_line(question: Question, axes: Sequence[Axis]) -> str:
+    """The command that evaluates a question over what it sweeps, quoted for a shell."""
+    words = ["whatif", "run", *scenario_words(question)]
+    for axis in axes:
+        words += ["--sweep", "; ".join(f"{path}={text}" for path, text in axis.texts.items())]
+    return shlex.join(words if axes else [*words, "--point"])
+
+
+def scenario_words(question: Question, *, machine: bool = True) -> list[str]:
+    """What names a question on a command line; without `machine`, on any that is named besides."""
+    document = question.document
+    shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
+    words = [Path(document.name).stem if shipped else document.name]
+    if machine and question.platform is not None:
+        words += ["--platform", question.platform]
+    for folder in question.folders:
+        words += ["--platforms", str(folder)]
+    for path, text in question.sets.items():
+        words += ["--set", f"{path}={text}"]
+    return words
+
+
+def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
+    """A small scenario to start from: an application of that name with a grid, a halo and its work on a platform."""
+    node = load_platform(platform, folders)[0].node
+    ranks = ", one for each GPU" if node.gpu is not None else "\nranks_per_node = 16"
+    work = _ON_GPUS if node.gpu is not None else _ON_CPUS
+    return _TEMPLATE.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, work=work)
+
+
+def _verify(path: Path, document: Document, text: str, question: Question) -> None:
+    """Raise `UsageError` for a text that does not load to exactly the leaves of a question."""
+    try:
+        if len(text.encode()) > MAXIMUM_FILE_SIZE:
+            raise UsageError(f"{path}: not saved: it would be larger than {MAXIMUM_FILE_SIZE // 1000} kB")
+        read = parse_document(text, document.name, document.folder)
+        found = Question(read, folders=question.folders).program.leaves
+    except (InvalidFileError, UnicodeEncodeError) as error:
+        raise UsageError(f"{path}: not saved: the file would not load any more: {error}") from None
+    wanted = question.program.leaves
+    for leaf in dict.fromkeys([*wanted, *found]):
+        if _said(found.get(leaf)) != _said(wanted.get(leaf)):
+            said, meant = (table[leaf].text() if leaf in table else "missing" for table in (found, wanted))
+            raise UsageError(f"{path}: not saved: `{leaf}` would be {said} instead of {meant}")
+
+
+def _said(leaf: Leaf | None) -> Any:
+    """What a leaf says, to be compared."""
+    if leaf is None:
+        return None
+    value = leaf.value.text if isinstance(leaf.value, Expression) else leaf.value
+    known = leaf.distribution
+    told = None if known is None else (known.kind, known.numbers)
+    return (value.strip() if isinstance(value, str) else value), leaf.dimension, told
+
+
+def _literal(text: str, leaf: Leaf | None) -> str:
+    """A typed value as TOML: numbers without a unit and `true` or `false` as such, all else as text."""
+    text = text.strip()
+    number = leaf is not None and not leaf.structural and leaf.dimension == ONE and _NUMBER.fullmatch(text)
+    # Beyond 2^53 a TOML number is refused where a text is not.
+    if text in ("true", "false") or (number and abs(float(text)) <= LARGEST_INTEGER):
+        return text
+    return toml_value(text)

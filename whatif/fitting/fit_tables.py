@@ -1,0 +1,115 @@
+"""Fits as tables: parameters with their standard errors, and points with their residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from whatif.fitting.fit_result import Fit
+from whatif.fitting.gpu_rates import GpuFit
+from whatif.fitting.message_parameters import NetworkFit
+from whatif.table import Column, Table
+from whatif.units import BYTE, ONE, SECOND, Dimension, format_quantity
+
+_UNKNOWN = "not known"
+_UNITS = {"operational_intensity": "flop/s", "array_size": "B/s"}
+_SHOWN = 4
+"""Ways to divide the sizes that are told of."""
+
+
+def parameter_table(fits: Iterable[Fit], notes: Mapping[str, str], *, in_words: bool) -> Table:
+    """One row a parameter: value, standard error, how many points gave it, and how far they lie from the curve.
+
+    `in_words` writes values with their units, for people; else they are in base units, with the unit beside.
+    """
+    rows = [
+        (f"{fit.path}.{name}", float(value), float(error), dimension, fit.point_count, fit.error)
+        for fit in fits
+        for (name, dimension), value, error in zip(fit.dimensions.items(), fit.values, fit.standard_errors, strict=True)
+    ]
+    paths, values, errors, dimensions, counts, residuals = (list(column) for column in zip(*rows, strict=True))
+    known = {"points": _numbers(counts), "rms_residual": _numbers(residuals)}
+    if in_words:
+        shown = {
+            "value": list(map(format_quantity, values, dimensions)),
+            "standard_error": list(map(_in_words, errors, dimensions)),
+        }
+        return Table(
+            {"parameter": _texts(paths), **{name: _texts(texts) for name, texts in shown.items()}, **known}, notes
+        )
+    numbers = {"value": _numbers(values), "standard_error": _numbers(errors)}
+    return Table(
+        {"parameter": _texts(paths), **numbers, "unit": _texts([str(item) for item in dimensions]), **known}, notes
+    )
+
+
+def _in_words(error: float, dimension: Dimension) -> str:
+    return format_quantity(error, dimension, 2) if np.isfinite(error) else _UNKNOWN
+
+
+def point_table(fit: NetworkFit) -> Table:
+    """Every point of every model: size, processes, measured and fitted time, (fitted - measured) / measured."""
+    parts = [(model, fit.points_of(model), fit.residuals(model)) for model in fit.models]
+    names = [model for model, points, _ in parts for _ in range(len(points))]
+    size, count, time = (
+        np.concatenate([getattr(points, name) for _, points, _ in parts])
+        for name in ("message_size", "process_count", "time")
+    )
+    residual = np.concatenate([residuals for _, _, residuals in parts])
+    return Table(
+        {
+            "model": _texts(names),
+            "message_size": Column(size, BYTE),
+            "process_count": Column(count, ONE),
+            "time": Column(time, SECOND),
+            "fitted_time": Column(time * (1 + residual), SECOND),
+            "residual": Column(residual, ONE),
+        }
+    )
+
+
+def network_notes(fit: NetworkFit) -> dict[str, str]:
+    """What the parameters alone do not tell: where the limits lie, and which model of sharing is recommended."""
+    limits = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
+    told = {name: format_quantity(limit, BYTE, 6) for name, limit in limits.items()}
+    return {**told, "limits": "found" if fit.limits.found else "given", "recommendation": fit.recommendation}
+
+
+def limits_in_words(fit: NetworkFit) -> list[str]:
+    """The protocol limits, what they were compared with, and the errors of the models of sharing, a line each."""
+    how = "found" if fit.limits.found else "given"
+    limits = ", ".join(format_quantity(limit, BYTE) for limit in (fit.short_limit, fit.eager_limit))
+    lines = [f"protocol limits ({how}): short {limits.replace(', ', ', eager ')}"]
+    for tried in fit.segmentations[:_SHOWN]:
+        at = ", ".join(format_quantity(limit, BYTE) for limit in tried.limits) or "none"
+        lines.append(f"  {tried.kind}, breaks at {at}: criterion {tried.criterion:.1f}, residual {tried.error:.2%}")
+    shared = ", ".join(f"{model} {error:.1%}" for model, error in fit.held_out_errors.items())
+    return [*lines, f"error at points left out: {shared}; recommended is {fit.recommendation}"] if shared else lines
+
+
+def gpu_points(fit: GpuFit) -> Table:
+    """Every point: what was varied, measured and fitted rate or bandwidth in base units, and the relative residual."""
+    points = fit.points
+    x, measured, fitted = (
+        np.concatenate([getattr(item, name) for item in points]) for name in ("x", "measured", "fitted")
+    )
+    return Table(
+        {
+            "series": _texts([item.name for item in points for _ in item.x]),
+            "variable": _texts([item.variable for item in points for _ in item.x]),
+            "x": Column(x, ONE),
+            "measured": Column(measured, ONE),
+            "fitted": Column(fitted, ONE),
+            "unit": _texts([_UNITS[item.variable] for item in points for _ in item.x]),
+            "residual": Column(fitted / measured - 1, ONE),
+        }
+    )
+
+
+def _texts(values: Sequence[str]) -> Column:
+    return Column(np.array(values, dtype=object))
+
+
+def _numbers(values: Sequence[float]) -> Column:
+    return Column(np.asarray(values, dtype=float), ONE)

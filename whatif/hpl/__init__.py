@@ -1,0 +1,1 @@
+"""High Performance Linpack: its phase, its simulation, and its files."""

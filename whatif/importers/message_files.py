@@ -1,0 +1,135 @@
+"""Measurements of messages from files of any known format, found out from their first lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from whatif.errors import SHOWN_PROBLEMS, InvalidFileError, Problem, UsageError, WhatifError
+from whatif.importers.mapped_csv import read_columns
+from whatif.importers.mapping import EXAMPLE
+from whatif.importers.numbers import MOST_ROWS
+from whatif.importers.rows import joined
+from whatif.importers.simgrid import is_platform
+from whatif.importers.text import chunks, refuse
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+
+HEAD_SIZE: Final = 256 * 2**10
+"""Bytes that tell the format of a file."""
+MOST_FILES: Final = 10_000
+"""Files of one folder."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name, what a text of it holds, and the function that reads a file of it."""
+
+    name: str
+    mark: re.Pattern[str]
+    reader: str
+
+
+def _format(name: str, mark: str, reader: str) -> Format:
+    return Format(name, re.compile(mark, re.MULTILINE), reader)
+
+
+FORMATS: Final = (
+    _format("OSU micro-benchmarks", r"#[ \t]*OSU \S+.* (?:Test|v\d)", "osu.read_osu"),
+    _format(
+        "Intel MPI Benchmarks", r"#bytes[ \t]+#repetitions|#repetitions[ \t]+t_min|# Benchmarking \w", "imb.read_imb"
+    ),
+    _format("Netgauge", r"## Netgauge v\d|PRTT\(1,0,s\)", "netgauge.read_netgauge"),
+    _format("ping-pong log", r"^\[Rank \d+\] comp time:|^Pingpong for$", "ping_pong_log.read_ping_pong_log"),
+    _format("SimGrid calibration", r"\A(?:\d+,)?MPI_\w+,\d+,[\d.eE+-]+,[\d.eE+-]+$", "simgrid.read_simgrid"),
+)
+"""The formats that are told by their content; a CSV file needs a mapping of its columns besides."""
+
+
+def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None) -> Table:
+    """A table of measurements of one file; `mapping` and `where` are for CSV files (see `read_columns`).
+
+    Raise `InvalidFileError` for a file of no known format.
+    """
+    reader = _reader(path)
+    if reader is not None:
+        if where:
+            raise UsageError(f"{shown_path(path)}: rows can be chosen by column in CSV files only")
+        return reader(path)
+    head = _head(path)
+    if not head.strip():
+        raise refuse(shown_path(path), "no measurements in this file: it is empty")
+    if is_platform(path):
+        said = "a SimGrid platform holds parameters, no measurements; `whatif import network` alone shows them"
+        raise refuse(shown_path(path), f"XML: {said}")
+    if mapping is None and not _has_own_names(head):
+        raise refuse(shown_path(path), _unknown())
+    return read_columns(path, mapping, where)
+
+
+def read_networks(
+    paths: Sequence[Path], mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None
+) -> Table:
+    """The measurements of several files in one table, in the order given.
+
+    A folder stands for its files, sorted by name; those of no known format are told as warnings. Raise
+    `InvalidFileError` where nothing is left, `UsageError` for too many rows.
+    """
+    tables: list[Table] = []
+    warnings: list[str] = []
+    for path in paths:
+        if path.is_dir():
+            tables += _of_folder(path, mapping, where, warnings)
+        else:
+            tables.append(read_network(path, mapping, where))
+    if not tables:
+        raise InvalidFileError([Problem(shown_path(path), 0, 0, "", "no measurements here") for path in paths])
+    if sum(map(len, tables)) > MOST_ROWS:
+        raise UsageError(f"more than {MOST_ROWS:,} rows together: read fewer files")
+    return tables[0] if len(tables) == 1 and not warnings else joined(tables, warnings)
+
+
+def _of_folder(
+    folder: Path, mapping: Mapping[str, str] | None, where: Mapping[str, str] | None, warnings: list[str]
+) -> list[Table]:
+    found = []
+    files = sorted((path for path in folder.iterdir() if path.is_file()), key=lambda path: path.name)
+    if len(files) > MOST_FILES:
+        raise refuse(shown_path(folder), f"more than {MOST_FILES:,} files in this folder")
+    for path in files:
+        try:
+            found.append(read_network(path, mapping, where))
+        except WhatifError as error:
+            warnings.append(str(error))
+    if not found:
+        raise UsageError(
+            "\n".join([f"{shown_path(folder)}: no measurements in this folder", *warnings[:SHOWN_PROBLEMS]])
+        )
+    return found
+
+
+def _head(path: Path) -> str:
+    return next(chunks(path, HEAD_SIZE), "")
+
+
+def _reader(path: Path) -> Callable[[Path], Table] | None:
+    head = _head(path)
+    found = next((known for known in FORMATS if known.mark.search(head)), None)
+    if found is None:
+        return None
+    module, function = found.reader.split(".")
+    reader: Callable[[Path], Table] = getattr(import_module(f"whatif.importers.{module}"), function)
+    return reader
+
+
+def _has_own_names(head: str) -> bool:
+    return "message_size" in head[:4096]
+
+
+def _unknown() -> str:
+    known = ", ".join(known.name for known in FORMATS)
+    return f"no known format ({known}); for a CSV file, say which columns hold what: `{EXAMPLE}`"

@@ -1,0 +1,162 @@
+"""Traces of MPI programs, whatever wrote them: the format is recognised by content, never by the name alone."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from glob import escape
+from pathlib import Path
+from typing import Final, Literal
+
+from whatif.errors import InvalidFileError
+from whatif.importers.dumpi import BINARY_START, is_dumpi, read_dumpi
+from whatif.importers.goal import is_goal, read_goal
+from whatif.importers.goal_binary import MAGIC
+from whatif.importers.otf2_archive import START, anchor_of, read_otf2
+from whatif.importers.simgrid_actions import index_files, is_actions, read_actions
+from whatif.importers.text import chunks, refuse
+from whatif.schema.toml import shown_path
+from whatif.simulation.rank_programs import Trace
+
+Format = Literal["dumpi", "dumpi binary", "goal", "otf2", "simgrid", ""]
+
+_HEAD: Final = 2**16
+_KNOWN: Final = (
+    "what can be read is DUMPI (text of `dumpi2ascii`), SimGrid's time-independent traces, GOAL and OTF2 archives"
+)
+_STARTS: Final[tuple[tuple[bytes, Format], ...]] = (
+    (MAGIC, "goal"),
+    (START, "otf2"),
+    (BINARY_START, "dumpi binary"),
+)
+
+
+def is_trace(path: Path) -> bool:
+    """Whether a file or folder looks like a trace, from its first bytes; False for one that cannot be opened."""
+    try:
+        return bool(trace_format(path))
+    except OSError:
+        return False
+    except InvalidFileError:
+        return True  # of several, one must be named
+
+
+def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
+    """The trace of a file or folder; `flop_rate` as in `whatif.importers.simgrid_actions.read_actions`.
+
+    Raise `InvalidFileError` for what is no trace, and for one that its importer refuses.
+    """
+    name = shown_path(path)
+    try:
+        found = trace_format(path)
+    except OSError as error:
+        raise refuse(name, f"cannot be read: {error.strerror}") from None
+    match found:
+        case "dumpi":
+            return read_dumpi(path)
+        case "simgrid":
+            return read_actions(path, flop_rate)
+        case "goal":
+            return read_goal(_only_file(path, "goal"))
+        case "otf2":
+            return read_otf2(path)
+        case "dumpi binary":
+            said = "a binary DUMPI trace: write the text of each rank with `dumpi2ascii FILE-0000.bin > FILE-0000.txt`"
+            raise refuse(name, said)
+    raise refuse(name, f"no trace: {_what_it_is(path)}; {_KNOWN}")
+
+
+def trace_format(path: Path) -> Format:
+    """The format of a file or folder, empty for one that is no trace; raise `OSError` where it cannot be opened."""
+    if path.is_dir():
+        if anchor_of(path):
+            return "otf2"
+        found = [
+            kind for file in sorted(path.iterdir()) if file.is_file() and (kind := _file_format(file, _read(file)))
+        ]
+        return next((kind for kind in found if kind in ("dumpi", "simgrid")), next(iter(found), ""))
+    if not stat.S_ISREG(path.stat().st_mode):
+        return ""
+    head = _read(path)
+    if path.suffix == ".meta" and b"numprocs=" in head:
+        return next((kind for file in _siblings(path) if (kind := _file_format(file, _read(file)))), "")
+    return _file_format(path, head) or ("simgrid" if _is_index(path, head) else "")
+
+
+def trace_files(path: Path) -> list[Path]:
+    """The files that the trace of a file or folder rests on, and perhaps others beside them, in a fixed order.
+
+    Of a folder all that are in it and in the folders within. Raise `OSError` where the path cannot be opened.
+    """
+    found = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else [path, *_files_beside(path)]
+    return sorted({file for file in found if file == path or file.is_file()})
+
+
+def _files_beside(path: Path) -> Iterator[Path]:
+    """The other files of the trace of which a path is one: ranks, definitions, what an index file lists."""
+    match trace_format(path):
+        case "dumpi":
+            is_meta = path.suffix == ".meta"
+            start, end = (f"{path.stem}-", ".txt") if is_meta else (path.stem.rstrip("0123456789"), path.suffix)
+            yield from path.parent.glob(f"{escape(start)}*{escape(end)}")
+        case "otf2":
+            yield path.with_suffix(".def")
+            yield from path.with_suffix("").glob("*")
+        case "simgrid" if not _file_format(path, _read(path)):
+            yield from index_files(path, "".join(chunks(path)))
+
+
+def _only_file(path: Path, wanted: Format) -> Path:
+    """A file, or the only one of a format in a folder."""
+    files = (
+        [path]
+        if path.is_file()
+        else [file for file in sorted(path.iterdir()) if file.is_file() and trace_format(file) == wanted]
+    )
+    if len(files) > 1:
+        raise refuse(shown_path(path), f"{len(files)} schedules: name one, as {files[0].name}")
+    return files[0]
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD)
+
+
+def _siblings(path: Path) -> Iterator[Path]:
+    yield from sorted(path.parent.glob(f"{path.stem}-*.txt"))
+    yield from sorted(path.parent.glob(f"{path.stem}-*.bin"))
+
+
+def _file_format(path: Path, head: bytes) -> Format:
+    for start, kind in _STARTS:
+        if head.startswith(start):
+            return kind
+    if b"\0" in head:
+        return ""
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    if is_goal(text):
+        return "goal"
+    if is_dumpi(text):
+        return "dumpi"
+    return "simgrid" if is_actions(text) else ""
+
+
+def _is_index(path: Path, head: bytes) -> bool:
+    files = index_files(path, head.decode("utf-8", "replace"))
+    return bool(files) and _file_format(files[0], _read(files[0])) == "simgrid"
+
+
+def _what_it_is(path: Path) -> str:
+    if not path.is_file():
+        return "none of the files in this folder is one" if path.is_dir() else "neither a file nor a folder"
+    head = _read(path)
+    start = head[:1024].lstrip().lower()
+    others = {
+        "the file is empty": not head,
+        "a web page (HTML), perhaps an error page": start.startswith((b"<!doctype html", b"<html")),
+        "UTF-16 text; save it as UTF-8": head.startswith((b"\xff\xfe", b"\xfe\xff")),
+        "an SQLite database, as profiles of GPU programs are": head.startswith(b"SQLite format 3\0"),
+        "a binary file of another kind": b"\0" in head,
+    }
+    return next((said for said, is_one in others.items() if is_one), "text of another kind")

@@ -1,0 +1,82 @@
+"""A screen of cells: characters, the names of their styles, and of the styles behind them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.plotting.description import shorten, text_cells
+
+Characters = NDArray[np.str_]
+Numbers = NDArray[np.intp]
+
+
+class Run(NamedTuple):
+    """A piece of a screen line: text, the name of its style and, on a filled cell, the style behind it."""
+
+    text: str
+    style: str = ""
+    fill: str = ""
+
+
+class Cells:
+    """A screen that is written on; what does not fit is cut off."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.width, self.height = max(0, width), max(0, height)
+        self._text: Characters = np.full((self.height, self.width), " ", dtype="U1")
+        self._styles: Numbers = np.zeros((self.height, self.width), dtype=np.intp)
+        self._fills: Numbers = np.zeros((self.height, self.width), dtype=np.intp)
+        self._numbers = {"": 0}
+
+    def number(self, style: str) -> int:
+        """The number that stands for a style in `paint`."""
+        return self._numbers.setdefault(style, len(self._numbers))
+
+    def put(self, row: int, column: int, text: str, style: str) -> None:
+        """Write a text; what lies behind the cells stays."""
+        column = max(0, column)
+        if 0 <= row < self.height and column < self.width:
+            letters = text_cells(shorten(text, self.width - column))
+            self._text[row, column : column + len(letters)] = letters
+            self._styles[row, column : column + len(letters)] = self.number(style)
+
+    def put_runs(self, row: int, column: int, runs: tuple[Run, ...]) -> None:
+        """Write runs one after the other."""
+        for run in runs:
+            self.put(row, column, run.text, run.style)
+            column += len(text_cells(run.text))
+
+    def paint(self, row: int, column: int, text: Characters, styles: Numbers, fills: Numbers | None = None) -> None:
+        """Lay a rectangle of characters with numbered styles on the screen; it must lie within."""
+        place = np.s_[row : row + text.shape[0], column : column + text.shape[1]]
+        self._text[place], self._styles[place] = text, styles
+        if fills is not None:
+            self._fills[place] = fills
+
+    def fill(self, row: int, column: int) -> str:
+        """The style behind a cell."""
+        return list(self._numbers)[int(self._fills[row, column])]
+
+    def blank(self, row: int, start: int, stop: int) -> bool:
+        """Whether nothing is written on some cells of a line, and they are on the screen."""
+        inside = 0 <= start <= stop <= self.width and 0 <= row < self.height
+        return inside and bool((self._text[row, start:stop] == " ").all())
+
+    def runs(self) -> list[list[Run]]:
+        """The screen line by line."""
+        names = list(self._numbers)
+        both = self._styles * len(names) + self._fills
+        return [self._line(letters.tolist(), numbers, names) for letters, numbers in zip(self._text, both, strict=True)]
+
+    def _line(self, letters: list[str], numbers: Numbers, names: list[str]) -> list[Run]:
+        if not letters:
+            return []
+        starts = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()]
+        styles = [divmod(number, len(names)) for number in numbers[starts].tolist()]
+        return [
+            Run("".join(letters[start:stop]), names[style], names[fill])
+            for start, stop, (style, fill) in zip(starts, [*starts[1:], len(letters)], styles, strict=True)
+        ]

@@ -1,0 +1,112 @@
+"""What a plot says at one place: the crosshair that moves from point to point, and the values there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from whatif.plotting.axis_view import axis_space
+from whatif.plotting.description import AxisDescription, Description, FloatArray, HeatMap, Line, PlotDescription
+from whatif.units import format_quantity
+
+NOTHING = "–"
+
+
+class Reading(NamedTuple):
+    """A value read off a plot: what it is of, the value with its unit, and the style of its curve."""
+
+    label: str
+    value: str
+    style: str = ""
+
+
+def readout(description: Description, x: float, y: float = np.nan) -> tuple[Reading, ...]:
+    """The values nearest to `x`, and on a heat map to `y`: first the place itself, then every curve or the cell.
+
+    The first curve says by how much it differs from the baseline, where there is one; a gap reads `–`.
+    """
+    if isinstance(description, HeatMap):
+        return _read_heat(description, x, y)
+    x = moved(description, (x, y))[0]
+    place = Reading(description.x.name, written(x, description.x), "label")
+    readings = [
+        Reading(line.label, written(_at(line, x, description.x), description.y), style)
+        for line, style in zip(description.lines, description.line_styles(), strict=True)
+        if line.label
+    ]
+    change = _change(description, x)
+    if change:
+        readings[0] = readings[0]._replace(value=f"{readings[0].value} {change}")
+    return (place, *readings)
+
+
+def _read_heat(description: HeatMap, x: float, y: float) -> tuple[Reading, ...]:
+    at_x, at_y = nearest(description.xs, x, description.x), nearest(description.ys, y, description.y)
+    if at_x is None or at_y is None:
+        values = (np.nan, np.nan, np.nan)
+    else:
+        values = (float(description.xs[at_x]), float(description.ys[at_y]), float(description.values[at_x, at_y]))
+    read = zip((description.x, description.y, description.z), values, ("label", "label", "marker"), strict=True)
+    return tuple(Reading(axis.name, written(value, axis), style) for axis, value, style in read)
+
+
+def written(value: float, axis: AxisDescription) -> str:
+    """A value of an axis in words: with its unit, or the name of a category."""
+    if not np.isfinite(value):
+        return NOTHING
+    if axis.ticks:
+        return axis.ticks[min(max(round(value), 0), len(axis.ticks) - 1)]
+    return format_quantity(float(value), axis.dimension)
+
+
+def nearest(values: FloatArray, wanted: float, axis: AxisDescription) -> int | None:
+    """The index of the value nearest to another on the drawn axis; None where none can be drawn."""
+    distances = np.abs(axis_space(values, axis) - axis_space(np.array(wanted), axis))
+    return int(np.nanargmin(distances)) if np.isfinite(distances).any() else None
+
+
+def _at(line: Line, x: float, axis: AxisDescription) -> float:
+    at = nearest(line.x, x, axis)
+    return np.nan if at is None else float(line.y[at])
+
+
+def _change(description: PlotDescription, x: float) -> str:
+    """By how much the first curve differs from the baseline."""
+    baseline = next((line for line in description.lines if line.style == "baseline"), None)
+    if baseline is None or baseline is description.lines[0]:
+        return ""
+    now, before = (_at(line, x, description.x) for line in (description.lines[0], baseline))
+    return f"({now / before - 1:+.1%})" if before > 0 and np.isfinite(now / before) else ""
+
+
+def present(description: Description) -> tuple[float, float]:
+    """The present point, where it is known: NaN where it is not."""
+    if isinstance(description, HeatMap):
+        return description.here or (np.nan, np.nan)
+    return (description.markers[0].x if description.markers else np.nan), np.nan
+
+
+def moved(
+    description: Description, cross: tuple[float, float], steps: int = 0, steps_up: int = 0
+) -> tuple[float, float]:
+    """The point so many points further along x, and on a heat map along y; it stays within the data."""
+    x = _stepped(_stops(description), cross[0], steps, description.x)
+    y = _stepped(description.ys, cross[1], steps_up, description.y) if isinstance(description, HeatMap) else np.nan
+    return x, y
+
+
+def _stops(description: Description) -> FloatArray:
+    """The values of x that any curve has a point at."""
+    if isinstance(description, HeatMap):
+        return description.xs
+    first, *others = (line.x for line in description.lines) if description.lines else (np.array([]),)
+    return np.concatenate([first, *(x for x in others if not np.array_equal(x, first))])
+
+
+def _stepped(values: FloatArray, value: float, steps: int, axis: AxisDescription) -> float:
+    stops = np.unique(values[np.isfinite(axis_space(values, axis))])
+    if not stops.size:
+        return np.nan
+    at = nearest(stops, value, axis) or 0
+    return float(stops[min(max(at + steps, 0), stops.size - 1)])

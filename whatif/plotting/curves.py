@@ -1,0 +1,169 @@
+"""Curves on the screen, with the marks and the crosshair that stand among them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from whatif.plotting.axis_view import Points, axes_of, axis_space, points_of
+from whatif.plotting.cells import Cells, Run
+from whatif.plotting.crosshair import Reading, nearest, readout
+from whatif.plotting.description import PlotDescription, shorten, text_cells
+from whatif.plotting.frame import Area, Page, Word, beside, set_page
+from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, lonely, thin, walk
+
+# Readings keep their width, so that the picture stays in place while the crosshair moves.
+_READING = 11
+_COMPARED = 21
+
+
+def curve_page(
+    description: PlotDescription,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    *,
+    colours: bool,
+    cross: tuple[float, float] | None,
+) -> Page:
+    """Draw a plot on a screen; without colours each curve bears a letter that the legend repeats."""
+    points = points_of(description)
+    axes = axes_of(description, points)
+    words = _words(description, axes.y.label(width // 3), glyphs, colours=colours, cross=cross)
+    page = set_page(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    if page.empty:
+        return page
+    trails = list(_trails(description, points, page.area))
+    _draw_curves(page, trails, colours=colours)
+    if cross is not None:
+        _draw_cross(page, description, cross[0])
+    _draw_markers(page.cells, description, page.area)
+    if cross is not None:
+        _draw_points(page, description, points, cross[0])
+    return page
+
+
+def _words(
+    description: PlotDescription, y_label: str, glyphs: Glyphs, *, colours: bool, cross: tuple[float, float] | None
+) -> list[Word]:
+    """The y axis label and the legend; with a crosshair, the values that the curves have there."""
+    words: list[Word] = [(Run(y_label, "label"),)] if y_label else []
+    readings: Sequence[Reading] = ()
+    if cross is not None:
+        place, *readings = readout(description, cross[0])
+        words.append((Run(f"{place.label} ", "label"), Run(place.value.ljust(_READING), "marker")))
+    compared = any(line.style == "baseline" for line in description.lines)
+    styled = enumerate(zip(description.lines, description.line_styles(), strict=True))
+    for row, (index, (line, style)) in enumerate(item for item in styled if item[1][0].label):
+        key = "" if colours else f"{_key(index)} "
+        runs = [Run(f"{glyphs.pen(line, index).sample} {key}{line.label}", style)]
+        if readings:
+            wide = compared and index == 0
+            runs.append(Run(f" {readings[row].value.ljust(_COMPARED if wide else _READING)}", "marker"))
+        words.append(tuple(runs))
+    return words
+
+
+def _key(index: int) -> str:
+    return chr(ord("a") + index % 26)
+
+
+class _Trail(NamedTuple):
+    """One line on the screen: its dots, and the cells of points to stress and of its key."""
+
+    style: str
+    pen: Pen
+    dots: Dots
+    stressed: list[tuple[int, int]]
+    key: list[tuple[int, int]]
+
+
+def _trails(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[_Trail]:
+    # Three points for each column of dots show all that a curve does there.
+    limit = 3 * area.columns * area.glyphs.columns
+    for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
+        places = area.dots(*thin(*points[index], limit))
+        known = np.flatnonzero(np.isfinite(places[1]))
+        stressed = known if description.x.ticks else lonely(places[1])
+        dots = walk(places)
+        if line.style != "data":
+            dots = dots[:, np.arange(dots.shape[1]) // area.glyphs.columns % 4 < 2]
+        # Keys stand apart along the right half: at the very end those of near curves would cover each other.
+        key = known[::-1][index * known.size // (2 * len(description.lines)) :][: bool(line.label)]
+        cells = [area.cells(places[:, at]) for at in (stressed, key)]
+        yield _Trail(style, area.glyphs.pen(line, index), dots, *cells)
+
+
+def _draw_curves(page: Page, trails: Sequence[_Trail], *, colours: bool) -> None:
+    cells, area = page.cells, page.area
+    if not any(trail.dots.size for trail in trails):
+        text = shorten("no values to draw", area.columns)
+        cells.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
+        return
+    raster = Raster(area.columns, area.rows, area.glyphs)
+    # What is drawn last lies on top, and that is the data; of the data, the first line.
+    for _, trail in sorted(enumerate(trails), key=_depth):
+        raster.draw(trail.dots, trail.pen, cells.number(trail.style))
+    cells.paint(area.top, area.left, raster.text, raster.styles)
+    for index, trail in enumerate(trails):
+        for row, column in trail.stressed:
+            cells.put(row, column, area.glyphs.point, trail.style)
+        for row, column in () if colours else trail.key:
+            cells.put(row, column, _key(index), trail.style)
+
+
+def _depth(place: tuple[int, _Trail]) -> tuple[bool, int]:
+    return place[1].style != "baseline", -place[0]
+
+
+def _draw_cross(page: Page, description: PlotDescription, x: float) -> None:
+    position = float(axis_space(np.array(x), description.x))
+    if np.isfinite(position) and not beside(page.area.axes.x, position):
+        _stand(page.cells, page.area, position, page.area.glyphs.frame[0])
+
+
+def _stand(cells: Cells, area: Area, position: float, glyph: str) -> None:
+    """Draw a vertical line behind the curves."""
+    [(_, column)] = area.cells(area.dots([position], area.axes.y.low))
+    for row in range(area.top, area.top + area.rows):
+        if cells.blank(row, column, column + 1):
+            cells.put(row, column, glyph, "marker")
+
+
+def _draw_points(page: Page, description: PlotDescription, points: Sequence[Points], x: float) -> None:
+    """Stress the point of each curve that the crosshair reads; the first curve lies on top."""
+    styled = list(zip(description.lines, description.line_styles(), points, strict=True))
+    for line, style, (across, up) in reversed(styled):
+        at = nearest(line.x, x, description.x)
+        if at is not None and np.isfinite(up[at]):
+            [(row, column)] = page.area.cells(page.area.dots(across[[at]], up[[at]]))
+            page.cells.put(row, column, page.area.glyphs.point, style)
+
+
+def _draw_markers(cells: Cells, description: PlotDescription, area: Area) -> None:
+    """Draw vertical marks behind the curves; one beyond the axis becomes a label with an arrow."""
+    view = area.axes.x
+    for mark in description.markers:
+        position = float(axis_space(np.array(mark.x), description.x))
+        if np.isnan(position):
+            continue
+        arrow, label = beside(view, position), mark.label
+        inside = float(np.clip(position, view.low, view.high))
+        if not arrow:
+            _stand(cells, area, inside, area.glyphs.frame[5])
+        else:
+            label = f"< {label}" if arrow == "<" else f"{label} >"
+        [(_, column)] = area.cells(area.dots([inside], area.axes.y.low))
+        _draw_marker_label(cells, label, column, area)
+
+
+def _draw_marker_label(cells: Cells, label: str, column: int, area: Area) -> None:
+    """Write beside the mark, in the uppermost line where no curve is in the way."""
+    size = len(text_cells(label))
+    for row, start in itertools.product(range(area.top, area.top + area.rows), (column + 2, column - 1 - size)):
+        if start > area.left and cells.blank(row, start - 1, start + size):
+            cells.put(row, start, label, "marker")
+            return

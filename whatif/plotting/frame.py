@@ -1,0 +1,181 @@
+"""What stands around every plot: title, legend, axes with ticks; and where on the screen a value lies."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from whatif.plotting.axis_view import Axes, AxisView, Tick, ticks
+from whatif.plotting.cells import Cells, Run
+from whatif.plotting.description import FloatArray, Scale, text_cells
+from whatif.plotting.raster import Glyphs
+
+Word = tuple[Run, ...]
+_GAP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The screen cells of the data and the dots in them; without a frame there was no room for one."""
+
+    axes: Axes
+    glyphs: Glyphs
+    left: int
+    top: int
+    columns: int
+    rows: int
+    framed: bool = True
+
+    def dots(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Number the dots of positions in axis space, x over y, from the lower left; NaN stays."""
+        last = np.array([[self.columns * self.glyphs.columns - 1], [self.rows * self.glyphs.rows - 1]])
+        fractions = self.axes.x.fraction(np.asarray(x)), self.axes.y.fraction(np.asarray(y))
+        return np.asarray(np.rint(np.stack(np.broadcast_arrays(*fractions)) * last), dtype=np.float64)
+
+    def cells(self, dots: FloatArray) -> list[tuple[int, int]]:
+        """Screen (row, column) of dots."""
+        columns = self.left + dots[0] // self.glyphs.columns
+        rows = self.top + self.rows - 1 - dots[1] // self.glyphs.rows
+        return list(zip(rows.astype(int).tolist(), columns.astype(int).tolist(), strict=True))
+
+    def tick_rows(self, chosen: Sequence[Tick]) -> list[int]:
+        """The screen rows of ticks on the y axis."""
+        places = self.dots(self.axes.x.low, [tick.position for tick in chosen])
+        return [row for row, _ in self.cells(places)]
+
+    def tick_columns(self, chosen: Sequence[Tick]) -> list[int]:
+        """The screen columns of ticks on the x axis."""
+        places = self.dots([tick.position for tick in chosen], self.axes.y.low)
+        return [column for _, column in self.cells(places)]
+
+    def value(self, row: int, column: int) -> tuple[float, float] | None:
+        """The values of x and y in the middle of a cell; None beside the area."""
+        across, up = column - self.left, self.top + self.rows - 1 - row
+        if not (0 <= across < self.columns and 0 <= up < self.rows):
+            return None
+        return self.axes.x.value((across + 0.5) / self.columns), self.axes.y.value((up + 0.5) / self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A screen with everything on it but the data, and the area left for them."""
+
+    cells: Cells
+    area: Area
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no room for data."""
+        return self.area.columns <= 0 or self.area.rows <= 0
+
+
+def set_page(
+    axes: Axes, title: str, words: Sequence[Word], glyphs: Glyphs, size: tuple[int, int], *, reading: bool
+) -> Page:
+    """Divide the screen and draw the frame; a tiny one is all data. Words that are a reading have more room."""
+    cells = Cells(*size)
+    header = _header("", words, cells, max(2, cells.height // 4)) if reading else _header(title, words, cells)
+    area, y_ticks = _layout(axes, glyphs, cells, len(header))
+    if area.framed:
+        _draw_words(cells, header, area)
+        _draw_frame(cells, area, y_ticks)
+    return Page(cells, area)
+
+
+def _header(title: str, words: Sequence[Word], cells: Cells, most: int = 0) -> list[list[Word]]:
+    """The title, then the words, flowing over a few lines."""
+    lines: list[list[Word]] = [[(Run(title, "title"),)]] if title and cells.height >= 8 else []
+    most = most or len(lines) + max(1, cells.height // 6)
+    used = cells.width
+    for word in words:
+        size = _size(word) + _GAP
+        if used + size > cells.width + _GAP:
+            if len(lines) == most:
+                lines[-1].append((Run("…", "label"),))
+                break
+            lines.append([])
+            used = 0
+        lines[-1].append(word)
+        used += size
+    return lines
+
+
+def _size(word: Word) -> int:
+    return sum(len(text_cells(run.text)) for run in word)
+
+
+def _layout(axes: Axes, glyphs: Glyphs, cells: Cells, header: int) -> tuple[Area, tuple[Tick, ...]]:
+    rows = cells.height - header - 2 - bool(axes.x.description.label and cells.height >= 8)
+    if cells.width < 16 or rows < 2:
+        return Area(axes, glyphs, 0, 0, cells.width, cells.height, framed=False), ()
+    draft = Area(axes, glyphs, 0, header, cells.width, rows)
+    apart = 2 if rows <= 9 or axes.y.description.scale is Scale.LOG else 3
+
+    def fits(candidate: Sequence[Tick]) -> bool:
+        places = draft.tick_rows(candidate)
+        spread = all(lower - upper >= apart for lower, upper in itertools.pairwise(places))
+        return spread and _widest(candidate) <= cells.width // 3
+
+    y_ticks = ticks(axes.y, fits)
+    left = _widest(y_ticks) + 2
+    return replace(draft, left=left, columns=cells.width - left), y_ticks
+
+
+def _widest(candidate: Sequence[Tick]) -> int:
+    return max((len(text_cells(tick.label)) for tick in candidate), default=0)
+
+
+def _draw_words(cells: Cells, header: Sequence[Sequence[Word]], area: Area) -> None:
+    for row, words in enumerate(header):
+        column = 0
+        if words and words[0][0].style == "title":
+            column = (cells.width - _size(words[0])) // 2
+        for word in words:
+            cells.put_runs(row, column, word)
+            column += _size(word) + _GAP
+    if area.top + area.rows + 2 < cells.height:
+        label = area.axes.x.label(area.columns)
+        cells.put(cells.height - 1, area.left + (area.columns - len(text_cells(label))) // 2, label, "label")
+
+
+def _draw_frame(cells: Cells, area: Area, y_ticks: Sequence[Tick]) -> None:
+    vertical, horizontal, corner, tick_left, tick_down, _ = list(area.glyphs.frame)
+    floor = area.top + area.rows
+    for row in range(area.top, floor):
+        cells.put(row, area.left - 1, vertical, "axis")
+    cells.put(floor, area.left - 1, corner + horizontal * area.columns, "axis")
+    for tick, row in zip(y_ticks, area.tick_rows(y_ticks), strict=True):
+        cells.put(row, area.left - 2 - len(text_cells(tick.label)), tick.label, "label")
+        cells.put(row, area.left - 1, tick_left, "axis")
+    for tick, column in _x_ticks(area, cells.width):
+        cells.put(floor, column, tick_down, "axis")
+        cells.put(floor + 1, _label_start(tick, column, cells.width), tick.label, "label")
+
+
+def _x_ticks(area: Area, width: int) -> list[tuple[Tick, int]]:
+    """Choose the x ticks whose labels keep two cells apart, with their columns."""
+
+    def fits(candidate: Sequence[Tick]) -> bool:
+        columns = area.tick_columns(candidate)
+        starts = [_label_start(tick, column, width) for tick, column in zip(candidate, columns, strict=True)]
+        ends = [start + len(text_cells(tick.label)) for start, tick in zip(starts, candidate, strict=True)]
+        return ends[-1] <= width and all(b - a >= 2 for a, b in zip(ends, starts[1:], strict=False))
+
+    chosen = ticks(area.axes.x, fits)
+    return list(zip(chosen, area.tick_columns(chosen), strict=True))
+
+
+def _label_start(tick: Tick, column: int, width: int) -> int:
+    """Centre a label under its tick, moved inwards at the rim."""
+    size = len(text_cells(tick.label))
+    return max(0, min(column - size // 2, width - size))
+
+
+def beside(view: AxisView, position: float) -> str:
+    """`<` or `>` where a position lies beyond the end of an axis, else nothing."""
+    fraction = float(view.fraction(np.array(position)))
+    return "<" if fraction < -1e-9 else ">" if fraction > 1 + 1e-9 else ""

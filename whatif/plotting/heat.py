@@ -1,0 +1,168 @@
+"""Heat maps on the screen: two values a cell in colours, or one value a cell as a denser or thinner character."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.plotting.axis_view import AxisView, axis_space, heat_axes
+from whatif.plotting.cells import Cells, Run
+from whatif.plotting.crosshair import Reading, readout, written
+from whatif.plotting.description import HEAT_STYLES, FloatArray, HeatMap, Scale
+from whatif.plotting.frame import Area, Page, Word, set_page
+from whatif.plotting.raster import Glyphs
+
+DENSITIES = " .:-=+*#%@"
+_READING = 11
+_NO_VALUE = -1
+Levels = NDArray[np.intp]
+
+
+def heat_page(
+    description: HeatMap,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    *,
+    colours: bool,
+    cross: tuple[float, float] | None,
+) -> Page:
+    """Draw a heat map on a screen; each cell shows the nearest value."""
+    glyphs = glyphs._replace(bits=np.zeros((2 if colours else 1, 1), dtype=np.uint8))
+    axes = heat_axes(description)
+    words = _words(description, axes.y.label(width // 3), glyphs, width, colours=colours, cross=cross)
+    page = set_page(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    if page.empty:
+        return page
+    levels = _levels(description, len(HEAT_STYLES) if colours else len(DENSITIES))
+    # Where an axis has no value that can be drawn, the last index finds no value.
+    levels = np.pad(levels, ((0, 1), (0, 1)), constant_values=_NO_VALUE)
+    shown = levels[np.ix_(*_nearest_points(description, page.area))].T
+    (_draw_colours if colours else _draw_densities)(page, shown)
+    if cross is not None:
+        _draw_cross(page, description, cross)
+    if description.here is not None:
+        _draw_point(page, description, description.here, glyphs.point)
+    return page
+
+
+def _words(
+    description: HeatMap,
+    y_label: str,
+    glyphs: Glyphs,
+    width: int,
+    *,
+    colours: bool,
+    cross: tuple[float, float] | None,
+) -> list[Word]:
+    """The y axis label, and the scale of colours; with a crosshair, before all the values there."""
+    words: list[Word] = [(Run(y_label, "label"),)] if y_label else []
+    scale = _scale(description, width, colours=colours)
+    if cross is not None:
+        return [*words, *(_reading(reading) for reading in readout(description, *cross)), scale]
+    words.append(scale)
+    if not np.isfinite(description.values).all():
+        words.append((Run(f"{_missing(colours=colours)} impossible", "label"),))
+    if description.here is not None:
+        words.append((Run(f"{glyphs.point} now", "marker"),))
+    return words
+
+
+def _reading(reading: Reading) -> Word:
+    return Run(f"{reading.label} ", "label"), Run(reading.value.ljust(_READING), "marker")
+
+
+def _scale(description: HeatMap, width: int, *, colours: bool) -> Word:
+    """Name, smallest value, the colours in order, largest value; the values alone on a narrow screen."""
+    known, narrow = description.values[np.isfinite(description.values)], width < 60
+    if not known.size:
+        return (Run(f"{description.z.label}: no values", "label"),)
+    low, high = (written(float(value), description.z) for value in (known.min(), known.max()))
+    styles = HEAT_STYLES[:: 2 if narrow else 1]
+    ramp = [Run("█", style) for style in styles] if colours else [Run(f"[{DENSITIES}]", "label")]
+    name = "" if narrow else f"{description.z.label} "
+    spread = " (log)" if description.z.scale is Scale.LOG and not narrow else ""
+    return Run(f"{name}{low} ", "label"), *ramp, Run(f" {high}{spread}", "label")
+
+
+def _missing(*, colours: bool) -> str:
+    """What stands where there is no value: no dot where dots are densities."""
+    return "·" if colours else "/"
+
+
+def _levels(description: HeatMap, count: int) -> Levels:
+    """The number of the colour of every value; what is not positive has the first one of a logarithmic scale."""
+    positions = axis_space(description.values, description.z)
+    known = positions[np.isfinite(positions)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    fractions = (positions - low) / (high - low) if high > low else np.where(np.isfinite(positions), 0.5, np.nan)
+    numbers = np.nan_to_num(np.clip(fractions * count, 0, count - 1)).astype(np.intp)
+    return np.where(np.isfinite(description.values), numbers, _NO_VALUE)
+
+
+def _nearest_points(description: HeatMap, area: Area) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """For each column of the area, and each row of dots from the top, the index of the nearest value."""
+    down = area.rows * area.glyphs.rows
+    columns = _nearest_indices(description.xs, area.axes.x, (np.arange(area.columns) + 0.5) / area.columns)
+    return columns, _nearest_indices(description.ys, area.axes.y, (np.arange(down)[::-1] + 0.5) / down)
+
+
+def _nearest_indices(values: FloatArray, view: AxisView, fractions: FloatArray) -> NDArray[np.intp]:
+    places = axis_space(values, view.description)
+    order = np.argsort(places)[: np.count_nonzero(np.isfinite(places))]
+    if not order.size:
+        return np.full(fractions.size, _NO_VALUE)
+    borders = (places[order][1:] + places[order][:-1]) / 2
+    return order[np.searchsorted(borders, view.low + fractions * (view.high - view.low))]
+
+
+def _draw_colours(page: Page, levels: Levels) -> None:
+    """Two values a cell: the upper half in the colour of the character, the lower one behind it."""
+    cells, area = page.cells, page.area
+    upper, lower = levels[::2], levels[1::2]
+    numbers = np.array([*map(cells.number, HEAT_STYLES), cells.number("")])
+    both, alone = upper >= 0, (upper < 0) & (lower >= 0)
+    text = np.select([both, alone], ["▀", "▄"], _missing(colours=True))
+    styles = np.select([both, alone], [numbers[upper], numbers[lower]], cells.number("label"))
+    cells.paint(area.top, area.left, text, styles, np.where(both, numbers[lower], numbers[_NO_VALUE]))
+
+
+def _draw_densities(page: Page, levels: Levels) -> None:
+    text = np.array([*DENSITIES, _missing(colours=False)])[levels]
+    page.cells.paint(page.area.top, page.area.left, text, np.full(text.shape, page.cells.number("label")))
+
+
+def _draw_cross(page: Page, description: HeatMap, cross: tuple[float, float]) -> None:
+    """A vertical and a horizontal line over the values, and the point where they meet."""
+    place = _cell(page, description, cross)
+    if place is None:
+        return
+    area = page.area
+    upright, level = area.glyphs.frame[0], area.glyphs.frame[1]
+    for row in range(area.top, area.top + area.rows):
+        _over(page.cells, row, place[1], upright)
+    for column in range(area.left, area.left + area.columns):
+        _over(page.cells, place[0], column, level)
+    _over(page.cells, *place, "┼" if upright == "│" else "+")
+
+
+def _draw_point(page: Page, description: HeatMap, point: tuple[float, float], glyph: str) -> None:
+    place = _cell(page, description, point)
+    if place is not None:
+        _over(page.cells, *place, glyph)
+
+
+def _cell(page: Page, description: HeatMap, point: tuple[float, float]) -> tuple[int, int] | None:
+    """The row and column of a point; None beyond the axes."""
+    views, axes = page.area.axes, (description.x, description.y)
+    positions = [float(axis_space(np.array(value), axis)) for value, axis in zip(point, axes, strict=True)]
+    if not all(view.low <= position <= view.high for view, position in zip(views, positions, strict=True)):
+        return None
+    return page.area.cells(page.area.dots([positions[0]], [positions[1]]))[0]
+
+
+def _over(cells: Cells, row: int, column: int, glyph: str) -> None:
+    """Write over a value, dark on a light colour and light on a dark one."""
+    fill = cells.fill(row, column)
+    light = fill in HEAT_STYLES[len(HEAT_STYLES) // 2 :]
+    cells.put(row, column, glyph, "marker" if not fill else "over-light" if light else "over-dark")

@@ -1,0 +1,195 @@
+"""Plot descriptions on matplotlib's axes; positions are those of the explorer's own plots, in axis space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from whatif.plotting.axis_view import AxisView, Tick, axes_of, axis_space, heat_axes, points_of, ticks, view_of
+from whatif.plotting.bars import BarChart
+from whatif.plotting.description import FloatArray, HeatMap, PlotDescription, StackedBar, shorten
+from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, printed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_CHARACTER = 0.56 * FONT_SIZE
+"""Points that a character takes, nearly."""
+_FEW = 25
+"""Points of a curve that are seen one by one."""
+_VECTORS = 600
+"""Cells of a map up to which each is a shape of its own; more are a raster."""
+_NAME, _BAR_NAME = 28, 48
+
+
+def draw_curves(axes: Axes, description: PlotDescription) -> None:
+    """Curves with their names at their ends; points alone over names, and over places that come more than once."""
+    points = points_of(description)
+    views = axes_of(description, points)
+    _set_axis(axes, "x", views.x)
+    _set_axis(axes, "y", views.y)
+    axes.grid(axis="y", color=LIGHT["rule"], linewidth=0.8)
+    ends = []
+    looks = zip(cycle(LINES), cycle(POINTS), strict=False)
+    lower: FloatArray | None = None
+    ordered = [(x[order], y[order]) for x, y in points for order in [np.argsort(x, kind="stable")]]
+    for line, style, (x, y) in zip(description.lines, description.line_styles(), ordered, strict=True):
+        if line.style == "band":
+            # The two ends of a band follow one another.
+            if lower is not None:
+                axes.fill_between(x, lower, y, color=LIGHT[style], alpha=0.18, linewidth=0, zorder=2)
+            lower = y if lower is None else None
+            continue
+        dashes, marker = next(looks)
+        joined = not description.x.ticks and bool(np.all(np.diff(x[np.isfinite(x)]) > 0))
+        seen = marker if not joined or x.size <= _FEW else ""
+        axes.plot(x, y, color=LIGHT[style], linestyle=dashes if joined else "", marker=seen, zorder=3)
+        known = y[np.isfinite(y)]
+        if known.size:
+            ends.append((float(views.y.fraction(known[-1:])[0]), line.label, LIGHT[style]))
+    _name_ends(axes, ends)
+    for marker_ in description.markers:
+        _mark(axes, views.x, float(axis_space(np.array(marker_.x), description.x)), marker_.label)
+
+
+def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Names beside the ends of curves, apart from one another."""
+    gap = 1.45 * FONT_SIZE / _room(axes, across=False)
+    lowest = 0.0
+    places: list[tuple[float, str, str]] = []
+    for end, label, colour in sorted(ends):
+        lowest = max(end, lowest + gap if places else end)
+        places.append((lowest, label, colour))
+    for at, (place, label, colour) in enumerate(reversed(places)):
+        axes.text(
+            1.015, min(place, 1.0 - at * gap), shorten(label, _NAME), color=colour, va="center",
+            transform=axes.transAxes, weight="bold",
+        )  # fmt: skip
+
+
+def _mark(axes: Axes, view: AxisView, place: float, label: str) -> None:
+    if view.low <= place <= view.high:
+        axes.axvline(place, color=LIGHT["faint"], linewidth=1, linestyle=(0, (2, 2)))
+        axes.text(place, 1.01, shorten(label, _NAME), color=LIGHT["muted"], ha="center", va="bottom",
+                  transform=axes.get_xaxis_transform(), size=FONT_SIZE - 1)  # fmt: skip
+
+
+def draw_heat(axes: Axes, description: HeatMap) -> None:
+    """A map in colours that grow lighter with the value; where there is none, the hatched ground is seen."""
+    views = heat_axes(description)
+    _set_axis(axes, "x", views.x)
+    _set_axis(axes, "y", views.y)
+    axes.fill([0, 1, 1, 0], [0, 0, 1, 1], transform=axes.transAxes, facecolor=LIGHT["rule"],
+              edgecolor=LIGHT["faint"], hatch="////", linewidth=0, zorder=0)  # fmt: skip
+    xs, ys = axis_space(description.xs, description.x), axis_space(description.ys, description.y)
+    across, up = (np.argsort(places)[: np.isfinite(places).sum()] for places in (xs, ys))
+    values = axis_space(description.values, description.z)[np.ix_(across, up)].T
+    if not values.size or not np.isfinite(values).any():
+        return
+    mesh = axes.pcolormesh(
+        _borders(xs[across], views.x), _borders(ys[up], views.y), np.ma.masked_invalid(values), cmap=HEAT,
+        edgecolors="face", linewidth=0.3, rasterized=values.size > _VECTORS, zorder=1,
+    )  # fmt: skip
+    _name_colours(axes, mesh, description, values)
+    if description.here is not None:
+        axis_places = zip(description.here, (description.x, description.y), strict=True)
+        x, y = (float(axis_space(np.array(value), axis)) for value, axis in axis_places)
+        if views.x.low <= x <= views.x.high and views.y.low <= y <= views.y.high:
+            axes.plot(x, y, marker="o", color=LIGHT["ground"], markeredgecolor=LIGHT["ink"], markersize=8, zorder=4)
+            ground = {"facecolor": LIGHT["ground"], "edgecolor": "none", "pad": 1.5}
+            axes.annotate("now", (x, y), (8, 8), textcoords="offset points", color=LIGHT["ink"], bbox=ground)
+
+
+def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArray) -> None:
+    bar = _figure(axes).colorbar(mesh, ax=axes, pad=0.02, aspect=30)
+    bar.outline.set_visible(False)
+    view = view_of(description.z, [values], roomy=False)
+    mesh.set_clim(view.low, view.high)
+    found = ticks(view, _fits(axes, across=False))
+    bar.set_ticks([tick.position for tick in found], labels=[printed(tick.label) for tick in found])
+    bar.set_label(printed(view.label(_NAME)))
+
+
+def _borders(places: FloatArray, view: AxisView) -> FloatArray:
+    return np.concatenate([[view.low], (places[1:] + places[:-1]) / 2, [view.high]])
+
+
+def draw_bars(axes: Axes, chart: BarChart) -> None:
+    """Bars from top to bottom with their values behind them, on an axis that shows zero."""
+    ends = np.array([value for row in chart.rows for value in (row.start, row.end)] or [0.0])
+    # What is written before a negative bar must not run into the names.
+    room = 0.15 * float(np.ptp(ends)) if ends.min() < 0 else 0.0
+    _set_axis(axes, "x", view_of(chart.x, [np.append(ends, [0.0, ends.min() - room])], roomy=True))
+    axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.8)
+    axes.axvline(0.0, color=LIGHT["faint"], linewidth=1, zorder=1)
+    for at, row in enumerate(chart.rows):
+        axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=LIGHT[row.style], zorder=2)
+        left = row.end < 0
+        axes.annotate(
+            printed(row.text), (min(row.start, row.end) if left else max(row.start, row.end), at),
+            (-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", va="center",
+            color=LIGHT["ink"],
+        )  # fmt: skip
+    axes.set_ylim(len(chart.rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(chart.rows)), labels=[shorten(row.label, _BAR_NAME) for row in chart.rows])
+    axes.tick_params(axis="y", length=0, labelcolor=LIGHT["ink"])
+    axes.spines["left"].set_visible(False)
+    _legend(axes, chart.legend)
+
+
+def _legend(axes: Axes, meanings: Sequence[tuple[str, str]]) -> None:
+    from matplotlib.patches import Patch
+
+    if meanings:
+        handles = [Patch(color=LIGHT[style], label=shorten(name, _BAR_NAME)) for style, name in meanings]
+        axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 0.99), ncols=len(handles), borderaxespad=0,
+                    handlelength=1, handleheight=1, borderpad=0.3)  # fmt: skip
+
+
+def draw_stack(axes: Axes, bar: StackedBar) -> None:
+    """Parts of a whole beside one another, with their shares where there is room for them."""
+    axes.set_axis_off()
+    axes.set(xlim=(0, 1), ylim=(-0.5, 0.5))
+    left, width = 0.0, _room(axes, across=True)
+    for share, style in zip(bar.shares(), bar.styles(), strict=True):
+        axes.barh(0, share, left=left, height=0.9, color=LIGHT[style], edgecolor=LIGHT["ground"], linewidth=1)
+        if share * width > 6 * _CHARACTER:
+            axes.text(
+                left + share / 2, 0, f"{share:.0%}", ha="center", va="center", color=LIGHT["ground"], weight="bold"
+            )
+        left += share
+    _legend(axes, [(style, segment.label) for segment, style in zip(bar.segments, bar.styles(), strict=True)])
+
+
+def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
+    """Limits, ticks and name of an axis as the explorer has them."""
+    across = which == "x"
+    found = ticks(view, _fits(axes, across=across))
+    (axes.set_xlim if across else axes.set_ylim)(view.low, view.high)
+    (axes.set_xticks if across else axes.set_yticks)(
+        [tick.position for tick in found], labels=[printed(tick.label) for tick in found]
+    )
+    width = int(_room(axes, across=across) / _CHARACTER)
+    (axes.set_xlabel if across else axes.set_ylabel)(printed(shorten(view.label(width), width)))
+
+
+def _fits(axes: Axes, *, across: bool) -> Callable[[Sequence[Tick]], bool]:
+    """Whether labels have room on an axis."""
+    room = _room(axes, across=across)
+    if across:
+        return lambda found: sum((len(tick.label) + 3) * _CHARACTER for tick in found) <= room
+    return lambda found: len(found) * 2.5 * FONT_SIZE <= room
+
+
+def _room(axes: Axes, *, across: bool) -> float:
+    """How long an axis is, nearly, in points."""
+    return 0.75 * 72 * float(_figure(axes).get_size_inches()[0 if across else 1])
+
+
+def _figure(axes: Axes) -> Figure:
+    figure: Any = axes.get_figure(root=True)
+    return cast("Figure", figure)

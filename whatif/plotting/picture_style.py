@@ -1,0 +1,78 @@
+"""How pictures look: colours of curves, bars and maps for light and dark grounds, lines, and matplotlib's settings.
+
+The curves keep apart, on both grounds, for people who see no red, no green or no blue; dashes and points tell them
+apart without any colour.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from whatif.plotting.description import SERIES_STYLES
+
+LIGHT: Final = {
+    "ground": "#ffffff",
+    "ink": "#1c2430",
+    "muted": "#505b6a",
+    "faint": "#9aa3af",
+    "rule": "#dfe3e8",
+    "baseline": "#6e7683",
+} | dict(zip(SERIES_STYLES, ("#0074c6", "#ba4e0a", "#187159", "#8f388b", "#684904", "#2b313b"), strict=True))
+DARK: Final = {
+    "ground": "#14181d",
+    "ink": "#e6e9ee",
+    "muted": "#aeb6c1",
+    "faint": "#717b88",
+    "rule": "#2b323b",
+    "baseline": "#8d96a3",
+} | dict(zip(SERIES_STYLES, ("#52baf6", "#ff862a", "#91c27f", "#e490c5", "#f0e442", "#c6ccd6"), strict=True))
+LINES: Final = (
+    "solid",
+    (0, (6, 2)),
+    (0, (2, 1.5)),
+    (0, (7, 2, 1.5, 2)),
+    (0, (4, 1.5, 1.5, 1.5, 1.5, 1.5)),
+    (0, (10, 3)),
+)
+POINTS: Final = ("o", "s", "^", "D", "v", "P")
+HEAT: Final = "viridis"
+FONT_SIZE: Final = 9.0
+SETTINGS: Final[dict[str, Any]] = {
+    "font.size": FONT_SIZE,
+    "font.family": "sans-serif",
+    # A name may hold a dollar sign: texts are texts, not formulas.
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "whatif",
+    "pdf.fonttype": 42,
+    "savefig.dpi": 160,
+    "figure.dpi": 160,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.titlesize": FONT_SIZE + 1,
+    "axes.titlepad": 10,
+    "axes.unicode_minus": True,
+    "axes.edgecolor": LIGHT["faint"],
+    "axes.facecolor": "none",
+    "axes.labelcolor": LIGHT["muted"],
+    "axes.titlecolor": LIGHT["ink"],
+    "text.color": LIGHT["ink"],
+    "xtick.color": LIGHT["faint"],
+    "ytick.color": LIGHT["faint"],
+    "xtick.labelcolor": LIGHT["muted"],
+    "ytick.labelcolor": LIGHT["muted"],
+    "figure.facecolor": LIGHT["ground"],
+    "legend.frameon": False,
+    "legend.labelcolor": LIGHT["muted"],
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4.5,
+}
+
+
+def printed(text: str) -> str:
+    """A quantity as people print it: `-3 us` is `−3 µs`."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", re.sub(r"(?<=[\d(])( ?)u(?=(?:s|J|W|Wh)\b)", r"\1µ", text))

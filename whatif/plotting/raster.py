@@ -1,0 +1,135 @@
+"""Curves as dots, and dots as characters: eight dots a cell in braille, four in quadrant blocks, one in ASCII."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.plotting.axis_view import Points
+from whatif.plotting.cells import Characters
+from whatif.plotting.description import FloatArray, Line
+
+MarkerName = Literal["braille", "block", "ascii"]
+Dots = NDArray[np.intp]
+
+
+class Pen(NamedTuple):
+    """The character for each combination of dots in a cell, and what the legend shows for the curve."""
+
+    characters: Characters
+    sample: str
+
+
+class Glyphs(NamedTuple):
+    """The characters of one marker: pens (the baseline's first), the bit of each dot in a cell, line art."""
+
+    pens: tuple[Pen, ...]
+    bits: NDArray[np.uint8]
+    point: str = "●"
+    frame: str = "│─└┤┬┊"
+
+    @property
+    def columns(self) -> int:
+        """Dots across a cell."""
+        return int(self.bits.shape[1])
+
+    @property
+    def rows(self) -> int:
+        """Dots down a cell."""
+        return int(self.bits.shape[0])
+
+    def pen(self, line: Line, index: int) -> Pen:
+        """The pen of the index-th line."""
+        return self.pens[1 + index % (len(self.pens) - 1) if line.style == "data" else 0]
+
+
+def _pen(characters: str, sample: str) -> Pen:
+    return Pen(np.array(list(characters)), sample)
+
+
+# Unicode numbers the dots of braille down the left column, down the right one, and then along the lowest row.
+_BRAILLE = "".join(chr(0x2800 + dots) for dots in range(256))
+_QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
+GLYPHS: dict[MarkerName, Glyphs] = {
+    "braille": Glyphs(
+        (_pen(_BRAILLE, "╍╍"), _pen(_BRAILLE, "━━")),
+        np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], dtype=np.uint8),
+    ),
+    "block": Glyphs((_pen(_QUADRANTS, "▀ "), _pen(_QUADRANTS, "▀▀")), np.array([[1, 2], [4, 8]], dtype=np.uint8)),
+    "ascii": Glyphs(
+        (_pen(" .", ". "), *(_pen(f" {dot}", dot * 2) for dot in "*+xo%@")),
+        np.array([[1]], dtype=np.uint8),
+        point="#",
+        frame="|-+++:",
+    ),
+}
+
+
+class Raster:
+    """The dots of several curves in a rectangle of cells; the curve drawn last has the colour of a shared cell."""
+
+    def __init__(self, columns: int, rows: int, glyphs: Glyphs) -> None:
+        self._glyphs = glyphs
+        self._bits = np.zeros((rows, columns), dtype=np.uint8)
+        self.text: Characters = np.full((rows, columns), " ", dtype="U1")
+        self.styles: NDArray[np.intp] = np.zeros((rows, columns), dtype=np.intp)
+
+    def draw(self, dots: Dots, pen: Pen, style: int) -> None:
+        """Set dots, x over y from the lower left, with a pen in a numbered style."""
+        across, down = self._glyphs.columns, self._glyphs.rows
+        x, y = dots[0], self._bits.shape[0] * down - 1 - dots[1]
+        row, column = y // down, x // across
+        np.bitwise_or.at(self._bits, (row, column), self._glyphs.bits[y % down, x % across])
+        self.text[row, column] = pen.characters[self._bits[row, column]]
+        self.styles[row, column] = style
+
+
+def walk(points: FloatArray) -> Dots:
+    """Go from dot to dot in steps of one, never across NaN."""
+    delta = np.diff(points, append=np.nan)
+    # A point without a successor makes one step, and stays where it is.
+    length = np.nan_to_num(np.abs(delta).max(axis=0), nan=1.0)
+    steps = np.where(np.isfinite(points[1]), length, 0).astype(np.intp)
+    segment = np.repeat(np.arange(steps.size), steps)
+    part = (np.arange(segment.size) - (np.cumsum(steps) - steps)[segment]) / steps[segment]
+    dots = points[:, segment] + np.nan_to_num(part * delta[:, segment])
+    return np.asarray(np.rint(dots), dtype=np.intp)
+
+
+def lonely(y: FloatArray) -> NDArray[np.intp]:
+    """Find points with a gap on both sides: a single dot would be overlooked."""
+    known = np.r_[False, np.isfinite(y), False]
+    return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:])
+
+
+def thin(x: FloatArray, y: FloatArray, limit: int) -> Points:
+    """Keep at most `limit` points: both ends and, for each bucket along x, the extremes and one gap."""
+    if x.size <= limit:
+        return x, y
+    bucket = _buckets(x, max(1, (limit - 2) // 3))
+    starts = np.flatnonzero(np.r_[True, np.diff(bucket) > 0])
+    gap = np.isnan(y)
+    lowest = _first_per_bucket(np.where(gap, np.inf, y), starts)
+    highest = _first_per_bucket(np.where(gap, np.inf, -y), starts)
+    gaps = _first_per_bucket(np.where(gap, 0.0, 1.0), starts)
+    keep = np.unique(np.r_[0, lowest, highest, gaps[gap[gaps]], x.size - 1])
+    return x[keep], y[keep]
+
+
+def _buckets(x: FloatArray, count: int) -> NDArray[np.intp]:
+    """Number the bucket of each point: by x where x rises, else by index (a curve that turns back)."""
+    known = np.isfinite(x)
+    steps = x[known]
+    if steps.size < 2 or steps[0] == steps[-1] or np.any(np.diff(steps) < 0):
+        return np.arange(x.size) * count // x.size
+    along = (np.where(known, x, steps[0]) - steps[0]) / (steps[-1] - steps[0])
+    return np.maximum.accumulate(np.minimum((along * count).astype(np.intp), count - 1))
+
+
+def _first_per_bucket(key: FloatArray, starts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the index of the first smallest key of each bucket."""
+    smallest = np.minimum.reduceat(key, starts)
+    hits = np.flatnonzero(key == np.repeat(smallest, np.diff(np.r_[starts, key.size])))
+    return np.asarray(hits[np.searchsorted(hits, starts)], dtype=np.intp)

@@ -1,0 +1,75 @@
+"""Draw a plot description as lines of styled text, or as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import TypedDict, Unpack
+
+from whatif.plotting.cells import Run
+from whatif.plotting.crosshair import moved
+from whatif.plotting.curves import curve_page
+from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
+from whatif.plotting.frame import Page
+from whatif.plotting.heat import heat_page
+from whatif.plotting.raster import GLYPHS, MarkerName
+
+# The normal ANSI colours read on black and on white; the bright ones do not.
+_PALETTE = (36, 33, 32, 35, 31, 34)
+# Viridis, as near as the 256 colours of terminals come to it.
+_HEAT = (53, 54, 60, 24, 31, 30, 36, 35, 71, 113, 149, 220)
+_CODES = (
+    {style: str(code) for style, code in zip(SERIES_STYLES, _PALETTE, strict=True)}
+    | {style: f"38;5;{code}" for style, code in zip(HEAT_STYLES, _HEAT, strict=True)}
+    | {"title": "1", "marker": "1", "axis": "2", "baseline": "2", "over-dark": "97", "over-light": "30"}
+)
+_FILLS = {style: f"48;5;{code}" for style, code in zip(HEAT_STYLES, _HEAT, strict=True)}
+_PLAIN = str.maketrans({"…": "~", "–": "-"})
+
+
+class Manner(TypedDict, total=False):
+    """How a plot is drawn: the marker curves are made of, whether in colours, and where a crosshair stands.
+
+    Without colours each curve bears a letter that the legend repeats, and a heat map is made of characters. `cross`
+    is the x of a crosshair, with its y on a heat map; the legend then shows the values there.
+    """
+
+    marker: MarkerName
+    colours: bool
+    cross: tuple[float, float] | None
+
+
+def render_runs(description: Description, width: int, height: int, **manner: Unpack[Manner]) -> list[list[Run]]:
+    """Draw a plot as `height` lines of runs, each exactly `width` cells wide."""
+    lines = _page(description, width, height, manner).cells.runs()
+    if manner.get("marker") != "ascii":
+        return lines
+    return [[run._replace(text=run.text.translate(_PLAIN)) for run in line] for line in lines]
+
+
+def point_at(
+    description: Description, width: int, height: int, place: tuple[int, int], **manner: Unpack[Manner]
+) -> tuple[float, float] | None:
+    """The values of x and y at a column and row of the picture that `render_runs` draws; None beside the data."""
+    column, row = place
+    return _page(description, width, height, manner).area.value(row, column)
+
+
+def _page(description: Description, width: int, height: int, manner: Manner) -> Page:
+    marker, colours, cross = manner.get("marker", "braille"), manner.get("colours", True), manner.get("cross")
+    cross = None if cross is None else moved(description, cross)
+    if isinstance(description, HeatMap):
+        coloured = colours and marker != "ascii"
+        return heat_page(description, width, height, GLYPHS[marker], colours=coloured, cross=cross)
+    return curve_page(description, width, height, GLYPHS[marker], colours=colours, cross=cross)
+
+
+def render(
+    description: Description, width: int, height: int, *, marker: MarkerName = "braille", colour: bool = True
+) -> str:
+    """Draw `height` lines of at most `width` cells as text for a terminal, with ANSI colours or without."""
+    lines = render_runs(description, width, height, marker=marker, colours=colour)
+    return "\n".join("".join(_ansi(run) if colour else run.text for run in line).rstrip() for line in lines)
+
+
+def _ansi(run: Run) -> str:
+    codes = [codes[name] for codes, name in ((_CODES, run.style), (_FILLS, run.fill)) if name in codes]
+    return f"\x1b[{';'.join(codes)}m{run.text}\x1b[0m" if codes else run.text

@@ -1,0 +1,1 @@
+"""GPU profiles: readers, characterisation, and projection to other machines (AHEAD)."""

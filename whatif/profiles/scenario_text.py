@@ -1,0 +1,176 @@
+"""A profile as a scenario: its copies grouped without losing their sum, its kernels, the host's time, the overlaps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError
+from whatif.files.toml_text import toml_value
+from whatif.profiles.characterisation import groups
+from whatif.profiles.copy_times import device_rates
+from whatif.profiles.operation_replay import overlapped_times, total_time
+from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile
+from whatif.schema.platform_spec import Platform
+from whatif.table import Table
+from whatif.units import SECOND, format_quantity
+
+MOST_SIZES: Final = 8
+"""Sizes of one class of copies that are phases of their own; more are put together by octave."""
+MOST_KERNELS: Final = 8
+"""Kernels that are phases of their own, those that take the most time; the others are one phase together."""
+_LEAST_HIDDEN: Final = 0.01
+"""Share of the shorter phase below which an overlap is not written."""
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Phase:
+    """A phase: its name, a comment, its leaves as TOML, and the operations it stands for."""
+
+    name: str
+    comment: str
+    leaves: dict[str, Any]
+    rows: Rows
+
+
+def scenario_toml(profile: Profile, platform: str, name: str, machine: Platform | None = None) -> str:
+    """A scenario of one iteration of one rank that does on `platform` what the profile did, all of it in one iteration.
+
+    Copies are transfer phases by direction, memory and size; where a class has more than `MOST_SIZES` sizes, by octave
+    with the mean size, so that bytes and number stay. Kernels and fills are `measured_kernel` phases, bounded by the
+    device memory where the bandwidth of the profiled device is known: one side of the roofline, to be changed where
+    they are bound by arithmetic. What no operation fills is the phase `host_time`. `machine` is the platform itself,
+    where it is known: on the device that was profiled the kernels then take what was measured. Operations of one phase
+    that ran at the same time are counted one after the other. Raise `UsageError` for a machine without GPUs.
+    """
+    if machine is not None and machine.node.gpu is None:
+        raise UsageError(f"{machine.name} has no GPU: a profile's copies and kernels need one; name another platform")
+    operations = profile.operations
+    phases = [*_transfers(operations), *_timed(operations, device_rates(profile, machine)["dram_bandwidth"])]
+    overlaps = _overlaps(operations, phases)
+    hidden = sum(length for _, _, length in overlaps)
+    start, time = (operations.columns[key].values for key in ("start_time", "time"))
+    rest = max(total_time(start, time) - float(time.sum()) + hidden, 0.0)
+    leaves = {"kind": "overhead", "overhead_time": _seconds(rest)}
+    phases.append(_Phase("host_time", "Neither copies nor kernels: what the host did in between", leaves, np.arange(0)))
+    head = {"name": name, "rank_count": 1, "iteration_count": 1}
+    tables = [_table("application", head), *(_phase_table(phase) for phase in phases)]
+    for first, second, length in overlaps:
+        fraction = length / min(_time(operations, first.rows), _time(operations, second.rows))
+        both = {"phases": [first.name, second.name], "fraction": min(fraction, 1.0)}
+        tables.append(_table(f"application.overlaps.{first.name}_{second.name}", both))
+    return "\n".join([*_head(operations, platform), *tables])
+
+
+def _head(operations: Table, platform: str) -> Iterator[str]:
+    notes = (f"{key} {text}" for key, text in operations.notes.items() if key != "warnings")
+    yield f"# From a profile: {_one_line(', '.join(notes))}"
+    yield "# One iteration is the whole profiled run."
+    yield f"\nplatform = {toml_value(platform)}\n"
+
+
+def _transfers(operations: Table) -> Iterator[_Phase]:
+    size = operations.columns["message_size"].values
+    for (operation, direction, memory), rows in groups(operations, ("operation", "direction", "memory")):
+        if operation != COPY:
+            continue
+        parts = _by_size(size, rows[np.isfinite(size[rows])])
+        for number, part in enumerate(parts, 1):
+            mean = float(size[part].sum() / len(part))
+            leaves: dict[str, Any] = {"kind": "transfer", "direction": direction}
+            if memory == "pageable":
+                leaves |= {"memory": "pageable", "pageable_model": "projected"}
+            leaves |= {"transfer_size": f"{mean!r} B", "transfer_count": len(part)}
+            same = size[part].min() == size[part].max()
+            comment = f"{memory} memory, {_shown(operations, part)}" + ("" if same else ", mean of several sizes")
+            yield _Phase(f"{direction}_{memory}_{number}", comment, leaves, part)
+
+
+def _by_size(size: NDArray[np.float64], rows: Rows) -> list[Rows]:
+    """Rows by their size, or by its octave where there are many sizes, the smallest first."""
+    key = size[rows]
+    if len(np.unique(key)) > MOST_SIZES:
+        key = np.floor(np.log2(np.maximum(key, 1.0)))
+    return [rows[key == value] for value in np.unique(key)]
+
+
+def _timed(operations: Table, bandwidth: float) -> Iterator[_Phase]:
+    """Kernels by name, fills, and copies of unknown size, of which only the time is known."""
+    kind, size, time = (operations.columns[key].values for key in ("operation", "message_size", "time"))
+    found = [(str(words[1]), rows) for words, rows in groups(operations, ("operation", "name")) if words[0] == KERNEL]
+    found.sort(key=lambda kernel: -float(time[kernel[1]].sum()))
+    for number, (name, rows) in enumerate(found[:MOST_KERNELS], 1):
+        yield _measured(operations, f"kernel_{number}{_word(name)}", f"{_one_line(name)}: ", rows, bandwidth)
+    others = [rows for _, rows in found[MOST_KERNELS:]]
+    rest = {
+        "other_kernels": np.concatenate(others) if others else np.arange(0),
+        "fills": np.flatnonzero(kind == FILL),
+        "copies_without_size": np.flatnonzero((kind == COPY) & ~np.isfinite(size)),
+    }
+    for name, rows in rest.items():
+        if len(rows):
+            yield _measured(operations, name, "", rows, bandwidth)
+
+
+def _measured(operations: Table, name: str, lead: str, rows: Rows, bandwidth: float) -> _Phase:
+    mean = _time(operations, rows) / len(rows)
+    leaves: dict[str, Any] = {"kind": "measured_kernel", "kernel_time": _seconds(mean), "launch_count": len(rows)}
+    if bandwidth > 0:
+        leaves |= {"bound": "dram_bandwidth", "profiled_bandwidth": f"{bandwidth!r} B/s"}
+    return _Phase(name, f"{lead}{_shown(operations, rows)}", leaves, rows)
+
+
+def _overlaps(operations: Table, phases: Sequence[_Phase]) -> list[tuple[_Phase, _Phase, float]]:
+    """Pairs of phases and the time that they share, the longest first, each phase in one pair."""
+    place = np.full(len(operations), -1)
+    for number, phase in enumerate(phases):
+        place[phase.rows] = number
+    start, time = (operations.columns[key].values for key in ("start_time", "time"))
+    shared = overlapped_times(place, start, time)
+    found: list[tuple[_Phase, _Phase, float]] = []
+    for (one, other), length in sorted(shared.items(), key=lambda pair: -pair[1]):
+        first, second = (phases[number] for number in sorted((int(one), int(other))))
+        free = all(first not in pair[:2] and second not in pair[:2] for pair in found)
+        shorter = min(_time(operations, phase.rows) for phase in (first, second))
+        if free and length > _LEAST_HIDDEN * shorter:
+            found.append((first, second, min(length, shorter)))
+    return found
+
+
+def _time(operations: Table, rows: Rows) -> float:
+    return float(operations.columns["time"].values[rows].sum())
+
+
+def _shown(operations: Table, rows: Rows) -> str:
+    return f"{len(rows)} in {format_quantity(_time(operations, rows), SECOND)} measured"
+
+
+def _seconds(time: float) -> str:
+    return f"{time!r} s"
+
+
+def _word(name: str) -> str:
+    """`_dot` for `void ns::dot<double>(..)`: what of a kernel's name can stand in a key."""
+    plain = re.sub(
+        r"\W+", "_", re.split(r"[<(]", name, maxsplit=1)[0].strip().split("::")[-1].split(" ")[-1], flags=re.ASCII
+    )
+    return f"_{plain[:30]}".rstrip("_")
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
+
+
+def _phase_table(phase: _Phase) -> str:
+    return f"# {phase.comment}\n{_table(f'application.phases.{phase.name}', phase.leaves)}"
+
+
+def _table(path: str, leaves: dict[str, Any]) -> str:
+    lines = (f"{key} = {toml_value(value)}" for key, value in leaves.items())
+    return "\n".join([f"[{path}]", *lines, ""])

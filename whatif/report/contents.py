@@ -1,0 +1,204 @@
+"""What a report tells of a question: its answer, sweep, sensitivities and difference from another, within a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+
+import numpy as np
+
+from whatif.axes import Axis, Grid
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.iteration_timeline import Timeline, timeline
+from whatif.core.result import Result, result_of, run
+from whatif.core.scenario import Question
+from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, PLAYED_POINTS
+from whatif.core.term import Program
+from whatif.errors import ImpossiblePointError
+from whatif.schema.expressions import Expression
+from whatif.schema.parameters import Leaf
+from whatif.studies.attribution import Attribution, attribute
+from whatif.studies.bottlenecks import Ladder, ideal_parts, ladder
+from whatif.studies.elasticity import Elasticity, elasticities
+
+PATIENCE: Final = 15.0
+"""Seconds after which nothing is begun that would take longer than what is left of them."""
+_PLAYED: Final = 0.1
+"""Seconds of a term from which on its points are played one by one: others cost as much again."""
+_MOVED: Final = 1 + 1e-6
+_ATTRIBUTED: Final = 30_000
+"""Points of an attribution, at most or nearly so."""
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The parts of a report; None, or nothing, for one that there is not, and why not in `left_out`."""
+
+    question: Question
+    at: Evaluation
+    point: Result
+    other: Question | None
+    other_point: Result | None
+    sweep: Result | None
+    timeline: Timeline | None = None
+    elasticities: tuple[Elasticity, ...] = ()
+    ladder: Ladder | None = None
+    attribution: Attribution | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def findings(question: Question, grid: Grid, other: Question | None = None, patience: float = PATIENCE) -> Findings:
+    """Everything about a question at its point, over a grid, and against another one.
+
+    A long sweep is thinned to what a picture shows. Where points are played one by one, a sweep ends with its time,
+    and what would take longer than `patience`, in s, is left out. Raise `InvalidFileError` and `UsageError` as `run`.
+    """
+    at = evaluate(question.program)
+    point = result_of(at, Grid())
+    clock = _Clock(_seconds_of_a_point(at), time.monotonic() + patience)
+    # Before the sweep, which takes what time there is.
+    there = None if other is None else result_of(evaluate(other.program), Grid())
+    found = Findings(question, at, point, other, there, _swept(question, grid, clock))
+    if not point.reasons:
+        found = _explained(found, clock)
+    return replace(found, left_out=tuple(clock.left_out))
+
+
+def _explained(found: Findings, clock: _Clock) -> Findings:
+    """The findings with what there is only where the point has an answer."""
+    program = found.question.program
+    leaves, parts = len(program.reached), len(ideal_parts(program, "iteration_time"))
+    followed = clock.within("the elasticities", 2 * leaves, lambda: elasticities(program)) or ()
+    rungs = clock.within("the ladder of ideals", parts * (parts + 1) // 2, lambda: ladder(program))
+    return replace(
+        found,
+        timeline=timeline(program, found.at),
+        elasticities=followed,
+        ladder=rungs,
+        attribution=_difference(program, found.other_point, clock),
+    )
+
+
+def _seconds_of_a_point(at: Evaluation) -> float:
+    """What one more point costs; the first one also had to load, or compile, what plays it."""
+    slowest = max(at.seconds, key=lambda name: at.seconds[name], default="")
+    if not slowest or at.seconds[slowest] < _PLAYED:
+        return 0.0
+    leaves = (at.program.leaves[path] for path in sorted(at.program.inputs_of(slowest)))
+    moved = next((leaf for leaf in leaves if _moves(leaf)), None)
+    began = time.monotonic()
+    if moved is not None:
+        evaluate(at.program, {moved.path: np.asarray(float(moved.value) * _MOVED)})
+    return time.monotonic() - began
+
+
+def _moves(leaf: Leaf) -> bool:
+    if leaf.field is None or isinstance(leaf.value, Expression) or leaf.field.domain.whole:
+        return False
+    return leaf.value != 0 and bool(leaf.field.domain.accepts(float(leaf.value) * _MOVED))
+
+
+@dataclass(slots=True)
+class _Clock:
+    """The time that a report may still take, and what was left out for it."""
+
+    point_seconds: float
+    end: float
+    left_out: list[str] = field(default_factory=list)
+
+    def left(self) -> float:
+        """Seconds that may still be spent."""
+        return self.end - time.monotonic()
+
+    @property
+    def played(self) -> bool:
+        """Whether points are played one by one, each for its time."""
+        return self.point_seconds > 0
+
+    def within(self, what: str, points: int, compute: Callable[[], Found]) -> Found | None:
+        """What is computed, where so many points can be in the time that is left."""
+        if points * self.point_seconds > max(self.left(), 0.0):
+            self.left_out.append(f"{what}: {points:,} points, each played in {self.point_seconds:.2g} s, take too long")
+            return None
+        try:
+            return compute()
+        except ImpossiblePointError as error:
+            self.left_out.append(f"{what}: {error}")
+            return None
+
+
+def _swept(question: Question, grid: Grid, clock: _Clock) -> Result | None:
+    """The sweep, as many of its points as a picture shows and the time allows."""
+    if not grid.axes:
+        return None
+    shown = _thinned(grid, clock)
+    if shown.size < grid.size:
+        clock.left_out.append(f"{grid.size - shown.size:,} of the {grid.size:,} points of the sweep")
+    parts: list[Result] = []
+    began = time.monotonic()
+    # Choices stay together: a machine that cannot be asked is a point without an answer only among others.
+    one_by_one = clock.played and not any(axis.structural for axis in shown.axes)
+    for part in run(question, shown, 1 if one_by_one else shown.size):
+        parts.append(part)
+        # The next one takes as long as those before, or longer.
+        if clock.left() < (time.monotonic() - began) / len(parts):
+            break
+    return parts[0] if len(parts) == 1 and parts[0].grid.size == shown.size else _joined(parts, shown)
+
+
+def _thinned(grid: Grid, clock: _Clock) -> Grid:
+    """The grid with as many places of two axes as a picture shows, further axes at their first place."""
+    limits = [CURVE_POINTS, FAMILY_POINTS]
+    if clock.played:
+        most = max(2, int(clock.left() / 2 / clock.point_seconds))
+        limits = [min(PLAYED_POINTS, most), max(1, min(PLAYED_POINTS, most // PLAYED_POINTS))]
+    kept = [*limits, *[1] * len(grid.axes)][: len(grid.axes)]
+    return Grid(tuple(_places(axis, most) for axis, most in zip(grid.axes, kept, strict=True)))
+
+
+def _places(axis: Axis, most: int) -> Axis:
+    """So many places of an axis, evenly spread, with both ends."""
+    if len(axis) <= most:
+        return axis
+    chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))
+    return Axis(axis.name, {path: values[chosen] for path, values in axis.leaves.items()}, axis.texts)
+
+
+def _joined(parts: list[Result], grid: Grid) -> Result:
+    """The points of a sweep that ended before its last one: those behind have no answer, and say why."""
+    reason = np.full(grid.size, "not computed: the time of the report was over", dtype=object)
+    reason[: sum(part.grid.size for part in parts)] = np.concatenate([part.reason.ravel() for part in parts])
+
+    def whole(name: str, of: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        array = np.full(grid.size, np.nan)
+        known = np.concatenate([part.grid.spread(getattr(part, of)[name]).ravel() for part in parts])
+        array[: known.size] = known
+        return array.reshape(grid.shape)
+
+    first = parts[0]
+    columns = {name: whole(name, "columns") for name in first.columns}
+    terms = {name: whole(name, "terms") for name in first.terms}
+    # A report says what lies outside its range, not where: a place is as good as all.
+    extrapolated = dict.fromkeys((text for part in parts for text in part.extrapolated), np.True_)
+    told = (first.grades, reason.reshape(grid.shape), extrapolated)
+    return Result(first.program, grid, columns, terms, first.dimensions, *told)
+
+
+def _difference(program: Program, there: Result | None, clock: _Clock) -> Attribution | None:
+    """What explains the difference; tables of values where single ones cannot change alone."""
+    if there is None:
+        return None
+    if there.reasons:
+        clock.left_out.append(f"the difference: {there.reasons[0]}")
+        return None
+    return clock.within("the difference", _ATTRIBUTED, lambda: _attributed(program, there.program))
+
+
+def _attributed(program: Program, other: Program) -> Attribution:
+    try:
+        return attribute(program, other)
+    except ImpossiblePointError:
+        return attribute(program, other, by_table=True)

@@ -1,0 +1,249 @@
+"""The leaf table: every value of a scenario by its dotted path, with unit, domain, help, source and grade."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from whatif.schema.distributions import Distribution, Uncertain, is_distribution
+from whatif.schema.expressions import Expression
+from whatif.schema.fields import QuantityField, quantity_field
+from whatif.schema.load import Loaded
+from whatif.schema.platform_spec import GRADES, Grade
+from whatif.schema.toml import KeyPath, Layer, Layers
+from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
+
+# Tables that say something about the files rather than about the machine or the application.
+_NO_LEAVES = {"sources", "sweep", "fits"}
+_SAID_OF_LEAVES = {("platform", "sources"), ("platform", "fits")}
+STATED: Final = "stated"
+DEFAULT: Final = "default of the model"
+
+
+@dataclass(frozen=True, slots=True)
+class FittedLeaf:
+    """What the fit that gave a value knows of it."""
+
+    standard_error: float
+    """In base units."""
+    ranges: Mapping[str, tuple[float, float]]
+    """Least and largest value of each variable of the points, such as `message_size`, in base units."""
+    correlation: Mapping[str, float]
+    """With each value of the same fit, by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value: numeric (it has a `field`) or structural (it decides which terms exist)."""
+
+    path: str
+    value: Any
+    field: QuantityField | None
+    dimension: Dimension
+    choices: tuple[str, ...]
+    description: str
+    source: str
+    grade: Grade | Literal["stated"]
+    fitted: FittedLeaf | None = None
+    """Where it was fitted to measurements and its file says how well."""
+
+    @property
+    def structural(self) -> bool:
+        """Whether changing it can change which terms there are."""
+        return self.field is None
+
+    @property
+    def distribution(self) -> Distribution | None:
+        """What its file, or an edit, says that the value may be; None for a plain number."""
+        return self.value.distribution if isinstance(self.value, Uncertain) else None
+
+    def text(self, digits: int = 6) -> str:
+        """The value as a person writes it, with its unit; 17 digits are all there are."""
+        if isinstance(self.value, Expression):
+            return self.value.text
+        if self.distribution is not None:
+            return self.distribution.text
+        if self.field is None:
+            return (
+                "none"
+                if self.value is None
+                else str(self.value).lower()
+                if isinstance(self.value, bool)
+                else str(self.value)
+            )
+        return format_quantity(float(self.value), self.dimension, digits)
+
+
+def leaf_table(loaded: Loaded) -> dict[str, Leaf]:
+    """Every leaf of a scenario, in the order of the files."""
+    table: dict[str, Leaf] = {}
+    for path, value, known in _walk(loaded.scenario, ()):
+        if path[0] not in _NO_LEAVES and path[:2] not in _SAID_OF_LEAVES:
+            leaf = _leaf(path, value, known, loaded.layers)
+            table[leaf.path] = leaf
+    return table
+
+
+class _Known(NamedTuple):
+    """What the schema says of a value."""
+
+    field: QuantityField | None = None
+    choices: tuple[str, ...] = ()
+    description: str = ""
+
+
+_NOTHING: Final = _Known()
+
+
+@cache
+def _fields(kind: type[BaseModel]) -> tuple[tuple[str, _Known], ...]:
+    """The fields of a table; looked up once, for a scenario has hundreds of values and is compiled again and again."""
+    return tuple(
+        (name, _Known(quantity_field(info), _choices(info), info.description or ""))
+        for name, info in kind.model_fields.items()
+    )
+
+
+def _walk(value: Any, path: KeyPath, known: _Known = _NOTHING) -> Iterator[tuple[KeyPath, Any, _Known]]:
+    if isinstance(value, BaseModel):
+        for name, below in _fields(type(value)):
+            yield from _walk(getattr(value, name), (*path, name), below)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk(item, (*path, key), known)
+    elif value is not None:
+        yield path, value, known
+
+
+def _leaf(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Leaf:
+    field = known.field
+    dimension = field.dimension if field is not None and field.dimension is not None else ONE
+    if isinstance(value, Quantity):
+        value, dimension = value.value, value.dimension
+        field = QuantityField(dimension, field.domain) if field is not None else None
+    layer = layers.origin(path)
+    source, grade = _provenance(path, layers, layer)
+    fitted = None if field is None or layer is None else _fitted(path, layer)
+    return Leaf(".".join(path), value, field, dimension, known.choices, known.description, source, grade, fitted)
+
+
+def _choices(info: FieldInfo) -> tuple[str, ...]:
+    if info.annotation is bool:
+        return ("true", "false")
+    return get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+
+
+def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["stated"]]:
+    """Source and grade of a value: what the file that states it says of it, or the weakest that is true.
+
+    A machine's value that its file does not source is assumed; what an application's file says of itself
+    without a source is the question, and is stated.
+    """
+    return _provenance(path, layers, layers.origin(path))
+
+
+def _provenance(path: KeyPath, layers: Layers, layer: Layer | None) -> tuple[str, Grade | Literal["stated"]]:
+    unsourced: Grade | Literal["stated"] = "assumed" if path[0] == "platform" else STATED
+    if layer is None:
+        return DEFAULT, unsourced
+    entry = _entry(layer, layers, path[len(layer.at) :])
+    if entry is not None:
+        grade: Grade = entry["grade"]
+        return str(entry["source"]), grade
+    return layer.document.name, unsourced
+
+
+def _fitted(path: KeyPath, layer: Layer) -> FittedLeaf | None:
+    """What is known of a fitted value; only the file that states it can say so."""
+    fits = layer.stated((*layer.at, "fits"))
+    table = path[len(layer.at) : -1]
+    if not fits and path[0] == "platform" and not layer.at:
+        fits, table = layer.stated(("platform", "fits")), table[1:]
+    entry = fits.get(".".join(table)) if fits else None
+    if entry is None or path[-1] not in entry["parameters"]:
+        return None
+    at = entry["parameters"].index(path[-1])
+    if "values" in entry and _number(entry["values"][at]) != _number(layer.stated(path)):
+        return None
+    error = _number(entry["standard_errors"][at])
+    ranges = {name: (_number(low), _number(high)) for name, (low, high) in entry.get("ranges", {}).items()}
+    paths = (".".join((*path[:-1], name)) for name in entry["parameters"])
+    return FittedLeaf(error, ranges, dict(zip(paths, entry["correlation"][at], strict=True)))
+
+
+def _number(text: str | float) -> float:
+    """A quantity as a file states it; NaN, which nothing equals, for an expression or a distribution."""
+    if not isinstance(text, str):
+        return text
+    return math.nan if text.lstrip().startswith("=") or is_distribution(text) else parse_quantity(text).value
+
+
+def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:
+    """The most specific `[sources]` entry that covers a path: the longest, and at equal length without `*`."""
+    sources: Mapping[str, Any] = layer.document.data.get("sources", {})
+    best = _best(tuple(sources), path)
+    if best is None:
+        return None
+    # Half of an entry may stand in the file that this one extends.
+    whole: Mapping[str, Any] = {}
+    if not layer.part:
+        whole = layers.merged
+        for key in (*layer.at, "sources", best):
+            whole = whole[key]
+    return {**whole, **sources[best]}
+
+
+@lru_cache(maxsize=16384)
+def _best(patterns: tuple[str, ...], path: KeyPath) -> str | None:
+    covering = [pattern for pattern in patterns if covers(_parts(pattern), path)]
+    return max(covering, key=lambda pattern: (pattern.count("."), -pattern.count("*")), default=None)
+
+
+@lru_cache(maxsize=4096)
+def _parts(pattern: str) -> KeyPath:
+    return tuple(pattern.split("."))
+
+
+def covers(pattern: KeyPath, path: KeyPath) -> bool:
+    """Whether a pattern of `[sources]` is about a path: it leads there, `*` standing for one key."""
+    if "*" not in pattern:
+        return path[: len(pattern)] == pattern
+    return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
+
+
+def sources_of(leaves: Iterable[Leaf]) -> dict[str, dict[str, str]]:
+    """A `[sources]` table that gives every leaf its source and grade, with one entry where all below a path agree."""
+    known = {_parts(leaf.path): (leaf.source, leaf.grade) for leaf in leaves if leaf.source != DEFAULT}
+    table: dict[str, dict[str, str]] = {}
+    pending: list[KeyPath] = [("platform",), ("application",)]
+    while pending:
+        path = pending.pop(0)
+        below = {key: entry for key, entry in known.items() if covers(path, key)}
+        entries = set(below.values())
+        if len(entries) == 1 and (only := entries.pop())[1] != STATED:
+            table[".".join(path)] = {"grade": only[1], "source": only[0]}
+        elif len(entries) > 1:
+            pending.extend(dict.fromkeys(key[: len(path) + 1] for key in below))
+    return table
+
+
+def fits_of_parts(layers: Layers) -> dict[str, Any]:
+    """What the parts that were merged say of their fits, as a `[fits]` table of the whole document."""
+    parts = [layer for layer in layers.items if layer.part]
+    return {
+        ".".join((*layer.at, *filter(None, [table]))): fit
+        for layer in parts
+        for table, fit in layer.document.data.get("fits", {}).items()
+    }
+
+
+def worst(grades: Iterable[str]) -> str:
+    """The weakest of several grades; what is merely stated by the question weighs nothing."""
+    ranked = [GRADES.index(grade) for grade in grades if grade in GRADES]
+    return GRADES[max(ranked)] if ranked else STATED

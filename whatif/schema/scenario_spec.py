@@ -1,0 +1,147 @@
+"""The question: a platform, an application, named parameters and the axes to sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from whatif.schema.application import (
+    Application,
+    CollectivePhase,
+    Grid,
+    HaloPhase,
+    KernelPhase,
+    Key,
+    MeasuredKernelPhase,
+    Phase,
+    StructuredGridPhase,
+    TransferPhase,
+)
+from whatif.schema.fields import Parameter, Part
+from whatif.schema.hpl_application import HPL
+from whatif.schema.platform_spec import Fitted, Platform, Source
+from whatif.units import UNITS
+
+SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
+# Names under which the engine keeps terms of its own.
+RESERVED = (
+    "platform", "application", "parameters", "total", "iteration", "setup",
+    "grid", "placement", "overlap", "host_link", "peer_link", "node",
+)  # fmt: skip
+
+
+def _kind_of_application(value: Any) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return "program" if kind is None else str(kind)
+
+
+class Scenario(Part):
+    """A complete question, after `extends` and the platform have been merged in."""
+
+    platform: Platform
+    application: Annotated[
+        Annotated[Application, Tag("program")] | Annotated[HPL, Tag("hpl")], Discriminator(_kind_of_application)
+    ]
+    parameters: dict[Key, Parameter] = {}
+    """Named values and expressions for use in expression leaves."""
+    sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
+    """Axes by name: leaf path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; leaves of one axis
+    are tied and move together."""
+    sources: dict[str, Source] = {}
+    """Source and grade of the values this scenario states, by path."""
+    fits: dict[str, Fitted] = {}
+    """How well fitted values that this scenario states are known, by the path of their table."""
+
+    @model_validator(mode="after")
+    def _references(self) -> Self:
+        _check_parameters(self.parameters)
+        application = self.application
+        for name, phase in application.phases.items():
+            if name in RESERVED:
+                raise _error(f"application.phases.{name}", f"`{name}` is reserved; give the phase another name")
+            if application.grid is None and _needs_grid(phase):
+                raise _error(f"application.phases.{name}", f"this {phase.kind} phase needs `[application.grid]`")
+            if isinstance(phase, KernelPhase):
+                _check_profiled(name, phase, application)
+            if isinstance(phase, HaloPhase) and (phase.inter_node_count is None) != (phase.total_count is None):
+                message = (
+                    "give both `inter_node_count` and `total_count`, or neither: a ratio needs both from one count"
+                )
+                raise _error(f"application.phases.{name}", message)
+            if isinstance(phase, CollectivePhase) and _forgets_size(phase):
+                raise _error(f"application.phases.{name}.message_size", "missing key")
+            if isinstance(phase, HaloPhase) and application.grid is not None:
+                _check_bisection(name, phase, application.grid)
+            if isinstance(phase, TransferPhase):
+                _check_transfer(name, phase, application)
+            if isinstance(phase, MeasuredKernelPhase):
+                _check_measured(name, phase)
+        if application.grid is not None and application.grid.decomposition == "given":
+            _check_dimensions(application.grid)
+        return self
+
+
+def _check_parameters(names: Iterable[str]) -> None:
+    for name in names:
+        if name in UNITS:
+            message = f"`{name}` is a unit: in an expression it could not be told from one; use another name"
+            raise _error(f"parameters.{name}", message)
+
+
+def _check_bisection(name: str, phase: HaloPhase, grid: Grid) -> None:
+    if grid.decomposition != "bisection":
+        return
+    if grid.periodic or grid.mapping != "block":
+        raise _error("application.grid.decomposition", "a bisection is not periodic and has block mapping")
+    if phase.neighbours != "all":
+        raise _error(f"application.phases.{name}.neighbours", "between the boxes of a bisection it must be `all`")
+
+
+def _forgets_size(phase: CollectivePhase) -> bool:
+    return phase.algorithm != "dissemination" and "message_size" not in phase.model_fields_set
+
+
+def _needs_grid(phase: Phase) -> bool:
+    if isinstance(phase, KernelPhase):
+        return phase.metrics_per == "cell" or _grows(phase)
+    return isinstance(phase, HaloPhase | StructuredGridPhase)
+
+
+def _grows(phase: KernelPhase) -> bool:
+    return phase.follows != "nothing" and phase.metrics_per in ("profile", "launch")
+
+
+def _check_profiled(name: str, phase: KernelPhase, application: Application) -> None:
+    if application.grid is not None and _grows(phase) and list(phase.profiled_cells) != list(application.grid.cells):
+        wanted = ", ".join(application.grid.cells)
+        message = f"`follows` needs the cells of the profiled run along each of {wanted}, in this order"
+        raise _error(f"application.phases.{name}.profiled_cells", message)
+
+
+def _check_transfer(name: str, phase: TransferPhase, application: Application) -> None:
+    path = f"application.phases.{name}"
+    if (phase.transfer_size is None) == (phase.halo is None):
+        raise _error(path, "a transfer needs either `transfer_size` or `halo`")
+    if phase.halo is not None and not isinstance(application.phases.get(phase.halo), HaloPhase):
+        raise _error(f"{path}.halo", f"there is no halo phase `{phase.halo}`")
+
+
+def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
+    needed = "profiled_bandwidth" if phase.bound == "dram_bandwidth" else "profiled_rate"
+    if phase.bound != "nothing" and getattr(phase, needed) is None:
+        raise _error(f"application.phases.{name}.{needed}", f'missing key, needed by `bound = "{phase.bound}"`')
+
+
+def _check_dimensions(grid: Grid) -> None:
+    if list(grid.ranks) != list(grid.cells):
+        wanted = ", ".join(grid.cells)
+        raise _error(
+            "application.grid.ranks", f"a given decomposition needs ranks along each of {wanted}, in this order"
+        )
+
+
+def _error(path: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError("reference", "{message}", {"message": message, "path": path})

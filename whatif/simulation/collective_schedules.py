@@ -1,0 +1,352 @@
+"""Collective operations as messages: what each rank sends and receives, by algorithm.
+
+An algorithm is a function of the members of a communicator, [member], their number P and the root. It returns
+`Rounds`, whose shares are multiples of the size that the trace gives (`Program.size`). Any P ≥ 1 and any root.
+
+Sources: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", International
+Journal of High Performance Computing Applications 19(1), 2005, and those named in `whatif.models.collectives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.errors import UsageError, did_you_mean
+from whatif.models.quantities import FloatArray
+from whatif.simulation.rank_programs import COLLECTIVES, Kind
+from whatif.simulation.schedule import Step
+
+Members = NDArray[np.int64]
+Shares = FloatArray | float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """Messages of members, [member, round], -1 for none; the shares broadcast to that shape.
+
+    What a member sends and receives in a round goes on at the same time, and a round starts when the one before has
+    ended for the member; `together` makes all of it one round.
+    """
+
+    source: Members
+    source_share: Shares
+    target: Members
+    target_share: Shares
+    together: bool = False
+
+
+Algorithm = Callable[[Members, int, int], list[Rounds]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expansion:
+    """Operations in place of a collective, member after member; a join waits for the `wait_count` before it."""
+
+    start: NDArray[np.int64]
+    """[member + 1]"""
+    step: NDArray[np.uint8]
+    blocking: NDArray[np.bool_]
+    peer: Members
+    """The other member."""
+    share: FloatArray
+    """Its size over that of the collective."""
+    wait_count: NDArray[np.int32]
+
+
+def expand(algorithm: Algorithm, members: Members, process_count: int, root: int) -> Expansion:
+    """The operations of `members`, each in program order: a message alone in its round blocks, several are joined."""
+    parts = [
+        _together(part) if part.together else _one_by_one(part) for part in algorithm(members, process_count, root)
+    ]
+    present, blocking, peer, share, wait_count, step = (
+        np.concatenate([part[column] for part in parts], axis=1) for column in range(6)
+    )
+    return Expansion(
+        start=np.concatenate([[0], np.cumsum(present.sum(axis=1))]),
+        step=step[present].astype(np.uint8),
+        blocking=blocking[present].astype(np.bool_),
+        peer=peer[present].astype(np.int64),
+        share=share[present].astype(np.float64),
+        wait_count=wait_count[present].astype(np.int32),
+    )
+
+
+def slot_count(algorithm: Algorithm, process_count: int) -> int:
+    """The most operations that a member may need, for the size of intermediate arrays."""
+    widths = [(part.source.shape[1], part.together) for part in algorithm(np.zeros(1, np.int64), process_count, 0)]
+    return sum(2 * width + 1 if together else 3 * width for width, together in widths)
+
+
+Slots = tuple[NDArray[np.generic], ...]
+
+
+def _one_by_one(rounds: Rounds) -> Slots:
+    """Columns [member, 3 · round] of `Expansion`, led by which exist: receive, send and join of each round."""
+    receives, sends = rounds.source >= 0, rounds.target >= 0
+    both = receives & sends
+    true, zero = np.ones_like(both), np.zeros_like(rounds.source)
+    columns = (
+        (receives, sends, both),
+        (~both, ~both, true),
+        (rounds.source, rounds.target, zero),
+        (rounds.source_share, rounds.target_share, 0.0),
+        (0, 0, 2),
+        (Step.RECEIVE, Step.SEND, Step.JOIN),
+    )
+    shape = both.shape
+    return tuple(
+        np.stack([np.broadcast_to(part, shape) for part in column], axis=-1).reshape(shape[0], -1) for column in columns
+    )
+
+
+def _together(rounds: Rounds) -> Slots:
+    """Columns [member, 2 · round + 1] of `Expansion`, led by which exist: all receives, all sends, one join."""
+    receives, sends = rounds.source >= 0, rounds.target >= 0
+    count = (receives.sum(axis=1) + sends.sum(axis=1))[:, np.newaxis]
+    alone = np.broadcast_to(count == 1, receives.shape)
+    columns: tuple[tuple[object, object, object], ...] = (
+        (receives, sends, count > 1),
+        (alone, alone, True),
+        (rounds.source, rounds.target, 0),
+        (rounds.source_share, rounds.target_share, 0.0),
+        (0, 0, count),
+        (Step.RECEIVE, Step.SEND, Step.JOIN),
+    )
+    shapes = (receives.shape, sends.shape, count.shape)
+    return tuple(
+        np.concatenate(
+            [np.broadcast_to(np.asarray(part), shape) for part, shape in zip(column, shapes, strict=True)], axis=1
+        )
+        for column in columns
+    )
+
+
+def _powers(process_count: int) -> Members:
+    """1, 2, 4, .. below P."""
+    return np.left_shift(1, np.arange((process_count - 1).bit_length()))
+
+
+def _surplus(process_count: int) -> int:
+    """By how much P exceeds the next lower power of two."""
+    return process_count - (1 << (process_count.bit_length() - 1))
+
+
+def _tree(member: Members, process_count: int, root: int) -> tuple[Members, FloatArray, Members, FloatArray]:
+    """Parents, blocks below the member, children, blocks below the child of a binomial tree, nearest leaves first."""
+    power = _powers(process_count)
+    place = ((member - root) % process_count)[:, np.newaxis]
+    child = (place % (2 * power) == 0) & (place + power < process_count)
+    up = np.where(place % (2 * power) == power, (place - power + root) % process_count, -1)
+    down = np.where(child, (place + power + root) % process_count, -1)
+    below = np.minimum(power, process_count - place).astype(np.float64)
+    below_child = np.minimum(power, process_count - place - power).astype(np.float64)
+    return up, below, down, below_child
+
+
+def binomial_broadcast(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Those who have the message double in every round."""
+    up, _, down, _ = _tree(member, process_count, root)
+    return [Rounds(up[:, ::-1], 1.0, down[:, ::-1], 1.0)]
+
+
+def binomial_reduce(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """The broadcast backwards."""
+    up, _, down, _ = _tree(member, process_count, root)
+    return [Rounds(down, 1.0, up, 1.0)]
+
+
+def binomial_gather(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Along the tree of the reduction, every message with all blocks gathered so far."""
+    up, below, down, below_child = _tree(member, process_count, root)
+    return [Rounds(down, below_child, up, below)]
+
+
+def binomial_scatter(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """The gather backwards."""
+    up, below, down, below_child = _tree(member, process_count, root)
+    return [Rounds(up[:, ::-1], below[:, ::-1], down[:, ::-1], below_child[:, ::-1])]
+
+
+def _linear(member: Members, process_count: int, root: int) -> tuple[Members, Members]:
+    """The others for the root, in order; the root for the others."""
+    is_root = (member == root)[:, np.newaxis]
+    others = np.where(is_root, (root + np.arange(1, process_count)) % process_count, -1)
+    return others, np.where(is_root, -1, np.append(np.full(max(process_count - 2, 0), -1), root)[: process_count - 1])
+
+
+def linear_to_root(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """All send to the root at once: a flat gather or reduction."""
+    others, to_root = _linear(member, process_count, root)
+    return [Rounds(others, 1.0, to_root, 1.0, together=True)]
+
+
+def linear_from_root(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """The root sends to all at once: a flat scatter or broadcast."""
+    others, from_root = _linear(member, process_count, root)
+    return [Rounds(from_root, 1.0, others, 1.0, together=True)]
+
+
+def scatter_ring_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """A long broadcast: the message is scattered in P blocks, which then go round."""
+    (scatter,) = binomial_scatter(member, process_count, root)
+    share = 1 / process_count
+    return [
+        Rounds(scatter.source, scatter.source_share * share, scatter.target, scatter.target_share * share),
+        _around(member, process_count, process_count - 1, share),
+    ]
+
+
+def _around(member: Members, process_count: int, round_count: int, share: float) -> Rounds:
+    """Every member sends to the next one, `round_count` times."""
+    shape = (len(member), round_count)
+    source = np.broadcast_to(((member - 1) % process_count)[:, np.newaxis], shape)
+    target = np.broadcast_to(((member + 1) % process_count)[:, np.newaxis], shape)
+    return Rounds(source, share, target, share)
+
+
+def _core(member: Members, process_count: int) -> tuple[Members, Members, Members]:
+    """Partners at distances 1, 2, 4, .. of the largest power of two, and what leads into it: (source, target).
+
+    Of the first 2 · surplus members the even ones give their data to the next one and stand aside, as MPICH does.
+    """
+    surplus = _surplus(process_count)
+    column = member[:, np.newaxis]
+    paired, odd = column < 2 * surplus, column % 2 == 1
+    source = np.where(paired & odd, column - 1, -1)[:, : min(surplus, 1)]
+    target = np.where(paired & ~odd, column + 1, -1)[:, : min(surplus, 1)]
+    place = np.where(paired, column // 2, column - surplus)
+    other = place ^ _powers(process_count - surplus)
+    partner = np.where(other < surplus, 2 * other + 1, other + surplus)
+    return np.where(paired & ~odd, -1, partner), source, target
+
+
+def recursive_doubling_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Exchange of the whole buffer at distances 1, 2, 4, .. ."""
+    partner, source, target = _core(member, process_count)
+    return [Rounds(source, 1.0, target, 1.0), Rounds(partner, 1.0, partner, 1.0), Rounds(target, 1.0, source, 1.0)]
+
+
+def rabenseifner_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Halves, quarters, .. to reduce and scatter, and the same backwards to gather."""
+    partner, source, target = _core(member, process_count)
+    share = 0.5 ** np.arange(1.0, partner.shape[1] + 1)
+    back = partner[:, ::-1]
+    return [
+        Rounds(source, 1.0, target, 1.0),
+        Rounds(partner, share, partner, share),
+        Rounds(back, share[::-1], back, share[::-1]),
+        Rounds(target, 1.0, source, 1.0),
+    ]
+
+
+def ring_allreduce(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """P - 1 rounds around a ring to reduce and scatter, P - 1 to gather."""
+    return [_around(member, process_count, 2 * (process_count - 1), 1 / process_count)]
+
+
+def ring_blocks(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """P - 1 rounds around a ring, a block in each: an allgather, or a reduction that is scattered."""
+    return [_around(member, process_count, process_count - 1, 1.0)]
+
+
+def dissemination(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """In round r each member signals the one 2^r further on."""
+    column, power = member[:, np.newaxis], _powers(process_count)
+    return [Rounds((column - power) % process_count, 0.0, (column + power) % process_count, 0.0)]
+
+
+def bruck_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Each round doubles the blocks that a member holds; the last sends what is missing."""
+    column, power = member[:, np.newaxis], _powers(process_count)
+    share = np.minimum(power, process_count - power).astype(np.float64)
+    return [Rounds((column + power) % process_count, share, (column - power) % process_count, share)]
+
+
+def pairwise(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """In round r each member sends a block to the one r further on."""
+    column, distance = member[:, np.newaxis], np.arange(1, process_count)
+    return [Rounds((column - distance) % process_count, 1.0, (column + distance) % process_count, 1.0)]
+
+
+def linear_alltoall(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """All messages at once."""
+    (rounds,) = pairwise(member, process_count, root)
+    return [Rounds(rounds.source, 1.0, rounds.target, 1.0, together=True)]
+
+
+def recursive_halving(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """A reduction that is scattered: half of the P blocks, a quarter, .. ; surplus members get theirs in the end."""
+    partner, source, target = _core(member, process_count)
+    share = process_count * 0.5 ** np.arange(1.0, partner.shape[1] + 1)
+    whole = float(process_count)
+    return [
+        Rounds(source, whole, target, whole),
+        Rounds(partner, share, partner, share),
+        Rounds(target, 1.0, source, 1.0),
+    ]
+
+
+def recursive_doubling_scan(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """Exchange of the whole buffer at distances 1, 2, 4, .. where there is such a member."""
+    partner = member[:, np.newaxis] ^ _powers(process_count)
+    partner = np.where(partner < process_count, partner, -1)
+    return [Rounds(partner, 1.0, partner, 1.0)]
+
+
+def linear_scan(member: Members, process_count: int, root: int) -> list[Rounds]:
+    """From each member to the next one."""
+    column = member[:, np.newaxis]
+    none = np.full_like(column, -1)
+    source, target = column - 1, np.where(column + 1 < process_count, column + 1, -1)
+    return [Rounds(source, 1.0, none, 1.0), Rounds(none, 1.0, target, 1.0)]
+
+
+ALGORITHMS: Final[Mapping[Kind, Mapping[str, Algorithm]]] = {
+    Kind.BARRIER: {"dissemination": dissemination},
+    Kind.BROADCAST: {
+        "binomial_tree": binomial_broadcast,
+        "scatter_ring_allgather": scatter_ring_allgather,
+        "linear": linear_from_root,
+    },
+    Kind.REDUCE: {"binomial_tree": binomial_reduce, "linear": linear_to_root},
+    Kind.ALLREDUCE: {
+        "recursive_doubling": recursive_doubling_allreduce,
+        "rabenseifner": rabenseifner_allreduce,
+        "ring": ring_allreduce,
+    },
+    Kind.GATHER: {"binomial_tree": binomial_gather, "linear": linear_to_root},
+    Kind.SCATTER: {"binomial_tree": binomial_scatter, "linear": linear_from_root},
+    Kind.ALLGATHER: {"ring_allgather": ring_blocks, "bruck_allgather": bruck_allgather},
+    Kind.ALLTOALL: {"pairwise": pairwise, "linear": linear_alltoall},
+    Kind.REDUCE_SCATTER: {"pairwise": pairwise, "ring": ring_blocks, "recursive_halving": recursive_halving},
+    Kind.SCAN: {"recursive_doubling": recursive_doubling_scan, "linear": linear_scan},
+}
+"""By kind and name; the first of a kind is its default."""
+
+
+def chosen(algorithms: Mapping[Kind, str] | None) -> dict[Kind, Algorithm]:
+    """The algorithm of every collective. UsageError: a name that its kind does not have."""
+    names = dict(algorithms or {})
+    return {kind: _named(kind, names.get(kind)) for kind in sorted(COLLECTIVES)}
+
+
+def _named(kind: Kind, name: str | None) -> Algorithm:
+    known = ALGORITHMS[kind]
+    if name is None:
+        return next(iter(known.values()))
+    if name not in known:
+        raise UsageError(f"no algorithm `{name}` for {_word(kind)}{did_you_mean(name, known)}: {_listed(known)}")
+    return known[name]
+
+
+def _word(kind: Kind) -> str:
+    return kind.name.lower().replace("_", "-")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return "there is " + ", ".join(names)

@@ -1,0 +1,1 @@
+"""Studies: a question about one or several scenarios in, a result with its table and picture out."""

@@ -1,0 +1,258 @@
+"""Why two scenarios differ: how much of the difference in a result each changed value explains, in no order.
+
+Any order of making the changes gives each one a step, and the steps add up to the difference; but the step of a change
+depends on what was changed before. Its Shapley value is the mean over all orders (Shapley 1953, "A value for n-person
+games", Eq. 13): phi_i = sum over S without i of |S|! (n - |S| - 1)! / n! (v(S + i) - v(S)), where v(S) is the result of
+the first scenario with the changes of S made. All v(S) are points of one or two evaluations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import factorial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.core.evaluate import Values, evaluate
+from whatif.core.result import NO_NUMBER
+from whatif.core.term import Program
+from whatif.errors import ImpossiblePointError
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import Expression
+from whatif.schema.parameters import Leaf
+
+Choices = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+STRUCTURE: Final = "structure"
+_MOST_EXACT: Final = 14
+"""Changes of which all combinations are evaluated: 16,384 points."""
+_PAIRS: Final = 256
+"""Orders drawn where there are more changes, each with its reverse: half the variance is that of the order."""
+_CHUNK: Final = 16_384
+"""Points evaluated at a time."""
+_SAME: Final = 1e-12
+"""Results that differ by no more than this share of them are the same, computed another way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change and what it explains."""
+
+    name: str
+    """A leaf, a table of leaves, or `structure`: what no number says, such as another model or another phase."""
+    before: str
+    after: str
+    contribution: float
+    """Its part of the difference, in the result's unit; all parts add up to the difference."""
+    standard_error: float = 0.0
+    """Of the contribution, from the orders that were drawn; 0 where it is exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The difference of a result between two scenarios, and its parts, the largest first."""
+
+    result: str
+    before: float
+    after: float
+    changes: tuple[Change, ...]
+    without_effect: tuple[str, ...]
+    """Leaves, or tables of them, that differ and explain nothing."""
+    exact: bool
+    """Whether every combination of changes was evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Leaves that change together; no leaves: the structure."""
+
+    name: str
+    leaves: tuple[tuple[Leaf, Leaf], ...]
+    before: str
+    after: str
+
+
+def attribute(
+    first: Program, second: Program, result: str = "iteration_time", *, by_table: bool = False, seed: int = 0
+) -> Attribution:
+    """How much of the difference in a result column or phase (`terms.NAME`) each change from first to second explains.
+
+    `by_table`: leaves of one table, such as `platform.node.gpu`, change together. Exact where up to 14 changes have an
+    effect; else the mean over 512 orders drawn with `seed`. What remains between the scenarios when all numbers that
+    both have are equal is one change, `structure`. Raise `UsageError` for an unknown result, `ImpossiblePointError`
+    where a scenario, or one between them, has no result.
+    """
+    pairs, idle = _changed(first, second, result)
+    groups = _tables(pairs) if by_table else [_group(a.path, [(a, b)]) for a, b in pairs]
+    numbers = _Numbers(first, second, result, groups)
+    before, after = numbers.at(np.array([[False] * (len(groups) + 1), [True] * (len(groups) + 1)])).tolist()
+    moved = float(numbers.at(np.array([[True] * len(groups) + [False]]))[0])
+    if abs(moved - after) > _SAME * abs(after):
+        groups = [*groups, _structure(first, second, result)]
+    parts, exact = _parts(numbers, len(groups), before, after, seed)
+    changes = [Change(group.name, group.before, group.after, *part) for group, part in zip(groups, parts, strict=True)]
+    idle += tuple(change.name for change in changes if change.contribution == 0 and change.name != STRUCTURE)
+    kept = (change for change in changes if change.contribution != 0)
+    ordered = tuple(sorted(kept, key=lambda c: -abs(c.contribution)))
+    return Attribution(result, before, after, ordered, idle, exact)
+
+
+def _parts(
+    numbers: _Numbers, count: int, before: float, after: float, seed: int
+) -> tuple[list[tuple[float, float]], bool]:
+    """Contribution and standard error of every change, and whether they are exact.
+
+    Many values change between two machines and few have an effect: where no more than can be combined make a step in
+    any order that was drawn, and explain all of the difference, the others have none.
+    """
+    everyone = np.arange(count)
+    if count <= _MOST_EXACT:
+        return _listed(everyone, count, *_exact(numbers, everyone, count)), True
+    contributions, errors = _drawn(numbers, count, seed)
+    nothing = _SAME * max(abs(before), abs(after))
+    active = everyone[np.abs(contributions) + errors > nothing]
+    if len(active) <= _MOST_EXACT:
+        found, none = _exact(numbers, active, count)
+        if abs(found.sum() - (after - before)) <= count * nothing:
+            return _listed(active, count, found, none), True
+    return _listed(everyone, count, contributions, errors), False
+
+
+def _listed(which: Indices, count: int, contributions: FloatArray, errors: FloatArray) -> list[tuple[float, float]]:
+    found = [(0.0, 0.0)] * count
+    for at, contribution, error in zip(which.tolist(), contributions.tolist(), errors.tolist(), strict=True):
+        found[at] = contribution, error
+    return found
+
+
+def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[Leaf, Leaf]], tuple[str, ...]]:
+    """Numbers that both have and that differ: those that reach the result, and the paths of the others."""
+    reached = first.inputs_of(first.term_of(result)) | second.inputs_of(second.term_of(result))
+    both = [(leaf, second.leaves[path]) for path, leaf in first.leaves.items() if path in second.leaves]
+    pairs = [(a, b) for a, b in both if _is_number(a) and _is_number(b) and float(a.value) != float(b.value)]
+    idle = tuple(a.path for a, _ in pairs if a.path not in reached)
+    return [(a, b) for a, b in pairs if a.path in reached], idle
+
+
+def _is_number(leaf: Leaf) -> bool:
+    return leaf.field is not None and leaf.value is not None and not isinstance(leaf.value, Expression)
+
+
+def _group(name: str, leaves: Sequence[tuple[Leaf, Leaf]]) -> _Group:
+    texts = [(a.text(4), b.text(4)) for a, b in leaves]
+    if len(leaves) == 1:
+        return _Group(name, tuple(leaves), *texts[0])
+    return _Group(name, tuple(leaves), f"{len(leaves)} values", f"{len(leaves)} values")
+
+
+def _tables(pairs: Sequence[tuple[Leaf, Leaf]]) -> list[_Group]:
+    tables: dict[str, list[tuple[Leaf, Leaf]]] = {}
+    for a, b in pairs:
+        tables.setdefault(a.path.rpartition(".")[0] or a.path, []).append((a, b))
+    return [_group(name, leaves) for name, leaves in tables.items()]
+
+
+def _structure(first: Program, second: Program, result: str) -> _Group:
+    """What differs beside numbers, as far as it may reach the result: choices, and values that only one of both has."""
+    texts = [_stated(program, other, result) for program, other in ((first, second), (second, first))]
+    return _Group(STRUCTURE, (), *(_brief(text) for text in texts))
+
+
+def _stated(program: Program, other: Program, result: str) -> list[str]:
+    """Choices and expressions that the other one makes otherwise, and tables of values that it does not have."""
+    inputs, found = program.inputs_of(program.term_of(result)), []
+    for path, leaf in program.leaves.items():
+        theirs = other.leaves.get(path)
+        if theirs is None and path in inputs:
+            found.append(path.rpartition(".")[0])
+        elif theirs is not None and (leaf.choices or leaf.field) and not (_is_number(leaf) and _is_number(theirs)):
+            found.extend([f"{path}: {leaf.text()}"] if leaf.text() != theirs.text() else [])
+    return list(dict.fromkeys(found))
+
+
+def _brief(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:2]) + (f" and {len(texts) - 2} more" if len(texts) > 2 else "")
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """The result between both scenarios."""
+
+    first: Program
+    second: Program
+    result: str
+    groups: Sequence[_Group]
+
+    def at(self, made: Choices) -> FloatArray:
+        """[point]: the result with the changes that are `made`, [point, group], a last column being the structure."""
+        if made.shape[1] == len(self.groups):
+            made = np.column_stack([made, np.zeros(len(made), dtype=bool)])
+        found = np.empty(len(made))
+        for program, chosen in ((self.first, ~made[:, -1]), (self.second, made[:, -1])):
+            if chosen.any():
+                found[chosen] = self._of(program, made[chosen])
+        return found
+
+    def _of(self, program: Program, made: Choices) -> FloatArray:
+        parts = [self._chunk(program, made[at : at + _CHUNK]) for at in range(0, len(made), _CHUNK)]
+        return np.concatenate(parts)
+
+    def _chunk(self, program: Program, made: Choices) -> FloatArray:
+        swept: Values = {
+            a.path: np.where(made[:, at], float(b.value), float(a.value))
+            for at, group in enumerate(self.groups)
+            for a, b in group.leaves
+        }
+        evaluation = evaluate(program, swept)
+        numbers = np.broadcast_to(evaluation.masked(evaluation.values[program.term_of(self.result)]), len(made))
+        missing = ~np.isfinite(numbers)
+        if missing.any():
+            at = int(missing.argmax())
+            said = evaluation.reason()
+            reason = ("" if said is None else np.broadcast_to(said, len(made))[at]) or NO_NUMBER
+            names = [group.name for group, yes in zip(self.groups, made[at], strict=False) if yes]
+            raise ImpossiblePointError(f"impossible with {_list(names)}: {reason}{_advice(names, self.groups)}")
+        return numbers
+
+
+def _list(names: Sequence[str]) -> str:
+    if len(names) > 3:
+        return f"{len(names)} of the changes, among them {', '.join(names[:2])}"
+    return f"the changes of {', '.join(names)}" if names else "no change"
+
+
+def _advice(names: Sequence[str], groups: Sequence[_Group]) -> str:
+    between = 0 < len(names) < len(groups)
+    return "; changes that need one another can be made together: --by table" if between else ""
+
+
+def _exact(numbers: _Numbers, which: Indices, of: int) -> tuple[FloatArray, FloatArray]:
+    """The Shapley values of some changes from all their combinations, the others never made."""
+    count = len(which)
+    codes = np.arange(1 << count)
+    chosen = (codes[:, None] >> np.arange(count)) & 1 == 1
+    made = np.zeros((len(codes), of), dtype=bool)
+    made[:, which] = chosen
+    found, sizes = numbers.at(made), chosen.sum(axis=1)
+    weights = np.array([factorial(s) * factorial(count - s - 1) / factorial(count) for s in range(count)])
+    contributions = np.empty(count)
+    for at in range(count):
+        without = codes[~chosen[:, at]]
+        contributions[at] = weights[sizes[without]] @ (found[without | 1 << at] - found[without])
+    return contributions, np.zeros(count)
+
+
+def _drawn(numbers: _Numbers, count: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Means of the steps over orders drawn at random, each with its reverse, and their standard errors."""
+    random = np.random.default_rng(seed)
+    forward = np.array([random.permutation(count) for _ in range(_PAIRS)])
+    orders = np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, count)
+    places = np.argsort(orders, axis=1)
+    made = places[:, None, :] < np.arange(count + 1)[:, None]
+    found = numbers.at(made.reshape(-1, count)).reshape(len(orders), count + 1)
+    steps = np.take_along_axis(np.diff(found, axis=1), places, axis=1)
+    pairs = steps.reshape(_PAIRS, 2, count).mean(axis=1)
+    return pairs.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(_PAIRS)

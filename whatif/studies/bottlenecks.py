@@ -1,0 +1,118 @@
+"""The ladder of ideals: what the result would be with an infinitely fast part, then with the next one too.
+
+A part is one rate of a node, all of one distance of the network, or the fixed time of a phase. Each rung makes that
+part ideal which then saves most; what it saves is what the parts made ideal before have left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import Values, evaluate
+from whatif.core.result import NO_NUMBER
+from whatif.core.term import Program
+from whatif.errors import ImpossiblePointError
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import Expression
+from whatif.schema.parameters import Leaf
+from whatif.units import SECOND
+
+_INFINITE: Final = 1e12
+"""How many times as fast an ideal rate is."""
+_NOTHING: Final = 1e-9
+_LEAST: Final = 1e-3
+"""A rung that saves less of the result as it stands is left out, and so are those behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A part that is made ideal, after those of the rungs before."""
+
+    part: str
+    """A leaf, a distance of the network such as `platform.network.inter_node`, or a phase."""
+    saved: float
+    left: float
+    """The result with this part and all before ideal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The result as it stands, and what is left of it rung by rung."""
+
+    result: str
+    time: float
+    rungs: tuple[Rung, ...]
+
+
+def ladder(program: Program, result: str = "iteration_time") -> Ladder:
+    """The rungs for a result column or phase (`terms.NAME`), until one saves less than 0.1 % of it.
+
+    Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result, `ImpossiblePointError` where it
+    has no number as the values stand.
+    """
+    term = program.term_of(result)
+    parts = ideal_parts(program, result)
+    ideal: list[str] = []
+    rungs: list[Rung] = []
+    first = left = float(_results(program, term, [[]], parts)[0])
+    while len(ideal) < len(parts):
+        candidates = [name for name in parts if name not in ideal]
+        found = _results(program, term, [[*ideal, name] for name in candidates], parts)
+        best = int(np.argmin(found))
+        saved = left - float(found[best])
+        if not saved > _LEAST * first:
+            break
+        # A trillionth of what it was is what is left of nothing.
+        left = float(found[best]) if found[best] > _NOTHING * first else 0.0
+        ideal.append(candidates[best])
+        rungs.append(Rung(candidates[best], saved, left))
+    return Ladder(result, first, tuple(rungs))
+
+
+def ideal_parts(program: Program, result: str) -> dict[str, list[Leaf]]:
+    """What a rung may make ideal, by name, with the leaves of each; raise `UsageError` for an unknown result."""
+    parts: dict[str, list[Leaf]] = {}
+    inputs = program.inputs_of(program.term_of(result))
+    for path, leaf in program.leaves.items():
+        stated = path in inputs and leaf.field is not None and not isinstance(leaf.value, Expression)
+        if stated and (leaf.dimension == SECOND or _is_rate(leaf)):
+            parts.setdefault(_part(path), []).append(leaf)
+    return parts
+
+
+def _is_rate(leaf: Leaf) -> bool:
+    return str(leaf.dimension).endswith("/s")
+
+
+def _part(path: str) -> str:
+    """The distance of a network value, the phase of one of the application; every value of a node is a part."""
+    if path.startswith(("platform.network.", "application.phases.")):
+        return ".".join(path.split(".")[:3])
+    return path
+
+
+def _results(
+    program: Program, term: str, ideals: Sequence[Sequence[str]], parts: Mapping[str, list[Leaf]]
+) -> FloatArray:
+    """[point]: the result with some parts ideal; infinity where it has none."""
+    swept: Values = {}
+    for name, leaves in parts.items():
+        chosen = np.array([name in ideal for ideal in ideals])
+        for leaf in leaves if chosen.any() else ():
+            swept[leaf.path] = np.where(chosen, _ideal(leaf), float(leaf.value))
+    evaluation = evaluate(program, swept)
+    numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), len(ideals))
+    if not swept and not np.isfinite(numbers).all():
+        raise ImpossiblePointError(f"impossible: {'; '.join(evaluation.reasons()) or NO_NUMBER}")
+    return np.where(np.isfinite(numbers), numbers, np.inf)
+
+
+def _ideal(leaf: Leaf) -> float:
+    if _is_rate(leaf):
+        return float(leaf.value) * _INFINITE
+    assert leaf.field is not None
+    return 0.0 if leaf.field.domain.accepts(0.0) else float(leaf.value) / _INFINITE

@@ -1,0 +1,141 @@
+"""Sensitivity: how strongly a result follows each value, from one evaluation in which every value moves by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import Evaluation, Values, evaluate
+from whatif.core.result import why_not
+from whatif.core.term import Program
+from whatif.errors import ImpossiblePointError
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import Expression
+from whatif.schema.parameters import Leaf
+from whatif.units import SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Elasticity:
+    """How a result follows one leaf: d log(result) / d log(value), without unit; -1 where twice the value halves it.
+
+    NaN with a `reason` where the value can move to neither side.
+    """
+
+    path: str
+    value: str
+    """The leaf as a person writes it."""
+    elasticity: float
+    change: str
+    """What was compared: `±1 %`, `+1 %`, `-1 %`, `x2 and /2`, `x2` or `/2`; empty where the value cannot move."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The factors by which a kind of leaf moves up and down, and how the steps that were taken are called."""
+
+    up: float
+    down: float
+    both_name: str
+    up_name: str
+    down_name: str
+
+
+_PERCENT: Final = _Steps(1.01, 0.99, "±1 %", "+1 %", "-1 %")
+_OCTAVE: Final = _Steps(2.0, 0.5, "x2 and /2", "x2", "/2")
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A leaf with its two steps; a step is None where the leaf may not have that value."""
+
+    leaf: Leaf
+    steps: _Steps
+    up: float | None
+    down: float | None
+
+
+def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elasticity, ...]:
+    """The elasticity of a result column or phase (`terms.NAME`) in each value it may depend on, the largest first.
+
+    A continuous value moves by 1 % to both sides, a whole number (or one that a whole number is computed from) is
+    doubled and halved; the elasticity is the difference of log(result) over that of log(value). A step that is not
+    allowed, or that leads where the result has no number, is not taken: the other one alone counts. Values of 0 and
+    expressions have no elasticity and are left out. Raise `UsageError` for an unknown result, `ImpossiblePointError`
+    where the result has no number, or is 0, as the values stand.
+    """
+    term = program.term_of(result)
+    inputs = program.timed if program.terms[term].dimension == SECOND else program.reached
+    moves = [_move(program, leaf) for leaf in program.leaves.values() if _moves(leaf, inputs)]
+    evaluation = evaluate(program, _perturbed(moves))
+    shape = (2 * len(moves) + 1,)
+    numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
+    reasons = _reasons(evaluation, numbers, result)
+    if reasons[0]:
+        raise ImpossiblePointError(f"impossible: {reasons[0]}")
+    found = [
+        _elasticity(move, float(numbers[0]), numbers[1 + 2 * index :][:2], reasons[1 + 2 * index :][:2])
+        for index, move in enumerate(moves)
+    ]
+    return tuple(sorted(found, key=lambda item: -1.0 if item.reason else abs(item.elasticity), reverse=True))
+
+
+def _moves(leaf: Leaf, inputs: Collection[str]) -> bool:
+    """Whether a leaf is a number of its own, other than 0, that the result depends on."""
+    number = leaf.field is not None and not isinstance(leaf.value, Expression)
+    return number and leaf.path in inputs and leaf.value != 0
+
+
+def _move(program: Program, leaf: Leaf) -> _Move:
+    assert leaf.field is not None
+    domain, value = leaf.field.domain, float(leaf.value)
+    steps = _OCTAVE if domain.whole or _makes_whole(program, leaf.path) else _PERCENT
+    up, down = (value * factor if domain.accepts(value * factor) else None for factor in (steps.up, steps.down))
+    return _Move(leaf, steps, up, down)
+
+
+def _makes_whole(program: Program, path: str) -> bool:
+    """Whether a whole number is computed from a leaf: 1 % more of `cells` would leave a part of a cell."""
+    fields = (program.leaves[name].field for name in program.downstream(path) if name in program.leaves)
+    return any(field is not None and field.domain.whole for field in fields)
+
+
+def _perturbed(moves: Sequence[_Move]) -> Values:
+    """Every leaf along one axis: the values as they stand, then for each leaf a step up and a step down by itself."""
+    swept: Values = {}
+    for index, move in enumerate(moves):
+        array = np.full(2 * len(moves) + 1, float(move.leaf.value))
+        for place, step in enumerate((move.up, move.down), start=1 + 2 * index):
+            array[place] = array[place] if step is None else step
+        swept[move.leaf.path] = array
+    return swept
+
+
+def _reasons(evaluation: Evaluation, numbers: FloatArray, result: str) -> list[str]:
+    """Why a logarithm cannot be taken at each point; empty where it can."""
+    reasons = why_not(evaluation.reason(), numbers)
+    reasons[(numbers == 0) & (reasons == "")] = f"`{result}` is 0: it has no elasticity"
+    return [str(reason) for reason in reasons]
+
+
+def _elasticity(move: _Move, base: float, numbers: FloatArray, reasons: Sequence[str]) -> Elasticity:
+    leaf, steps = move.leaf, move.steps
+    up, down = (step is not None and not reason for step, reason in zip((move.up, move.down), reasons, strict=True))
+    if not (up or down):
+        return Elasticity(leaf.path, leaf.text(), math.nan, "", _why_not(leaf, reasons))
+    high, low = numbers[0] if up else base, numbers[1] if down else base
+    # Both steps have the sign of the value: the ratio of two negative ones is that of their sizes.
+    moved = (steps.up if up else 1.0) / (steps.down if down else 1.0)
+    change = steps.both_name if up and down else steps.up_name if up else steps.down_name
+    return Elasticity(leaf.path, leaf.text(), math.log(high / low) / math.log(moved), change)
+
+
+def _why_not(leaf: Leaf, reasons: Sequence[str]) -> str:
+    assert leaf.field is not None
+    allowed = f"it must be {leaf.field.domain.describe(leaf.dimension)}"
+    return next((reason for reason in reasons if reason), allowed)

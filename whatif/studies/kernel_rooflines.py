@@ -1,0 +1,138 @@
+"""The kernels of an application on the roofline of a GPU: the present one, or that of another platform."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from whatif.core.energy import GPU
+from whatif.core.evaluate import Evaluation, Values, evaluate
+from whatif.core.iteration_timeline import possible_result
+from whatif.core.scenario import Question
+from whatif.core.term import Program
+from whatif.errors import UsageError, WhatifError
+from whatif.models.roofline import (
+    DOMINANT_RATES,
+    achieved_rate,
+    is_compute_bound,
+    machine_balance,
+    operational_intensity,
+    roofline_time,
+)
+from whatif.schema.application import KernelPhase
+
+Limit = Literal["compute", "dram", "l2"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPoint:
+    """A kernel phase under its roofs: all launches of one iteration on one rank."""
+
+    name: str
+    dominant_operation: str
+    """`fp_64`, `fp_32` or `integer`: which of the peaks its compute roof lies below."""
+    intensity: float
+    """Operations per byte of device memory, in flop/B; infinite without bytes."""
+    achieved_rate: float
+    """In flop/s; 0 for a kernel without work."""
+    attainable_rate: float
+    """Its own compute roof in flop/s, as its instruction mix allows."""
+    dram_bandwidth: float
+    """In B/s."""
+    l2_bandwidth: float | None
+    """In B/s; None where the kernel's model has no such roof."""
+    limit: Limit
+    """What decides the time; device memory where it ties with the operations."""
+    time: float
+    """In s of one iteration."""
+    share: float
+    """Of the iteration's time; 0 where that is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roofs:
+    """What a GPU can do: bandwidths in B/s, and the peak rate of each dominant operation in flop/s."""
+
+    name: str
+    dram_bandwidth: float
+    l2_bandwidth: float
+    peaks: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondGpu:
+    """The GPU of another platform with the kernels on it; without both, `reason` says why."""
+
+    platform: str
+    roofs: Roofs | None
+    kernels: tuple[KernelPoint, ...]
+    reason: str
+
+
+def kernel_points(program: Program, evaluation: Evaluation) -> tuple[KernelPoint, ...]:
+    """Every kernel phase at one point, in the order of the file; raise `ImpossiblePointError` where it has no answer.
+
+    Source: the quantitative roofline of `models.roofline`.
+    """
+    iteration = float(possible_result(evaluation).columns["iteration_time"])
+    phases = program.loaded.scenario.application.phases.items()
+    return tuple(
+        _kernel_point(evaluation.values, name, phase, iteration)
+        for name, phase in phases
+        if isinstance(phase, KernelPhase)
+    )
+
+
+def _kernel_point(values: Values, name: str, phase: KernelPhase, iteration: float) -> KernelPoint:
+    operations, dram_size = values[f"{name}.operations"], values[f"{name}.dram_size"]
+    rate, bandwidth, time = values[f"{name}.attainable_rate"], values[f"{GPU}.dram_bandwidth"], values[name]
+    intensity = operational_intensity(operations, dram_size)
+    compute_bound = is_compute_bound(intensity, machine_balance(rate, bandwidth)) > 0
+    # Longer than compute and device memory together allow: only a third roof does that.
+    third = phase.model == "roofline_l2" and time > roofline_time(operations, dram_size, rate, bandwidth)
+    return KernelPoint(
+        name=name,
+        dominant_operation=phase.dominant_operation,
+        intensity=float(intensity),
+        achieved_rate=float(achieved_rate(operations, time)),
+        attainable_rate=float(rate),
+        dram_bandwidth=float(bandwidth),
+        l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]) if phase.model == "roofline_l2" else None,
+        limit="l2" if third else "compute" if compute_bound else "dram",
+        time=float(time),
+        share=float(time) / iteration if iteration > 0 else 0.0,
+    )
+
+
+def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
+    """The roofs of the program's GPU, with the values that its expressions have at the point; none without a GPU."""
+    values, gpu = evaluation.values, program.loaded.scenario.platform.node.gpu
+    if gpu is None:
+        return Roofs("no GPU", math.nan, math.nan, {})
+    return Roofs(
+        name=gpu.name,
+        dram_bandwidth=float(values[f"{GPU}.dram_bandwidth"]),
+        l2_bandwidth=float(values[f"{GPU}.l2_bandwidth"]),
+        peaks={operation: float(values[f"{GPU}.{key}"]) for operation, key in DOMINANT_RATES.items()},
+    )
+
+
+def second_gpu(question: Question, platform: str) -> SecondGpu:
+    """The question's kernels as they stand, with the GPU of another platform in the place of the present one.
+
+    Ranks, nodes and network stay, so that the kernels do the same work; `share` is of the iteration of that machine.
+    Edits of the present GPU are given up, values that the scenario's file itself gives it stay, as with `--platform`.
+    What fails is told as a `reason`, never raised.
+    """
+    try:
+        other = question.on_platform(platform).program
+        if other.loaded.scenario.platform.node.gpu is None:
+            raise UsageError(f"{platform} has no GPU")
+        there = evaluate(other)
+        gpu = {path: array for path, array in there.values.items() if path.startswith(f"{GPU}.")}
+        here = evaluate(question.program, gpu)
+        return SecondGpu(platform, gpu_roofs(other, there), kernel_points(question.program, here), "")
+    except WhatifError as error:
+        return SecondGpu(platform, None, (), str(error))

@@ -1,0 +1,300 @@
+"""Time against message size for each model and distance, and the messages that the application itself sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from whatif.core.context import Context
+from whatif.core.evaluate import Evaluation, Values, evaluate
+from whatif.core.phases.message import DISTANCES, TABLES, message_time, parameters_at
+from whatif.core.term import Program, Reference
+from whatif.core.wiring import Wiring
+from whatif.models.k_model import effective_process_count, k_factor
+from whatif.models.patterns import message_counts, message_kinds
+from whatif.models.quantities import FloatArray
+from whatif.schema.application import CollectivePhase, HaloPhase
+from whatif.schema.fields import QuantityField
+from whatif.schema.parameters import DEFAULT, STATED, Leaf
+from whatif.studies.placement_layout import halo_pattern, halo_phase
+from whatif.units import BYTE, ONE, Quantity
+
+CURVE_POINTS: Final = 120
+LARGEST_SIZE: Final = 2.0**40
+"""In B; a limit beyond it only says that there is none."""
+
+# The leaf that is swept; no name in a file has a space.
+_SIZE: Final = "message curve.size"
+_SIZE_LEAF: Final = Leaf(_SIZE, 1.0, QuantityField(BYTE), BYTE, (), "", DEFAULT, STATED)
+
+
+@dataclass(frozen=True, slots=True)
+class KCounts:
+    """The counts behind k (Choi et al. 2020, Eq. 4 and Table 5), in one exchange of a halo phase."""
+
+    inter_node_count: float
+    """K_inter: the most messages that any node sends to others."""
+    total_count: float
+    """K_total: the most messages that any node sends."""
+    process_count: float
+    """k': the processes of a node that communicate."""
+    k: float
+    """K_inter / K_total · k'."""
+    effective_k: float
+    """At least 1: what the model is charged with."""
+    stated: bool
+    """Whether the file states K_inter and K_total; else they are counted from the placement."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Times in s of one model over one distance, at the sizes of `MessageCurves`."""
+
+    distance: str
+    model: str
+    process_count: float | None
+    """The k that the model is charged with: k' of the distance, for the K-model its effective k between nodes."""
+    times: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest sizes in B that are sent as short and as eager messages over a distance."""
+
+    distance: str
+    short_limit: float
+    eager_limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """Messages of one kind that the slowest rank of a phase sends over one distance.
+
+    They are charged with the parameters of `model` at the distance `parameters`, which may be other ones than the
+    phase asks for: `note` says so.
+    """
+
+    distance: str
+    kind: str
+    """The dimensions in which the receiver is displaced, such as `x` or `xy`; `round 1` of a collective."""
+    size: float
+    """In B."""
+    count: float
+    """In one iteration."""
+    time: float
+    """In s, of one message; of `node_aware`, how long it keeps its sender busy."""
+    model: str
+    parameters: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseMessages:
+    """The messages of a phase. One after the other, they and `node_time` take `time`, in s of one iteration.
+
+    Of `concurrent` messages the slowest one alone decides. `node_time` is what the bytes of the busiest node take
+    on their way into the network, where the model (`node_aware`) does not charge the messages with it.
+    """
+
+    phase: str
+    model: str
+    combined: str
+    """`serialised` or `concurrent`, or the algorithm of a collective."""
+    messages: tuple[SentMessage, ...]
+    node_time: float
+    time: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MessageCurves:
+    """Time against message size on a platform, and what the application sends on it."""
+
+    phase: str | None
+    """The halo phase whose k the K-model's curves have; None where there is none."""
+    sizes: FloatArray
+    """In B, whole numbers in ascending order, with the last of each protocol and the first of the next one."""
+    curves: tuple[Curve, ...]
+    limits: tuple[Limits, ...]
+    phases: tuple[PhaseMessages, ...]
+    impossible: str
+    """Why the point cannot exist, and so has no messages and no k; empty where it can."""
+
+
+def counts(program: Program, evaluation: Evaluation, phase: str) -> KCounts:
+    """K_inter, K_total, k' and k of a halo phase at one point, whatever its model.
+
+    Raise `UsageError` where the phase is no halo phase, `ImpossiblePointError` where the point cannot exist.
+    """
+    pattern = halo_pattern(program, evaluation, phase)
+    stated = halo_phase(program, phase).inter_node_count is not None
+    at = f"application.phases.{phase}" if stated else phase
+    if f"{at}.inter_node_count" in evaluation.values:
+        inter_node, total = (_number(evaluation.values, f"{at}.{name}") for name in ("inter_node_count", "total_count"))
+    else:
+        counted = message_counts(pattern)
+        inter_node, total = counted.inter_node_count, counted.total_count
+    sharing = float(pattern.ranks_per_node)
+    k = k_factor(np.asarray(inter_node), np.asarray(total), np.asarray(sharing))
+    return KCounts(inter_node, total, sharing, float(k), float(effective_process_count(k)), stated)
+
+
+def message_curves(program: Program, evaluation: Evaluation, phase: str | None = None) -> MessageCurves:
+    """Every model that the platform has parameters for, over every distance, and the messages of every phase.
+
+    `evaluation` is that of one point, such as `Session.at`. `phase` is the halo phase whose k the K-model has, the
+    first one where none is named. Raise `UsageError` where it is no halo phase. Where the point cannot exist there
+    are curves of the platform, but none of the K-model, and no messages.
+    """
+    stated = program.loaded.scenario.application.phases
+    chosen = phase or next((name for name, other in stated.items() if isinstance(other, HaloPhase)), None)
+    if chosen is not None:
+        halo_phase(program, chosen)
+    impossible = next(iter(evaluation.reasons()), "")
+    effective_k = counts(program, evaluation, chosen).effective_k if chosen is not None and not impossible else None
+    phases = () if impossible else tuple(_sent(program, evaluation.values))
+    limits = tuple(_limits(program, evaluation.values))
+    sizes = _sizes(limits, phases)
+    curves = tuple(_curves(program, evaluation.values, sizes, effective_k))
+    return MessageCurves(chosen, sizes, curves, limits, phases, impossible)
+
+
+def _number(values: Values, name: str) -> float:
+    return float(np.ravel(values[name])[0])
+
+
+def _limits(program: Program, values: Values) -> Iterator[Limits]:
+    for distance in DISTANCES:
+        if getattr(program.loaded.scenario.platform.network, distance) is not None:
+            at = f"platform.network.{distance}"
+            yield Limits(distance, _number(values, f"{at}.short_limit"), _number(values, f"{at}.eager_limit"))
+
+
+def _sizes(limits: Sequence[Limits], phases: Sequence[PhaseMessages]) -> FloatArray:
+    """Whole sizes from 1 B to three octaves beyond all limits and messages, with both sides of every limit."""
+    last = np.floor([limit for item in limits for limit in (item.short_limit, item.eager_limit)])
+    sent = [message.size for item in phases for message in item.messages]
+    end = 8 * min(np.fmax.reduce([1.0, *last, *sent]), LARGEST_SIZE)
+    sizes = np.unique(np.concatenate([np.round(np.geomspace(1, end, CURVE_POINTS)), last, last + 1]))
+    return np.asarray(sizes[(sizes >= 1) & (sizes <= end)])
+
+
+def _curves(program: Program, values: Values, sizes: FloatArray, effective_k: float | None) -> Iterator[Curve]:
+    """The curves as the engine's own wiring computes them, over the sizes as a swept leaf."""
+    wiring = Wiring(program.loaded, {**program.leaves, _SIZE: _SIZE_LEAF})
+    wiring.terms.update(program.terms)
+    context = Context(wiring)
+    wired: dict[tuple[str, str], str] = {}
+    for distance, model in _with_parameters(program):
+        shared: Reference = context.sharing(distance)
+        if model == "k_model":
+            if effective_k is None:
+                continue
+            shared = Quantity(effective_k, ONE) if distance == "inter_node" else shared
+        wired[distance, model] = message_time(context, f"{_SIZE}.{model}", model, distance, _SIZE, shared)
+    asked = replace(program, leaves=wiring.leaves, terms=wiring.terms, constraints=())
+    # Every value of the point is handed over, so that only what is wired here is computed.
+    times = evaluate(asked, {**values, _SIZE: sizes}).values
+    for (distance, model), name in wired.items():
+        if np.isfinite(times[name]).all():
+            yield Curve(distance, model, _process_count(asked, times, f"{_SIZE}.{model}.{distance}"), times[name])
+
+
+def _with_parameters(program: Program) -> Iterator[tuple[str, str]]:
+    """The distances and models that the platform has parameters of their own for."""
+    network = program.loaded.scenario.platform.network
+    for distance in DISTANCES:
+        for model, table in TABLES.items():
+            if getattr(getattr(network, distance), table, None) is not None:
+                yield distance, model
+
+
+def _process_count(program: Program, values: Values, name: str) -> float | None:
+    """The k that the times of a message are wired to."""
+    shared = program.terms[f"{name}.rendezvous_time"].inputs.get("process_count")
+    if isinstance(shared, str):
+        return _number(values, shared)
+    return None if shared is None else shared.value
+
+
+def _sent(program: Program, values: Values) -> Iterator[PhaseMessages]:
+    """The messages of each phase that sends any, in the order of the file."""
+    for name, phase in program.loaded.scenario.application.phases.items():
+        if isinstance(phase, HaloPhase):
+            yield _halo(program, values, name, phase)
+        elif isinstance(phase, CollectivePhase):
+            yield _collective(program, values, name, phase)
+
+
+def _halo(program: Program, values: Values, name: str, phase: HaloPhase) -> PhaseMessages:
+    """The messages of the rank that the phase's own function takes longest for, each with its time alone."""
+    sent = values[f"{name}.rank_counts"]
+    by_class = _exchange_times(program, values, name, sent)
+    slowest = sent[by_class.argmax()]
+    alone = np.eye(slowest.size).reshape(-1, *slowest.shape)
+    times = _exchange_times(program, values, name, alone).reshape(slowest.shape)
+    repeated = _number(values, f"application.phases.{name}.exchange_count")
+    sizes = np.broadcast_to(values[f"{name}.message_size"], slowest.shape[-1])
+    kinds = _kinds(program, phase)
+    charged = [_charged(program, name, phase.model, distance) for distance in DISTANCES]
+    messages = tuple(
+        SentMessage(
+            DISTANCES[at],
+            kinds[kind],
+            float(sizes[kind]),
+            float(count) * repeated,
+            float(times[at, kind]),
+            *charged[at],
+        )
+        for (at, kind), count in np.ndenumerate(slowest)
+        if count
+    )
+    node_time = repeated * (_number(values, f"{name}.exchange_time") - by_class.max().item())
+    return PhaseMessages(name, phase.model, phase.concurrency, messages, node_time, _number(values, name))
+
+
+def _kinds(program: Program, phase: HaloPhase) -> list[str]:
+    """The names of the kinds of message, as the keys of `message_sizes` in a file."""
+    grid = program.loaded.scenario.application.grid
+    axes = list(grid.cells) if grid is not None else []
+    return ["".join(axes[dimension] for dimension in kind) for kind in message_kinds(len(axes), phase.neighbours)]
+
+
+def _exchange_times(program: Program, values: Values, name: str, sent: FloatArray) -> FloatArray:
+    """The time of an exchange for each of several ranks [rank], whose nodes send nothing else.
+
+    `sent` are their messages [rank, distance, kind].
+    """
+    changed = {f"{name}.rank_counts": sent[:, np.newaxis]}
+    if f"{name}.node_counts" in values:
+        changed[f"{name}.node_counts"] = np.zeros_like(values[f"{name}.node_counts"])
+    term = program.terms[f"{name}.exchange_time"]
+    alone = replace(program, terms={term.name: term}, constraints=())
+    others = {key: value for key, value in values.items() if key != term.name}
+    return evaluate(alone, others | changed).values[term.name]
+
+
+def _charged(program: Program, name: str, model: str, distance: str) -> tuple[str, str, str]:
+    """The model and the distance whose parameters messages are charged with, and a note on them."""
+    context = Context(Wiring(program.loaded, program.leaves))
+    # Of the node-aware model, messages on the node have postal times and others max-rate parameters.
+    asked = {"node_aware": "max_rate" if distance == "inter_node" else "postal"}.get(model, model)
+    used, table, note = parameters_at(context, name, asked, distance)
+    return model if table == TABLES[asked] else table, used, note
+
+
+def _collective(program: Program, values: Values, name: str, phase: CollectivePhase) -> PhaseMessages:
+    """The messages of the rounds."""
+    repeated = _number(values, f"application.phases.{name}.operation_count")
+    rounds = np.broadcast_arrays(
+        *(values[f"{name}.{key}"] for key in ("round_sizes", "round_counts", f"{phase.distance}.message_time"))
+    )
+    charged = _charged(program, name, phase.model, phase.distance)
+    messages = tuple(
+        SentMessage(phase.distance, f"round {index}", float(size), float(count) * repeated, float(time), *charged)
+        for index, (size, count, time) in enumerate(zip(*rounds, strict=True), start=1)
+        if count
+    )
+    return PhaseMessages(name, phase.model, phase.algorithm, messages, 0.0, _number(values, name))

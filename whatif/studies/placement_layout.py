@@ -1,0 +1,239 @@
+"""The placement of a halo phase as a picture: which ranks share a node, and what the busiest node sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.core.evaluate import Evaluation
+from whatif.core.phases.message import DISTANCES
+from whatif.core.term import Program
+from whatif.errors import ImpossiblePointError, UsageError, WhatifError, did_you_mean
+from whatif.models import decomposition, placement
+from whatif.models.decomposition import Boxes
+from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Order, Pattern, Ranks, sockets
+from whatif.schema.application import HaloPhase
+
+MOST_RANKS_SHOWN: Final = 2**20
+_NUMPY_ORDER: Final[Mapping[Order, Literal["C", "F"]]] = {"c": "C", "fortran": "F"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridPart:
+    """The ranks of a part of a grid [row, column], and which part it is."""
+
+    ranks: Ranks
+    shown: str
+    """`16 x 12 of 48 x 32 ranks`, rows first; for boxes `24 x 80 samples of 1600 x 800 cells`."""
+    plane: int
+    plane_count: int
+    plane_name: str
+    """`x = 3`, for boxes a cell, `x = 400`; empty where the grid is one plane."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacementPicture:
+    """A part of the grid with the node and the socket inside the node of each place [row, column].
+
+    Nodes are numbered from 0, those of a mapping file in the order of its numbers. The busiest one is that which
+    sends most messages to others (K_inter), the first of several; `sent` are its messages of one exchange by distance.
+    """
+
+    part: GridPart
+    axes: tuple[str, ...]
+    """The dimensions of rows and columns; of columns alone where the grid has no other."""
+    nodes: Ranks
+    sockets: Ranks
+    busiest: NDArray[np.bool_]
+    """Where the ranks of the busiest node are."""
+    busiest_node: int
+    sent: Mapping[str, int]
+    node_count: int
+
+
+def halo_phase(program: Program, name: str) -> HaloPhase:
+    """The halo phase of a name; raise `UsageError` where there is none."""
+    phases = program.loaded.scenario.application.phases
+    phase = phases.get(name)
+    if isinstance(phase, HaloPhase):
+        return phase
+    halos = [key for key, other in phases.items() if isinstance(other, HaloPhase)]
+    known = f"; halo phases: {', '.join(halos)}" if halos else "; this application has none"
+    raise UsageError(f"`{name}` is no halo phase{did_you_mean(name, halos) or known}")
+
+
+def halo_pattern(program: Program, evaluation: Evaluation, phase: str) -> Pattern:
+    """Who sends to whom in a halo phase at one point: the pattern from which the engine counts its messages.
+
+    Raise `UsageError` where the phase is no halo phase, `ImpossiblePointError` where the point cannot exist.
+    """
+    halo_phase(program, phase)
+    if reasons := evaluation.reasons():
+        # The others may only follow from the first one.
+        raise ImpossiblePointError(f"impossible: {reasons[0]}")
+    term = program.terms[f"{phase}.rank_counts"]
+    arrays = {key: evaluation.values[name] for key, name in term.inputs.items() if isinstance(name, str)}
+    numbers = {key: tuple(int(number) for number in np.ravel(array)) for key, array in arrays.items()}
+    (per_node,), (per_socket,) = numbers["ranks_per_node"], numbers["ranks_per_socket"]
+    if term.function is placement.box_rank_message_counts:
+        return BoxPattern(numbers["rank_count"][0], numbers["cells"], per_node, per_socket)
+    return GridPattern(numbers["dims"], per_node, per_socket, **term.options)
+
+
+def placement_picture(
+    program: Program, evaluation: Evaluation, phase: str, width: int, height: int, plane: int | None = None
+) -> PlacementPicture:
+    """The nodes of the ranks of a halo phase at one point, in at most `height` rows and `width` columns.
+
+    Rows and columns run along the last two dimensions; `plane` says where in the others and is brought into their
+    range; without it, it is where the busiest node is. Of a larger grid the picture is a window around this node;
+    the boxes of a bisection are sampled at as many cells as there is room for. Raise what `halo_pattern` raises,
+    and `WhatifError` for more than `MOST_RANKS_SHOWN` ranks.
+    """
+    pattern = halo_pattern(program, evaluation, phase)
+    if pattern.rank_count > MOST_RANKS_SHOWN:
+        most = f"at most {MOST_RANKS_SHOWN:,} are drawn (application.rank_count)"
+        raise WhatifError(f"{pattern.rank_count:,} ranks are too many for a picture: {most}")
+    node = pattern.nodes()
+    busiest, sent = busiest_node(pattern)
+    members = np.flatnonzero(node == busiest)
+    grid = program.loaded.scenario.application.grid
+    axes = tuple(grid.cells) if grid is not None else ()
+    view = _View(axes, max(height, 1), max(width, 1), plane, int(members[len(members) // 2]))
+    part = _boxes(pattern, view) if isinstance(pattern, BoxPattern) else _grid(pattern, view)
+    return PlacementPicture(
+        part,
+        axes[-2:],
+        node[part.ranks],
+        _local_sockets(node, pattern.ranks_per_socket)[part.ranks],
+        node[part.ranks] == busiest,
+        busiest,
+        dict(zip(DISTANCES, sent, strict=True)),
+        int(node.max()) + 1,
+    )
+
+
+@lru_cache(maxsize=16)
+def busiest_node(pattern: Pattern) -> tuple[int, tuple[int, ...]]:
+    """The node that sends most messages to others, the first of several, and its messages by distance."""
+    node = pattern.nodes()
+    socket = sockets(node, pattern.ranks_per_socket)
+    sent = np.zeros((int(node.max()) + 1, len(DISTANCES)), dtype=np.int64)
+    for _, sender, receiver in pattern.messages():
+        start, end = sender[sender != receiver], receiver[sender != receiver]
+        distance = (socket[start] != socket[end]).astype(np.int64) + (node[start] != node[end])
+        sent += np.bincount(node[start] * 3 + distance, minlength=sent.size).reshape(sent.shape)
+    busiest = int(sent[:, INTER_NODE].argmax())
+    return busiest, tuple(int(count) for count in sent[busiest])
+
+
+def _local_sockets(node: Ranks, ranks_per_socket: int) -> Ranks:
+    """The number inside its node of the socket of each rank [rank]; the first rank of a node is on its first one."""
+    number = sockets(node, ranks_per_socket)
+    local: Ranks = number - number[np.unique(node, return_index=True)[1]][node]
+    return local
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What to draw: the axes of the grid, the room there is, the plane asked for, the rank to draw it around."""
+
+    axes: tuple[str, ...]
+    height: int
+    width: int
+    plane: int | None
+    centre: int
+
+    def plane_of(self, centre_plane: int, count: int) -> int:
+        """The plane to draw, of so many."""
+        return centre_plane if self.plane is None else min(max(self.plane, 0), count - 1)
+
+    def named(self, places: Sequence[int]) -> str:
+        """Where a plane is along the dimensions that it does not run along; `places` are as many as there are."""
+        return ", ".join(f"{axis} = {place}" for axis, place in zip(self.axes, places, strict=False))
+
+
+def _grid(pattern: GridPattern, view: _View) -> GridPart:
+    """A window on a plane of a Cartesian grid."""
+    extents = _at_least_two(pattern.dims)
+    order = _NUMPY_ORDER[pattern.order]
+    planes = np.arange(pattern.rank_count, dtype=np.int32).reshape(extents, order=order).reshape(-1, *extents[-2:])
+    centre_plane, row, column = (int(place[0]) for place in np.nonzero(planes == view.centre))
+    plane = view.plane_of(centre_plane, len(planes))
+    ranks = planes[plane, _window(row, view.height, extents[-2]), _window(column, view.width, extents[-1])]
+    drawn, whole = (_spelled(shape[-len(pattern.dims) :]) for shape in (ranks.shape, extents[-2:]))
+    shown = f"{whole} ranks" if drawn == whole else f"{drawn} of {whole} ranks"
+    places = [int(place) for place in np.unravel_index(plane, extents[:-2])]
+    return GridPart(ranks, shown, plane, len(planes), view.named(places))
+
+
+def _at_least_two(extents: tuple[int, ...]) -> tuple[int, ...]:
+    """The extents of a grid, with a row for one that has only columns."""
+    return extents if len(extents) > 1 else (1, *extents)
+
+
+def _window(centre: int, size: int, extent: int) -> slice:
+    """The `size` places around a centre, moved so that they lie inside an extent."""
+    start = min(max(centre - size // 2, 0), max(extent - size, 0))
+    return slice(start, min(start + size, extent))
+
+
+def _spelled(extents: tuple[int, ...]) -> str:
+    return " x ".join(str(extent) for extent in extents)
+
+
+def _boxes(pattern: BoxPattern, view: _View) -> GridPart:
+    """The ranks whose boxes hold the cells of a raster; all planes between two cuts are one."""
+    boxes = decomposition.bisection(pattern.box_count, pattern.cells, rule=pattern.rule)
+    if len(pattern.cells) == 1:
+        boxes = np.insert(boxes, 0, [0, 1], axis=1)
+    extents = _at_least_two(pattern.cells)
+    filled = np.flatnonzero((boxes[:, :, 0] < boxes[:, :, 1]).all(axis=1))
+    cuts = [np.unique(boxes[filled, dimension, 0]) for dimension in range(len(extents) - 2)]
+    counts = tuple(len(cut) for cut in cuts)
+    plane = view.plane_of(_plane_at(boxes[view.centre, :, 0], cuts), prod(counts))
+    places = [int(cut[place]) for cut, place in zip(cuts, np.unravel_index(plane, counts), strict=True)]
+    ranks = _raster(boxes, filled, places, _samples(view.height, extents[-2]), _samples(view.width, extents[-1]))
+    drawn, whole = (_spelled(shape[-len(pattern.cells) :]) for shape in (ranks.shape, extents[-2:]))
+    shown = f"{whole} cells" if drawn == whole else f"{drawn} samples of {whole} cells"
+    return GridPart(ranks, shown, plane, prod(counts), view.named(places))
+
+
+def _plane_at(begin: NDArray[np.int64], cuts: Sequence[NDArray[np.int64]]) -> int:
+    """The number of the plane that a box begins in; one without cells may begin behind the last."""
+    plane = 0
+    for cut, cell in zip(cuts, begin, strict=False):
+        plane = plane * len(cut) + int(np.searchsorted(cut, cell, side="right")) - 1
+    return plane
+
+
+def _samples(size: int, extent: int) -> NDArray[np.int64]:
+    """At most `size` cells of an extent, evenly spread."""
+    count = min(size, extent)
+    return np.asarray((np.arange(count) + 0.5) * extent / count, dtype=np.int64)
+
+
+def _raster(
+    boxes: Boxes, filled: NDArray[np.int64], places: Sequence[int], rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> Ranks:
+    """The rank of the box that holds each cell [row, column] of the plane at `places`."""
+    for dimension, cell in enumerate(places):
+        filled = _at(boxes, filled, dimension, cell)
+    ranks = np.empty((len(rows), len(columns)), dtype=np.int32)
+    for index, cell in enumerate(rows):
+        line = _at(boxes, filled, len(places), cell)
+        line = line[np.argsort(boxes[line, -1, 0])]
+        ranks[index] = line[np.searchsorted(boxes[line, -1, 0], columns, side="right") - 1]
+    return ranks
+
+
+def _at(boxes: Boxes, chosen: NDArray[np.int64], dimension: int, cell: int) -> NDArray[np.int64]:
+    """Of the chosen boxes, those that hold a cell along a dimension."""
+    begin, end = boxes[chosen, dimension, 0], boxes[chosen, dimension, 1]
+    return np.asarray(chosen[(begin <= cell) & (cell < end)])

@@ -1,0 +1,115 @@
+"""The same application on several machines: results, phases and a curve for each, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from whatif.axes import Grid
+from whatif.core.evaluate import evaluate
+from whatif.core.result import array_of, has_column, result_of, run_whole
+from whatif.core.scenario import Question
+from whatif.core.sweep import swept_leaf
+from whatif.errors import WhatifError
+from whatif.models.quantities import FloatArray
+from whatif.schema.load import extend_chain, stated_platform
+from whatif.schema.shipped import find, is_name, kind_of, names_in
+from whatif.schema.toml import read_document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Machine:
+    """One row of a comparison."""
+
+    name: str
+    """The name of the platform's file; empty where the scenario describes its machine itself."""
+    label: str
+    """The machine's own name, ` (edited)` behind it where the question changes its values."""
+    columns: Mapping[str, float]
+    """The result columns in s as the values stand, NaN where the point cannot exist; none where it does not compile."""
+    phases: Mapping[str, float]
+    """The time of each phase in s, as the columns."""
+    grade: str
+    """The worst grade of the values behind the results; empty where there is no program."""
+    reason: str
+    """Why there is no answer; empty where there is one."""
+    curve: FloatArray | None
+    """The column asked for, in s, along the first axis, NaN where a point cannot exist."""
+    curve_reason: str
+    """Why there is no curve; empty where there is one or nothing is swept."""
+
+
+def comparison(
+    question: Question, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
+) -> tuple[Machine, ...]:
+    """The question as it stands, then on its machine without edits of that, if any, then on the other platforms.
+
+    Edits of the application stay on every machine. Those of the present machine (`platform.*`) are given up on the
+    others: they say nothing of them. Values that the scenario's file itself gives the machine stay on all, as with
+    `--platform`. What cannot be compiled or computed is a row that says why, never an exception. Curves run along the
+    first axis of the grid.
+    """
+    present = question.platform or stated_platform(question.document, question.folders) or ""
+    unedited = question.on_platform(question.platform)
+    edited = unedited.sets != question.sets
+    rows = [_machine(question, present, " (edited)" if edited else "", grid, column)]
+    if edited:
+        rows.append(_machine(unedited, present, "", grid, column))
+    others = (name for name in dict.fromkeys(platforms) if name != present)
+    return (*rows, *(_machine(question.on_platform(name), name, "", grid, column) for name in others))
+
+
+def _machine(question: Question, name: str, mark: str, grid: Grid, column: str) -> Machine:
+    try:
+        program = question.program
+        result = result_of(evaluate(program), Grid())
+    except WhatifError as error:
+        no_curve = str(error) if grid.axes else ""
+        return Machine(name, f"{name}{mark}", {}, {}, "", str(error), None, no_curve)
+    columns = {column: float(value) for column, value in result.columns.items()}
+    phases = {phase: float(value) for phase, value in result.terms.items()}
+    label = f"{program.loaded.scenario.platform.name}{mark}"
+    return Machine(name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(question, grid, column))
+
+
+def _curve(question: Question, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
+    """A column along the first axis; None, and why, where the axis, or the column, says nothing of this machine."""
+    if not grid.axes:
+        return None, ""
+    axis = grid.axes[0]
+    try:
+        # A leaf that is missing here, or has no effect, would draw a flat line.
+        if not all(swept_leaf(path, question.program) for path in axis.leaves):
+            return None, "the axis is the platform itself"
+        result = run_whole(question, Grid((axis,)))
+    except WhatifError as error:
+        return None, str(error)
+    if not has_column(result, column):
+        return None, f"there is no {column.removeprefix('terms.')} on this machine"
+    return np.array(result.grid.spread(array_of(result, column))), ""
+
+
+def known_platforms(question: Question) -> tuple[str, ...]:
+    """The platforms that the question can be asked on, by name: beside the scenario, in its folders, shipped.
+
+    Scenarios and other files that are no platforms, or cannot be read, are left out.
+    """
+    beside = question.document.folder
+    folders = (*([] if beside is None else [beside]), *question.folders)
+    names = names_in(folders, "platforms")
+    return tuple(name for name in names if is_name(name) and _is_platform(name, folders))
+
+
+def _is_platform(name: str, folders: Sequence[Path]) -> bool:
+    """Whether the file that a name finds, and all that it extends, are platforms."""
+    path = find(name, "platforms", folders)
+    if path is None:
+        return False
+    try:
+        chain = extend_chain(read_document(path), "platforms", folders)
+    except WhatifError:
+        return False
+    return all(kind_of(document.data) == "platform" for document in chain)

@@ -1,0 +1,253 @@
+"""Points of a search over several leaves: what each is worth, and how a population of them moves.
+
+Where all leaves have few values together, all points are evaluated. Elsewhere differential evolution (Storn and Price
+1997, scipy) moves a population over the ranges, which is evaluated at once; from its best point, sequential quadratic
+programming (SLSQP) goes to where the targets bind, and the way there is walked back to the last point that meets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.result import CHUNK_POINTS
+from whatif.core.term import Program
+from whatif.models.quantities import FloatArray
+from whatif.studies.search_space import Span, every_point, is_played, term_named
+from whatif.studies.threshold import Target
+
+MISSED: Final = 2.0
+"""What a point that misses a target is worth at least; one that meets all is worth less than 1, the least the best."""
+_MOST_CORNERS: Final = 8
+_POLISHES: Final = 3
+_WALK: Final = np.concatenate([np.linspace(0.0, 1.2, 121), 1.0 - np.geomspace(1e-15, 0.1, 80)])
+"""Shares of the way to where targets bind at which a polish looks."""
+_GENERATIONS, _BATCH = 25, 8
+"""Fewer generations than that are no evolution; points that are drawn at a time then."""
+Told = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A result, phase or leaf that is to be as small, or as large, as the targets allow."""
+
+    name: str
+    least: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is sought. Without an objective, the least change: the sum of the squared logarithms of the factors."""
+
+    targets: tuple[Target, ...]
+    objective: Objective | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The results that are asked about: the targets', then the objective's."""
+        return [*(target.result for target in self.targets), *([self.objective.name] if self.objective else [])]
+
+    def terms(self, program: Program) -> list[str]:
+        """What holds them in a program."""
+        return [term_named(name, program) for name in self.names]
+
+
+def results_of(evaluation: Evaluation, terms: Sequence[str]) -> list[float]:
+    """The values of terms at the first point, NaN where it cannot exist."""
+    return [float(np.ravel(evaluation.numbers(term))[0]) for term in terms]
+
+
+class Population:
+    """Points of the unit cube of the ways of all spans: evaluates them, and keeps the best of all.
+
+    `before` are the results that are asked about as the question stands, the scale of all worths; where the objective
+    has none then, the first one that is found.
+    """
+
+    def __init__(
+        self, program: Program, within: Sequence[Span], wish: Wish, before: Sequence[float], told: Told
+    ) -> None:
+        self.program, self.within, self.wish, self.told = program, within, wish, told
+        self.terms = wish.terms(program)
+        self.chunk = 1 if is_played(program) else CHUNK_POINTS
+        self.before = before
+        self.size = 0.0
+        self.count = 0
+        self.best: tuple[float, FloatArray] = (np.inf, np.full(len(within), 0.5))
+
+    def values(self, ways: FloatArray) -> dict[str, FloatArray]:
+        """The leaves at points `ways` [point, span]."""
+        return {span.path: span.at(ways[:, at]) for at, span in enumerate(self.within)}
+
+    def worths(self, ways: FloatArray) -> FloatArray:
+        """What points [point, span] are worth, [point]."""
+        return np.concatenate([self._worths(ways[at : at + self.chunk]) for at in range(0, len(ways), self.chunk)])
+
+    def _worths(self, ways: FloatArray) -> FloatArray:
+        aim, excess = self.aims(ways)
+        missed = np.nan_to_num(np.maximum(excess, 0.0), nan=np.inf).sum(axis=1)
+        missed[~np.isfinite(aim)] = np.inf
+        found = np.where(missed > 0, MISSED + _squashed(missed), _squashed(aim))
+        at = int(found.argmin())
+        self.count += len(ways)
+        if found[at] < self.best[0]:
+            self.best = (float(found[at]), ways[at].copy())
+        self.told(self.count)
+        return found
+
+    def aims(self, ways: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The objective [point], the less the better, and how far targets are exceeded [point, target], about 1."""
+        values = self.values(ways)
+        evaluation = evaluate(self.program, values)
+        results = [np.broadcast_to(evaluation.numbers(term), len(ways)) for term in self.terms]
+        excess = np.empty((len(ways), len(self.wish.targets)))
+        for at, target in enumerate(self.wish.targets):
+            beyond = results[at] - target.bound if target.at_most else target.bound - results[at]
+            excess[:, at] = beyond / _scale(target.bound, self.before[at])
+        if self.wish.objective is None:
+            return change_of(self.within, values, len(ways)), excess
+        self.size = self.size or _scale(self.before[-1], *results[-1].tolist(), default=0.0)
+        aim = results[-1] / (self.size or 1.0)
+        return aim if self.wish.objective.least else -aim, excess
+
+
+def _scale(*sizes: float, default: float = 1.0) -> float:
+    """The first of some sizes that can be divided by."""
+    return next((abs(size) for size in sizes if np.isfinite(size) and size != 0), default)
+
+
+def _squashed(number: FloatArray) -> FloatArray:
+    """Any number between -1 and 1, in the same order."""
+    finite = np.clip(number, -1e300, 1e300)
+    return np.asarray(finite / (1.0 + np.abs(finite)))
+
+
+def change_of(within: Sequence[Span], values: Mapping[str, FloatArray], count: int = 1) -> FloatArray:
+    """The sum of the squared logarithms of the factors from the present values; of a leaf that can be 0 or less, of
+    the squared differences, as shares of its range."""
+    total = np.zeros(count)
+    for span in within:
+        value = values[span.path]
+        if span.present > 0 and span.low > 0:
+            total = total + np.log(value / span.present) ** 2
+        else:
+            total = total + ((value - span.present) / ((span.high - span.low) or 1.0)) ** 2
+    return total
+
+
+def look(population: Population, seed: int, limit: int) -> None:
+    """Evaluate all points where they are few; else a population that moves, then the way to where targets bind."""
+    within = population.within
+    if np.prod([span.count for span in within]) <= limit:
+        grids = [[span.way(value) for value in span.grid(limit).tolist()] for span in within]
+        population.worths(every_point(grids))
+        return
+    first = _first(within, seed, limit)
+    room = limit - _GENERATIONS * len(first)
+    if room < 0:
+        _close_in(population, first, seed, limit)
+        return
+    polishes = min(_POLISHES, room // len(_WALK))
+    _evolve(population, first, seed, (limit - polishes * len(_WALK)) // len(first) - 1)
+    if population.best[0] < MISSED:
+        for _ in range(polishes):
+            _polish(population)
+
+
+def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
+    """The first population: the present point, the corners, and a Latin hypercube."""
+    from scipy.stats import qmc
+
+    size = len(within)
+    count = min(max(15 * size, 40), max(limit // 5, 8), limit)
+    present = np.array([[span.way(span.present) for span in within]])
+    corners = np.array(list(product((0.0, 1.0), repeat=min(size, _MOST_CORNERS))))
+    # Of more leaves than that, the others are at one end together.
+    corners = np.hstack([corners, np.repeat(corners[:, :1], size - corners.shape[1], axis=1)])
+    drawn = qmc.LatinHypercube(size, seed=seed).random(count)
+    return np.vstack([present, corners[: max(count // 2, 2)], drawn])[:count]
+
+
+def _close_in(population: Population, first: FloatArray, seed: int, limit: int) -> None:
+    """For few points: a few at a time around the best so far, ever nearer."""
+    population.worths(first)
+    random, rounds = np.random.default_rng(seed), (limit - len(first)) // _BATCH
+    for side in np.geomspace(0.5, 1e-3, max(rounds, 0)):
+        drawn = random.random((_BATCH, len(population.within))) - 0.5
+        population.worths(np.clip(population.best[1] + side * drawn, 0.0, 1.0))
+
+
+def _evolve(population: Population, first: FloatArray, seed: int, generations: int) -> None:
+    from scipy.optimize import differential_evolution
+
+    def worths(ways: Any) -> Any:
+        return population.worths(ways.T)
+
+    ranges: Any = [(0.0, 1.0)] * len(population.within)
+    differential_evolution(
+        worths, ranges, init=first, seed=seed, maxiter=generations, tol=0.0, atol=1e-13, polish=False,
+        vectorized=True, updating="deferred",
+    )  # fmt: skip
+
+
+class _Section:
+    """The numbers of a point that need not be whole or listed, while its others are held: what SLSQP moves."""
+
+    def __init__(self, population: Population) -> None:
+        self.population, self.start = population, population.best[1]
+        self.free = np.array([np.isinf(span.count) for span in population.within])
+
+    def points(self, parts: FloatArray) -> FloatArray:
+        """Whole points of the free numbers [point, number] of some."""
+        whole = np.repeat(self.start[None, :], len(parts), axis=0)
+        whole[:, self.free] = np.clip(parts, 0.0, 1.0)
+        return whole
+
+    def aims(self, parts: FloatArray) -> FloatArray:
+        """What is to be small, [point]."""
+        return self.population.aims(self.points(parts))[0]
+
+    def aim(self, part: FloatArray) -> float:
+        """The same of one point."""
+        return float(self.aims(part[None])[0])
+
+    def rooms(self, parts: FloatArray) -> FloatArray:
+        """What must not fall below 0, [point, target]."""
+        return -self.population.aims(self.points(parts))[1]
+
+    def slopes(self, of: Callable[[FloatArray], FloatArray], part: FloatArray) -> FloatArray:
+        """Derivatives by the free numbers, [number] or [target, number], from one evaluation."""
+        step = np.where(part > 0.5, -1e-7, 1e-7)
+        found = of(np.vstack([part, part + np.diag(step)]))
+        return np.asarray((found[1:] - found[0]).T / step)
+
+    def best(self) -> FloatArray:
+        """Where SLSQP ends, as a whole point; not finite where it is lost."""
+        from scipy.optimize import minimize
+
+        limits = {
+            "type": "ineq",
+            "fun": lambda part: self.rooms(part[None])[0],
+            "jac": lambda part: self.slopes(self.rooms, part),
+        }
+        asked: dict[str, Any] = {"constraints": limits} if self.population.wish.targets else {}
+        asked |= {"method": "SLSQP", "options": {"ftol": 1e-14, "maxiter": 100}}
+        asked |= {"bounds": [(0.0, 1.0)] * int(self.free.sum()), "jac": lambda part: self.slopes(self.aims, part)}
+        found = minimize(self.aim, self.start[self.free], **asked)
+        end: FloatArray = self.points(np.asarray(found.x, dtype=np.float64)[None])[0]
+        return end
+
+
+def _polish(population: Population) -> None:
+    """From the best point to where targets bind, and back to where they are met."""
+    section = _Section(population)
+    if not section.free.any():
+        return
+    end = section.best()
+    if np.isfinite(end).all():
+        population.worths(np.clip(section.start + _WALK[:, None] * (end - section.start), 0.0, 1.0))

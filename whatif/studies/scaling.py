@@ -1,0 +1,254 @@
+"""The scaling planner: strong and weak scaling, isoefficiency, memory, and the sweet spot in node-hours.
+
+T is the time of an iteration on P ranks, and P_b the fewest ranks of a plan that have an answer.
+- Strong scaling keeps the whole grid: speedup T(P_b) / T(P), efficiency T(P_b) P_b / (T(P) P).
+- Weak scaling keeps the cells of a rank: efficiency T(P_b) / T(P), scaled speedup (Gustafson 1988) efficiency P / P_b.
+- Node-hours are those of the whole job: nodes times its total time.
+- Memory: a rank needs `application.memory_size` with the cells it has in the file, and in proportion with others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+
+from whatif.core.context import DIMENSIONS
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.result import why_not
+from whatif.core.scenario import Question
+from whatif.core.term import Program
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.models.decomposition import largest_box, local_cells
+from whatif.models.quantities import FloatArray
+from whatif.schema.application import Grid
+from whatif.schema.hpl_application import HPL
+
+Mode = Literal["strong", "weak"]
+GRID: Final = "application.grid"
+MEMORY, RANKS, _DEVICE = "application.memory_size", "application.rank_count", "platform.node.gpu.memory_size"
+_MOST_NODES: Final = 100_000
+_NODES: Final = "platform.node_count"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaling:
+    """One way to scale over some numbers of nodes; arrays [point], NaN where a point cannot exist."""
+
+    mode: str
+    nodes: FloatArray
+    ranks: FloatArray
+    time: FloatArray
+    """Of an iteration, in s."""
+    speedup: FloatArray
+    efficiency: FloatArray
+    communication: FloatArray
+    """The share of communication in the time of an iteration."""
+    memory: FloatArray
+    """Of a device, in B; NaN where the scenario does not state what a rank needs."""
+    node_time: FloatArray
+    """Nodes times the total time, in s."""
+    reasons: tuple[str, ...]
+    """Why a point has no answer; empty where it has."""
+
+    def largest(self, efficiency: float) -> int | None:
+        """The place of the most nodes with an efficiency of at least so much."""
+        found = np.flatnonzero(self.efficiency >= efficiency * (1 - 1e-12))
+        return int(found[self.nodes[found].argmax()]) if found.size else None
+
+    def cheapest(self, *, with_time: bool = False) -> int | None:
+        """The place of the fewest node-hours, or of the least product of node-hours and time."""
+        cost = self.node_time * self.time if with_time else self.node_time
+        return int(np.nanargmin(cost)) if np.isfinite(cost).any() else None
+
+
+class Planner:
+    """The problem of a scenario, as its file states it at its number of ranks, at any other scale."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        program = question.program
+        application = program.loaded.scenario.application
+        if isinstance(application, HPL):
+            raise UsageError("HPL is played run by run: sweep P x Q with `whatif run`, or use `whatif tune hpl`")
+        self.now = evaluate(program)
+        self.grid: Grid | None = application.grid
+        self.rank_count = float(self.now.values[RANKS])
+        stated = "application.ranks_per_node"
+        self.ranks_per_node = float(self.now.values[stated if stated in program.leaves else "placement.ranks_per_node"])
+        self.memory_size = float(self.now.values[MEMORY])
+        self.ranks_per_gpu = float(self.now.values["application.ranks_per_gpu"])
+
+    @property
+    def device_memory(self) -> float:
+        """What a device has, in B; NaN where the platform does not say."""
+        return float(self.now.values.get(_DEVICE, np.nan))
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What of the scenario does not scale as a reader may think."""
+        if self.grid is None:
+            return ("there is no `[application.grid]`: every rank has its work, so only weak scaling can be told",)
+        said = []
+        if self._kind != self.grid.decomposition:
+            said.append(f"a given decomposition holds for one number of ranks: `{self._kind}` here")
+        if self.grid.mapping == "file":
+            said.append("the mapping of the file holds for one number of ranks: `block` here")
+        cells = {f"{GRID}.cells.{key}" for key in self.grid.cells}
+        program = self.question.program
+        fixed = [item.phase for item in program.phases if cells.isdisjoint(program.inputs_of(item.term))]
+        return (
+            *said,
+            *([f"do not follow the cells of a rank, and stay as they are: {', '.join(fixed)}"] * bool(fixed)),
+        )
+
+    @property
+    def _kind(self) -> str:
+        assert self.grid is not None
+        return "balanced" if self.grid.decomposition == "given" else self.grid.decomposition
+
+    @property
+    def keys(self) -> list[str]:
+        """The dimensions of the grid."""
+        assert self.grid is not None
+        return list(self.grid.cells)
+
+    def _stated(self, table: str) -> FloatArray:
+        return np.array([float(self.now.values[f"{GRID}.{table}.{key}"]) for key in self.keys])
+
+    @cached_property
+    def whole(self) -> FloatArray:
+        """Cells of the whole grid along each dimension, at the file's number of ranks."""
+        assert self.grid is not None
+        if self.grid.scaling == "strong":
+            return self._stated("cells")
+        given = self.grid.decomposition == "given"
+        return self._stated("cells") * (self._stated("ranks") if given else self._dimensions(self.rank_count))
+
+    @cached_property
+    def part(self) -> FloatArray:
+        """Cells of the fullest rank along each dimension, at the file's number of ranks."""
+        assert self.grid is not None
+        if self.grid.scaling == "weak":
+            return self._stated("cells")
+        given = self.grid.decomposition == "given"
+        return local_cells(self.whole, self._stated("ranks")) if given else self.rank_cells(self.rank_count, self.whole)
+
+    def _dimensions(self, ranks: float | FloatArray) -> FloatArray:
+        return np.asarray(DIMENSIONS[self._kind](ranks, dimension_count=len(self.keys)))
+
+    def rank_cells(self, ranks: float | FloatArray, whole: FloatArray) -> FloatArray:
+        """Cells of the fullest rank [..., dimension] on so many ranks."""
+        if self._kind == "bisection":
+            return largest_box(np.asarray(ranks, dtype=np.float64), whole)
+        return local_cells(whole, self._dimensions(ranks))
+
+    def settings(self, mode: Mode) -> dict[str, str]:
+        """What states the problem in one way to scale."""
+        cells = self.whole if mode == "strong" else self.part
+        if not np.isfinite(cells).all():
+            raise ImpossiblePointError("impossible: the grid of the scenario cannot be laid out on its ranks")
+        sets = {f"{GRID}.cells.{key}": f"{count:.0f}" for key, count in zip(self.keys, cells, strict=True)}
+        return {f"{GRID}.scaling": mode, **sets}
+
+    def of_whole_grid(self) -> Question:
+        """The question as strong scaling of the same grid; raise `UsageError` for a scenario without one."""
+        if self.grid is None:
+            raise UsageError("the scenario has no `[application.grid]`, so there is no whole grid to keep")
+        return self.question.changed({**self.question.sets, **self.settings("strong")}, self.question.platform)
+
+    def program(self, mode: Mode) -> Program:
+        """The scenario in one way to scale, for any number of ranks."""
+        return self.of_any_ranks(mode).program
+
+    def of_any_ranks(self, mode: Mode) -> Question:
+        """The question in one way to scale; without a grid as it is."""
+        if self.grid is None:
+            return self.question
+        sets = {**self.question.sets, **self.settings(mode), f"{GRID}.decomposition": self._kind}
+        if self.grid.mapping == "file":
+            sets[f"{GRID}.mapping"] = "block"
+        return self.question.changed(sets, self.question.platform)
+
+    def doublings(self) -> list[float]:
+        """Numbers of nodes, from 1 doubled to the largest that the platform has."""
+        return [float(1 << power) for power in range(int(self.now.values[_NODES]).bit_length())]
+
+    def modes(self) -> tuple[Mode, ...]:
+        """The ways to scale that can be asked for."""
+        return ("weak",) if self.grid is None else ("strong", "weak")
+
+    def memory(self, ranks: FloatArray, whole: FloatArray) -> FloatArray:
+        """Memory of a rank in B where the whole grid is cut into so many parts; NaN where none is stated."""
+        if not self.memory_size:
+            return np.full(np.shape(ranks), np.nan)
+        return np.asarray(self.memory_size * np.prod(self.rank_cells(ranks, whole), axis=-1) / np.prod(self.part))
+
+    def scaling(self, mode: Mode, nodes: Sequence[float]) -> Scaling:
+        """One way to scale over some numbers of nodes, in increasing order."""
+        counts = np.unique(np.asarray(nodes, dtype=np.float64))
+        ranks = counts * self.ranks_per_node
+        leaves = {RANKS: ranks}
+        memory = np.full(len(ranks), self.memory_size or np.nan)
+        if mode == "strong" and self.memory_size:
+            memory = leaves[MEMORY] = self.memory(ranks, self.whole)
+        evaluation = evaluate(self.program(mode), leaves)
+        time, total, communication = (column(evaluation, name, len(ranks)) for name in _COLUMNS)
+        reasons = tuple(why_not(evaluation.reason(), time).tolist())
+        speedup, efficiency = _gains(mode, ranks, time)
+        share = np.divide(communication, time, out=np.full(len(time), np.nan), where=time > 0)
+        return Scaling(mode, counts, ranks, time, speedup, efficiency, share,
+                       memory * self.ranks_per_gpu, counts * total, reasons)  # fmt: skip
+
+    def least_nodes(self) -> float | None:
+        """The fewest nodes on whose devices the whole grid fits; None where memory is not stated on both sides, or
+        there are none."""
+        if self.grid is None or not self.memory_size or np.isnan(self.device_memory):
+            return None
+        room = self.device_memory / self.ranks_per_gpu
+        # No rank has less than its even share.
+        even = self.memory_size * float(np.prod(self.whole) / np.prod(self.part)) / self.ranks_per_node / room
+        start = max(int(np.ceil(even * (1 - 1e-9))), 1)
+        for first in range(start, _MOST_NODES, 64):
+            nodes = np.arange(first, first + 64, dtype=np.float64)
+            fits = self.memory(nodes * self.ranks_per_node, self.whole) <= room
+            if fits.any():
+                return float(nodes[fits.argmax()])
+        return None
+
+
+_COLUMNS: Final = ("iteration_time", "total_time", "communication_time")
+
+
+def column(evaluation: Evaluation, name: str, count: int) -> FloatArray:
+    """A result column [point]."""
+    return np.broadcast_to(evaluation.column(name), count)
+
+
+def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Speedup and efficiency against the first point that has an answer."""
+    known = np.flatnonzero(np.isfinite(time) & (time > 0))
+    if not known.size:
+        return np.full(len(time), np.nan), np.full(len(time), np.nan)
+    with np.errstate(divide="ignore"):
+        faster, larger = time[known[0]] / time, ranks / ranks[known[0]]
+    return (faster, faster / larger) if mode == "strong" else (faster * larger, faster)
+
+
+def in_percent(share: float) -> str:
+    """A share as a person states it: `50%`, `99.5%`."""
+    return f"{100 * share:g}%"
+
+
+def answers(plan: Mapping[Mode, Scaling], efficiency: float) -> dict[str, tuple[Scaling, int]]:
+    """The places of a plan that a person asks for, by the words for them."""
+    found = {f"largest {mode} scale with {in_percent(efficiency)} efficiency": (its, its.largest(efficiency))
+             for mode, its in plan.items()}  # fmt: skip
+    if "strong" in plan:
+        strong = plan["strong"]
+        found["fewest node-hours"] = (strong, strong.cheapest())
+        found["fewest node-hours x time"] = (strong, strong.cheapest(with_time=True))
+    return {name: (its, at) for name, (its, at) in found.items() if at is not None}

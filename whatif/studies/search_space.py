@@ -1,0 +1,291 @@
+"""What a search may move: leaves between two ends or over listed values, and choices that decide which terms exist."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import Evaluation
+from whatif.core.result import unfit
+from whatif.core.scenario import Question
+from whatif.core.sweep import RANGE, is_machine, leaf_points, swept_leaf
+from whatif.core.term import Program
+from whatif.errors import InvalidFileError, UsageError, did_you_mean
+from whatif.limits import DEFAULT_MAXIMUM_POINTS
+from whatif.models.quantities import FloatArray
+from whatif.schema.expressions import Expression
+from whatif.schema.hpl_application import HPL
+from whatif.schema.parameters import Leaf
+from whatif.units import Dimension, Quantity, format_quantity
+
+SPREAD: Final = 1000.0
+"""How far a range that was not given reaches to either side of the present value: so many times."""
+MOST_COMBINATIONS: Final = 1000
+_HINT: Final = "expected PATH, or PATH=LOW .. HIGH, or PATH=A, B, C"
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """A leaf as a person lets it vary: between two ends in base units (None: not said), or over listed values."""
+
+    path: str
+    low: float | None = None
+    high: float | None = None
+    values: tuple[float, ...] = ()
+    choices: tuple[str, ...] = ()
+    """Texts, for what decides which terms exist."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Span:
+    """The values that one leaf of a program may take, as a way from 0 to 1.
+
+    The way is even in the logarithm where all values are greater than 0; whole numbers are rounded, listed values
+    have equal parts of it.
+    """
+
+    leaf: Leaf
+    low: float
+    high: float
+    values: FloatArray | None = None
+    """Listed values, in increasing order."""
+
+    @property
+    def path(self) -> str:
+        """The leaf's path."""
+        return self.leaf.path
+
+    @property
+    def present(self) -> float:
+        """The leaf's value as it stands."""
+        return float(self.leaf.value)
+
+    @property
+    def whole(self) -> bool:
+        """Whether only whole numbers are allowed."""
+        return self.leaf.field is not None and self.leaf.field.domain.whole
+
+    @property
+    def count(self) -> float:
+        """How many values there are; infinite for numbers that need not be whole."""
+        return len(self.values) if self.values is not None else self.high - self.low + 1 if self.whole else np.inf
+
+    def at(self, way: FloatArray) -> FloatArray:
+        """The values at places of the way, elementwise."""
+        way = np.clip(way, 0.0, 1.0)
+        if self.values is not None:
+            return np.asarray(self.values[np.minimum((way * len(self.values)).astype(int), len(self.values) - 1)])
+        ratio = self.high / self.low if self.low > 0 else 0.0
+        found = self.low * ratio**way if ratio else self.low + (self.high - self.low) * way
+        # Powers of a ratio miss the ends by rounding.
+        return np.clip(np.round(found) if self.whole else found, self.low, self.high)
+
+    def way(self, value: float) -> float:
+        """The place of a value on the way, the nearest end for one beyond."""
+        if self.values is not None:
+            return (float(np.abs(self.values - value).argmin()) + 0.5) / len(self.values)
+        value = min(max(value, self.low), self.high)
+        if self.low > 0:
+            return float(np.log(value / self.low) / np.log(self.high / self.low))
+        return (value - self.low) / (self.high - self.low)
+
+    def grid(self, count: int) -> FloatArray:
+        """All its values where there are at most so many, else so many of them from end to end."""
+        if self.values is not None:
+            return self.values
+        if self.count <= count:
+            return np.arange(self.low, self.high + 1)
+        return np.unique(self.at(np.linspace(0.0, 1.0, max(count, 2))))
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """One way to choose, with the program that follows; None, and why, where there is none."""
+
+    choices: Mapping[str, str]
+    program: Program | None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{path}={value}" for path, value in self.choices.items())
+
+
+def parse_varied(text: str, program: Program) -> Varied:
+    """`PATH`, `PATH=LOW .. HIGH`, `PATH=A, B, C` or what a sweep takes; raise `UsageError`."""
+    path, equals, spec = (part.strip() for part in text.partition("="))
+    leaf = program.leaves.get(path)
+    if leaf is None or leaf.structural:
+        swept_leaf(path, program)
+        return _varied_choice(path, leaf, spec, program)
+    if not equals:
+        return Varied(path)
+    if RANGE.fullmatch(spec) or (".." not in spec and "," in spec):
+        return Varied(path, values=tuple(np.unique(leaf_points(path, spec, program, DEFAULT_MAXIMUM_POINTS)).tolist()))
+    low, dots, high = (part.strip() for part in spec.partition(".."))
+    if not dots:
+        raise UsageError(f"--vary {text}: {_HINT}")
+    return Varied(path, _end(low, leaf, text), _end(high, leaf, text))
+
+
+def _varied_choice(path: str, leaf: Leaf | None, spec: str, program: Program) -> Varied:
+    words: str | tuple[str, ...] = spec or (() if leaf is None else leaf.choices)
+    if not words:
+        raise UsageError(f"--vary {path}: say which: {path}=A, B, C")
+    points = leaf_points(path, words, program, MOST_COMBINATIONS)
+    return Varied(path, choices=tuple(dict.fromkeys(map(str, points))))
+
+
+def _end(text: str, leaf: Leaf, whole: str) -> float:
+    """One end of a range in base units."""
+    assert leaf.field is not None
+    try:
+        end = leaf.field.parse(text)
+    except ValueError as error:
+        raise UsageError(f"--vary {whole}: {error}") from None
+    if isinstance(end, Quantity):
+        return end.value
+    if not isinstance(end, float):
+        raise UsageError(f"--vary {whole}: `{text}` is no number")
+    return end
+
+
+def combinations(question: Question, varied: Iterable[Varied]) -> Iterator[Combination]:
+    """Every way to choose, compiled; one that its machine cannot be asked says why. One without choices is as it is."""
+    chosen = [item for item in varied if item.choices]
+    count = int(np.prod([len(item.choices) for item in chosen]))
+    if count > MOST_COMBINATIONS:
+        raise UsageError(f"{count:,} combinations of choices; at most {MOST_COMBINATIONS:,}")
+    for texts in product(*(item.choices for item in chosen)):
+        choices = {item.path: text for item, text in zip(chosen, texts, strict=True)}
+        try:
+            yield Combination(choices, question.program_at(choices))
+        except InvalidFileError as problem:
+            yield Combination(choices, None, _why_not(problem, choices))
+
+
+def _why_not(problem: InvalidFileError, choices: Mapping[str, str]) -> str:
+    """A choice may need another one beside it; a machine that is not there is an error."""
+    if any(is_machine(path) for path in choices):
+        return unfit(problem, choices)
+    return problem.problems[0].message
+
+
+def prepared(
+    question: Question, varied: Sequence[Varied], names: Sequence[str]
+) -> list[tuple[Combination, list[Span]]]:
+    """Every combination of choices, and where its leaves may be: those that matter for the results of such names.
+
+    Raise `UsageError` for a leaf that has an effect in no combination, neither on a result nor on what can exist.
+    """
+    found = [
+        (combination, _spans(combination.program, varied, names)) for combination in combinations(question, varied)
+    ]
+    moved = {span.path for _, within in found for span in within}
+    idle = next((item.path for item in varied if not item.choices and item.path not in moved), None)
+    if idle is not None and any(combination.program for combination, _ in found):
+        raise idle_leaf(idle, names)
+    return found
+
+
+def _spans(program: Program | None, varied: Iterable[Varied], names: Iterable[str]) -> list[Span]:
+    if program is None:
+        return []
+    reached = reached_by(program, names)
+    return [span_of(program, item) for item in varied if not item.choices and item.path in reached]
+
+
+def reached_by(program: Program, names: Iterable[str]) -> frozenset[str]:
+    """The leaves that some results depend on, in their values or in whether they can exist."""
+    terms = [term_named(name, program) for name in names]
+    terms += [constraint.term for constraint in program.constraints]
+    return frozenset().union(*(program.inputs_of(term) for term in terms))
+
+
+def idle_leaf(path: str, names: Iterable[str]) -> UsageError:
+    """What to say of a leaf that no result of such names depends on."""
+    return UsageError(f"`{path}` has no effect on {' and '.join(dict.fromkeys(names))}")
+
+
+def span_of(program: Program, varied: Varied) -> Span:
+    """The values that a leaf may take; raise `UsageError` for one that is no number of its own, or a range of none."""
+    leaf = own_number(varied.path, program.leaves.get(varied.path))
+    if varied.values:
+        return Span(leaf, min(varied.values), max(varied.values), np.array(varied.values))
+    return Span(leaf, *ends(leaf, varied.low, varied.high))
+
+
+def own_number(path: str, leaf: Leaf | None) -> Leaf:
+    """The leaf itself; raise `UsageError` for one that is no number, or is computed from others."""
+    if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
+        raise UsageError(f"`{path}`: only a number of its own can be sought")
+    return leaf
+
+
+def ends(leaf: Leaf, low: float | None, high: float | None) -> tuple[float, float]:
+    """The ends of a range in base units; where not given, so far from the present value as the leaf may be."""
+    assert leaf.field is not None
+    domain, present = leaf.field.domain, float(leaf.value)
+    if present <= 0 and low is None and high is None:
+        raise UsageError(f"`{leaf.path}` is {leaf.text()}: say between which values to seek, PATH=LOW .. HIGH")
+    first = max(present / SPREAD, domain.minimum) if low is None else low
+    last = min(present * SPREAD, domain.maximum) if high is None else high
+    if domain.whole:
+        first, last = float(np.ceil(first)), float(np.floor(last))
+    if low is not None and high is not None and not low < high:
+        ends_said = (format_quantity(end, leaf.dimension) for end in (low, high))
+        raise UsageError(f"`{leaf.path}`: no range: LOW must be below HIGH in {' .. '.join(ends_said)}")
+    if not (first < last and domain.accepts(last) and domain.accepts(first)):
+        raise UsageError(f"`{leaf.path}`: no range; values must be {domain.describe(leaf.dimension)}")
+    return first, last
+
+
+def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
+    """What holds a result, a phase (`terms.NAME`) or a leaf, and its unit; raise `UsageError` for any other name."""
+    leaf = program.leaves.get(name)
+    if leaf is not None and leaf.field is not None:
+        return name, program.terms[name].dimension if name in program.terms else leaf.dimension
+    known = [path for path, leaf in program.leaves.items() if leaf.field is not None]
+    try:
+        return program.term_of(name), program.dimension_of(name)
+    except UsageError as error:
+        hint = "" if "did you mean" in str(error) else did_you_mean(name, known)
+        raise UsageError(f"{error}{hint}") from None
+
+
+def term_named(name: str, program: Program) -> str:
+    """What holds a result, a phase or a leaf; raise `UsageError` for any other name."""
+    return quantity_named(name, program)[0]
+
+
+def every_point(grids: Sequence[Sequence[float]]) -> FloatArray:
+    """All points [point, leaf] of the grid that the values of some leaves make; one without leaves."""
+    return np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(grids))
+
+
+def phase_times(evaluation: Evaluation) -> dict[str, float]:
+    """Times of the phases at the first point, the longest first."""
+    times = {phase.phase: float(np.ravel(evaluation.values[phase.term])[0]) for phase in evaluation.program.phases}
+    return dict(sorted(times.items(), key=lambda item: -item[1]))
+
+
+def is_played(program: Program) -> bool:
+    """Whether every point of a program is played message by message, or step by step, which takes its time."""
+    application = program.loaded.scenario.application
+    traced = any(phase.kind == "trace" for phase in application.phases.values())
+    return isinstance(application, HPL) or application.communication != "modelled" or traced
+
+
+def tails(paths: Sequence[str]) -> dict[str, str]:
+    """The shortest ends of paths, of two keys or more, that tell them apart, for headings."""
+    found = {}
+    for path in paths:
+        keys = path.split(".")
+        ways = (".".join(keys[-count:]) for count in range(min(2, len(keys)), len(keys) + 1))
+        alone = (tail for tail in ways if sum(f".{other}".endswith(f".{tail}") for other in paths) == 1)
+        found[path] = next(alone, path)
+    return found

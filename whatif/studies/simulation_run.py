@@ -1,0 +1,261 @@
+"""A scenario played message by message: its trace, or its phases as patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.message_simulation import MACHINE_INPUTS, Machine, block_places, machine_of
+from whatif.core.phases.simulated_exchange import ALGORITHMS, contributed
+from whatif.core.phases.traced_run import TraceFile
+from whatif.core.term import Program, Term
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.models.patterns import GridPattern, message_kinds, sockets
+from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
+from whatif.simulation.activity import Activity, activity
+from whatif.simulation.exchange import exchange_trace
+from whatif.simulation.generate import collective_trace, halo_trace
+from whatif.simulation.lower import lower
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, Trace
+from whatif.simulation.rank_programs import Program as RankProgram
+from whatif.simulation.replay import Replay, replay
+from whatif.simulation.schedule import Places, Schedule
+from whatif.studies.placement_layout import halo_pattern
+
+MOST_SIMULATED: Final = 20_000_000
+"""Operations that are played at most."""
+_COLLECTIVES: Final = list(COLLECTIVES)
+_TREES: Final = [Kind.BROADCAST, Kind.REDUCE]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """A replay, and what went into it."""
+
+    schedule: Schedule
+    places: Places
+    machine: Machine
+    activity: Activity
+    phase: str
+    """The phase whose model charges the messages."""
+    replay: Replay | None
+    """None where messages share links."""
+    remarks: tuple[str, ...] = ()
+    """What of the scenario is not played."""
+
+
+def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1) -> Simulation:
+    """Play a scenario at one point: its trace, or so many iterations of its phases, one after another on every rank.
+
+    Raise `UsageError` where nothing sends messages, or the scenario has closed forms for them, and
+    `ImpossiblePointError` where the point cannot exist or messages do not find each other.
+    """
+    if reasons := evaluation.reasons():
+        raise ImpossiblePointError(f"impossible: {reasons[0]}")
+    phases = sending_phases(program)
+    traced = next((name for name, phase in phases.items() if isinstance(phase, TracePhase)), "")
+    if traced:
+        schedule, sequential = _traced(program, evaluation, traced)
+    else:
+        _check_alike(program, evaluation, list(phases))
+        schedule, sequential = _generated(program, evaluation, iteration_count), True
+    term = playing_term(program, traced or next(iter(phases)))
+    places, machine = _places(program, evaluation, schedule.rank_count, term), _machine(evaluation, term)
+    played = replay(schedule, places, machine.costs) if machine.links is None else None
+    times = played or machine.shared(schedule, places)
+    spans = activity(schedule, times.start, times.end, times.match, sequential)
+    return Simulation(schedule, places, machine, spans, traced or next(iter(phases)), played, _remarks(program, traced))
+
+
+def without_playing(program: Program) -> Evaluation:
+    """An evaluation in which no messages are played: what a simulation is made of."""
+    shapes = {
+        term.name: (2,) if "part" in term.core else () for term in program.terms.values() if "charges" in term.inputs
+    }
+    return evaluate(program, {name: np.zeros(shape) for name, shape in shapes.items()})
+
+
+def sending_phases(program: Program) -> dict[str, HaloPhase | CollectivePhase | TracePhase]:
+    """The phases whose messages can be played; raise `UsageError` for none, or where they have closed forms."""
+    application = program.loaded.scenario.application
+    kinds = (HaloPhase, CollectivePhase, TracePhase)
+    sending = {name: phase for name, phase in application.phases.items() if isinstance(phase, kinds)}
+    if not sending:
+        raise UsageError("no phase of this scenario sends messages: there is nothing to play")
+    if application.communication == "modelled" and not any(isinstance(p, TracePhase) for p in sending.values()):
+        raise UsageError('application.communication is `modelled`: set it to "simulated" to play messages')
+    return sending
+
+
+def playing_term(program: Program, phase: str) -> Term:
+    """The term that plays the messages of a phase."""
+    return next(term for term in program.terms.values() if term.inputs.get("charges") == f"{phase}.charges")
+
+
+def _check_alike(program: Program, evaluation: Evaluation, phases: Sequence[str]) -> None:
+    """One replay has one price for a message."""
+    first, *others = phases
+    for other in others:
+        for what in ("charges", "limits"):
+            if not np.array_equal(evaluation.values[f"{first}.{what}"], evaluation.values[f"{other}.{what}"]):
+                message = f"{first} and {other} charge messages differently, by their model or its k"
+                raise UsageError(f"{message}: they cannot be played in one run; `whatif run` plays each by itself")
+
+
+def _remarks(program: Program, traced: str) -> tuple[str, ...]:
+    """What of a scenario is not played."""
+    application = program.loaded.scenario.application
+    warnings = trace_file(program, traced).trace.notes.get("warnings", "").splitlines() if traced else []
+    told = {
+        **dict.fromkeys(warnings, True),
+        f"Computations are as traced: application.phases.{traced}.computation_factor scales them.": bool(traced),
+        f"Only {traced} is played: a trace is a run of its own.": bool(traced) and len(application.phases) > 1,
+        "Overlaps are not played: the phases follow one another.": bool(application.overlaps) and not traced,
+    }
+    return tuple(text for text, is_true in told.items() if is_true)
+
+
+def trace_file(program: Program, phase: str) -> TraceFile:
+    """The file of a trace phase."""
+    file = program.terms[f"{phase}.times"].options["file"]
+    assert isinstance(file, TraceFile)
+    return file
+
+
+def _traced(program: Program, evaluation: Evaluation, phase: str) -> tuple[Schedule, bool]:
+    rank_count = round(_number(evaluation, "application.rank_count"))
+    factor = _number(evaluation, f"application.phases.{phase}.computation_factor")
+    file = trace_file(program, phase)
+    return file.schedule(rank_count, factor), all(item.sequential for item in file.trace.programs)
+
+
+def _number(evaluation: Evaluation, name: str) -> float:
+    return float(np.ravel(evaluation.values[name])[0])
+
+
+def _machine(evaluation: Evaluation, term: Term) -> Machine:
+    """The machine that a term is played on."""
+    stated = [
+        np.asarray(evaluation.values[str(term.inputs[name])]).reshape(shape) if name in term.inputs else default
+        for name, (shape, default) in MACHINE_INPUTS.items()
+    ]
+    return machine_of(tuple(stated), term.options["topology"], term.options["on_arrival"])
+
+
+def _places(program: Program, evaluation: Evaluation, rank_count: int, term: Term) -> Places:
+    """Where the ranks run: as the grid says, else one node after the other."""
+    halo = next(_halos(program), None)
+    if halo is not None and playing_term(program, halo) is term:
+        pattern = halo_pattern(program, evaluation, halo)
+        node = pattern.nodes()
+        return Places(node, sockets(node, pattern.ranks_per_socket))
+    ranks = [round(_number(evaluation, str(term.inputs[f"ranks_per_{place}"]))) for place in ("node", "socket")]
+    return block_places(rank_count, *ranks)
+
+
+def _halos(program: Program) -> Iterator[str]:
+    phases = program.loaded.scenario.application.phases
+    return (name for name, phase in phases.items() if isinstance(phase, HaloPhase))
+
+
+def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -> Schedule:
+    """The phases as patterns, what computes, copies or waits as work of the time that the model gives it."""
+    algorithms: dict[Kind, str] = {}
+    parts: list[tuple[Trace, int]] = []
+    for part in program.phases:
+        phase = program.loaded.scenario.application.phases.get(part.phase)
+        if isinstance(phase, HaloPhase):
+            parts.append((_halo(program, evaluation, part.phase), _count(evaluation, f"{part.phase}.exchange_count")))
+        elif isinstance(phase, CollectivePhase):
+            kind = ALGORITHMS[phase.algorithm][0]
+            if algorithms.setdefault(kind, phase.algorithm) != phase.algorithm:
+                raise UsageError(f"two algorithms of one collective: {algorithms[kind]} and {phase.algorithm}")
+            collective = _collective(evaluation, part.phase, kind)
+            parts.append((collective, _count(evaluation, f"{part.phase}.operation_count")))
+        else:
+            parts.append((_work(_number(evaluation, part.term), _rank_count(evaluation)), 1))
+    if sum(_operations(trace) * count for trace, count in parts) * iteration_count > MOST_SIMULATED:
+        raise UsageError(f"more than {MOST_SIMULATED:,} operations: play fewer ranks or iterations")
+    return lower(repeated(joined([trace for trace, count in parts for _ in range(count)]), iteration_count), algorithms)
+
+
+def _rank_count(evaluation: Evaluation) -> int:
+    return round(_number(evaluation, "application.rank_count"))
+
+
+def _operations(trace: Trace) -> int:
+    """Operations of all ranks, a collective being a message each way for every halving of them; of a tree, one."""
+    rounds = 2 * trace.rank_count.bit_length()
+    weights = [
+        len(program)
+        + int(np.where(np.isin(program.kind, _TREES), 2, rounds)[np.isin(program.kind, _COLLECTIVES)].sum())
+        for program in trace.programs
+    ]
+    return int(np.array(weights)[trace.program_of].sum())
+
+
+def _count(evaluation: Evaluation, leaf: str) -> int:
+    return round(_number(evaluation, f"application.phases.{leaf}"))
+
+
+def _collective(evaluation: Evaluation, phase: str, kind: Kind) -> Trace:
+    rank_count = _rank_count(evaluation)
+    size = contributed(kind, _number(evaluation, f"application.phases.{phase}.message_size"), rank_count)
+    return collective_trace(kind, rank_count, size)
+
+
+def _halo(program: Program, evaluation: Evaluation, phase: str) -> Trace:
+    pattern, sizes = halo_pattern(program, evaluation, phase), np.ravel(evaluation.values[f"{phase}.message_size"])
+    if isinstance(pattern, GridPattern):
+        return halo_trace(pattern, sizes)
+    kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
+    return exchange_trace(pattern, np.broadcast_to(sizes, kind_count))
+
+
+def _work(time: float, rank_count: int) -> Trace:
+    """A computation of every rank."""
+    program = RankProgram(
+        kind=np.array([Kind.COMPUTE], dtype=np.uint8),
+        peer=np.zeros(1, dtype=np.int32),
+        size=np.array([time]),
+        tag=np.zeros(1, dtype=np.int32),
+        wait_start=np.zeros(2, dtype=np.int64),
+        waits=np.empty(0, dtype=np.int32),
+        relative=True,
+    )
+    return Trace((program,), np.zeros(rank_count, dtype=np.int32))
+
+
+def joined(traces: Sequence[Trace]) -> Trace:
+    """Traces of the same ranks one after another; their programs must all be relative and without loops."""
+    choices = np.stack([trace.program_of for trace in traces], axis=1)
+    distinct, which = np.unique(choices, axis=0, return_inverse=True)
+    programs = [
+        _concatenated([trace.programs[number] for trace, number in zip(traces, row, strict=True)])
+        for row in distinct.tolist()
+    ]
+    return Trace(tuple(programs), which.ravel().astype(np.int32))
+
+
+def _concatenated(parts: Sequence[RankProgram]) -> RankProgram:
+    ends = list(accumulate((len(part.waits) for part in parts), initial=0))
+    starts = [part.wait_start[:-1] + first for part, first in zip(parts, ends, strict=False)]
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("kind", "peer", "size", "tag", "waits")
+    }
+    wait_start = np.concatenate([*starts, [ends[-1]]]).astype(np.int64)
+    return RankProgram(**columns, wait_start=wait_start, relative=True)
+
+
+def repeated(trace: Trace, count: int) -> Trace:
+    """A trace whose programs run so many times."""
+    if count == 1:
+        return trace
+    programs = (replace(program, loops=(Loop(0, len(program), count),)) for program in trace.programs)
+    return replace(trace, programs=tuple(programs))

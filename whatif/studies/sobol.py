@@ -1,0 +1,111 @@
+"""Sobol' indices: how much of a result's variance each uncertain value explains, alone and with all others.
+
+With two independent samples A and B, and A_j with the values j from B: S_j = mean(f_B (f_Aj - f_A)) / V (Saltelli et
+al. 2010, Table 2 b), T_j = mean((f_A - f_Aj)^2) / 2V (Jansen 1999, Table 2 f). Values that a fit correlates are one
+factor: for them alone an index has no meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.term import Program
+from whatif.core.uncertainty import Sampling, correlations, leaf_samples, uncertain, uniform_numbers
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.models.quantities import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class SobolIndex:
+    """What one factor, an uncertain value or all of one fit, explains of the variance."""
+
+    paths: tuple[str, ...]
+    first: float
+    """By itself: what the variance would lose if it were known."""
+    first_error: float
+    """Half the width of the interval at the level of the sampling."""
+    total: float
+    """With all that it does together with others: what would remain if all others were known."""
+    total_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The mean and the standard deviation of a result, and what explains it, the most telling factor first."""
+
+    mean: float
+    deviation: float
+    indices: tuple[SobolIndex, ...]
+    sampling: Sampling
+
+
+def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration_time") -> Variance:
+    """Sobol' indices of a result column or phase in each uncertain value that it depends on.
+
+    Of the errors: S_j and T_j are ratios of means over the samples; their standard errors are those of independent
+    samples (the delta method), which a Sobol' sequence stays below. Raise `UsageError` where nothing is uncertain,
+    `ImpossiblePointError` where a sample has no answer or all have the same.
+    """
+    term = program.term_of(result)
+    known = uncertain(program, sampling)
+    known = {path: known[path] for path in known if path in program.inputs_of(term)}
+    if not known:
+        raise UsageError(f"nothing that {result} depends on is uncertain; write a value as `V +- E`, or use --spread")
+    numbers = uniform_numbers(2 * len(known), sampling.count, sampling.seed)
+    first, second = (leaf_samples(program, known, part) for part in np.hsplit(numbers, 2))
+    at_first = evaluate(program, first)
+    base, other = _numbers(at_first, term), _numbers(evaluate(program, second, at_first), term)
+    mixed = {
+        group: _numbers(evaluate(program, first | {path: second[path] for path in group}, at_first), term)
+        for group in factors(program, list(known))
+    }
+    return variance_of(base, other, mixed, sampling)
+
+
+def factors(program: Program, paths: Sequence[str]) -> list[tuple[str, ...]]:
+    """Values that vary independently of all others: each by itself, or those that a fit correlates together."""
+    related = correlations(program, paths) != 0
+    groups = {tuple(path for path, with_it in zip(paths, row, strict=True) if with_it) for row in related}
+    return sorted(groups, key=lambda group: paths.index(group[0]))
+
+
+def _numbers(evaluation: Evaluation, term: str) -> FloatArray:
+    numbers = evaluation.numbers(term)
+    known = np.isfinite(numbers)
+    if not known.all():
+        why = "; ".join(evaluation.reasons())
+        raise ImpossiblePointError(f"impossible: {1 - known.mean():.1%} of the samples have no answer: {why}")
+    return numbers
+
+
+def variance_of(
+    base: FloatArray, other: FloatArray, mixed: Mapping[tuple[str, ...], FloatArray], sampling: Sampling
+) -> Variance:
+    """The estimators, of numbers less their mean, for which they are most precise."""
+    both = np.concatenate([base, other])
+    mean, deviation = float(both.mean()), float(both.std())
+    if not deviation > 1e-12 * abs(mean):
+        raise ImpossiblePointError("impossible: all samples give the same result: there is no variance to explain")
+    base, other = base - mean, other - mean
+    spread = (base**2 + other**2) / 2
+    indices = []
+    for paths, array in mixed.items():
+        moved = array - mean
+        first, total = (
+            _ratio(part, spread, sampling.level) for part in (other * (moved - base), (base - moved) ** 2 / 2)
+        )  # fmt: skip
+        indices.append(SobolIndex(paths, *first, *total))
+    return Variance(mean, deviation, tuple(sorted(indices, key=lambda item: -item.total)), sampling)
+
+
+def _ratio(above: FloatArray, below: FloatArray, level: float) -> tuple[float, float]:
+    """The ratio of two means and half the width of its interval."""
+    from scipy.special import ndtri
+
+    ratio = float(above.mean() / below.mean())
+    scatter = float((above - ratio * below).std() / below.mean())
+    return ratio, float(ndtri((1 + level) / 2)) * scatter / above.size**0.5

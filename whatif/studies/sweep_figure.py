@@ -1,0 +1,272 @@
+"""Results as plot descriptions: what is drawn for a sweep, the same on the command line and in the explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.axes import Axis
+from whatif.core.result import Result, array_of, has_column
+from whatif.core.term import CATEGORIES
+from whatif.models.quantities import FloatArray
+from whatif.plotting.crosshair import written
+from whatif.plotting.description import (
+    AxisDescription,
+    BarSegment,
+    Description,
+    HeatMap,
+    Line,
+    Marker,
+    PlotDescription,
+    Scale,
+    StackedBar,
+)
+from whatif.table import Column, Table
+from whatif.units import ONE, SECOND, format_quantity
+
+Y_COLUMN: Final = "iteration_time"
+MAXIMUM_CURVES: Final = 6
+
+
+def figure(
+    result: Result,
+    y: str = Y_COLUMN,
+    here: float | None = None,
+    before: Result | None = None,
+    x_scale: Scale | None = None,
+    y_scale: Scale | None = None,
+) -> PlotDescription:
+    """A sweep as curves over its first axis: one of `y` for each place of the second axis, or, with a single
+    axis, `y` and what it is made of.
+
+    `here` marks the present value of the swept leaf, `before` is the same sweep to compare `y` with. Without a
+    scale, an axis has the one that suits its values.
+    """
+    axis = result.grid.axes[0]
+    x = _positions(axis)
+    markers = () if here is None else (Marker(here, "now"),)
+    single = len(result.grid.axes) == 1
+    lines = _categories(result, y, x) if single else _family(result, y, x)
+    if single and before is not None and has_column(before, y):
+        lines = (*lines, Line("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
+    dimension = result.dimensions[y]
+    label = "time" if dimension == SECOND else y
+    y_axis = AxisDescription(label, dimension, y_scale or suiting([line.y for line in lines]))
+    return PlotDescription(y, _axis(result, axis, x_scale), y_axis, lines, markers)
+
+
+def heat_map(
+    result: Result,
+    y: str = Y_COLUMN,
+    here: tuple[float | None, float | None] | None = None,
+    x_scale: Scale | None = None,
+    y_scale: Scale | None = None,
+) -> HeatMap:
+    """A sweep of two leaves as a map of the column `y`, the first leaf across and the second one up.
+
+    Further axes stay at their first place. `here` is the present point on both axes, None where it is on neither.
+    """
+    first, second = result.grid.axes[:2]
+    values, (x, up) = _over_two_axes(result.grid.spread(array_of(result, y))), here or (None, None)
+    return HeatMap(
+        y,
+        _axis(result, first, x_scale),
+        _axis(result, second, y_scale),
+        AxisDescription(_label(y), result.dimensions[y], suiting([values])),
+        _positions(first),
+        _positions(second),
+        values,
+        None if x is None or up is None else (x, up),
+    )
+
+
+def told_apart(description: PlotDescription, result: Result) -> PlotDescription:
+    """The plot with a name for each place of its first axis, where values come more than once.
+
+    So it is with leaves that move together: curves over the first one alone would run back into themselves.
+    """
+    axis = result.grid.axes[0]
+    x = _positions(axis)
+    if np.unique(x).size == x.size:
+        return description
+    alone = [Axis(path, {path: values}) for path, values in axis.leaves.items()]
+    tied = [(_axis(result, one, None), _positions(one)) for one in alone]
+    names = ([written(float(value), described) for value in values] for described, values in tied)
+    ticks = tuple(", ".join(place) for place in zip(*names, strict=True))
+    label = ", ".join(described.name for described, _ in tied)
+    places = np.arange(x.size, dtype=np.float64)
+    lines = tuple(replace(line, x=places) for line in description.lines)
+    return replace(description, x=AxisDescription(label, ticks=ticks), lines=lines, markers=())
+
+
+def _positions(axis: Axis) -> FloatArray:
+    values = next(iter(axis.leaves.values()))
+    return np.arange(len(values), dtype=np.float64) if values.dtype == object else values.astype(np.float64)
+
+
+def _axis(result: Result, axis: Axis, scale: Scale | None) -> AxisDescription:
+    path, values = next(iter(axis.leaves.items()))
+    if values.dtype == object:
+        return AxisDescription(path, ONE, Scale.LINEAR, tuple(str(value) for value in values))
+    suiting = Scale.LOG if _spaced_evenly_in_log(values) else Scale.LINEAR
+    return AxisDescription(path, result.program.leaves[path].dimension, scale or suiting)
+
+
+def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
+    """Whether an axis was made by factors rather than by steps."""
+    if len(values) < 3 or np.any(values <= 0):
+        return False
+    steps, factors = np.diff(values), np.diff(np.log(values))
+    return float(np.ptp(factors)) * abs(float(steps.mean())) < float(np.ptp(steps)) * abs(float(factors.mean()))
+
+
+def suiting(values: Sequence[FloatArray]) -> Scale:
+    """A logarithmic scale where the values differ by more than two decades."""
+    drawn = np.concatenate([array[np.isfinite(array) & (array > 0)] for array in values] or [np.array([])])
+    return Scale.LOG if drawn.size and float(drawn.max()) > 100 * float(drawn.min()) else Scale.LINEAR
+
+
+def _categories(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
+    """`y`, and beside the time of an iteration the categories it is made of."""
+    parts = [f"{category}_time" for category in CATEGORIES] if y == Y_COLUMN else []
+    curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in parts)
+    main = Line(_label(y), x, result.grid.spread(array_of(result, y)).ravel())
+    bands = (Line(label, x, end.ravel(), "band") for label, end in _ends(result, y).items())
+    return (main, *bands, *(Line(_label(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
+
+
+def _ends(result: Result, y: str) -> dict[str, FloatArray]:
+    """The lower and the upper end of the band of a result, over the grid, by name; empty without samples."""
+    if result.bands is None:
+        return {}
+    names, quantiles = result.bands.sampling.names, result.bands.values[y]
+    return {names[at]: result.grid.spread(quantiles[at]) for at in (0, 2)}
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_time").removeprefix("terms.")
+
+
+def _family(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
+    """One curve for each place of the second axis, a few of many; further axes stay at their first place."""
+    second, values = result.grid.axes[1], _over_two_axes(result.grid.spread(array_of(result, y)))
+    ends = [_over_two_axes(end) for end in _ends(result, y).values()]
+    chosen = np.unique(np.linspace(0, len(second) - 1, min(len(second), MAXIMUM_CURVES)).astype(int))
+    lines: list[Line] = []
+    for index in chosen.tolist():
+        lines.append(Line(_place(result, second, index), x, values[:, index]))
+        lines += [Line("", x, end[:, index], "band") for end in ends]
+    return tuple(lines)
+
+
+def _over_two_axes(values: FloatArray) -> FloatArray:
+    """A result over the first two axes, at the first place of the others."""
+    return values.reshape(*values.shape[:2], -1)[:, :, 0]
+
+
+def _place(result: Result, axis: Axis, index: int) -> str:
+    path, values = next(iter(axis.leaves.items()))
+    if values.dtype == object:
+        return str(values[index])
+    return f"{path.rpartition('.')[2]} {format_quantity(float(values[index]), result.program.leaves[path].dimension)}"
+
+
+def columns_to_plot(result: Result) -> tuple[str, ...]:
+    """The columns and phases that take any time, the most telling first."""
+    names = [
+        Y_COLUMN,
+        *(name for name in result.columns if name != Y_COLUMN),
+        *(f"terms.{name}" for name in result.terms),
+    ]
+    return tuple(name for name in names if name == Y_COLUMN or np.nansum(array_of(result, name)) > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What one point comes to, in a few numbers; NaN where the point cannot exist."""
+
+    iteration_time: float
+    total_time: float
+    communication_time: float
+    communication_fraction: float
+    bottleneck: str
+    bottleneck_time: float
+    bottleneck_fraction: float
+
+
+def headline(point: Result) -> Headline:
+    """The times of one point, the share of communication, and the phase that takes longest."""
+    iteration, total, communication = (
+        float(np.ravel(point.columns[name])[0]) for name in (Y_COLUMN, "total_time", "communication_time")
+    )
+    phases = {name: float(np.ravel(array)[0]) for name, array in point.terms.items()}
+    worst = max(phases, key=lambda name: phases[name], default="")
+    longest = phases.get(worst, np.nan)
+    whole = iteration if iteration > 0 else np.nan
+    return Headline(iteration, total, communication, communication / whole, worst, longest, longest / whole)
+
+
+def breakdown(point: Result, by: str = "phase") -> StackedBar:
+    """One iteration at one point: phase by phase in order, or, by `category`, kind of work by kind of work."""
+    times = {name: float(np.ravel(array)[0]) for name, array in point.terms.items()}
+    if by == "category":
+        phases = [(phase.category, times[phase.phase]) for phase in point.program.phases]
+        times = {kind: sum(time for other, time in phases if other == kind) for kind, _ in phases}
+    return StackedBar(tuple(BarSegment(name, time) for name, time in times.items()))
+
+
+def plot_table(description: Description) -> Table:
+    """The numbers of a plot: its x, and a column for each curve, or for each value of y of a heat map."""
+    if isinstance(description, HeatMap):
+        rows = [f"{description.y.name} {written(float(y), description.y)}" for y in description.ys]
+        columns, xs, axis = zip(rows, description.values.T, strict=True), description.xs, description.z
+        return _table(description, xs, list(columns), axis)
+    xs = np.unique(np.concatenate([line.x for line in description.lines] or [np.array([])]))
+    xs = xs[np.isfinite(xs)]
+    return _table(description, xs, [(line.label, _aligned(line, xs)) for line in description.lines], description.y)
+
+
+def _aligned(line: Line, xs: FloatArray) -> FloatArray:
+    """The y of a line at each of the xs, NaN where it has no point."""
+    values = np.full(xs.size, np.nan)
+    known = np.isfinite(line.x)
+    values[np.searchsorted(xs, line.x[known])] = line.y[known]
+    return values
+
+
+def _table(
+    description: Description, xs: FloatArray, named: Sequence[tuple[str, FloatArray]], axis: AxisDescription
+) -> Table:
+    columns = {description.x.label: _column(xs, description.x)}
+    for name, values in named:
+        columns[name if name not in columns else f"{name} #{len(columns)}"] = _column(values, axis)
+    return Table(columns)
+
+
+def _column(values: FloatArray, axis: AxisDescription) -> Column:
+    if axis.ticks:
+        return Column(np.array([written(float(value), axis) for value in values], dtype=object))
+    return Column(values, axis.dimension)
+
+
+def alone(result: Result, y: str = Y_COLUMN) -> PlotDescription:
+    """The figure of a sweep where nothing stands beside it: its title says what its numbers are worth."""
+    description = told_apart(figure(result, y), result)
+    words = ["rests on assumed values"] if result.grade == "assumed" else []
+    beyond = dict.fromkeys(text.partition(":")[0] for text in result.extrapolated)
+    words += [f"{', '.join(beyond)}: beyond what was fitted"] if beyond else []
+    return replace(description, title=" · ".join([description.title, *words]))
+
+
+def terminal_picture(description: Description) -> str:
+    """A plot as text for a terminal of the present size."""
+    import shutil
+
+    from whatif.plotting.terminal import render
+
+    size = shutil.get_terminal_size((100, 30))
+    return render(description, max(size.columns, 40), min(max(size.lines - 4, 12), 40))

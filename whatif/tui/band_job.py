@@ -1,0 +1,57 @@
+"""What samples of the uncertain values make of a study: bands, as they cross from one process to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from whatif.axes import Grid
+from whatif.core.result import run_whole
+from whatif.core.session import Asked
+from whatif.core.uncertainty import Bands, Sampling, bands_of, uncertain
+from whatif.tui.state import View
+from whatif.units import counted
+
+_SPREADS: Final[dict[str, dict[str, float]]] = {
+    "none": {},
+    "assumed": {"assumed": 0.2},
+    "datasheet": {"assumed": 0.2, "datasheet": 0.1},
+}
+
+
+NOTHING_UNCERTAIN: Final = "nothing is uncertain: write 3 us +- 0.2 us, or press % for what is assumed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertainty:
+    """The band of every result at the values as they stand, and over the sweep."""
+
+    point: Bands
+    sweep: Bands
+    value_count: int
+    """How many values are uncertain at the point."""
+
+    def remark(self) -> str:
+        """What the bands rest on."""
+        if not self.value_count:
+            return NOTHING_UNCERTAIN
+        sampling = self.point.sampling
+        lower, _, upper = sampling.names
+        return f"{lower} to {upper} of {sampling.count:,} samples, {counted(self.value_count, 'uncertain value')}"
+
+
+def sampling_of(view: View) -> Sampling | None:
+    """How samples are drawn for a view; None where none are wanted."""
+    return None if view.samples == "off" else Sampling(int(view.samples), spreads=_SPREADS[view.spread])
+
+
+def uncertainty(asked: Asked, sampling: Sampling) -> Uncertainty:
+    """The bands of what a session is asked."""
+    program, grid = asked.program, asked.grid
+    point = bands_of(program, Grid(), sampling)
+    if any(axis.structural for axis in grid.axes):
+        sweep = run_whole(asked.question, grid, sampling).bands
+        assert sweep is not None  # noqa: S101
+    else:
+        sweep = bands_of(program, grid, sampling) if grid.axes else point
+    return Uncertainty(point, sweep, len(uncertain(program, sampling)))

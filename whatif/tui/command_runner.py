@@ -1,0 +1,241 @@
+"""Carries out what a person asks, in order: at once where that is quick, else beside; keeps the history."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, cast
+
+from whatif.core.session import Session
+from whatif.core.sweep import PLATFORM_LEAF
+from whatif.errors import UsageError, WhatifError
+from whatif.models import placement
+from whatif.tui.commands import (
+    Change,
+    Choose,
+    Nudge,
+    Outcome,
+    Restore,
+    Show,
+    is_instant,
+    parse_line,
+    perform,
+    perform_afresh,
+    queued,
+    supersedes,
+)
+from whatif.tui.history import History
+from whatif.tui.state import Study, View
+from whatif.tui.worker import Beside
+
+QUICK_SECONDS: Final = 0.010
+"""What takes longer is computed beside the event loop."""
+_GRACE_SECONDS: Final = 0.3
+"""What a job that nobody wants any more may still take: a new process would take longer."""
+
+
+class Conductor:
+    """Holds the study; `shown(error)` is called whenever it has changed, or an error is to be told."""
+
+    def __init__(self, study: Study, shown: Callable[[str], None]) -> None:
+        self.study = study
+        self.history = History()
+        self.beside = Beside()
+        self._shown = shown
+        self._counting: dict[tuple[str, bool], float] = {}
+        self._note_counting()
+        self._running: tuple[Change, ...] = ()
+        self._waiting: list[Change | Callable[[], None]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._began = 0.0
+        self._stale = False
+        self.error = ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being computed."""
+        return bool(self._running)
+
+    async def idle(self) -> None:
+        """Wait until nothing is being computed."""
+        while self.busy:
+            await asyncio.sleep(0.005)
+
+    @property
+    def view(self) -> View:
+        """The view as it will be when all is done that is asked for."""
+        view = self.study.view
+        for change in (*self._running, *self._waiting):
+            if isinstance(change, Show):
+                # A wrong entry is told when its turn comes.
+                with suppress(UsageError):
+                    view = view.with_entry(change.key, change.value)
+        return view
+
+    def ask(self, wish: Change | Choose) -> None:
+        """Carry out a change, now or after what is under way; a choice is made from the view that was asked for."""
+        change = wish.on(self.view) if isinstance(wish, Choose) else wish
+        if not self._running:
+            self._begin((change,))
+        elif not self._waiting and supersedes(change, self._running[-1]):
+            self._waiting = [*self._running[:-1], change]
+            self._stale = True
+            rest = _GRACE_SECONDS - (time.perf_counter() - self._began)
+            asyncio.get_running_loop().call_later(max(rest, 0.0), self._give_up, self._running)
+        else:
+            last = self._waiting.pop() if self._waiting and not callable(self._waiting[-1]) else None
+            self._waiting += queued(() if last is None else (cast("Change", last),), change)
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Do something that needs the study at rest: now, or when its turn comes."""
+        if self.busy:
+            self._waiting.append(action)
+        else:
+            action()
+
+    def undo(self) -> None:
+        """Take the last change back."""
+        self.later(lambda: self._go(self.history.undo))
+
+    def redo(self) -> None:
+        """Do again what was undone last."""
+        self.later(lambda: self._go(self.history.redo))
+
+    def _go(self, where: Callable[[], Restore]) -> None:
+        # Where to go back to is only known when all before it is done.
+        try:
+            self.ask(where())
+        except UsageError as problem:
+            self.error = str(problem)
+            self._shown(self.error)
+
+    def stop(self) -> None:
+        """Forget what is being computed and what waits for it."""
+        dropped = len(self._running) + len(self._waiting)
+        self._waiting = []
+        self._end()
+        self._shown(f"stopped; what was asked is dropped ({dropped})" if dropped else "")
+
+    def close(self) -> None:
+        """Compute nothing any more."""
+        self._end()
+        self.beside.close()
+
+    async def replay(self, lines: Iterable[str], save: Callable[[], None]) -> None:
+        """Do what the lines of a journal say, one after the other; raise `UsageError` at the first that is refused."""
+        for number, line in enumerate(lines, 1):
+            if line.strip() and not line.lstrip().startswith("#"):
+                self.error = ""
+                try:
+                    self._do(line, save)
+                    await self.idle()
+                except WhatifError as problem:
+                    self.error = str(problem)
+                if self.error:
+                    raise UsageError(f"line {number}: {self.error}")
+
+    def _do(self, line: str, save: Callable[[], None]) -> None:
+        change = parse_line(line)
+        if isinstance(change, str):
+            {"undo": self.undo, "redo": self.redo, "save": save}[change]()
+        else:
+            self.ask(change)
+
+    def _begin(self, changes: tuple[Change, ...]) -> None:
+        if all(is_instant(change) for change in changes) or (len(changes) == 1 and self._is_quick(changes[0])):
+            self._take(perform(self.study, changes))
+        else:
+            self._running, self._stale, self._began = changes, False, time.perf_counter()
+            self._task = asyncio.get_running_loop().create_task(self._compute(changes))
+
+    def _is_quick(self, change: Change) -> bool:
+        """Whether a change is sure to be quick, for what it has to compute again was quick before."""
+        session = self.study.session
+        if isinstance(change, Nudge) and change.path in session.program.leaves:
+            terms = session.program.downstream(change.path)
+            over = [] if change.path in session.grid.leaves() else terms
+            return not session.leaf(change.path).structural and self._expected(terms, over) <= QUICK_SECONDS
+        if isinstance(change, Restore):
+            asked, terms = change.state.asked, list(session.program.terms)
+            same = asked.grid is session.grid and asked.program.terms is session.program.terms
+            return same and self._expected(terms, terms) <= QUICK_SECONDS
+        return False
+
+    def _expected(self, at: list[str], over: list[str]) -> float:
+        """The seconds that some terms took at most at the point, and others over the sweep."""
+        session = self.study.session
+        if session.evaluation is None:
+            return math.inf
+        point, sweep = session.at.seconds, session.evaluation.seconds
+        return sum(max(point.get(name, 0.0), self._counting.get((name, False), 0.0)) for name in at) + sum(
+            max(sweep.get(name, 0.0), self._counting.get((name, True), 0.0)) for name in over
+        )
+
+    def _note_counting(self) -> None:
+        """Remember how long messages took to count: what a cache gives back at once takes long elsewhere."""
+        session = self.study.session
+        for swept, evaluation in ((False, session.at), (True, session.evaluation)):
+            for name, seconds in evaluation.seconds.items() if evaluation is not None else ():
+                term = session.program.terms.get(name)
+                if term is not None and term.function.__module__ == placement.__name__:
+                    key = name, swept
+                    self._counting[key] = max(seconds, self._counting.get(key, 0.0))
+
+    async def _compute(self, changes: tuple[Change, ...]) -> None:
+        try:
+            outcome = await self.beside.run(perform_afresh, self.study.state, changes)
+        except WhatifError as problem:
+            outcome = Outcome(self.study, (), str(problem), 0.0)
+        self._task, self._running = None, ()
+        if not self._stale:
+            self._take(outcome)
+        self._next()
+
+    def _next(self) -> None:
+        """Go on with what has been asked meanwhile, in order."""
+        while self._waiting and not self._running:
+            changes = tuple(itertools.takewhile(lambda item: not callable(item), self._waiting))
+            first = self._waiting[0]
+            self._waiting = self._waiting[max(len(changes), 1) :]
+            if callable(first):
+                first()
+            else:
+                self._begin(cast("tuple[Change, ...]", changes))
+
+    def _give_up(self, superseded: tuple[Change, ...]) -> None:
+        if self._running is superseded and self._stale:
+            self._end()
+            self._next()
+
+    def _end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            # At once, not when the loop comes to it: the next job must find a process that listens.
+            self.beside.stop()
+        self._task, self._running = None, ()
+
+    def _take(self, outcome: Outcome) -> None:
+        """Take in an outcome; after an error the last good picture simply stays."""
+        told = outcome.error
+        if outcome.done:
+            # The states that came back from another process are copies: the first is our own.
+            first, *rest = outcome.done
+            done = ((first[0], self.study.state), *rest)
+            self.history.record(replace(outcome, done=done))
+            told = told or _no_longer_swept(self.study.session, outcome.study.session)
+            self.study = outcome.study
+            self._note_counting()
+        self.error = outcome.error
+        self._shown(told)
+
+
+def _no_longer_swept(before: Session, after: Session) -> str:
+    """What to tell where a leaf that was swept is not there any more, such as the GPUs of a machine without."""
+    known = {PLATFORM_LEAF, *after.program.leaves}
+    gone = [path for path in before.grid.leaves() if path not in known]
+    return f"{', '.join(gone)} is not there any more, and no longer swept" if gone else ""

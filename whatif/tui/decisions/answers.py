@@ -1,0 +1,83 @@
+"""What a question of the page `decide` is asked about, and what it answers, as both cross between processes."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from whatif.core.scenario import Question
+from whatif.core.session import Asked
+from whatif.core.term import Program
+from whatif.files.scenario_edits import scenario_words
+from whatif.plotting.bars import BarChart
+from whatif.plotting.description import PlotDescription
+from whatif.schema.load import stated_platform
+from whatif.studies.platform_comparison import known_platforms
+from whatif.table import Table
+from whatif.tui.commands import Adopt, Edit, EditAll
+from whatif.tui.state import View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A study in short."""
+
+    asked: Asked
+    baseline: Asked
+    changed: bool
+    """Whether the values differ from those of the baseline."""
+    view: View
+    result: str
+    """The result column or `terms.PHASE` that is asked about."""
+    seconds: float
+    """What one point takes."""
+
+    @property
+    def program(self) -> Program:
+        """The compiled question."""
+        return self.asked.program
+
+    @property
+    def question(self) -> Question:
+        """The file with its changes."""
+        return self.asked.question
+
+    @property
+    def present(self) -> str:
+        """The name of the platform's file; empty where the scenario describes its machine itself."""
+        question = self.question
+        return question.platform or stated_platform(question.document, question.folders) or ""
+
+    @property
+    def unedited(self) -> Question:
+        """The question without edits of the present machine: they say nothing of the others."""
+        return self.question.on_platform(self.question.platform)
+
+    @property
+    def edited(self) -> bool:
+        """Whether values of the present machine are edited."""
+        return self.unedited.sets != self.question.sets
+
+    def platforms(self) -> list[str]:
+        """All platforms that are known, the present one first."""
+        names = dict.fromkeys([self.present, *known_platforms(self.question)])
+        return [name for name in names if name]
+
+    def command(self, verb: str, *options: str, question: Question | None = None, machine: bool = True) -> str:
+        """A command line about the same scenario, on its machine or on those that the options name."""
+        words = scenario_words(question or self.question, machine=machine)
+        return shlex.join(["whatif", *verb.split(), *words, *options])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """An answer: words, and where there is one a table and its picture."""
+
+    title: str
+    sentences: tuple[str, ...]
+    table: Table | None = None
+    picture: BarChart | PlotDescription | None = None
+    changes: tuple[Adopt | Edit | EditAll | None, ...] = ()
+    """What taking a row of the table, or of the bars, changes."""
+    command: str = ""
+    """The command line that gives the same answer; empty where there is none."""

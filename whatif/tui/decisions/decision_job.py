@@ -1,0 +1,74 @@
+"""Answers a question of the page `decide`; what would take too long says so instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.errors import WhatifError
+from whatif.schema.hpl_application import HPL
+from whatif.studies.bottlenecks import ideal_parts
+from whatif.studies.search_space import is_played
+from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.choices import budget, layout, machines
+from whatif.tui.decisions.explanations import bottlenecks, uncertainty, why
+from whatif.tui.decisions.scale_plans import pareto, scaling
+from whatif.tui.state import DECISIONS
+
+_PATIENCE: Final = 60.0
+"""The seconds that an answer may take where every point is played."""
+_SAMPLED: Final = ("uncertain", "machines")
+"""The questions that evaluate so many points for each sample."""
+_WARM, _TIMED = 1.01, 1.02
+"""Two points beside the present one, which may be known already."""
+_ANSWERS: Final[dict[str, tuple[Callable[[Request], Decision], int, str]]] = {
+    "bottlenecks": (bottlenecks, 100, "sensitivity --show ladder"),
+    "why": (why, 500, "diff"),
+    "uncertain": (uncertainty, 10, "sensitivity --show sobol"),
+    "machines": (machines, 30, "compare"),
+    "scaling": (scaling, 30, "scale"),
+    "layout": (layout, 200, "tune grid"),
+    "pareto": (pareto, 100, "seek --pareto"),
+    "budget": (budget, 30, "budget"),
+}
+"""The function of each question, about how many points it evaluates, and the verb that does the same."""
+
+
+def decide(request: Request) -> Decision:
+    """The answer to the question of a view; where there is none, why."""
+    name = request.view.decision
+    answer, points, verb = _ANSWERS[name]
+    if name in _SAMPLED and request.view.samples != "off":
+        points *= int(request.view.samples)
+    try:
+        seconds = 0.0 if _is_refused(request) else points * _seconds(request, points)
+        if seconds > _PATIENCE:
+            words = f"Every point of this scenario is played, so this would take about {seconds / 60:,.0f} min."
+            return Decision(DECISIONS[name], (words, f"It is not started here; `whatif {verb}` does it."))
+        return answer(request)
+    except WhatifError as problem:
+        return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('impossible: ')}.",))
+
+
+def _is_refused(request: Request) -> bool:
+    """Whether a question is none of HPL, as its answer says at once."""
+    view = request.view
+    planned = view.decision in ("scaling", "layout") or (view.decision == "pareto" and not view.front_over)
+    return planned and isinstance(request.program.loaded.scenario.application, HPL)
+
+
+def _seconds(request: Request, points: int) -> float:
+    """What a further point takes, 0 where points are not played.
+
+    What the present one took has loading and compiling in it: where that would be too long, another one is timed.
+    """
+    program = request.program
+    if not is_played(program) or points * request.seconds <= _PATIENCE:
+        return 0.0
+    leaf = next(leaf for leaves in ideal_parts(program, request.result).values() for leaf in leaves)
+    for factor in (_WARM, _TIMED):
+        evaluation = evaluate(program, {leaf.path: np.array([factor * float(leaf.value)])})
+    return sum(evaluation.seconds.values())

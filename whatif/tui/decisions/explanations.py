@@ -1,0 +1,92 @@
+"""What makes the result what it is: bottlenecks, differences, uncertain values."""
+
+from __future__ import annotations
+
+from whatif.core.term import Program
+from whatif.core.uncertainty import uncertain
+from whatif.errors import ImpossiblePointError
+from whatif.studies.attribution import Attribution, attribute
+from whatif.studies.bar_charts import ladder_bars, variance_bars, waterfall_bars
+from whatif.studies.bottlenecks import ladder
+from whatif.studies.cause_tables import (
+    attribution_in_words,
+    attribution_table,
+    ladder_in_words,
+    ladder_table,
+    variance_in_words,
+    variance_table,
+)
+from whatif.studies.sobol import sobol_indices
+from whatif.tui.band_job import sampling_of
+from whatif.tui.decisions.answers import Decision, Request
+
+
+def bottlenecks(request: Request) -> Decision:
+    """The ladder of ideals."""
+    program, dimension = request.program, request.program.dimension_of(request.result)
+    found = ladder(program, request.result)
+    said = ["No part of it, made ideal, saves as much as 0.1 %."] if not found.rungs else []
+    return Decision(
+        f"what is left of {request.result} with a part ideal, and all above it",
+        (ladder_in_words(found, dimension), *said),
+        ladder_table(found, dimension),
+        ladder_bars(program, found),
+        command=request.command("sensitivity", "--result", request.result, "--show", "ladder"),
+    )
+
+
+def why(request: Request) -> Decision:
+    """The waterfall from the baseline to the present values, or to another machine."""
+    if request.changed:
+        return _waterfall(request, request.baseline.program, request.program, ("before", "now"), "")
+    other, question = request.view.against, request.question
+    if not other or other == request.present:
+        words = "Nothing differs from the baseline: change a value, or press x for another machine."
+        return Decision(f"why {request.result} differs", (words,))
+    there = question.on_platform(other).program
+    names = request.program.loaded.scenario.platform.name, there.loaded.scenario.platform.name
+    command = request.command("diff", "--platform", other, "--result", request.result, machine=False)
+    return _waterfall(request, request.program, there, names, "" if question.platform else command)
+
+
+def _waterfall(request: Request, one: Program, other: Program, names: tuple[str, str], command: str) -> Decision:
+    dimension = one.dimension_of(request.result)
+    found = _attributed(one, other, request.result)
+    return Decision(
+        f"{request.result} from {names[0]} to {names[1]}",
+        attribution_in_words(found, dimension),
+        attribution_table(found, dimension),
+        waterfall_bars(one, found, names),
+        command=command,
+    )
+
+
+def _attributed(one: Program, other: Program, result: str) -> Attribution:
+    """By values, or by whole tables where a value makes no sense without its neighbours."""
+    try:
+        return attribute(one, other, result)
+    except ImpossiblePointError:
+        return attribute(one, other, result, by_table=True)
+
+
+def uncertainty(request: Request) -> Decision:
+    """Sobol' indices of the uncertain values."""
+    program, result, view = request.program, request.result, request.view
+    sampling, title = sampling_of(view), f"what explains the variance of {result}"
+    if sampling is None:
+        return Decision(title, ("Samples are off: press B to draw the uncertain values.",))
+    if not uncertain(program, sampling).keys() & program.inputs_of(program.term_of(result)):
+        words = f"Nothing that {result} depends on is uncertain."
+        return Decision(
+            title, (words, "Write 3 us +- 0.2 us, or press % (assumed values vary, then those of data sheets).")
+        )
+    found, dimension = sobol_indices(program, sampling, result), program.dimension_of(result)
+    spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]
+    options = ["--result", result, "--show", "sobol", "--samples", view.samples, *spreads]
+    return Decision(
+        title,
+        (variance_in_words(found, result, dimension),),
+        variance_table(found, result),
+        variance_bars(result, found),
+        command=request.command("sensitivity", *options),
+    )

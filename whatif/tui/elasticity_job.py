@@ -1,0 +1,57 @@
+"""Which values a result follows most: the elasticities of a result, as they cross from one process to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whatif.core.session import Asked
+from whatif.errors import ImpossiblePointError
+from whatif.studies.elasticity import Elasticity, elasticities
+
+
+@dataclass(frozen=True, slots=True)
+class Leverage:
+    """The elasticities of a result in the leaves, the largest first, or the reason why it has none."""
+
+    result: str
+    items: tuple[Elasticity, ...]
+    reason: str = ""
+
+
+def leverage(asked: Asked, result: str) -> Leverage:
+    """The elasticities of a result column or `terms.PHASE` at the values as they stand."""
+    try:
+        return Leverage(result, elasticities(asked.program, result))
+    except ImpossiblePointError as problem:
+        reason = str(problem).removeprefix("impossible: ").removesuffix(": it has no elasticity")
+        return Leverage(result, (), reason)
+
+
+def written(item: Elasticity) -> str:
+    """An elasticity with its sign in six cells; a plain 0 where the result does not follow the value."""
+    value = item.elasticity
+    if item.reason or not value:
+        return "–" if item.reason else "0"
+    return f"{value:+.2f}" if abs(value) >= 0.1 else f"{value:+.3f}" if abs(value) >= 0.001 else f"{value:+.0e}"
+
+
+def is_time(result: str) -> bool:
+    """Whether a result column or phase is a time; energy and cost are not."""
+    return result.startswith("terms.") or result.endswith("_time")
+
+
+def sentence(item: Elasticity, result: str, *, timed: bool = True) -> str:
+    """What an elasticity of a time, or of another result, says of its leaf, in one sentence."""
+    more, less, long = ("longer", "shorter", "long") if timed else ("more", "less", "much")
+    leaf, value = f"{item.path}, now {item.value},", item.elasticity
+    if item.reason:
+        return f"{leaf} can move to neither side: {item.reason}."
+    if not value:
+        return f"{leaf} makes no difference to {result} here."
+    if "%" in item.change:
+        return f"1 % more of {leaf} makes {result} {abs(value):.2g} % {more if value > 0 else less}."
+    if item.change == "x2":
+        return f"Twice {leaf} makes {result} {2**value:.3g} times as {long}."
+    if item.change == "/2":
+        return f"Half of {leaf} makes {result} {2**-value:.3g} times as {long}."
+    return f"From half to twice {leaf} each doubling makes {result} {2**value:.3g} times as {long}."

@@ -1,0 +1,153 @@
+"""Keeps what a person does: in the scenario's file, in the journal, and aside for the worst."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from whatif.atomic import atomic_file
+from whatif.core.scenario import Question
+from whatif.core.session import Asked
+from whatif.errors import UsageError
+from whatif.files.scenario_edits import command_line, rewritten, save, toml_patch
+from whatif.schema.shipped import shipped_folder
+from whatif.schema.toml import Document
+from whatif.tui.command_runner import Conductor
+from whatif.tui.commands import Reread
+from whatif.tui.history import lines_to
+from whatif.tui.recovery import Recovery
+from whatif.tui.scenario_file import News, ScenarioFile, values_before
+
+
+class Keeper:
+    """Stands between a study and the disk."""
+
+    def __init__(
+        self, question: Question, conductor: Conductor, journal: Path | None = None, folder: Path | None = None
+    ) -> None:
+        self.file = ScenarioFile(question)
+        self.recovery = Recovery(self.file.path, folder)
+        self._conductor = conductor
+        self._journal = journal
+        self._journalled = 0
+        self._written: list[str] = []
+        self._touched = False
+        self._conflicts: dict[str, str] = {}
+
+    @property
+    def _question(self) -> Question:
+        return self._conductor.study.session.question
+
+    @property
+    def shipped(self) -> bool:
+        """Whether the file came with the program: others who ask its question expect its numbers."""
+        return self.file.path.parent == shipped_folder("scenarios").resolve()
+
+    def touched(self) -> bool:
+        """Whether a file changed since it was taken in."""
+        self._touched = self.file.touched() or self._touched
+        return self._touched
+
+    def reload(self) -> News:
+        """Take in what the files say now; edits stay. Raise `InvalidFileError` where the files are wrong."""
+        self._touched = False
+        if self.file.gone:
+            raise UsageError(f"{self.file.path} is no longer there; save writes it again")
+        found = self.file.reread(self._conductor.study)
+        # A new comment changes no number, but what is saved next must rest on it.
+        if found.changes or found.question.document is not self._question.document:
+            self._conductor.ask(Reread(found.question))
+            self.file.watch(found.question.program)
+        self._conflicts |= found.conflicts
+        return found
+
+    @property
+    def conflicts(self) -> dict[str, str]:
+        """The leaves that others changed in the file, and the person here, since the last save."""
+        edited = self._conductor.study.unsaved()
+        return {path: text for path, text in self._conflicts.items() if path in edited}
+
+    def save(self) -> str:
+        """Write the edits into the file; what to tell. Raise `WhatifError` where that cannot be."""
+        question = self._question
+        if not self._conductor.study.unsaved() and not self.file.gone:
+            return "nothing to save"
+        if self.file.gone:
+            return self.save_as(self.file.path)
+        self._saved(save(self.file.path, question.document, question))
+        self._conductor.history.lines.append("save")
+        return f"saved to {question.document.name}"
+
+    def save_as(self, path: Path) -> str:
+        """Write the scenario with its edits to another file, and go on with that one."""
+        question = self._question
+        text = rewritten(question.document, question.sets, question.platform, question.folders)
+        with atomic_file(path) as temporary:
+            temporary.write_bytes(text.encode())
+        moved = Question.open(path, folders=question.folders)
+        _ = moved.program
+        self._saved(moved.document)
+        self.file = ScenarioFile(self._question)
+        self.recovery.forget()
+        self.recovery = Recovery(self.file.path, self.recovery.folder)
+        return f"saved to {path}"
+
+    def _saved(self, document: Document) -> None:
+        """Go on with the file as it is now; no number changes by that, only where it comes from."""
+        conductor, question = self._conductor, self._question
+        study = conductor.study
+        conductor.history.rebase(document, values_before(question))
+        fresh = Question(document, None, {}, question.folders)
+        session = replace(study.session, asked=Asked(fresh, study.session.grid))
+        conductor.study = replace(study, session=session)
+        self.file.watch(session.program)
+        self._conflicts = {}
+        self.write_down()
+
+    def write_down(self) -> None:
+        """Keep aside what is not saved."""
+        study = self._conductor.study
+        lines = lines_to(study) if study.unsaved() else []
+        if lines != self._written:
+            self._written = lines
+            self.recovery.keep(lines)
+
+    def write_journal(self) -> str:
+        """Add what was done to the journal that was asked for; what to tell where that cannot be."""
+        lines = self._conductor.history.lines
+        added, self._journalled = lines[self._journalled :], len(lines)
+        if self._journal is not None and added:
+            try:
+                with self._journal.open("a", encoding="utf-8") as file:
+                    file.writelines(f"{line}\n" for line in added)
+            except OSError as problem:
+                path, self._journal = self._journal, None
+                return f"{path}: cannot be written: {problem.strerror}"
+        return ""
+
+    def save_journal(self, path: Path) -> str:
+        """Write everything done so far to a file; what to tell."""
+        lines = self._conductor.history.lines
+        try:
+            with atomic_file(path) as temporary:
+                temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        except UsageError as problem:
+            return str(problem)
+        return f"{len(lines)} commands written to {path}; `whatif open SCENARIO --replay {path}` repeats them"
+
+    def copied(self, what: str, command: str = "") -> tuple[str, Path | None]:
+        """What is on the screen as text, and the file that holds it too, for terminals without a clipboard.
+
+        `command`: the command line where it is not that of the sweep.
+        """
+        axes = self._conductor.study.session.grid.axes
+        own = command if what == "command" else ""
+        text = own or (command_line if what == "command" else toml_patch)(self._question, axes)
+        path = self.recovery.folder.parent / "copied.txt"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file(path) as temporary:
+                temporary.write_text(f"{text.rstrip()}\n", encoding="utf-8")
+        except (OSError, UsageError):
+            return text, None
+        return text, path

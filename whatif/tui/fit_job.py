@@ -1,0 +1,292 @@
+"""Measurements read and fitted, as plain numbers to show: what the pages have computed beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from whatif.errors import UsageError, WhatifError
+from whatif.models.quantities import FloatArray
+from whatif.table import Table
+from whatif.tui.state import View
+from whatif.units import BYTE, Dimension, UnitError, format_quantity, parse_quantity
+
+if TYPE_CHECKING:
+    from whatif.fitting.message_parameters import Model, NetworkFit
+    from whatif.fitting.points import Points
+
+CURVE_POINTS: Final = 160
+MOST_CURVES: Final = 4
+MOST_FILES: Final = 1000
+"""Files of a folder whose times of change are looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Points in base units, sorted by message size: three arrays of one length."""
+
+    size: FloatArray
+    count: FloatArray
+    """Pairs of processes that communicate at the same time."""
+    time: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedCurve:
+    """Times over message sizes while `count` pairs communicate, and their standard errors."""
+
+    count: float
+    size: FloatArray
+    time: FloatArray
+    error: FloatArray
+
+
+class Parameter(NamedTuple):
+    """A value in base units with its standard error, NaN where the points do not tell it."""
+
+    name: str
+    value: float
+    error: float
+    dimension: Dimension
+
+
+class Protocol(NamedTuple):
+    """The parameters of one protocol; `error` is the root mean square of the relative residuals."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    point_count: int
+    error: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A fit of one model to the measurements of one distance."""
+
+    source: str
+    """The tool that measured, as far as it is known."""
+    distance: str
+    model: str
+    models: tuple[str, ...]
+    """Those that the measurements allow."""
+    recommended: str
+    buffers: tuple[str, ...]
+    """The kinds of buffers that were measured, the one that is fitted first."""
+    points: Measured
+    fitted: FloatArray
+    """The fitted times of the points."""
+    curves: tuple[FittedCurve, ...]
+    protocols: tuple[Protocol, ...]
+    limits: tuple[float, float]
+    """The short and the eager limit."""
+    stops: FloatArray
+    """The sizes that a limit can be moved to, ascending."""
+    found_limits: tuple[float, float]
+    """Those that the measurements tell, whatever was given."""
+    error: float
+    held_out: Mapping[str, float]
+    """Mean relative error at points that were left out, by model, with the limits that were found."""
+    warnings: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...]
+    """The leaves of a platform with what the fit says of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why there is no fit."""
+
+    reason: str
+
+
+def fitted(view: View) -> Fitted | Refused:
+    """The fit that a view asks for."""
+    try:
+        return _shown(view, _fit(*_read(view)), fit_of(view))
+    except WhatifError as problem:
+        return Refused(str(problem))
+
+
+def measured(view: View) -> Measured | None:
+    """The points of a view, those with the fewest pairs; None where there are none to show."""
+    try:
+        return _plain(_fit(*_read(view)).points) if view.measured else None
+    except WhatifError:
+        return None
+
+
+def fit_of(view: View) -> NetworkFit:
+    """The fit of a view's measurements; raise `WhatifError` where there can be none."""
+    fit = _fit(*_read(view))
+    return fit if not view.fit_limits else fit.with_limits(*parse_limits(view.fit_limits))
+
+
+def write_fitted(view: View, path: Path, extends: str, folders: Sequence[Path]) -> None:
+    """Write a platform that extends another one with the fitted values; raise `WhatifError`."""
+    from whatif.files.platform_file import network_change, write_platform  # noqa: PLC0415 - needed once
+
+    source = f"fitted to {', '.join(place.name for place in paths_of(view.measured))}"
+    write_platform(path, network_change(fit_of(view), source), extends, folders)
+
+
+def parse_limits(text: str) -> tuple[float, float]:
+    """Read `128 B, 64 KiB`; raise `UsageError`."""
+    words = text.split(",")
+    try:
+        sizes = [parse_quantity(word) for word in words]
+    except UnitError as problem:
+        raise UsageError(f"protocol limits: {problem}") from None
+    if len(sizes) != 2 or any(size.dimension != BYTE for size in sizes):
+        raise UsageError(f"`{text}`: expected the short and the eager limit, such as `128 B, 64 KiB`")
+    return sizes[0].value, sizes[1].value
+
+
+def limits_text(short_limit: float, eager_limit: float) -> str:
+    """Limits as `parse_limits` reads them."""
+    return ", ".join(format_quantity(limit, BYTE, 17) for limit in (short_limit, eager_limit))
+
+
+def limits_of(view: View, found: Fitted) -> tuple[float, float]:
+    """The limits that are asked for: those of the fit may be on their way."""
+    try:
+        return parse_limits(view.fit_limits) if view.fit_limits else found.found_limits
+    except UsageError:
+        return found.limits
+
+
+def moved(view: View, found: Fitted, chosen: int, steps: int) -> str:
+    """The entry of a view with one limit moved up or down to another measured size; where it may not go, as it is."""
+    limits, stops = list(limits_of(view, found)), found.stops
+    at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
+    at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
+    limits[chosen] = float(stops[at])
+    if limits[0] > limits[1]:
+        return view.fit_limits
+    return "" if tuple(limits) == found.found_limits else limits_text(limits[0], limits[1])
+
+
+def paths_of(text: str) -> tuple[Path, ...]:
+    """The files and folders that a text names, with commas between."""
+    return tuple(Path(word.strip()).expanduser() for word in text.split(",") if word.strip())
+
+
+class _Files(NamedTuple):
+    """What is read, and what the file system says of it: a file that was written anew is read anew."""
+
+    measured: str
+    columns: str
+    rows: str
+    stamps: tuple[tuple[str, int, int], ...]
+
+
+def _read(view: View) -> tuple[_Files, str, str]:
+    files = _Files(view.measured, view.measured_columns, view.measured_rows, stamps_of(view.measured))
+    return files, view.measured_buffers, view.fit_distance
+
+
+def stamps_of(text: str) -> tuple[tuple[str, int, int], ...]:
+    """The files that a text names, those of folders too, with what tells whether they were written anew."""
+    return tuple(stamp for path in paths_of(text) for stamp in _stamps(path))
+
+
+def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
+    try:
+        places = sorted(path.iterdir())[:MOST_FILES] if path.is_dir() else [path]
+        for place in places:
+            status = place.stat()
+            yield str(place), status.st_mtime_ns, status.st_size
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@lru_cache(maxsize=4)
+def _table(files: _Files) -> Table:
+    from whatif.importers.mapped_csv import parse_mapping  # noqa: PLC0415 - not to be loaded by the explorer itself
+    from whatif.importers.message_files import read_networks  # noqa: PLC0415
+
+    mapping, where = (parse_mapping(text) if text else None for text in (files.columns, files.rows))
+    return read_networks(paths_of(files.measured), mapping, where)
+
+
+@lru_cache(maxsize=16)
+def _fit(files: _Files, buffers: str, distance: str) -> NetworkFit:
+    from whatif.fitting.message_parameters import fit_network  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    table = _table(files)
+    kinds = _kinds(table)
+    return fit_network(table, distance=distance, buffers=buffers if buffers in kinds else kinds[0])
+
+
+def _kinds(table: Table) -> list[str]:
+    """The kinds of buffers, those in host memory first."""
+    return sorted({str(kind) for kind in table.columns["buffers"].values}, key=lambda kind: (kind != "host", kind))
+
+
+def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> Fitted:
+    # To leave points out takes a hundred times longer than to fit with other limits.
+    held_out, recommended = found.held_out_errors, found.recommended
+    model = next((name for name in fit.models if name == view.fit_model), recommended)
+    table, points = _table(_read(view)[0]), fit.points_of(model)
+    kinds = _kinds(table)
+    chosen = view.measured_buffers if view.measured_buffers in kinds else kinds[0]
+    return Fitted(
+        source=" ".join(table.notes[key] for key in ("tool", "version") if key in table.notes),
+        distance=fit.distance,
+        model=model,
+        models=fit.models,
+        recommended=recommended,
+        buffers=(chosen, *(kind for kind in kinds if kind != chosen)),
+        points=_plain(points),
+        fitted=points.time * (1 + fit.residuals(model)),
+        curves=tuple(_curves(fit, model)),
+        protocols=tuple(_protocols(fit, model)),
+        limits=(fit.short_limit, fit.eager_limit),
+        stops=np.unique(np.append(0.0, fit.points.message_size)),
+        found_limits=(found.short_limit, found.eager_limit),
+        error=fit.error(model),
+        held_out={str(name): error for name, error in held_out.items()},
+        warnings=(*table.notes.get("warnings", "").splitlines(), *fit.warnings),
+        texts=_texts(fit),
+    )
+
+
+def _plain(points: Points) -> Measured:
+    return Measured(points.message_size, points.process_count, points.time)
+
+
+def _curves(fit: NetworkFit, model: Model) -> Iterator[FittedCurve]:
+    """A curve for each pair count, a few of many."""
+    points = fit.points_of(model)
+    counts = points.counts
+    size = _sizes(fit)
+    for index in np.unique(np.linspace(0, len(counts) - 1, min(len(counts), MOST_CURVES)).astype(int)):
+        count = float(counts[index])
+        yield FittedCurve(count, size, fit.curve(model, size, count), fit.band(model, size, count))
+
+
+def _sizes(fit: NetworkFit) -> FloatArray:
+    """Whole sizes over the measured ones, with both sides of every limit."""
+    measured_sizes = fit.points.message_size
+    low, high = max(float(measured_sizes.min()), 1.0), max(float(measured_sizes.max()), 1.0)
+    last = np.floor([fit.short_limit, fit.eager_limit])
+    sizes = np.unique(np.concatenate([np.round(np.geomspace(low, high, CURVE_POINTS)), last, last + 1]))
+    return np.asarray(sizes[(sizes >= low) & (sizes <= high)])
+
+
+def _protocols(fit: NetworkFit, model: str) -> Iterator[Protocol]:
+    for part in fit.fits:
+        place, _, name = part.path.rpartition(".")
+        if place.endswith(f".{model}"):
+            known = zip(part.dimensions.items(), part.values, part.standard_errors, strict=True)
+            parameters = (Parameter(key, float(value), float(error), unit) for (key, unit), value, error in known)
+            yield Protocol(name, tuple(parameters), part.point_count, part.error)
+
+
+def _texts(fit: NetworkFit) -> tuple[tuple[str, str], ...]:
+    from whatif.files.platform_file import network_change  # noqa: PLC0415 - not to be loaded by the explorer itself
+
+    return tuple((f"platform.{path}", text) for path, text in network_change(fit, "").values.items())

@@ -1,0 +1,56 @@
+"""How numbers and grades are put in words and colours, the same in every widget."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from typing import Final
+
+from whatif.plotting.description import shorten
+from whatif.units import SECOND, Dimension, format_quantity, parse_quantity
+
+_TOAST_WIDTH: Final = 54
+MUTED: Final = "$foreground-muted"
+_GRADES: Final = {"measured": "$text-success", "datasheet": "$text-primary", "assumed": "$text-warning"}
+
+
+# What leads a message: the place in a file, or the edit, and the tables that a leaf stands in.
+_PLACE: Final = re.compile(r"^(?:--set [\w.]+=.*?: |\S.*?:\d+:\d+: )")
+_TABLES: Final = re.compile(r"^(?:[\w-]+\.)+(?=[\w-]+: )")
+
+
+def brief(message: str) -> str:
+    """A message for where there is little room, in one line: without places in files, of a path the last word."""
+    return "; ".join(_TABLES.sub("", _PLACE.sub("", line)) for line in message.splitlines())
+
+
+def grade_style(grade: str) -> str:
+    """The colour of a grade: measured is good, assumed is a warning."""
+    return _GRADES.get(grade, MUTED)
+
+
+def duration(seconds: float, digits: int = 5) -> str:
+    """A time as a reader expects it, or a dash for a point that cannot exist."""
+    return format_quantity(seconds, SECOND, digits) if math.isfinite(seconds) else "–"
+
+
+def percent(fraction: float) -> str:
+    """A share with one decimal, or a dash."""
+    return f"{fraction:.1%}" if math.isfinite(fraction) else "–"
+
+
+def with_error(value: float, error: float, dimension: Dimension) -> str:
+    """A value with its standard error in the same unit, to two digits of the error: `1.240 ± 0.012 us`."""
+    number, _, unit = format_quantity(value, dimension).partition(" ")
+    if not math.isfinite(error) or error <= 0:
+        return f"{number} {unit}"
+    size = parse_quantity(f"1 {unit}").value
+    digits = min(max(1 - math.floor(math.log10(error / size)), 0), 6)
+    return f"{value / size:.{digits}f} ± {error / size:.{digits}f} {unit}"
+
+
+def toast(text: str) -> str:
+    """A text that may cover a corner of the screen, no more: three lines, the last one with `..` where more follow."""
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, _TOAST_WIDTH) or [""]]
+    return "\n".join(lines[:3] if len(lines) <= 3 else [*lines[:2], shorten(f"{lines[2]} ..", _TOAST_WIDTH)])

@@ -1,0 +1,91 @@
+"""One kind of work at a time beside, of which only the answer to the last request counts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from whatif.errors import WhatifError
+from whatif.tui.pages.page import Job
+from whatif.tui.worker import Beside
+
+_GRACE_SECONDS: Final = 0.5
+"""What a request that is no longer wanted may still take: a new process would take longer."""
+
+
+class Latest:
+    """Hands the answer to the last request, and what it tells before, to `taken`, or what was wrong to `failed`; what
+    comes of earlier requests is dropped."""
+
+    def __init__(self, taken: Callable[[Any], None], failed: Callable[[str], None]) -> None:
+        self._taken, self._failed = taken, failed
+        self._beside = Beside()
+        self._task: asyncio.Task[None] | None = None
+        self._wanted: Job | None = None
+        self._began = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is on its way."""
+        return self._task is not None
+
+    def warm(self) -> None:
+        """Start the process before it is needed."""
+        self._beside.warm()
+
+    def ask(self, job: Job) -> None:
+        """Do another job instead of the last one."""
+        self._wanted = job
+        if self._task is None:
+            self._begin()
+        else:
+            rest = _GRACE_SECONDS - (time.perf_counter() - self._began)
+            asyncio.get_running_loop().call_later(max(rest, 0.0), self._give_up, self._task)
+
+    def stop(self) -> None:
+        """Want no answer any more."""
+        self._wanted = None
+        self._kill()
+
+    def _kill(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+            self._beside.stop()
+
+    def close(self) -> None:
+        """Compute nothing any more."""
+        self.stop()
+        self._beside.close()
+
+    def _give_up(self, task: asyncio.Task[None]) -> None:
+        if self._task is task:
+            self._kill()
+            self._begin()
+
+    def _begin(self) -> None:
+        self._began = time.perf_counter()
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def _work(self) -> None:
+        job, error, value = self._wanted, "", None
+        if job is not None:
+            try:
+                told = partial(self._told, job) if job.tells else None
+                value = await self._beside.run(job.function, *job.arguments, told=told)
+            except WhatifError as problem:
+                error = str(problem)
+        self._task = None
+        if self._wanted is not job:
+            self._begin()
+        elif error:
+            self._failed(error)
+        else:
+            self._taken(value)
+
+    def _told(self, job: Job, value: Any) -> None:
+        if self._wanted is job:
+            self._taken(value)

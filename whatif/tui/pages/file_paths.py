@@ -1,0 +1,30 @@
+"""Where the files of a person are, and where those that a page writes go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from whatif.core.scenario import Question
+from whatif.schema.shipped import shipped_folder
+from whatif.tui.fit_job import paths_of
+from whatif.tui.state import Study
+
+
+def own_folder(study: Study) -> Path:
+    """Where a person's own platforms for a study go, told from here: beside the scenario, unless it is shipped."""
+    folder = study.session.question.document.folder
+    if folder is None or folder.resolve() in (shipped_folder("scenarios").resolve(), Path.cwd()):
+        return Path()
+    return folder
+
+
+def search_folders(question: Question) -> tuple[Path, ...]:
+    """Where platforms are looked for, but those that are shipped."""
+    beside = question.document.folder
+    return (*([] if beside is None else [beside]), *question.folders)
+
+
+def missing_paths(text: str) -> str:
+    """What is wrong with the paths that are named; empty where all of them are there."""
+    missing = [str(path) for path in paths_of(text) if not path.exists()]
+    return f"no such file or folder: {', '.join(missing)}" if missing else ""

@@ -1,0 +1,79 @@
+"""The tree of leaves as rows: which tables and leaves a list shows, in which order and how deep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from whatif.core.term import Program
+from whatif.schema.parameters import Leaf
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: a table (folded or not) or a leaf, by dotted path."""
+
+    path: str
+    name: str
+    depth: int
+    table: bool
+    folded: bool = False
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table of the files: its leaves by name and the tables in it."""
+
+    path: str
+    leaves: list[str] = field(default_factory=list)
+    tables: dict[str, _Table] = field(default_factory=dict)
+
+    def add(self, path: str) -> None:
+        """Take in a leaf, at whatever depth."""
+        words = path.removeprefix(f"{self.path}.").split(".")
+        if len(words) == 1:
+            self.leaves.append(path)
+        else:
+            place = f"{self.path}.{words[0]}" if self.path else words[0]
+            self.tables.setdefault(words[0], _Table(place)).add(path)
+
+
+def outline(paths: Iterable[str], folded: Collection[str] = (), words: str = "") -> tuple[Row, ...]:
+    """The rows of all leaves whose path has every one of `words`, leaves before tables; a search unfolds all."""
+    wanted = words.lower().split()
+    root = _Table("")
+    for path in paths:
+        if all(word in path.lower() for word in wanted):
+            root.add(path)
+    return tuple(_rows(root, 0, () if wanted else folded))
+
+
+def _rows(table: _Table, depth: int, folded: Collection[str]) -> Iterator[Row]:
+    for path in table.leaves:
+        yield Row(path, path.rpartition(".")[2], depth, table=False)
+    for name, inner in table.tables.items():
+        # A table that holds one table only is not worth a line.
+        while not inner.leaves and len(inner.tables) == 1:
+            word, inner = next(iter(inner.tables.items()))  # noqa: PLW2901
+            name = f"{name}.{word}"  # noqa: PLW2901
+        yield Row(inner.path, name, depth, table=True, folded=inner.path in folded)
+        if inner.path not in folded:
+            yield from _rows(inner, depth + 1, folded)
+
+
+def matters(program: Program, leaf: Leaf) -> bool:
+    """Whether another value could make a difference: it reaches a term, or it is a real choice."""
+    return leaf.path in program.reached or (leaf.structural and len(leaf.choices) > 1)
+
+
+def idle_tables(program: Program) -> frozenset[str]:
+    """The tables without any leaf that matters: folded until somebody looks."""
+    tables = {table for path in program.leaves for table in ancestors(path)}
+    busy = {table for path, leaf in program.leaves.items() if matters(program, leaf) for table in ancestors(path)}
+    return frozenset(tables - busy)
+
+
+def ancestors(path: str) -> Iterator[str]:
+    """The tables around a leaf, the outermost first."""
+    words = path.split(".")
+    return (".".join(words[:size]) for size in range(1, len(words)))

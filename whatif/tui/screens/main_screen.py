@@ -1,0 +1,288 @@
+"""The one screen with everything on it: the leaves on the left, a page beside them, the words below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
+from typing import Any, ClassVar, Final, cast
+
+from textual import on
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher
+
+from whatif.plotting.raster import MarkerName
+from whatif.studies.sweep_figure import breakdown
+from whatif.tui.commands import Change, Choose, Pin, Revert, Show
+from whatif.tui.events import ChangeAsked, ErrorTold, JobAsked, LeafSelected, StopAsked
+from whatif.tui.key_bindings import FIRST_KEYS, PAGE_KEYS
+from whatif.tui.latest_only import Latest
+from whatif.tui.pages.explore import Explore
+from whatif.tui.pages.page import Job, Page
+from whatif.tui.screens.dialogs import Reading
+from whatif.tui.screens.help import help_text
+from whatif.tui.state import DECISIONS, HPL_PAGE, SCREEN_KEYS, SCREENS, Study
+from whatif.tui.widgets.breakdown import Breakdown
+from whatif.tui.widgets.key_bar import KeyBar
+from whatif.tui.widgets.parameter_help import Explanation
+from whatif.tui.widgets.parameter_panel import Leaves
+from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.status import Status
+from whatif.tui.widgets.sweep_plot import Picture
+from whatif.tui.widgets.title import Title
+
+# Only the first page is needed for the first frame.
+_LATER: Final[dict[str, tuple[str, str]]] = {
+    name: (f"whatif.tui.pages.{name}", name.capitalize()) for name in SCREENS if name != Explore.NAME
+}
+_LATER[HPL_PAGE] = ("whatif.tui.pages.hpl", "HPL")
+
+
+class Desk(Screen[None]):
+    """Shows a study; what the person asks for goes on to the app."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(key, f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
+            for key, name in zip(SCREEN_KEYS, SCREENS, strict=True)
+        ),
+        *FIRST_KEYS,
+        Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
+        Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
+        Binding("t", "tree", show=False, tooltip="Show or hide the leaves", id="desk.leaves"),
+        Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
+        Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
+        Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
+        Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
+        *PAGE_KEYS,
+    ]
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
+        (0, "-mini"),
+        (40, "-tiny"),
+        (60, "-narrow"),
+        (100, "-normal"),
+        (160, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
+
+    def __init__(self, study: Study) -> None:
+        super().__init__()
+        self.study = study
+        self.busy = False
+        self._error = ""
+        self._tree: bool | None = None
+        self._gathered: Job | None = None
+        self.latest = Latest(self._taken, self._failed)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panels."""
+        yield Title(id="title")
+        with Horizontal(id="body"):
+            yield Leaves(self.study, id="leaves")
+            with ContentSwitcher(initial=Explore.NAME, id="answer"):
+                yield Explore()
+        yield Breakdown(id="below")
+        yield Explanation(markup=False)
+        yield Status()
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Draw the first picture."""
+        self.query_one(LeafTree).focus()
+        self._show_study()
+        self._show_words()
+
+    def on_unmount(self) -> None:
+        """Want nothing computed any more."""
+        self.latest.close()
+
+    def on_resize(self) -> None:
+        """The narrowest screens have room for one thing at a time."""
+        self._show_words()
+        self._arrange()
+
+    @property
+    def page(self) -> Page:
+        """The page in sight."""
+        return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
+
+    def show(self, study: Study, error: str = "", *, busy: bool = False, notice: str = "") -> None:
+        """Show another study, or only what was wrong with the last wish, or that it is being computed.
+
+        A notice is what stays wrong, whatever is asked.
+        """
+        new = study is not self.study
+        self.study, self._error, self.busy = study, error or notice, busy
+        if not busy:
+            self.query_one(Leaves).answered(error)
+        if new:
+            self._show_study()
+        self._show_words()
+
+    def _show_study(self) -> None:
+        """Hand the study down to every widget."""
+        study = self.study
+        self.query_one(Leaves).show(study)
+        self.query_one("#below", Breakdown).show(breakdown(study.session.point, study.view.breakdown))
+        if study.page == self.page.NAME:
+            self._show_page(self.page)
+        else:
+            # Called when its turn comes: one that is overtaken before that is never begun.
+            turn: Any = partial(self._turn, study.page)
+            self.run_worker(turn, exclusive=True, group="page")
+
+    async def _turn(self, name: str) -> None:
+        """Go to a page, made when it is first wanted."""
+        switcher = self.query_one(ContentSwitcher)
+        if not switcher.query_children(f"#{name}"):
+            module, kind = _LATER[name]
+            page: Page = getattr(import_module(module), kind)()
+            await switcher.add_content(page)
+        switcher.current = name
+        self._arrange()
+        self._show_page(self.page)
+        if not self.query_one(Leaves).display or self.page.WIDE:
+            self.page.enter()
+        else:
+            self.query_one(LeafTree).focus()
+        self.refresh_bindings()
+        self._show_words()
+
+    def _show_page(self, page: Page) -> None:
+        for picture in page.query(Picture):
+            picture.marker = cast("MarkerName", self.study.view.marker)
+        page.show(self.study)
+        self._gather()
+
+    @on(JobAsked)
+    def _gather(self) -> None:
+        """Have computed beside what the page in sight lacks, and nothing else any more."""
+        before, self._gathered = self._gathered, self.page.job(self.study)
+        if self._gathered is None:
+            self.latest.stop()
+        elif not (self._gathered is before and self.latest.busy):
+            self.latest.ask(self._gathered)
+
+    def _taken(self, value: Any) -> None:
+        # An answer may come while the desk is being cleared away.
+        if self.is_attached:
+            self.page.take(value)
+
+    def _failed(self, error: str) -> None:
+        self._error = error
+        self._show_words()
+
+    def _arrange(self) -> None:
+        """Show the leaves beside a page where there is room for both, or as the person wants it."""
+        explore = self.page.NAME == Explore.NAME
+        room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
+        shown = self._tree if self._tree is not None and not explore else explore or room
+        self.query_one(Leaves).display = shown
+        self.update_classes({"-elsewhere": not explore, "-leafless": not shown})
+
+    def _show_words(self) -> None:
+        """The title, the explanation and the status line."""
+        study = self.study
+        loaded, row = study.session.program.loaded, self.query_one(LeafTree).row
+        self.query_one(Title).show(loaded.question or loaded.name, study.view.screen, len(study.unsaved()))
+        if row is not None:
+            self.query_one(Explanation).show(study, row.path)
+        status = self.query_one(Status)
+        told = status.telling
+        status.show(study, self._error, busy=self.busy)
+        if status.telling != told:
+            self.refresh_bindings()
+
+    def change(self, change: Change | Choose) -> None:
+        """Ask for a change."""
+        self.post_message(ChangeAsked(change))
+
+    @on(ErrorTold)
+    def _told(self, event: ErrorTold) -> None:
+        self._failed(event.text)
+
+    @on(LeafSelected)
+    def _selected(self, event: LeafSelected) -> None:
+        self.query_one(Explanation).show(self.study, event.path)
+
+    def action_go(self, name: str) -> None:
+        """Go to another page."""
+        self.change(Show("screen", name))
+
+    def action_decide(self, name: str) -> None:
+        """Go to one of the questions of the page `decide`."""
+        self.change(Show("decision", name))
+        self.action_go("decide")
+
+    def action_pin(self) -> None:
+        """Compare with the present values from now on."""
+        self.change(Pin())
+
+    def action_marker(self) -> None:
+        """Draw curves with other dots."""
+        self.change(Choose("marker", lambda view: view.next_of("marker")))
+
+    def action_revert(self) -> None:
+        """Take back all edits."""
+        self.change(Revert())
+
+    def action_tree(self) -> None:
+        """Show or hide the leaves beside the page."""
+        self._tree = not self.query_one(Leaves).display
+        self._arrange()
+        (self.query_one(LeafTree).focus if self._tree else self.page.enter)()
+
+    def action_stop(self) -> None:
+        """Leave the line that is typed, else stop computing, else clear the error, else the filter."""
+        leaves = self.query_one(Leaves)
+        if leaves.prompt.display:
+            leaves.prompt.action_leave()
+        elif self.busy:
+            self.post_message(StopAsked())
+        elif self._error:
+            self._failed("")
+        else:
+            leaves.filter("")
+
+    def action_detail(self) -> None:
+        """Show the whole of the message in the status line."""
+        self.app.push_screen(Reading(self.query_one(Status).full))
+
+    def action_help(self) -> None:
+        """Explain what has the focus, and its keys."""
+        self.app.push_screen(Reading(*help_text(self, self.page, self.query_one(LeafTree))))
+
+    def action_page(self, page: str, action: str, *arguments: object) -> None:
+        """Do what a key of the page in sight asks for."""
+        getattr(self.page, f"action_{action}")(*arguments)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the whole message only where there is one, and the keys of a page only where they do something."""
+        if action == "page":
+            return parameters[0] == self.page.NAME and self.page.offers(str(parameters[1]))
+        return self.query_one(Status).telling if action == "detail" else True
+
+    def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
+        """What the keys can do here and in others, for the command palette; moving the cursor is for keys alone."""
+        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(LeafTree), self)
+        for widget in places:
+            for binding in widget.BINDINGS:
+                if isinstance(binding, Binding) and binding.tooltip and _in_sight(binding, self.page):
+                    run = partial(widget.run_action, binding.action)
+                    yield SystemCommand(binding.tooltip, f"key {self._key_of(binding)}", run)
+        for name, words in DECISIONS.items():
+            yield SystemCommand(words, f"page decide, {name}", partial(self.action_decide, name))
+
+    def _key_of(self, binding: Binding) -> str:
+        """The first key that a binding has now."""
+        known = (item for item in self.active_bindings.values() if item.binding.id == binding.id)
+        return next((self.app.get_key_display(item.binding) for item in known), binding.key.split(",")[0])
+
+
+def _in_sight(binding: Binding, page: Page) -> bool:
+    """Whether a binding belongs to the desk or to the page in sight."""
+    return not binding.action.startswith("page(") or (binding.id or "").startswith(f"{page.NAME}.")

@@ -1,0 +1,71 @@
+"""The change that gives a leaf the value with which a target is met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.result import has_column
+from whatif.core.term import Program
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.studies.search_space import is_played, term_named
+from whatif.studies.sweep_figure import Y_COLUMN
+from whatif.studies.threshold import Sought, parse_target, seek
+from whatif.tui.state import Study
+from whatif.units import format_quantity, parse_quantity
+
+_DIGITS: Final = (6, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Seek:
+    """Give a leaf the value nearest to its present one that meets a target; without a name, one of what is drawn."""
+
+    path: str
+    target: str
+
+    def apply(self, study: Study) -> Study:
+        """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
+        program = study.session.program
+        if is_played(program):
+            raise UsageError("each point is played, which takes its time: `whatif seek` shows how far it is")
+        study.session.leaf(self.path)
+        text = f"{drawn(study)} {self.target}" if self.target.startswith(("<", ">")) else self.target
+        found = seek(program, self.path, parse_target(text, program))
+        if not found.is_met:
+            raise ImpossiblePointError(found.obstacle())
+        if found.value == float(found.leaf.value):
+            raise UsageError(f"{found.target} is met as it stands")
+        return study.asking(study.session.edit(self.path, _text(program, found)))
+
+    def line(self) -> str:
+        """`seek PATH = TARGET`."""
+        return f"seek {self.path} = {self.target}"
+
+
+def drawn(study: Study) -> str:
+    """The result that a target is about unless it names one."""
+    return study.view.y if has_column(study.session.point, study.view.y) else Y_COLUMN
+
+
+def _text(program: Program, found: Sought) -> str:
+    """The value in as few digits as still meet the target: rounded away from the present value, else exactly."""
+    leaf, target = found.leaf, found.target
+    term = term_named(target.result, program)
+    for text in () if leaf.field is None or leaf.field.domain.whole else _rounded(found):
+        value = np.array([parse_quantity(text).value])
+        met = target.met(evaluate(program, {leaf.path: value}).numbers(term)).all()
+        if met and leaf.field is not None and leaf.field.domain.accepts(float(value[0])):
+            return text
+    return format_quantity(found.value, leaf.dimension, 17)
+
+
+def _rounded(found: Sought) -> Iterator[str]:
+    away = math.copysign(0.5, found.value - float(found.leaf.value)) * math.copysign(1.0, found.value)
+    for digits in _DIGITS:
+        yield format_quantity(found.value * (1 + away * 10.0 ** (1 - digits)), found.leaf.dimension, digits)

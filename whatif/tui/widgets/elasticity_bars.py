@@ -1,0 +1,94 @@
+"""The elasticities of a result as bars to both sides of a line: less of it to the left, more to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from whatif.plotting.cells import Run
+from whatif.plotting.description import text_cells
+from whatif.studies.elasticity import Elasticity
+from whatif.tui.elasticity_job import written
+from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
+
+_NUMBER, _CHANGE, _VALUE = 6, 5, 18
+_SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}
+
+
+class LeverageBars(CursorList):
+    """How strongly a result follows each value: the longer the bar, the more."""
+
+    TITLES: ClassVar[int] = 1
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._items: tuple[Elasticity, ...] = ()
+        self._sides = _SIDES[True]
+        self._longest_path = self._longest_value = 0
+        # How far the elasticities go to both sides.
+        self._range = 0.0, 0.0
+
+    @property
+    def item(self) -> Elasticity | None:
+        """What the cursor is on."""
+        return self._items[self.cursor] if self._items else None
+
+    def show(self, items: Sequence[Elasticity], *, timed: bool = True) -> None:
+        """Show other elasticities, of a time or of another result; the cursor stays on its leaf, if it is there."""
+        self._sides = _SIDES[timed]
+        path = self.item.path if self.item is not None else ""
+        self._items = tuple(items)
+        self._longest_path = max((len(text_cells(item.path)) for item in items), default=0)
+        self._longest_value = min(max((len(text_cells(item.value)) for item in items), default=0), _VALUE)
+        known = [item.elasticity for item in items if not item.reason]
+        self._range = -min([0.0, *known]), max([0.0, *known])
+        self.lay_out(len(items), next((index for index, item in enumerate(items) if item.path == path), 0))
+
+    def draw_title(self, line: int, width: int) -> Sequence[Run]:
+        """Name the columns, and the two sides of the bars."""
+        path, sides, change, value = self._columns(width)
+        faster, slower = (name if len(name) <= size else "" for name, size in zip(self._sides, sides, strict=True))
+        room = sides[1] + GAP + _NUMBER
+        number = "elasticity".rjust(room - len(slower)) if len(slower) + 10 <= room else " " * (room - len(slower))
+        return [
+            Run(padded("leaf", path) + " " * GAP, "faint"),
+            Run(faster.rjust(sides[0]), "good"),
+            Run("│", "guide"),
+            Run(slower, "bad"),
+            Run(number + column("step", change) + column("now", value, right=True), "faint"),
+        ]
+
+    def draw_row(self, index: int, width: int) -> Sequence[Run]:
+        """Draw a leaf: its path, the bar, the number, what was compared, the value."""
+        item = self._items[index]
+        path, sides, change, value = self._columns(width)
+        left, right = self._bar(item.elasticity, sides) if not item.reason else ("".ljust(sides[0]), "".ljust(sides[1]))
+        idle = "text" if item.elasticity and not item.reason else "faint"
+        return [
+            Run(padded(tail(item.path, path), path) + " " * GAP, idle),
+            Run(left, "good"),
+            Run("│", "guide"),
+            Run(right, "bad"),
+            Run(column(written(item), _NUMBER, right=True), "strong" if idle == "text" else "faint"),
+            Run(column(item.change.replace(" and", ""), change) + column(item.value, value, right=True), "faint"),
+        ]
+
+    def _bar(self, elasticity: float, sides: tuple[int, int]) -> tuple[str, str]:
+        """The two sides of the line, one of them with a bar; what is too short for one is a thin mark."""
+        low, high = self._range
+        side = sides[elasticity > 0]
+        halves = round(2 * side * abs(elasticity) / ((high if elasticity > 0 else low) or 1))
+        thin = elasticity != 0 and side > 0 and not halves
+        if elasticity > 0:
+            return " " * sides[0], ("█" * (halves // 2) + "▌" * (halves % 2) + "▏" * thin).ljust(sides[1])
+        return ("▕" * thin + "▐" * (halves % 2) + "█" * (halves // 2)).rjust(sides[0]), " " * sides[1]
+
+    def _columns(self, width: int) -> tuple[int, tuple[int, int], int, int]:
+        """The cells of the path, of both sides of the bars, of what was compared, and of the value."""
+        change = _CHANGE if width >= 44 else 0
+        value = self._longest_value if width >= 72 else 0
+        room = max(0, width - GAP - 1 - sum(size + GAP for size in (_NUMBER, change, value) if size))
+        path = min(self._longest_path, max(2 * room // 3, room - 60))
+        low, high = self._range
+        left = round((room - path) * low / (low + high)) if low + high else (room - path) // 2
+        return path, (left, room - path - left), change, value

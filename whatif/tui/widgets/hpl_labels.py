@@ -1,0 +1,135 @@
+"""A run of HPL in words, curves and rows: what it reaches, what its time is spent on, and what other grids reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+import numpy as np
+
+from whatif.hpl.machine import NOISES
+from whatif.hpl.output_reader import COMPONENTS, variant_code
+from whatif.hpl.prediction_tables import PARTS
+from whatif.hpl.simulation.simulator import Outcome
+from whatif.models.quantities import FloatArray
+from whatif.plotting.description import HEAT_STYLES, AxisDescription, Line, PlotDescription
+from whatif.tui.hpl_job import Grid, Run, Share
+from whatif.tui.hpl_lanes import WORK, GridLine
+from whatif.tui.labels import duration, percent
+from whatif.tui.widgets.column_layout import ColumnsView
+from whatif.tui.widgets.data_table import Cell, Rows
+from whatif.tui.widgets.rank_bars import Kinds
+from whatif.tui.widgets.sweep_plot import HEAT_HUES
+from whatif.units import FLOP_PER_SECOND, format_quantity
+
+PANEL_KINDS: Final = Kinds(WORK, ("", "series-6", "series-1", "series-2", "series-3"), " FBw-", "+FBW=")
+THEY_OVERLAP: Final = "they overlap: + is in the line above, waiting counts"
+_LATELY: Final = 0.05
+"""Of the columns: the rate is also told over so many of them."""
+_BAR: Final = 20
+"""The cells of the bar of the best grid."""
+_DARKEST: Final = 3
+"""The first heat that is seen on a dark screen."""
+
+
+class GridsView(ColumnsView):
+    """A row for each grid, with a bar of heat."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"table--{style}" for style in HEAT_STYLES}
+    DEFAULT_CSS = "".join(f"GridsView > .table--{style} {{ color: {hue}; }}\n" for style, hue in HEAT_HUES.items())
+
+
+def rate_words(rate: float) -> str:
+    """Operations a second as HPL's users expect them."""
+    return format_quantity(rate, FLOP_PER_SECOND, 4)
+
+
+def sentences(run: Run) -> list[str]:
+    """What a run comes to, its parameters, and what is drawn at random."""
+    outcome, chosen = run.outcome, run.outcome.configuration
+    drawn = f"noise {NOISES[run.noise]}; pivots lie"
+    return [
+        f"{rate_words(outcome.rate)} in {duration(outcome.time)} on {run.machine}, N = {chosen.matrix_size:,}, "
+        f"NB = {chosen.block_size:,}, P x Q = {chosen.process_rows:,} x {chosen.process_columns:,}",
+        f"{variant_code(chosen)}; {drawn} as drawn with seed {run.seed}",
+    ]
+
+
+def share_words(share: Share | None) -> str:
+    """How far the playing is."""
+    if share is None:
+        return "playing …"
+    return f"playing{' other grids' if share.of_grids else ''}: {share.done:.0%}"
+
+
+def rate_plot(outcome: Outcome) -> PlotDescription:
+    """The rate over the share of the columns that is done: since the begin, and over the last few of them.
+
+    Panels that are factored ahead count as done: there is no rate until they are few of those that are.
+    """
+    done, rate = outcome.progress()
+    depth, count = outcome.configuration.depth, len(done)
+    ahead = min(max(depth, min(10 * depth, count // 10)), count - 1)
+    curves = {"since the start": rate, f"over the last {_LATELY:.0%}": _lately(outcome, done, rate)}
+    lines = tuple(Line(name, done[ahead:], curve[ahead:]) for name, curve in curves.items())
+    return PlotDescription("", AxisDescription("share of the columns"), AxisDescription("rate", FLOP_PER_SECOND), lines)
+
+
+def _lately(outcome: Outcome, done: FloatArray, rate: FloatArray) -> FloatArray:
+    """The rate over the last few per cent of the columns, over one panel at least; NaN for the first of them."""
+    panels = max(1, round(_LATELY * len(done)))
+    found = np.full(len(done), np.nan)
+    operations = rate * outcome.ends
+    time = outcome.ends[panels:] - outcome.ends[:-panels]
+    np.divide(operations[panels:] - operations[:-panels], time, out=found[panels:], where=time > 0)
+    return found
+
+
+def component_rows(outcome: Outcome) -> Rows:
+    """A row for each part of the time, as HPL's detailed timing names it: over the processes, beside the run time."""
+    titles = ("HPL's timer", "mean", "share", "least", "most")
+    named = [(label, name) for label, name in COMPONENTS.items() if name in outcome.components]
+    rows = (
+        _component(f"{'+ ' if name in PARTS else ''}{label}", outcome.components[name], outcome.time)
+        for label, name in named
+    )
+    return Rows(titles, tuple(rows), frozenset((0,)))
+
+
+def _component(label: str, times: FloatArray, run_time: float) -> tuple[Cell, ...]:
+    mean = float(times.mean())
+    texts = (duration(mean), percent(mean / run_time), duration(float(times.min())), duration(float(times.max())))
+    return Cell(label, "text"), *(Cell(text) for text in texts)
+
+
+def grid_rows(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> Rows:
+    """A row for each grid: its rate, beside the best one's, as a bar; the present one is marked."""
+    known = [rates[grid] for grid in shown if grid in rates]
+    low, best = min(known, default=0.0), max(known, default=0.0)
+    rows = (_grid(grid, rates.get(grid), low, best, marked=grid == here) for grid in shown)
+    return Rows(("P x Q", "rate", "of best", ""), tuple(rows), frozenset((0, 3)))
+
+
+def _grid(grid: Grid, rate: float | None, low: float, best: float, *, marked: bool) -> tuple[Cell, ...]:
+    part = "marked" if marked else "cell"
+    name = Cell(f"{'▸' if marked else ' '} {grid[0]} x {grid[1]}", part)
+    if rate is None:
+        return name, Cell("–", "faint"), Cell("–", "faint"), Cell("")
+    heat = _DARKEST + round((len(HEAT_STYLES) - 1 - _DARKEST) * ((rate - low) / (best - low) if best > low else 1.0))
+    share = "best" if rate == best else percent(rate / best)
+    bar = Cell("█" * max(1, round(_BAR * rate / best)), HEAT_STYLES[heat])
+    return name, Cell(rate_words(rate), part), Cell(share, "better" if rate == best else part), bar
+
+
+def best_words(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> str:
+    """Which of the grids that were played is the best one, beside the present one."""
+    best = max((grid for grid in shown if grid in rates), key=lambda grid: rates[grid], default=here)
+    if here not in rates or best == here:
+        return f"{here[0]} x {here[1]} is the best of them"
+    return f"{best[0]} x {best[1]} is {rates[best] / rates[here] - 1:.1%} faster"
+
+
+def lanes_words(line: GridLine, panel_count: int) -> str:
+    """Whose lanes they are, and of which panels."""
+    first = f"the first {panel_count} panels" if panel_count > 1 else "the first panel"
+    return f"process {line}, {first}"

@@ -1,0 +1,134 @@
+"""The leaves with the line that edits them in place."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Offset
+
+from whatif.core.session import FAMILY_POINTS, Session
+from whatif.errors import WhatifError
+from whatif.tui.commands import Also, Change, Edit, Sweep
+from whatif.tui.events import ChangeAsked, ErrorTold, PromptAsked, Purpose, StopAsked
+from whatif.tui.seek_job import Seek
+from whatif.tui.state import Study
+from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.prompt import Prompt
+
+
+class Leaves(Vertical):
+    """The tree and its prompt; what is typed becomes a change, and a refused one stays to be mended."""
+
+    DEFAULT_CSS = """
+    Leaves { layers: base above; }
+    Leaves Prompt { layer: above; position: absolute; }
+    """
+
+    def __init__(self, study: Study, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._study = study
+        self._answering = False
+
+    def compose(self) -> ComposeResult:
+        """The tree, and above it the line."""
+        yield LeafTree(self._study)
+        yield Prompt()
+
+    def on_mount(self) -> None:
+        """Name the panel."""
+        self.border_title = "leaves"
+
+    @property
+    def leaf_tree(self) -> LeafTree:
+        """The list of leaves."""
+        return self.query_one(LeafTree)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The line."""
+        return self.query_one(Prompt)
+
+    @property
+    def session(self) -> Session:
+        """The session shown."""
+        return self._study.session
+
+    def show(self, study: Study) -> None:
+        """Show another study."""
+        self._study = study
+        self.leaf_tree.show(study)
+
+    @on(PromptAsked)
+    def _asked(self, event: PromptAsked) -> None:
+        event.stop()
+        tree, leaf = self.leaf_tree, self.leaf_tree.leaf
+        self.prompt.styles.offset = Offset(tree.indent, tree.cursor_line)
+        if event.purpose is Purpose.FILTER:
+            self.prompt.ask(event.purpose, "", tree.words)
+        elif leaf is not None and event.purpose is Purpose.VALUE:
+            self.prompt.ask(event.purpose, leaf.path, leaf.text(), leaf.choices)
+        elif leaf is not None and event.purpose is Purpose.TARGET:
+            self.prompt.ask(event.purpose, leaf.path, "<= 80 %")
+        elif leaf is not None:
+            self._ask_range(event.purpose, leaf.path)
+
+    def _ask_range(self, purpose: Purpose, path: str) -> None:
+        try:
+            points = {"points": FAMILY_POINTS} if purpose is Purpose.SECOND else {}
+            text = self.session.range_text(path, **points)
+        except WhatifError as problem:
+            self.post_message(ErrorTold(str(problem)))
+        else:
+            self.prompt.ask(purpose, path, text)
+
+    @on(Prompt.Typed)
+    def _typed(self, event: Prompt.Typed) -> None:
+        prompt = self.prompt
+        if event.purpose is Purpose.FILTER:
+            self.filter(event.text)
+            if event.accepted:
+                self._close()
+        elif event.accepted and event.text == prompt.original and event.purpose is Purpose.VALUE:
+            # A value is shown rounded: taking it back as it stands must not change it.
+            self._close()
+        elif event.accepted:
+            self._answering = True
+            self.post_message(ChangeAsked(_change(event.purpose, prompt.path, event.text)))
+
+    def answered(self, error: str) -> None:
+        """Close the line after a good answer; after a refusal it stays."""
+        if self._answering:
+            self._answering = False
+            self.prompt.mark(wrong=bool(error))
+            if not error:
+                self._close()
+
+    @on(Prompt.Left)
+    def _left(self, event: Prompt.Left) -> None:
+        if event.purpose is Purpose.FILTER:
+            self.filter("")
+        if self._answering:
+            self.post_message(StopAsked())
+        self._answering = False
+        self._close()
+
+    def _close(self) -> None:
+        self.prompt.close()
+        self.leaf_tree.focus()
+
+    def filter(self, words: str) -> None:
+        """Show only leaves whose path has all the words."""
+        self.leaf_tree.filter(words)
+        self.border_subtitle = Content(f"/{words}" if words else "")
+
+
+def _change(purpose: Purpose, path: str, text: str) -> Change:
+    kinds: dict[Purpose, type[Edit | Sweep | Also | Seek]] = {
+        Purpose.VALUE: Edit,
+        Purpose.RANGE: Sweep,
+        Purpose.SECOND: Also,
+        Purpose.TARGET: Seek,
+    }
+    return kinds[purpose](path, text)

@@ -1,0 +1,309 @@
+"""The tree of leaves: tables that fold, and every value with its unit and what became of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from whatif.core.session import Session, Step
+from whatif.plotting.description import shorten, text_cells
+from whatif.schema.expressions import Expression
+from whatif.schema.parameters import Leaf
+from whatif.tui.commands import Also, Nudge, Revert, Sweep
+from whatif.tui.events import ChangeAsked, LeafSelected, PromptAsked, Purpose
+from whatif.tui.parameter_rows import Row, ancestors, idle_tables, matters, outline
+from whatif.tui.state import Study
+from whatif.units import format_quantity
+
+EDITED, SWEPT, COMPUTED = "●", "↔", "="
+_PARTS = ("table", "guide", "name", "value", "unit", "idle", "edited", "swept", "computed", "cursor")
+# Guides of two cells look better, but deep tables on a narrow screen need the room for names.
+_ROOMY = 42
+# How many lines stay in sight above and below the cursor.
+_AROUND = 3
+
+
+class Shown(NamedTuple):
+    """A leaf in words: number, unit, mark and the style that says what became of it."""
+
+    value: str
+    unit: str
+    mark: str
+    style: str
+
+
+class LeafTree(ScrollView, can_focus=True):
+    """Lists tables and leaves; draws only the lines in sight."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"leaf-tree--{part}" for part in _PARTS}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False, id="leaf.up"),
+        Binding("down,j", "move(1)", "Down", show=False, id="leaf.down"),
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False, id="leaf.page_up"),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False, id="leaf.page_down"),
+        Binding("home,g", "move(-1000000)", "First", show=False, id="leaf.first"),
+        Binding("end,G", "move(1000000)", "Last", show=False, id="leaf.last"),
+        Binding("enter,i", "enter", "edit", key_display="⏎", tooltip="Type another value", id="leaf.edit"),
+        Binding("left,minus,h", "step(-1)", "nudge", key_display="←→", tooltip="Nudge down, or fold", id="leaf.less"),
+        Binding("right,plus,equals_sign,l", "step(1)", show=False, tooltip="Nudge up, or unfold", id="leaf.more"),
+        Binding("shift+left,<", "step(-1, 'COARSE')", show=False, tooltip="Nudge down far", id="leaf.much_less"),
+        Binding("shift+right,>", "step(1, 'COARSE')", show=False, tooltip="Nudge up far", id="leaf.much_more"),
+        Binding("[", "step(-1, 'FACTOR')", show=False, tooltip="Halve the value", id="leaf.halve"),
+        Binding("]", "step(1, 'FACTOR')", show=False, tooltip="Double the value", id="leaf.double"),
+        Binding("backspace", "revert", show=False, tooltip="Give it the file's value back", id="leaf.revert"),
+        Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="leaf.fold"),
+        Binding("s", "sweep", "sweep", tooltip="Draw the result over this leaf", id="leaf.sweep"),
+        Binding("S", "ask('RANGE')", show=False, tooltip="Sweep it over a range to type", id="leaf.range"),
+        Binding("a", "also", "and", tooltip="Sweep this leaf as well, or no longer", id="leaf.also"),
+        Binding("A", "ask('SECOND')", show=False, tooltip="Sweep it as well, over a range", id="leaf.also_range"),
+        Binding("T", "ask('TARGET')", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"),
+        Binding("/", "ask('FILTER')", "find", tooltip="Find leaves by words of their path", id="leaf.find"),
+    ]
+    DEFAULT_CSS = """
+    LeafTree { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    """
+    ALLOW_SELECT = False
+
+    def __init__(self, study: Study, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._study = study
+        self._folded = set(idle_tables(study.session.program))
+        self._words = ""
+        self._rows: tuple[Row, ...] = ()
+        self._cursor = 0
+
+    @property
+    def row(self) -> Row | None:
+        """What the cursor is on."""
+        return self._rows[self._cursor] if self._rows else None
+
+    @property
+    def leaf(self) -> Leaf | None:
+        """The leaf that the cursor is on."""
+        row = self.row
+        return None if row is None or row.table else self.session.program.leaves.get(row.path)
+
+    @property
+    def words(self) -> str:
+        """What the rows are filtered by."""
+        return self._words
+
+    def on_mount(self) -> None:
+        """Begin at the swept leaf."""
+        self._lay_out()
+        swept = self.session.grid.leaves()
+        if swept:
+            self.select(swept[0])
+
+    @property
+    def session(self) -> Session:
+        """The session shown."""
+        return self._study.session
+
+    @property
+    def cursor_line(self) -> int:
+        """The line of the cursor on the screen, from the top of the list."""
+        return self._cursor - self.scroll_offset.y
+
+    @property
+    def indent(self) -> int:
+        """The cells before the name in the line of the cursor."""
+        return 0 if self.row is None else len(self._guides(self.row).text) - 1
+
+    def show(self, study: Study) -> None:
+        """Show another study; the cursor stays on its leaf."""
+        same = study.session.program.leaves.keys() == self.session.program.leaves.keys()
+        self._study = study
+        if same:
+            self.refresh()
+        else:
+            self._lay_out()
+
+    def filter(self, words: str) -> None:
+        """Show only leaves whose path has all the words."""
+        self._words = words
+        self._lay_out()
+
+    def select(self, path: str) -> None:
+        """Move the cursor to a leaf, unfolding what hides it."""
+        self._folded.difference_update(ancestors(path))
+        self._lay_out()
+        at = next((i for i, row in enumerate(self._rows) if row.path == path), None)
+        if at is not None:
+            self._move_to(at)
+
+    def _lay_out(self) -> None:
+        """Make the rows anew, with the cursor on the same row or as near as can be."""
+        before = self.row.path if self.row is not None else ""
+        self._rows = outline(self.session.program.leaves, self._folded, self._words)
+        self.virtual_size = Size(0, len(self._rows))
+        self._move_to(self._place_of(before))
+        # How far can be scrolled is only known when the new size is laid out.
+        self.call_after_refresh(self._keep_in_sight)
+
+    def _place_of(self, path: str) -> int:
+        """The row of a path; else the first leaf found by a filter, or the innermost table around it in sight."""
+        places = {row.path: index for index, row in enumerate(self._rows)}
+        if self._words and path not in places:
+            return next((index for index, row in enumerate(self._rows) if not row.table), 0)
+        known = [places[near] for near in (*ancestors(path), path) if near in places]
+        return known[-1] if known else 0
+
+    def _move_to(self, index: int) -> None:
+        self._cursor = min(max(index, 0), max(0, len(self._rows) - 1))
+        self._keep_in_sight()
+        self.refresh()
+        # A message that is made while the panel around handles one of its own would stop at that panel.
+        self.call_next(self._tell_row)
+
+    def _tell_row(self) -> None:
+        self.post_message(LeafSelected("" if self.row is None else self.row.path))
+
+    def _keep_in_sight(self) -> None:
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        around = min(_AROUND, (height - 1) // 2)
+        wanted = min(max(top, self._cursor + around - height + 1), self._cursor - around)
+        wanted = min(max(wanted, 0), max(0, len(self._rows) - height))
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False, immediate=True)
+
+    def on_resize(self) -> None:
+        """Keep the cursor in sight."""
+        self._keep_in_sight()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select what is clicked; a table folds, a second click edits."""
+        index = event.y + self.scroll_offset.y
+        if index >= len(self._rows):
+            return
+        again = index == self._cursor and event.chain > 1
+        self._move_to(index)
+        if self.leaf is None:
+            self.action_turn()
+        elif again:
+            self.action_enter()
+
+    def action_move(self, steps: int) -> None:
+        """Move the cursor by rows."""
+        self._move_to(self._cursor + steps)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by screens."""
+        self._move_to(self._cursor + pages * max(1, self.size.height - 1))
+
+    def action_turn(self) -> None:
+        """Fold or unfold the table under the cursor."""
+        if self.row is not None and self.row.table:
+            self._fold(self.row, fold=not self.row.folded)
+
+    def _fold(self, row: Row, *, fold: bool) -> None:
+        change = self._folded.add if fold else self._folded.discard
+        change(row.path)
+        self._lay_out()
+
+    def action_enter(self) -> None:
+        """Edit a leaf, fold or unfold a table."""
+        if self.leaf is not None:
+            self.post_message(PromptAsked(Purpose.VALUE))
+        else:
+            self.action_turn()
+
+    def action_step(self, steps: int, size: str = "FINE") -> None:
+        """Nudge a leaf; fold or unfold a table."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, Step[size])))
+        elif self.row is not None:
+            self._fold(self.row, fold=steps < 0)
+
+    def action_sweep(self) -> None:
+        """Sweep the leaf over its default range."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Sweep(self.leaf.path)))
+
+    def action_also(self) -> None:
+        """Sweep the leaf as well, or no longer."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Also(self.leaf.path)))
+
+    def action_revert(self) -> None:
+        """Give the leaf the file's value back."""
+        if self.leaf is not None:
+            self.post_message(ChangeAsked(Revert(self.leaf.path)))
+
+    def action_ask(self, purpose: str) -> None:
+        """Ask for a typed line."""
+        if self.leaf is not None or Purpose[purpose] is Purpose.FILTER:
+            self.post_message(PromptAsked(Purpose[purpose]))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line in sight."""
+        index, width = y + self.scroll_offset.y, self.scrollable_content_region.width
+        if index >= len(self._rows):
+            return Strip.blank(width, self._part("name"))
+        row = self._rows[index]
+        segments = self._table_line(row) if row.table else self._leaf_line(row, width)
+        strip = Strip(segments).adjust_cell_length(width, self._part("name"))
+        return self._highlighted(strip) if index == self._cursor else strip
+
+    def _highlighted(self, strip: Strip) -> Strip:
+        """The line under the cursor, on another background."""
+        behind = Style(bgcolor=self._part("cursor").bgcolor)
+        return Strip([Segment(text, (style or Style()) + behind) for text, style, _ in strip], strip.cell_length)
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"leaf-tree--{name}")
+
+    def _guides(self, row: Row) -> Segment:
+        step = "│ " if self.scrollable_content_region.width >= _ROOMY else "│"
+        return Segment(step * row.depth, self._part("guide"))
+
+    def _table_line(self, row: Row) -> list[Segment]:
+        arrow = "▸ " if row.folded else "▾ "
+        return [self._guides(row), Segment(arrow, self._part("guide")), Segment(row.name, self._part("table"))]
+
+    def _leaf_line(self, row: Row, width: int) -> list[Segment]:
+        guides, shown = self._guides(row), self._shown(self.session.program.leaves[row.path])
+        room = width - len(guides.text) - 3
+        value = shorten(shown.value, max(room // 2, room - len(row.name)))
+        text = f"{value} {shown.unit}".rstrip()
+        name = shorten(row.name, max(0, room - len(text_cells(text)) - 1))
+        gap = " " * (room - len(text_cells(name)) - len(text_cells(text)))
+        known = shown.style not in ("value", "idle")
+        return [
+            guides,
+            Segment(name, self._part("idle" if shown.style == "idle" else "name")),
+            Segment(f"{gap}{shown.mark} ", self._part(shown.style)),
+            Segment(value, self._part(shown.style)),
+            Segment(text[len(value) :], self._part(shown.style if known or shown.style == "idle" else "unit")),
+            Segment(" ", self._part("name")),
+        ]
+
+    def _shown(self, leaf: Leaf) -> Shown:
+        """What the tree says of a leaf."""
+        session = self.session
+        number, unit = _words_of(leaf, session)
+        swept, edited = leaf.path in session.grid.leaves(), leaf.path in session.question.sets
+        if swept or edited:
+            return Shown(number, unit, SWEPT if swept else EDITED, "edited" if edited else "swept")
+        if isinstance(leaf.value, Expression):
+            return Shown(number, unit, COMPUTED, "computed")
+        return Shown(number, unit, " ", "value" if matters(session.program, leaf) else "idle")
+
+
+def _words_of(leaf: Leaf, session: Session) -> tuple[str, str]:
+    """The value and unit of a leaf; an expression is shown by what it comes to."""
+    text = leaf.text()
+    if isinstance(leaf.value, Expression) and leaf.path in session.at.values:
+        text = format_quantity(float(np.ravel(session.at.values[leaf.path])[0]), leaf.dimension, digits=6)
+    if leaf.structural:
+        return text, ""
+    number, _, unit = text.partition(" ")
+    return number, unit

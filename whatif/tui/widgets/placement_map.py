@@ -1,0 +1,222 @@
+"""Which ranks share a node, as a map with a cell for each rank; below it what the busiest node sends, as a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.style import Style
+from textual.message import Message
+
+from whatif.models.patterns import Ranks
+from whatif.plotting.cells import Cells, Run
+from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
+from whatif.studies.placement_layout import PlacementPicture
+from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
+from whatif.tui.widgets.sweep_plot import Picture
+from whatif.units import ONE
+
+COLOURS: Final = 5
+"""How many colours tell neighbouring nodes apart."""
+_SIGNS: Final = "·+ox#*"
+_WIDEST: Final = 16
+"""The most cells that a rank is wide."""
+_SENT: Final = {
+    "intra_socket": "stays in the socket",
+    "inter_socket": "crosses sockets",
+    "inter_node": "leaves the node",
+}
+_NODE_STYLES: Final = tuple(f"node-{number}" for number in range(COLOURS))
+_WORD_WIDTH: Final = 34
+_GAP: Final = 3
+Line = list[Run]
+
+
+def node_colours(nodes: Ranks) -> NDArray[np.intp]:
+    """A colour, counted from 0, for each place of a map of nodes [row, column].
+
+    Nodes side by side, and one above the other, differ as far as five colours go, given out in the order of the nodes.
+    """
+    beside: dict[int, set[int]] = {node: set() for node in np.unique(nodes).tolist()}
+    for one, other in ((nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])):
+        apart = one != other
+        for first, second in np.unique(np.stack([one[apart], other[apart]]), axis=1).T.tolist():
+            beside[first].add(second)
+            beside[second].add(first)
+    colours: dict[int, int] = {}
+    for node, others in beside.items():
+        taken = {colours[other] for other in others if other in colours}
+        choices = [(node + step) % COLOURS for step in range(COLOURS)]
+        colours[node] = next((colour for colour in choices if colour not in taken), choices[0])
+    numbers, places = np.unique(nodes, return_inverse=True)
+    return np.array([colours[node] for node in numbers.tolist()], dtype=np.intp)[places].reshape(nodes.shape)
+
+
+class Placed(NamedTuple):
+    """A placement with the colours of its nodes [row, column]."""
+
+    picture: PlacementPicture
+    colours: NDArray[np.intp]
+
+
+def room_for_ranks(width: int, height: int) -> tuple[int, int]:
+    """How many columns and rows of ranks fit on a screen, beside the words below them."""
+    return max(1, width), max(1, height - _word_lines(width, height))
+
+
+def _word_lines(width: int, height: int) -> int:
+    """Words, a bar and its legend, or what of them leaves most of the screen to the map."""
+    words = 2 if width >= 2 * _WORD_WIDTH else 4
+    legend = -(-len(_SENT) // max(1, width // _WORD_WIDTH))
+    return min(words + 1 + legend, 2 * height // 5)
+
+
+def placement_runs(placed: Placed, width: int, height: int, *, letters: bool = False) -> list[Line]:
+    """Draw the map and the words below it as at most `height` lines.
+
+    In `letters`, for a screen without colours, neighbouring nodes differ by a letter, a capital one for the busiest.
+    """
+    if width <= 0 or height <= 0:
+        return []
+    shown = _cropped(placed, *room_for_ranks(width, height))
+    rows, columns = shown.colours.shape
+    wide = min(width // columns, _WIDEST)
+    tall = min((height - _word_lines(width, height)) // rows, wide)
+    cells = Cells(width, rows * tall)
+    _draw_map(cells, shown, (wide, tall), letters=letters)
+    words = _words(shown.picture, width, letters=letters, signs=wide > int(letters))
+    return [*cells.runs(), *words[: _word_lines(width, height)]]
+
+
+def _cropped(placed: Placed, columns: int, rows: int) -> Placed:
+    """As much as there is room for, until another part has been computed for a screen that became smaller."""
+    picture, window = placed.picture, np.s_[:rows, :columns]
+    part = replace(picture.part, ranks=picture.part.ranks[window])
+    maps = {name: getattr(picture, name)[window] for name in ("nodes", "sockets", "busiest")}
+    return Placed(replace(picture, part=part, **maps), placed.colours[window])
+
+
+def _draw_map(cells: Cells, placed: Placed, size: tuple[int, int], *, letters: bool) -> None:
+    """Draw each rank in so many columns and lines."""
+    (wide, tall), (rows, columns) = size, placed.colours.shape
+    text = np.full((rows * tall, columns * wide), " ", dtype="U1")
+    written = _written(placed, size, letters=letters)
+    for line, words in enumerate(written, (tall - len(written)) // 2):
+        text[line::tall] = np.ascontiguousarray(words).view("U1").reshape(rows, -1)
+    styles, fills = _styles(cells, placed, letters=letters)
+    whole = np.ones((tall, wide), dtype=np.intp)
+    cells.paint(0, 0, text, np.kron(styles, whole), np.kron(fills, whole))
+
+
+def _written(placed: Placed, size: tuple[int, int], *, letters: bool) -> list[NDArray[np.str_]]:
+    """The lines on each rank: the sign of its socket, behind or below it the number of the rank, if it fits."""
+    picture, (wide, tall) = placed.picture, size
+    ranks, digits = picture.part.ranks.astype(str), len(str(picture.part.ranks.max()))
+    signs = np.array(list(_SIGNS))[picture.sockets % len(_SIGNS)]
+    if letters:
+        names = np.array([[chr(ord(first) + colour) for colour in range(COLOURS)] for first in "aA"])
+        signs = np.char.add(names[picture.busiest.astype(np.intp), placed.colours], signs)
+    if 2 + digits < wide:
+        lines = [np.char.add(signs, ranks)]
+    else:
+        lines = [signs, ranks] if tall > 1 and digits < wide else [signs]
+    return [np.char.center(line.astype(f"U{wide}"), wide) for line in lines]
+
+
+def _styles(cells: Cells, placed: Placed, *, letters: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The numbers of the styles of what is written on ranks, and of those behind it."""
+    colours, busiest = placed.colours, placed.picture.busiest
+    if letters:
+        return np.where(busiest, cells.number("marker"), cells.number("label")), np.zeros_like(colours)
+    fills = np.array([cells.number(style) for style in _NODE_STYLES])[colours]
+    styles = np.where(busiest, cells.number("busy"), cells.number("sign"))
+    return styles, np.where(busiest, cells.number("busiest"), fills)
+
+
+def _words(picture: PlacementPicture, width: int, *, letters: bool, signs: bool) -> list[Line]:
+    """What is shown, whose ranks are bright, how sockets are told, and where the messages of the node go."""
+    part, sockets = picture.part, int(picture.sockets.max()) + 1
+    words = [Run(part.shown, "label")]
+    if part.plane_name:
+        words.append(Run(f"{part.plane_name}, plane {part.plane + 1} of {part.plane_count}", "label"))
+    mark, where = ("capitals: " if letters else "■ ", "") if picture.busiest.any() else ("", " is elsewhere")
+    busiest = f"{mark}busiest node {picture.busiest_node} of {picture.node_count}{where}"
+    words.append(Run(busiest, "marker" if letters else "busiest"))
+    if signs and sockets > 1:
+        named = (f"{_SIGNS[number % len(_SIGNS)]} socket {number + 1}" for number in range(sockets))
+        words.append(Run("  ".join(named), "label"))
+    bar = StackedBar(tuple(BarSegment(_SENT[distance], count) for distance, count in picture.sent.items()), ONE)
+    legend = legend_runs(bar_legend(bar), width, len(_SENT))
+    return [*flowing([(word,) for word in words], width), bar_runs(bar, width), *legend]
+
+
+def flowing(words: Sequence[Sequence[Run]], width: int) -> list[Line]:
+    """Set words side by side; one that does not fit begins another line, a longer one is shortened."""
+    lines: list[Line] = []
+    used = width
+    for word in words:
+        size = sum(len(text_cells(run.text)) for run in word)
+        if used + _GAP + size > width:
+            lines.append(_shortened(word, width))
+            used = size
+        else:
+            lines[-1] += [Run(" " * _GAP), *word]
+            used += _GAP + size
+    return lines
+
+
+def _shortened(word: Sequence[Run], width: int) -> Line:
+    line = []
+    for run in word:
+        line.append(run._replace(text=shorten(run.text, width)))
+        width -= len(text_cells(line[-1].text))
+    return line
+
+
+class Placement(Picture):
+    """Shows the placement of the ranks of a halo phase."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"picture--{name}" for name in (*_NODE_STYLES, "busiest", "busy", "sign")}
+    DEFAULT_CSS = """
+    Placement > .picture--node-0 { color: $primary 36%; }
+    Placement > .picture--node-1 { color: $success 22%; }
+    Placement > .picture--node-2 { color: $secondary 40%; }
+    Placement > .picture--node-3 { color: $accent 24%; }
+    Placement > .picture--node-4 { color: $foreground 20%; }
+    Placement > .picture--busiest { color: $text-warning; text-style: bold; }
+    Placement > .picture--busy { color: $background; }
+    Placement > .picture--sign { color: $text-muted; }
+    """
+
+    class Resized(Message):
+        """There is room for more ranks, or for fewer."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._placed: Placed | None = None
+
+    def show(self, placed: Placed | None) -> None:
+        """Show another placement, or nothing."""
+        self._placed = placed
+        self.redraw()
+
+    def on_resize(self) -> None:
+        """Tell the page."""
+        self.post_message(self.Resized())
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Draw the placement."""
+        if self._placed is None:
+            return []
+        app = self.app
+        # Sixteen colours are too loud to be muted, and some of them the same.
+        few = app.no_color or app.current_theme.ansi or app.console.color_system == "standard"
+        return placement_runs(self._placed, width, height, letters=few)
+
+    def _named_style(self, name: str) -> Style:
+        component = f"picture--{name}"
+        own = component in Placement.COMPONENT_CLASSES
+        return self.get_component_rich_style(component) if own else super()._named_style(name)

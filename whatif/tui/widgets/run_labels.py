@@ -1,0 +1,126 @@
+"""A run of messages played one by one, in words and rows: what was played, what it takes, what that is made of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from whatif.models.quantities import FloatArray
+from whatif.simulation.activity import GROUPS
+from whatif.table import Column, Table
+from whatif.tui.labels import duration, percent
+from whatif.tui.rank_lanes import Window
+from whatif.tui.simulation_job import Path, Summary
+from whatif.tui.widgets.data_table import Cell, Rows
+from whatif.tui.widgets.message_costs import DISTANCES, MODELS
+from whatif.units import BYTE, ONE, SECOND, format_quantity
+
+_CHOOSE: Final = "y chooses a rank, x one on the critical path: where its messages leave and arrive is marked."
+_DISTANCES: Final = tuple(DISTANCES.values())
+
+
+def headed(summary: Summary) -> str:
+    """What was played, how long it takes, and where."""
+    ranks, nodes = _many(len(summary.node), "rank"), _many(len(np.unique(summary.node)), "node")
+    return f"{summary.played} · {duration(summary.run_time)} on {summary.machine} · {ranks} on {nodes}"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+def window_words(window: Window, run_time: float) -> str:
+    """Which part of the run is in sight, and the keys that show others."""
+    whole = window[1] - window[0] >= run_time
+    part = "all of the run" if whole else f"{' .. '.join(map(duration, window))} of {duration(run_time)}"
+    return f"{part} · + - zoom, ← → move"
+
+
+def sentences(summary: Summary, rank: int | None) -> list[str]:
+    """The messages and their models, what the study says, and what a rank does."""
+    size, named = (
+        format_quantity(summary.message_size, BYTE),
+        [f"{phase} {_model(name)}" for phase, name in summary.models],
+    )
+    models = ", ".join(named) if len(named) > 1 else _model(summary.models[0][1])
+    lines = [f"{_many(summary.message_count, 'message')} with {size} in all; cost model: {models}."]
+    # One line, whether a rank is chosen or not: a picture that moves under the hand is hard to read.
+    chosen = _rank_words(summary, rank) if rank is not None and rank < len(summary.node) else _CHOOSE
+    return [chosen, *lines, *_study_words(summary), *summary.remarks]
+
+
+def _model(name: str) -> str:
+    return MODELS.get(name, name)
+
+
+def _rank_words(summary: Summary, rank: int) -> str:
+    spent = zip(GROUPS, summary.times[rank].tolist(), strict=True)
+    listed = ", ".join(f"{group} {duration(time)}" for group, time in spent if time > 0)
+    return f"Rank {rank} on node {summary.node[rank]} is done at {duration(summary.ends[rank])}: {listed or 'nothing'}."
+
+
+def _study_words(summary: Summary) -> list[str]:
+    """What the study says of the same run, where that is another computation."""
+    if summary.traced:
+        return []
+    told, ours = duration(summary.study_time), duration(summary.run_time)
+    if summary.modelled:
+        return [f"The study itself is modelled: its closed forms say {told}, the messages played one by one {ours}."]
+    return [f"The study plays every phase by itself, which adds up to {told}; played in a row they take {ours}."]
+
+
+def path_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """What the critical path is made of."""
+    path = summary.path
+    if path is None:
+        return (("critical path", "not known: messages that share links depend on all others"),)
+    times = {
+        "critical path: computing": path.compute_time,
+        "latency": float(path.latency_time.sum()),
+        "bytes": float(path.transfer_time.sum()),
+    }
+    return tuple((name, f"{duration(time)} ({percent(time / summary.run_time)})") for name, time in times.items())
+
+
+def path_rows(path: Path | None) -> Rows:
+    """What the critical path waits for at each distance, and how the run time answers to the costs there: as long as
+    no other path becomes the longest, linearly."""
+    titles = ("on the critical path", "latencies", "latency", "size", "bytes", "latency +1 us", "bytes +10 %")
+    rows = [] if path is None else [_path_row(path, place) for place in np.flatnonzero(path.wait_count).tolist()]
+    return Rows(titles, tuple(rows), frozenset((0,)))
+
+
+def _path_row(path: Path, place: int) -> tuple[Cell, ...]:
+    count, transfer = float(path.wait_count[place]), float(path.transfer_time[place])
+    numbers = (f"{count:,.0f}", duration(path.latency_time[place]), format_quantity(path.size[place], BYTE, 4))
+    answers = (f"+{duration(1e-6 * count)}", f"+{duration(0.1 * transfer)}")
+    return Cell(_DISTANCES[place], "text"), *(Cell(text) for text in (*numbers, duration(transfer), *answers))
+
+
+def group_rows(summary: Summary) -> Rows:
+    """A row for each kind of work: the mean over the ranks, the most, and which rank has it."""
+    titles = ("time of a rank", "mean", "share", "most", "of rank", "least")
+    # What is left by rounding alone is no time.
+    idle = np.maximum(summary.run_time * (1 - 1e-9) - summary.times.sum(axis=1), 0.0)
+    spent = {**dict(zip(GROUPS, summary.times.T, strict=True)), "idle": idle}
+    rows = (_group_row(group, times, summary.run_time) for group, times in spent.items() if times.any())
+    return Rows(titles, tuple(rows), frozenset((0,)))
+
+
+def _group_row(name: str, times: FloatArray, run_time: float) -> tuple[Cell, ...]:
+    mean, most = float(times.mean()), int(times.argmax())
+    rank = str(most) if times.min() < times[most] else "all"
+    numbers = (duration(mean), percent(mean / run_time), duration(times[most]), rank, duration(times.min()))
+    return Cell(name, "text"), *(Cell(text) for text in numbers)
+
+
+def rank_times(summary: Summary) -> Table:
+    """What each rank spends its time on, as `whatif simulate` prints it."""
+    columns = {
+        "rank": Column(np.arange(len(summary.node), dtype=np.float64), ONE),
+        "node": Column(summary.node.astype(np.float64), ONE),
+        "done at": Column(summary.ends, SECOND),
+        **{group: Column(summary.times[:, place], SECOND) for place, group in enumerate(GROUPS)},
+    }
+    return Table(columns)

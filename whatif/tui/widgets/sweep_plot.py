@@ -1,0 +1,262 @@
+"""A plot as a widget, and the base of all widgets that draw a picture line by line."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.app import RenderResult
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from whatif.plotting.cells import Run
+from whatif.plotting.crosshair import moved, present
+from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
+from whatif.plotting.raster import MarkerName
+from whatif.plotting.terminal import Manner, point_at, render_runs
+
+_ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
+# Viridis (van der Walt and Smith, 2015): even steps of lightness, in order for every kind of colour vision.
+HEAT_HUES: Final = {
+    "heat-0": "#440154",
+    "heat-1": "#482173",
+    "heat-2": "#433e85",
+    "heat-3": "#38598c",
+    "heat-4": "#2d708e",
+    "heat-5": "#25858e",
+    "heat-6": "#1e9b8a",
+    "heat-7": "#2bb07f",
+    "heat-8": "#51c56a",
+    "heat-9": "#85d54a",
+    "heat-10": "#c2df23",
+    "heat-11": "#fde725",
+}
+_ALL: Final = 1_000_000_000
+
+
+def _key(name: str, keys: str, steps: int, steps_up: int, tooltip: str) -> Binding:
+    return Binding(keys, f"move({steps}, {steps_up})", show=False, tooltip=tooltip, id=f"plot.{name}")
+
+
+class Picture(Widget):
+    """Draws runs of named styles; the strips are kept until data, size or theme change.
+
+    The style names are component classes, so that a stylesheet or a theme recolours every picture alike.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"picture--{name}" for name in (*SERIES_STYLES, *HEAT_STYLES, *_ROLES)}
+    # The last two curves have fixed hues: themes define no fifth and sixth colour that differ from the first four.
+    DEFAULT_CSS = """
+    Picture { height: 1fr; width: 1fr; }
+    Picture > .picture--series-1 { color: $text-primary; }
+    Picture > .picture--series-2 { color: $text-warning; }
+    Picture > .picture--series-3 { color: $text-success; }
+    Picture > .picture--series-4 { color: $text-error; }
+    Picture > .picture--series-5 { color: ansi_cyan; }
+    Picture > .picture--series-6 { color: ansi_magenta; }
+    Picture > .picture--baseline { color: $text-muted; }
+    Picture > .picture--marker { color: $foreground; text-style: bold; }
+    Picture > .picture--axis { color: $text-disabled; }
+    Picture > .picture--label { color: $text-muted; }
+    Picture > .picture--title { color: $foreground; text-style: bold; }
+    Picture > .picture--over-dark { color: white; text-style: bold; }
+    Picture > .picture--over-light { color: black; text-style: bold; }
+    """ + "".join(f"Picture > .picture--{style} {{ color: {hue}; }}\n" for style, hue in HEAT_HUES.items())
+    ALLOW_SELECT = False
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(name=name, id=id, classes=classes)
+        self._strips: list[Strip] = []
+        self._drawn: tuple[Size, str] | None = None
+        self._marker: MarkerName = "braille"
+
+    @property
+    def marker(self) -> MarkerName:
+        """The kind of dots that curves are made of."""
+        return self._marker
+
+    @marker.setter
+    def marker(self, marker: MarkerName) -> None:
+        if marker != self._marker:
+            self._marker = marker
+            self.redraw()
+
+    def draw(self, width: int, height: int) -> list[list[Run]]:
+        """Return the picture as at most `height` lines of `width` cells."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        """Forget the kept picture and ask for a new one."""
+        self._drawn = None
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Colours may have changed: draw again."""
+        super().notify_style_update()
+        self._drawn = None
+
+    def render(self) -> RenderResult:
+        """Show nothing where Textual asks for a whole renderable: pictures are drawn by line."""
+        return ""
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line of the kept picture."""
+        key = (self.size, self.app.theme)
+        if self._drawn != key:
+            self._strips = self._paint(self.draw(*self.size))
+            self._drawn = key
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
+
+    def _paint(self, lines: list[list[Run]]) -> list[Strip]:
+        styles: dict[tuple[str, str], Style] = {}
+        width, plain = self.size.width, self.rich_style
+        strips = []
+        for line in lines:
+            segments = []
+            for text, style, fill in line:
+                key = style, fill
+                if key not in styles:
+                    styles[key] = self._run_style(*key)
+                segments.append(Segment(text, styles[key]))
+            strips.append(Strip(segments).adjust_cell_length(width, plain))
+        return strips
+
+    def _run_style(self, name: str, fill: str) -> Style:
+        """Colour a run; on a bar the filling's own colour lies behind, and plain text is cut out of it."""
+        front = self._named_style(name)
+        if not fill:
+            return front
+        behind = self._named_style(fill)
+        if not name:
+            return behind + Style(reverse=True)
+        return Style(color=front.color, bgcolor=behind.color)
+
+    def _named_style(self, name: str) -> Style:
+        component = f"picture--{name}"
+        known = component in Picture.COMPONENT_CLASSES
+        return self.get_component_rich_style(component) if known else self.rich_style
+
+
+class PlotView(Picture, can_focus=True):
+    """A sweep as curves or as a heat map; the arrow keys, or the mouse, move a crosshair that reads the values.
+
+    Drawing is all it does, so give it descriptions as fast as you like.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        _key("left", "left,h", -1, 0, "Move the crosshair one point to the left"),
+        _key("right", "right,l", 1, 0, "Move the crosshair one point to the right"),
+        _key("far_left", "shift+left", -10, 0, "Move the crosshair ten points to the left"),
+        _key("far_right", "shift+right", 10, 0, "Move the crosshair ten points to the right"),
+        _key("first", "home", -_ALL, 0, "Move the crosshair to the first point"),
+        _key("last", "end", _ALL, 0, "Move the crosshair to the last point"),
+        _key("up", "up,k", 0, 1, "Move the crosshair of a heat map one point up"),
+        _key("down", "down,j", 0, -1, "Move the crosshair of a heat map one point down"),
+        _key("far_up", "shift+up", 0, 10, "Move the crosshair of a heat map ten points up"),
+        _key("far_down", "shift+down", 0, -10, "Move the crosshair of a heat map ten points down"),
+        Binding("escape", "take_away", show=False, tooltip="Take the crosshair away", id="plot.away"),
+    ]
+
+    def __init__(
+        self,
+        *,
+        marker: MarkerName = "braille",
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._description: Description | None = None
+        self._marker: MarkerName = marker
+        self._cross: tuple[float, float] | None = None
+        # A crosshair under the mouse goes with it; one put there by a key or a click stays.
+        self._stays = False
+
+    @property
+    def description(self) -> Description | None:
+        """What is shown."""
+        return self._description
+
+    @property
+    def cross(self) -> tuple[float, float] | None:
+        """Where the crosshair is, x and, on a heat map, y; None where there is none."""
+        return self._cross
+
+    def show(self, description: Description | None) -> None:
+        """Show another plot, or nothing; the crosshair stays as long as the axes are of the same leaves."""
+        if description is self._description:
+            return
+        kept = self._cross if _leaves(description) == _leaves(self._description) else None
+        self._description = description
+        self._place(moved(description, kept) if description is not None and kept is not None else None)
+        self.redraw()
+
+    def _place(self, cross: tuple[float, float] | None, *, stays: bool | None = None) -> None:
+        """Put the crosshair somewhere, or take it away."""
+        self._stays = (self._stays if stays is None else stays) and cross is not None
+        if cross != self._cross:
+            self._cross = cross
+            self.redraw()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys to others while there is nothing to move, up and down on curves, nothing to take away."""
+        if action == "take_away":
+            return self._cross is not None
+        if action == "move":
+            return self._description is not None and (parameters[1] == 0 or isinstance(self._description, HeatMap))
+        return True
+
+    def action_move(self, steps: int, steps_up: int) -> None:
+        """Move the crosshair by points; the first time, from the present point."""
+        if self._description is not None:
+            start = self._cross or present(self._description)
+            self._place(moved(self._description, start, steps, steps_up), stays=True)
+
+    def action_take_away(self) -> None:
+        """Take the crosshair away."""
+        self._place(None)
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the crosshair on the point nearest to the mouse."""
+        self._place(self._under(event) or self._cross, stays=True)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Let the crosshair follow the mouse until it is put somewhere."""
+        if not self._stays:
+            self._place(self._under(event))
+
+    def on_leave(self) -> None:
+        """The mouse takes its crosshair with it."""
+        if not self._stays:
+            self._place(None)
+
+    def _under(self, event: events.MouseEvent) -> tuple[float, float] | None:
+        """The point nearest to the mouse."""
+        offset = event.get_content_offset(self)
+        if self._description is None or offset is None:
+            return None
+        size, place = (self.size.width, self.size.height), (offset.x, offset.y)
+        value = point_at(self._description, *size, place, **self._manner())
+        return None if value is None else moved(self._description, value)
+
+    def draw(self, width: int, height: int) -> list[list[Run]]:
+        """Draw the description; without colours on this terminal, characters tell the values apart."""
+        if self._description is None:
+            return []
+        return render_runs(self._description, width, height, **self._manner())
+
+    def _manner(self) -> Manner:
+        # Sixteen colours are enough for curves, but have no order that a heat map could be read by.
+        few = isinstance(self._description, HeatMap) and self.app.console.color_system == "standard"
+        return {"marker": self._marker, "colours": not (self.app.no_color or few), "cross": self._cross}
+
+
+def _leaves(description: Description | None) -> tuple[str, ...]:
+    """The names of the axes that the crosshair moves along."""
+    if description is None:
+        return ()
+    return (description.x.label, description.y.label) if isinstance(description, HeatMap) else (description.x.label,)

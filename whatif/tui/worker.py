@@ -1,0 +1,248 @@
+"""Long work in a process of its own: Python's lock stays with the hand, and what nobody wants any more is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import IO, Any, TypeVar
+
+from whatif.errors import WhatifError
+
+# This import is what every job needs; it is made while nobody waits for it.
+from whatif.tui.commands import INTERNAL
+
+Value = TypeVar("Value")
+Answer = tuple[bool, Any]
+Told = Callable[[Any], None]
+"""Handed what a job tells before its answer is there."""
+
+
+class _Helper:
+    """The helping process and the two pipes to it."""
+
+    def __init__(self) -> None:
+        # No folder of the user's may hold a module that takes the place of one of ours: -P.
+        places = os.pathsep.join(filter(None, sys.path))
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "whatif.tui.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": places},
+        )
+        self.thread: Thread | None = None
+        self._lost = False
+
+    @property
+    def alive(self) -> bool:
+        return not self._lost and self.process.poll() is None
+
+    @property
+    def busy(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
+
+    def ask(self, job: tuple[Any, ...], told: Told) -> Answer:
+        """Send a job and wait for its answer; what comes before it is told."""
+        try:
+            jobs, answers = self._pipes()
+            _write(jobs, pickle.dumps(job, pickle.HIGHEST_PROTOCOL))
+            while True:
+                good, value = pickle.loads(_read(answers))  # noqa: S301 - written by our own process
+                if good is not None:
+                    return good, value
+                told(value)
+        except (OSError, EOFError):
+            # Only the system ends it without being asked to; that it is gone shows a little later.
+            self._lost = True
+            text = "the computation was ended by the system; it may need more memory than there is"
+            return False, WhatifError(text)
+        except Exception as problem:
+            return False, _internal(problem)
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        jobs, answers = self.process.stdin, self.process.stdout
+        if jobs is None or answers is None:
+            raise ValueError("the process was started without pipes")
+        return jobs, answers
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing."""
+        self.process.kill()
+        self.process.wait()
+        if self.thread is not None:
+            self.thread.join()
+        for pipe in self._pipes():
+            with suppress(OSError):
+                pipe.close()
+
+
+# Processes that nobody uses at present: the next scenario that is opened need not wait for a new one.
+_IDLE: list[_Helper] = []
+
+
+@atexit.register
+def _end() -> None:
+    while _IDLE:
+        _IDLE.pop().kill()
+
+
+def keep_memory() -> None:
+    """Spare the garbage collector what stays as long as the program: looking through it takes 30 ms at a key press."""
+    gc.collect()
+    gc.freeze()
+
+
+class Beside:
+    """One helping process, started when it is first needed or `warm`ed; it does one job at a time."""
+
+    def __init__(self) -> None:
+        self._helper: _Helper | None = None
+        self._closed = False
+
+    def warm(self) -> None:
+        """Start the process, so that the first job need not wait for its imports."""
+        if not self._closed:
+            self._ready()
+
+    def _ready(self) -> _Helper:
+        if self._helper is None or not self._helper.alive:
+            self.stop()
+            while _IDLE and not _IDLE[-1].alive:
+                _IDLE.pop().kill()
+            self._helper = _IDLE.pop() if _IDLE else _Helper()
+        return self._helper
+
+    def stop(self) -> None:
+        """Kill the process and with it what it is doing."""
+        helper, self._helper = self._helper, None
+        if helper is not None:
+            helper.kill()
+
+    def close(self) -> None:
+        """Have no more work; a process that does nothing may serve somebody else."""
+        helper, self._helper, self._closed = self._helper, None, True
+        if helper is not None and helper.alive and not helper.busy:
+            _IDLE.append(helper)
+        elif helper is not None:
+            helper.kill()
+
+    async def run(self, function: Callable[..., Value], *arguments: Any, told: Told | None = None) -> Value:
+        """`function(*arguments)` in the process; cancelled, it is killed. Raise what the function raises.
+
+        Where somebody is to be told, the last argument of the function is what it tells by, from any thread.
+        """
+        helper, folder = self._ready(), os.curdir
+        with suppress(OSError):
+            # Names of files are told from here.
+            folder = os.getcwd()  # noqa: PTH109 - a text is all that is needed
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Value] = loop.create_future()
+
+        def hand(action: Callable[..., None], *items: Any) -> None:
+            # The program may have ended meanwhile.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(action, future, *items)
+
+        def exchange() -> None:
+            job = folder, function, arguments, told is not None
+            hand(_settle, *helper.ask(job, lambda value: hand(_tell, told, value)))
+
+        # Threads of the loop's own pool would hold up the end of the program.
+        helper.thread = Thread(target=exchange, daemon=True, name="whatif beside")
+        helper.thread.start()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self._helper is helper:
+                self.stop()
+            raise
+
+
+def _settle(future: asyncio.Future[Value], good: bool, value: Any) -> None:
+    if not future.done():
+        (future.set_result if good else future.set_exception)(value)
+
+
+def _tell(future: asyncio.Future[Value], told: Told, value: Any) -> None:
+    if not future.done():
+        told(value)
+
+
+def _write(pipe: IO[bytes], text: bytes) -> None:
+    pipe.write(len(text).to_bytes(8, "little") + text)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> bytes:
+    size = int.from_bytes(_exactly(pipe, 8), "little")
+    return _exactly(pipe, size)
+
+
+def _exactly(pipe: IO[bytes], size: int) -> bytes:
+    text = pipe.read(size)
+    if len(text) < size:
+        raise EOFError
+    return text
+
+
+def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
+    """Do jobs until there are no more."""
+    lock = Lock()
+
+    def tell(value: Any) -> None:
+        with lock:
+            _write(answers, pickle.dumps((None, value), pickle.HIGHEST_PROTOCOL))
+
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            _write(answers, pickle.dumps(_answer(_read(jobs), tell), pickle.HIGHEST_PROTOCOL))
+
+
+def _answer(job: bytes, tell: Told) -> Answer:
+    try:
+        # Written by the process that started this one.
+        folder, function, arguments, tells = pickle.loads(job)  # noqa: S301
+        with suppress(OSError):
+            os.chdir(folder)
+        return True, function(*arguments, *([tell] if tells else []))
+    except MemoryError:
+        return False, WhatifError("this needs more memory than there is")
+    except WhatifError as problem:
+        return False, problem
+    except Exception as problem:
+        return False, _internal(problem)
+
+
+def _internal(problem: Exception) -> WhatifError:
+    return WhatifError(f"{INTERNAL}: {type(problem).__name__}: {problem}")
+
+
+def _watch(parent: int) -> None:
+    """End with the program that started this one, however it ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def main() -> None:
+    """Serve the process at the other end of stdin and stdout; nothing else may write there."""
+    Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    # An interrupt on the terminal is meant for the program in front.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    serve(sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Comparison of the models with published measurements and other simulators."""

@@ -1,0 +1,250 @@
+"""Our results beside those of others, as tables: what `whatif validate` prints, and tests hold to its bounds."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Question
+from whatif.errors import UsageError
+from whatif.models.patterns import GridPattern
+from whatif.models.quantities import FloatArray
+from whatif.profiles.copy_times import APPROACHES
+from whatif.profiles.profile_data import DEVICE_COLUMNS, OPERATION_COLUMNS, Profile
+from whatif.profiles.projection import project
+from whatif.schema.load import load_platform
+from whatif.schema.shipped import shipped_folder
+from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace
+from whatif.simulation.lower import lower
+from whatif.simulation.posted import halo_times, linear_alltoall_times
+from whatif.simulation.rank_programs import Kind, Program, Trace
+from whatif.simulation.replay import replay
+from whatif.simulation.rounds import broadcast_times, dissemination_times
+from whatif.simulation.schedule import Costs, Places
+from whatif.studies.message_curves import counts
+from whatif.table import Column, Table
+from whatif.units import BYTE, ONE, SECOND, Dimension
+from whatif.validation.hpl_runs import COLUMNS, compared
+from whatif.validation.power_models import machine_power, power_caps
+from whatif.validation.shared_links import played
+
+_NANOSECOND: Final = 1e-9
+# By the name that LogGOPSim's generator has for a pattern.
+_RECURRENCES: Final[Mapping[str, Callable[..., FloatArray]]] = {
+    "binomialtreebcast": broadcast_times,
+    "dissemination": dissemination_times,
+    "linear_alltoall": linear_alltoall_times,
+}
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    """The rows of a file of the folder `validation`."""
+    with (shipped_folder("validation") / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def loggops_costs(row: Mapping[str, str]) -> Costs:
+    """The costs of LogGOPSim with the L, o, g, G, O and S of a row, the same at every distance."""
+    keys = ("L_ns", "o_ns", "g_ns", "G_ns_per_B", "O_ns_per_B")
+    latency, overhead, gap, per_byte, handling = (float(row[key]) * _NANOSECOND for key in keys)
+    lines = (
+        (overhead, handling),
+        (gap, per_byte),
+        (overhead + latency, 0.0),
+        (overhead, max(handling, per_byte)),
+        (gap, per_byte),
+    )
+    charges = (np.tile(np.array(line), (3, 3, 1)) for line in lines)
+    send, send_gap, flight, receive, receive_gap = charges
+    limits = np.zeros(3), np.full(3, float(row["S_B"]))
+    return Costs(send, send_gap, flight, receive, receive_gap, *limits, free_size=1.0, on_arrival=True)
+
+
+def one_node(rank_count: int) -> Places:
+    """All ranks beside each other: at equal costs it does not matter where."""
+    nowhere = np.zeros(rank_count, dtype=np.int32)
+    return Places(nowhere, nowhere)
+
+
+def pattern_trace(pattern: str, rank_count: int, message_size: float) -> Trace:
+    """A pattern of LogGOPSim's generator as a trace."""
+    if pattern == "binomialtreebcast":
+        return collective_trace(Kind.BROADCAST, rank_count, message_size)
+    if pattern == "linear_alltoall":
+        return all_to_all_trace(rank_count, message_size)
+    powers = [2**power for power in range((rank_count - 1).bit_length())]
+    peers = np.array([sign * power for power in powers for sign in (1, -1)], dtype=np.int32)
+    program = Program(
+        kind=np.tile(np.array([Kind.ISEND, Kind.RECEIVE], dtype=np.uint8), len(powers)),
+        peer=peers,
+        size=np.full(len(peers), message_size),
+        tag=np.zeros(len(peers), dtype=np.int32),
+        wait_start=np.zeros(len(peers) + 1, dtype=np.int64),
+        waits=np.empty(0, dtype=np.int32),
+        relative=True,
+    )
+    return Trace((program,), np.zeros(rank_count, dtype=np.int32))
+
+
+def schedules() -> Table:
+    """End times of LogGOPSim for generated patterns, and ours: array recurrences, and the event loop."""
+    return _table(
+        "end times in LogGOPS, beside LogGOPSim",
+        [*map(_pattern, rows_of("loggopsim_patterns.csv")), *map(_halo, rows_of("loggopsim_halo.csv"))],
+        {
+            "pattern": None,
+            "rank_count": ONE,
+            "message_size": BYTE,
+            "reference_time": SECOND,
+            "recurrence_time": SECOND,
+            "event_time": SECOND,
+        },
+    )
+
+
+def _pattern(row: Mapping[str, str]) -> tuple[Any, ...]:
+    pattern, rank_count, size = row["pattern"], int(row["rank_count"]), float(row["message_size_B"])
+    costs, places = loggops_costs(row), one_node(rank_count)
+    ends = _RECURRENCES[pattern](rank_count, size, places, costs)
+    event = replay(lower(pattern_trace(pattern, rank_count, size)), places, costs).time
+    return pattern, rank_count, size, float(row["time_ns"]) * _NANOSECOND, float(ends.max()), event
+
+
+def _halo(row: Mapping[str, str]) -> tuple[Any, ...]:
+    pattern = GridPattern((int(row["x"]), int(row["y"])), 1, 1, periodic=row["periodic"] == "1", order="fortran")
+    costs, size = loggops_costs(row), float(row["message_size_B"])
+    count, work = int(row["iteration_count"]), float(row["compute_ns"]) * _NANOSECOND
+    # Where messages come before their phase is played the recurrence does not hold, and says so.
+    ends = np.array([np.nan])
+    with suppress(UsageError):
+        ends = halo_times(pattern, size, costs, iteration_count=count, compute_time=work)
+    trace = halo_trace(pattern, size, iteration_count=count, compute_time=work)
+    event = replay(lower(trace), one_node(pattern.rank_count), costs).time
+    name = "halo" if pattern.periodic else "halo, open"
+    return name, pattern.rank_count, size, float(row["time_ns"]) * _NANOSECOND, float(ends.max()), event
+
+
+def k_counts() -> Table:
+    """K_inter and K_total of Table 5 of Choi et al. 2020, and those counted from the placement of our scenarios."""
+    columns = {
+        "application": None,
+        "machine": None,
+        "rank_count": ONE,
+        "K_inter": ONE,
+        "K_total": ONE,
+        "counted_K_inter": ONE,
+        "counted_K_total": ONE,
+    }
+    return _table("messages of a node, Choi et al. 2020, Table 5", list(_counted()), columns)
+
+
+def _counted() -> Iterator[tuple[Any, ...]]:
+    for row in rows_of("choi_table5.csv"):
+        application, machine = row["app"], row["machine"]
+        for rank_count in _RANKS[application]:
+            sets = {"application.rank_count": str(rank_count), "platform.node_count": "4096"}
+            question = Question.open(application.lower(), platform=machine.lower(), sets=sets)
+            phase = next(name for name, phase in _phases(question).items() if phase.kind == "halo")
+            found = counts(question.program, evaluate(question.program), phase)
+            printed = (float(row["K_inter"]), float(row["K_total"]))
+            yield application, machine, rank_count, *printed, found.inter_node_count, found.total_count
+
+
+# Process counts of the paper's runs: from one on the counts of most stay.
+_RANKS: Final = {"Jacobi2D": (768, 1536), "MiniFE": (256, 512, 1024), "MiniMD": (256, 1024)}
+
+
+def _phases(question: Question) -> Mapping[str, Any]:
+    return question.program.loaded.scenario.application.phases
+
+
+def _table(title: str, rows: Sequence[tuple[Any, ...]], columns: Mapping[str, Dimension | None]) -> Table:
+    values = zip(*rows, strict=True)
+    named = zip(columns.items(), values, strict=True)
+    return Table(
+        {name: Column(np.array(column, dtype=float if unit else object), unit) for (name, unit), column in named},
+        {"title": title},
+    )
+
+
+def links() -> Table:
+    """Times of SimGrid for messages that share the links of one switch, and ours."""
+    columns = {"pattern": None, "rank_count": ONE, "message_size": BYTE, "iteration_count": ONE}
+    times = {"reference_time": SECOND, "replayed_time": SECOND}
+    keys = ("pattern", "P", "bytes", "iters", "sim_total_s")
+    rows = [
+        (words[0], *map(float, words[1:]), played(row))
+        for row in rows_of("simgrid_flows.csv")
+        for words in [[row[key] for key in keys]]
+    ]
+    return _table("messages that share links, beside SimGrid 3.32", rows, columns | times)
+
+
+def hpl() -> Table:
+    """HPL on ideal networks and on Dahu beside the emulator, real runs, and what-ifs over the machine's parts."""
+    rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees")]
+    return _table("HPL, beside the emulator and real runs", compared(*rows), COLUMNS)
+
+
+def transfers() -> Table:
+    """Weighted mean errors of projected copies on the released sweeps, with the latencies of the other machine."""
+    columns = {
+        "source": None,
+        "target": None,
+        "direction": None,
+        "memory": None,
+        "projected_error": ONE,
+        "peak_error": ONE,
+        "envelope_error": ONE,
+    }
+    machines = {name: load_platform(name)[0] for name in ("titan", "summit")}
+    rows = []
+    for source, target in (("titan", "summit"), ("summit", "titan")):
+        for direction, memory in product(("HtoD", "DtoH"), ("pinned", "pageable")):
+            profile = sweep_profile(rows_of("ahead_memcpy_sweep.csv"), target, direction, memory)
+            found = project(profile, machines[source], machines[target], profile)
+            errors = (found.error(approach).total for approach in APPROACHES)
+            rows.append((source, target, direction, memory, *errors))
+    return _table("copies of AHEAD's sweeps, projected from the other machine", rows, columns)
+
+
+def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: str, memory: str) -> Profile:
+    """The copies of a machine in the released sweep, each once with its mean time, one after the other."""
+    wanted = (machine, direction.lower(), memory)
+    chosen = [r for r in rows if (r["machine"].lower(), r["direction"].lower(), r["host_memory"]) == wanted]
+    time = np.array([float(row["mean_time_ns"]) for row in chosen]) * _NANOSECOND
+    start = np.concatenate([[0.0], np.cumsum(time)[:-1]])
+    way = {"HtoD": "host_to_device", "DtoH": "device_to_host"}[direction]
+    said: dict[str, Any] = {"operation": "copy", "direction": way, "memory": memory, "start_time": start, "time": time}
+    said["message_size"] = [float(row["message_size_B"]) for row in chosen]
+    columns = {
+        name: Column(
+            np.broadcast_to(
+                np.array(said.get(name, "" if unit is None else 0.0), dtype=None if unit else object), len(time)
+            ),
+            unit,
+        )
+        for name, unit in OPERATION_COLUMNS.items()
+    }
+    nothing = {
+        name: Column(np.empty(0, dtype=float if unit else object), unit) for name, unit in DEVICE_COLUMNS.items()
+    }
+    return Profile(Table(columns), Table(nothing))
+
+
+TABLES: Final[Mapping[str, Callable[[], Table]]] = {
+    "schedules": schedules,
+    "links": links,
+    "counts": k_counts,
+    "transfers": transfers,
+    "hpl": hpl,
+    "power": lambda: machine_power(rows_of("top500_power.csv")),
+    "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
+}
+"""What is compared, by topic."""
