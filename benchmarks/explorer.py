@@ -14,10 +14,10 @@ from threading import Thread
 
 from benchmarks.measure import Row
 from benchmarks.screen import SIZE, Watched
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.tui.commands import Edit
-from whatif.tui.state import Study
-from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.parameter_tree import ParameterTree
 
 GPUS = "platform.node.gpu_count"
 _JOB_SECONDS = 10.0
@@ -26,7 +26,7 @@ _JOB_SECONDS = 10.0
 class Long(Edit):
     """An edit that keeps Python busy for ten seconds."""
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the value, at last."""
         busy()
         return super().apply(study)
@@ -41,11 +41,11 @@ def busy() -> None:
 
 async def _typed(folder: Path, in_thread: bool) -> list[float]:
     """Seconds from each typed character to its frame, while a job of ten seconds runs."""
-    app = Watched(Question.open("jacobi2d"), recovery_folder=folder)
+    app = Watched(Scenario.open("jacobi2d"), recovery_folder=folder)
     times = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(1)
-        app.desk.query_one(LeafTree).select(GPUS)
+        app.desk.query_one(ParameterTree).select(GPUS)
         await pilot.press("enter")
         await pilot.pause(0.5)
         if in_thread:
@@ -82,10 +82,10 @@ def typing() -> Iterator[Row]:
 _FIRST_FRAME = """
 import asyncio, time
 from benchmarks.screen import Watched
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 
 async def main():
-    app = Watched(Question.open({name!r}))
+    app = Watched(Scenario.open({name!r}))
     async with app.run_test(size=(120, 36)) as pilot:
         while not app.frames:
             await pilot.pause()

@@ -15,7 +15,7 @@ from benchmarks.measure import Row, median_seconds
 from whatif.models.quantities import FloatArray
 from whatif.simulation.flows import replay_flows
 from whatif.simulation.lower import lower
-from whatif.simulation.rank_programs import Kind, Loop, Program, Trace
+from whatif.simulation.rank_programs import Kind, Loop, RankProgram, Trace
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.sharing import max_min
 from whatif.simulation.topology import fat_tree, star
@@ -98,7 +98,7 @@ def _trace(
     programs = []
     for rank, row in enumerate(peers.astype(np.int32)):
         size = np.where(kind == Kind.IRECEIVE, sizes[row], sizes[rank])
-        programs.append(Program(kind, row, size, tag, wait_start, waits, loops=loops))
+        programs.append(RankProgram(kind, row, size, tag, wait_start, waits, loops=loops))
     return Trace(tuple(programs), np.arange(len(programs), dtype=np.int32))
 
 

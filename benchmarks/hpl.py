@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks.measure import Row, median_seconds
 from whatif.hpl.simulation import loop_kernel, solve_kernel
 from whatif.hpl.simulation import simulator as module
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, RowSwap
 from whatif.hpl.simulation.costs import KERNELS
-from whatif.hpl.simulation.simulator import Machine, replicate, simulate
+from whatif.hpl.simulation.simulator import HPLMachine, replicate, simulate
 
 EMULATOR_DAHU, EMULATOR_STAMPEDE, EMULATOR_STAMPEDE_MEMORY = 16753.0, 62 * 3600.0, 19e9
 REPLICATES = 32
@@ -31,13 +31,16 @@ SLOPES = {
 
 def high_performance_linpack() -> Iterator[Row]:
     """Dahu with noise and shared adapters, replicates of it, Stampede, and a run for the explorer."""
-    small = Configuration(38_400, 128, 8, 8, Broadcast.RING_MODIFIED, 1, Swap.MIX)
+    small = Configuration(38_400, 128, 8, 8, Broadcast.RING_MODIFIED, 1, RowSwap.MIX)
     seconds = median_seconds(lambda: simulate(small, _machine(64, 32)), 5)
     yield Row(
         "HPL, 64 ranks, 300 steps", f"{1e3 * seconds:.0f} ms", "100 ms", 0.1 / seconds, "what the explorer may take"
     )
     yield _plain()
-    dahu, machine = Configuration(500_000, 128, 32, 32, Broadcast.TWO_RING, 1, Swap.BINARY_EXCHANGE), _machine(1024, 32)
+    dahu, machine = (
+        Configuration(500_000, 128, 32, 32, Broadcast.TWO_RING, 1, RowSwap.BINARY_EXCHANGE),
+        _machine(1024, 32),
+    )
     seconds = _processor_seconds(lambda: simulate(dahu, machine, noisy=True))
     yield _row("HPL on Dahu, N = 500,000, noise", seconds, EMULATOR_DAHU, "SimGrid's emulation, model C1")
     start = time.perf_counter()
@@ -50,7 +53,7 @@ def high_performance_linpack() -> Iterator[Row]:
 
 
 def _stampede() -> Iterator[Row]:
-    run = Configuration(3_875_000, 1024, 77, 78, Broadcast.LONG_MODIFIED, 0, Swap.BINARY_EXCHANGE)
+    run = Configuration(3_875_000, 1024, 77, 78, Broadcast.LONG_MODIFIED, 0, RowSwap.BINARY_EXCHANGE)
     machine = _machine(run.rank_count, 1)
     seconds = _processor_seconds(lambda: simulate(run, machine))
     yield _row("HPL on Stampede, N = 3,875,000", seconds, EMULATOR_STAMPEDE, "SimGrid's emulation, 62 h")
@@ -61,7 +64,7 @@ def _stampede() -> Iterator[Row]:
 
 def _plain() -> Row:
     """The same functions with and without the compiler."""
-    run, machine = Configuration(1600, 64, 4, 4, Broadcast.RING_MODIFIED, 1, Swap.MIX), _machine(16, 4)
+    run, machine = Configuration(1600, 64, 4, 4, Broadcast.RING_MODIFIED, 1, RowSwap.MIX), _machine(16, 4)
     compiled_time = median_seconds(lambda: simulate(run, machine, noisy=True), 5)
     plain = (loop_kernel.steps, solve_kernel.back_substitute)
     with patch.object(module, "jitted", lambda *_, **__: plain):
@@ -80,7 +83,7 @@ def _row(what: str, seconds: float, other: float, alternative: str) -> Row:
     return Row(what, f"{seconds:.3g} s", f"{other:,.3g} s", other / seconds, alternative)
 
 
-def _machine(rank_count: int, ranks_per_node: int) -> Machine:
+def _machine(rank_count: int, ranks_per_node: int) -> HPLMachine:
     """Kernels with 3 % of noise, 12.5 GB/s between nodes, and three protocols."""
     kernels = np.zeros((len(KERNELS), 5))
     kernels[0, 1], kernels[4] = 6.5e-11, np.inf
@@ -93,4 +96,4 @@ def _machine(rank_count: int, ranks_per_node: int) -> Machine:
     near[:, 1] = 0.0
     gap = 8e-11 if ranks_per_node > 1 else 0.0
     nodes = np.arange(rank_count) // ranks_per_node
-    return Machine(kernels, np.array([near, far]), nodes, np.ones(rank_count), gap)
+    return HPLMachine(kernels, np.array([near, far]), nodes, np.ones(rank_count), gap)

@@ -12,7 +12,7 @@ from benchmarks.measure import Row, median_seconds
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep import grid_of, parse_option
 from whatif.core.term import Program
@@ -33,19 +33,19 @@ AXES = (
 )
 
 
-def _sweep(question: Question, grid: Grid) -> None:
+def _sweep(question: Scenario, grid: Grid) -> None:
     for _ in run(question, grid):
         pass
 
 
 def million_points() -> Iterator[Row]:
     """Jacobi2D on Summit over three leaves, against validating and evaluating each point from its text."""
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     grid = grid_of([parse_option(text, question.program, 10**7) for text in AXES], 10**7)
     seconds = median_seconds(lambda: _sweep(question, grid), 7)
 
     def one_point() -> None:
-        evaluate(Question(question.document, sets={BANDWIDTH: "12 GB/s", MEMORY: "800 GB/s", OVERHEAD: "1 us"}).program)
+        evaluate(Scenario(question.document, sets={BANDWIDTH: "12 GB/s", MEMORY: "800 GB/s", OVERHEAD: "1 us"}).program)
 
     each = median_seconds(one_point, 15)
     rate = grid.size / seconds
@@ -60,7 +60,7 @@ def million_points() -> Iterator[Row]:
 
 def edit_of_a_leaf() -> Iterator[Row]:
     """One edit with a sweep of 10^4 points: only what lies downstream is computed, against all of it."""
-    start = Session.start(Question.open("jacobi2d")).sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000")
+    start = Session.start(Scenario.open("jacobi2d")).sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000")
     for name, leaf in (
         ("memory bandwidth", MEMORY),
         ("network latency", "platform.network.inter_node.max_rate.rendezvous.latency"),
@@ -118,7 +118,7 @@ def _counted_in_python(side: int, ranks_per_node: int) -> int:
 
 def decisions() -> Iterator[Row]:
     """Elasticities of every value of MiniMD, and why Frontier is faster, against evaluating point after point."""
-    program, other = Question.open("minimd").program, Question.open("minimd", platform="frontier").program
+    program, other = Scenario.open("minimd").program, Scenario.open("minimd", platform="frontier").program
     one = median_seconds(lambda: evaluate(program), 25, time.process_time)
     seconds = median_seconds(lambda: elasticities(program), 15, time.process_time)
     count = 2 * len(elasticities(program)) + 1

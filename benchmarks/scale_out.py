@@ -13,7 +13,7 @@ from whatif.axes import Grid
 from whatif.core.executors import Place, opened
 from whatif.core.partition import part_points
 from whatif.core.result import run
-from whatif.core.scenario import Question, Request
+from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.files.data_set import DataSet
 from whatif.files.result_writers import write_file
@@ -29,7 +29,7 @@ _REPEATS = 3
 
 def ten_million_points() -> Iterator[Row]:
     """Jacobi2D to Parquet, against pandas writing the same numbers; two workers, once they are there, against none."""
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     grid = grid_of([parse_option(text, question.program, 10**7) for text in AXES], 10**7)
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "whole.parquet"
@@ -46,8 +46,8 @@ def ten_million_points() -> Iterator[Row]:
             yield Row(what, f"{seconds:.1f} s", f"{alone:.1f} s", alone / seconds, "one process")
 
 
-def _fill(place: Place, question: Question, grid: Grid, folder: Path) -> None:
-    for _ in DataSet(folder, Request(question, grid), part_points(grid, written=True)).fill(place):
+def _fill(place: Place, question: Scenario, grid: Grid, folder: Path) -> None:
+    for _ in DataSet(folder, EvaluationRequest(question, grid), part_points(grid, written=True)).fill(place):
         pass
 
 

@@ -23,15 +23,15 @@ from textual.widget import Widget
 
 from benchmarks.measure import Row, median_seconds
 from benchmarks.model import BANDWIDTH, MEMORY
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
+from whatif.core.sweep_figure import figure
 from whatif.plotting.axis_view import points_of
 from whatif.plotting.description import PlotDescription
-from whatif.studies.sweep_figure import figure
 from whatif.tui import app as explorer
 from whatif.tui.app import Explorer
-from whatif.tui.commands import Sweep
-from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.commands import SweepParameter
+from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.sweep_plot import PlotView
 
 SIZE = (200, 50)
@@ -53,12 +53,12 @@ class Watched(Explorer):
 
 async def _presses(count: int, folder: Path) -> list[float]:
     """Seconds from each of `count` nudges to the last frame it caused, with a sweep of 10^4 points."""
-    app = Watched(Question.open("jacobi2d"), recovery_folder=folder)
+    app = Watched(Scenario.open("jacobi2d"), recovery_folder=folder)
     times = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(1)
-        app.conductor.ask(Sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000"))
-        app.desk.query_one(LeafTree).select(MEMORY)
+        app.conductor.ask(SweepParameter(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000"))
+        app.desk.query_one(ParameterTree).select(MEMORY)
         await app.conductor.idle()
         await pilot.pause(1)
         explorer.keep_memory()
@@ -109,7 +109,7 @@ class Plots(App[None]):
 
 async def _drawing(count: int) -> Row:
     """Draw the curves of a sweep in both widgets by turns, from new data to the lines of the screen."""
-    session = Session.start(Question.open("jacobi2d")).sweep(BANDWIDTH, f"1 GB/s .. 100 GB/s log {count}")
+    session = Session.start(Scenario.open("jacobi2d")).sweep(BANDWIDTH, f"1 GB/s .. 100 GB/s log {count}")
     described = figure(session.result, here=session.here)
     app = Plots()
     async with app.run_test(size=SIZE) as pilot:

@@ -15,7 +15,7 @@ import numpy as np
 from whatif.fitting.grid import fit_grid
 from whatif.fitting.grid_advice import next_run, predict
 from whatif.fitting.grid_plan import next_candidates
-from whatif.fitting.grid_runs import RATES, Columns, Runs, terms_of
+from whatif.fitting.grid_runs import RATES, Columns, GridRuns, terms_of
 from whatif.models.quantities import FloatArray
 
 TRUTH = {
@@ -34,15 +34,15 @@ class Trial:
     options: dict[str, Any]
 
 
-def design(cells: tuple[float, ...], processes: tuple[float, ...], iterations: tuple[float, ...]) -> Runs:
+def design(cells: tuple[float, ...], processes: tuple[float, ...], iterations: tuple[float, ...]) -> GridRuns:
     """All combinations as runs without times, of square grids by rows."""
     shapes = np.meshgrid(cells, processes, iterations)
     c, p, i = (np.ravel(np.asarray(item, dtype=float)) for item in shapes)
     nothing, case = np.full(len(c), np.nan), np.full(len(c), "", dtype=object)
-    return Runs(c, p, i, 2 * np.sqrt(c), np.ones(len(c)), nothing, case, nothing, nothing, nothing)
+    return GridRuns(c, p, i, 2 * np.sqrt(c), np.ones(len(c)), nothing, case, nothing, nothing, nothing)
 
 
-def timed(runs: Runs, noise: float, random: np.random.Generator) -> Runs:
+def timed(runs: GridRuns, noise: float, random: np.random.Generator) -> GridRuns:
     """The runs with the times of the model for the truth, each scattered by itself."""
     columns = Columns.of(("",), reduction=True, intra_node=False)
     parts = terms_of(runs, columns)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 
 MODELS = ("postal", "max_rate", "k_model", "node_aware")
@@ -28,7 +28,7 @@ MEASURED_US = {
 
 def predicted_us(platform: str, model: str) -> dict[int, float]:
     """Our halo time at every measured scale, in µs, through the shipped scenario."""
-    question = Question.open("jacobi2d", platform=platform, sets={"application.phases.halo.model": model})
+    question = Scenario.open("jacobi2d", platform=platform, sets={"application.phases.halo.model": model})
     ranks = list(MEASURED_US[platform])
     axis = parse_option(f"application.rank_count={', '.join(map(str, ranks))}", question.program, 100)
     result = run_whole(question, grid_of([axis], 100))

@@ -12,8 +12,8 @@ import numpy as np
 from whatif.validation.hpl_runs import (
     DGEMM,
     MEASURED,
-    Compared,
     Play,
+    RunComparison,
     dahu_configuration,
     dahu_machine,
     emulator_runs,
@@ -26,7 +26,7 @@ from whatif.validation.tables import rows_of
 Times = Mapping[tuple[str, int], float]
 
 
-def emulator_table(runs: Sequence[Compared]) -> Iterator[str]:
+def emulator_table(runs: Sequence[RunComparison]) -> Iterator[str]:
     """Mean and largest error by network and origin."""
     yield "| emulator's runs | runs | mean | largest | the run of the largest |"
     yield "|---|---:|---:|---:|---|"
@@ -76,7 +76,7 @@ def _mean_error(told: Times, against: Times, letter: str, ours: Times) -> float:
     return float(np.mean([abs(told[key] / against[key] - 1) for key in at]))
 
 
-def what_if_table(runs: Sequence[Compared]) -> Iterator[str]:
+def what_if_table(runs: Sequence[RunComparison]) -> Iterator[str]:
     """Times, and their effects: the time over that of the default."""
     yield "| N, change | emulator | ours | effect, emulator | effect, ours | difference |"
     yield "|---|---:|---:|---:|---:|---:|"
@@ -90,7 +90,7 @@ def what_if_table(runs: Sequence[Compared]) -> Iterator[str]:
         yield f"| {run.run.split(',')[0]} | {run.reference_time:.1f} | {run.time:.1f} | {told} |"
 
 
-def tree_table(runs: Sequence[Compared]) -> Iterator[str]:
+def tree_table(runs: Sequence[RunComparison]) -> Iterator[str]:
     """Few links between switches: times and effects, the emulator's and ours."""
     yield "| emulated, links upwards of a switch | emulator | ours | difference of the effects |"
     yield "|---|---:|---:|---:|"

@@ -115,10 +115,10 @@ def pytest_runtest_setup(item):
     if run is None or not plays or getattr(item.config, "has_hpl", False):
         return
     from whatif.hpl.simulation.configuration import Configuration
-    from whatif.hpl.simulation.simulator import Machine, simulate
+    from whatif.hpl.simulation.simulator import HPLMachine, simulate
 
     with (Path(tempfile.gettempdir()) / f"whatif-{run}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        machine = Machine(np.zeros((19, 5)), np.zeros((2, 1, 8)), np.zeros(4, dtype=np.int64), np.ones(4))
+        machine = HPLMachine(np.zeros((19, 5)), np.zeros((2, 1, 8)), np.zeros(4, dtype=np.int64), np.ones(4))
         simulate(Configuration(8, 2, 2, 2), machine)
     item.config.has_hpl = True

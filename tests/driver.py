@@ -7,11 +7,11 @@ import time
 from click.testing import CliRunner
 
 from whatif.cli.main import program
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.tui.app import Explorer
-from whatif.tui.screens.main_screen import Desk
+from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.widgets.headline import Tile
-from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.prompt import Prompt
 from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -29,7 +29,7 @@ class Driver:
         self.app, self.pilot = app, pilot
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> MainScreen:
         return self.app.desk
 
     @property
@@ -41,7 +41,7 @@ class Driver:
         return self.study.session
 
     def __getattr__(self, name):
-        kind = {"tree": LeafTree, "plot": PlotView, "prompt": Prompt, "status": Status}[name]
+        kind = {"tree": ParameterTree, "plot": PlotView, "prompt": Prompt, "status": Status}[name]
         return self.desk.query_one(kind)
 
     def tile(self, name):
@@ -81,10 +81,10 @@ def drive(check, size=(120, 36), scenario="jacobi2d", **options):
     """Open the explorer and let `check(driver)` work with it."""
 
     async def main():
-        app = Explorer(Question.open(scenario), **options)
+        app = Explorer(Scenario.open(scenario), **options)
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
-            await driver.until(lambda: any(isinstance(screen, Desk) for screen in app.screen_stack))
+            await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in app.screen_stack))
             await check(driver)
 
     asyncio.run(main())

@@ -8,13 +8,13 @@ import pickle
 import pytest
 from textual.app import App, ComposeResult
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.shipped import shipped_names
 from whatif.tui.commands import Change
 from whatif.tui.events import ChangeAsked
 from whatif.tui.pages.page import Page
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 
 SIZES = ((10, 3), (12, 5), (20, 6), (30, 9), (44, 14), (58, 26), (74, 20), (70, 28), (110, 12), (140, 42), (300, 80))
@@ -39,7 +39,7 @@ def few_machines(monkeypatch: pytest.MonkeyPatch) -> None:
 class PageApp(App[None]):
     """Shows a study on one page."""
 
-    def __init__(self, kind: type[Page], study: Study) -> None:
+    def __init__(self, kind: type[Page], study: ExplorerState) -> None:
         super().__init__()
         self.kind, self.study = kind, study
 
@@ -53,7 +53,7 @@ class PageApp(App[None]):
     def page(self) -> Page:
         return self.query_one(self.kind)
 
-    def show(self, study: Study, *, work: bool = True) -> None:
+    def show(self, study: ExplorerState, *, work: bool = True) -> None:
         """Show a study; without `work` the answer of its job is still on its way."""
         self.study = study
         self.page.show(study)
@@ -125,7 +125,7 @@ def on_page(kind: type[Page], check, scenario="jacobi2d", size=(140, 42), change
     """Show a scenario on a page, after some changes, and let `check(OnePage)` work with it."""
 
     async def main() -> None:
-        study = Study.start(Session.start(Question.open(scenario)))
+        study = ExplorerState.start(Session.start(Scenario.open(scenario)))
         for change in changes:
             study = change.apply(study)
         app = PageApp(kind, study)

@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tests.driver import GPUS, MEMORY, Driver
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.tui.app import Explorer
-from whatif.tui.screens.main_screen import Desk
+from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import SCREENS
 
 # More GPUs in a node with less to do each and faster memory: what would still faster memory bring?
@@ -103,10 +103,10 @@ def together(scenes):
 
 
 async def _drawn(scenes):
-    app = Explorer(Question.open(scenes[0].scenario), replay=scenes[0].lines)
+    app = Explorer(Scenario.open(scenes[0].scenario), replay=scenes[0].lines)
     async with app.run_test(size=scenes[0].size) as pilot:
         driver = Driver(app, pilot)
-        await driver.until(lambda: any(isinstance(screen, Desk) for screen in app.screen_stack))
+        await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in app.screen_stack))
         await driver.until(lambda: len(app.conductor.history.lines) == len(scenes[0].lines))
         return [await _shown(driver, scene) for scene in scenes]
 

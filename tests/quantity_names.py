@@ -25,7 +25,7 @@ def quantity_names() -> dict[str, list[str]]:
             if isinstance(part, type) and issubclass(part, BaseModel):
                 for name, info in part.model_fields.items():
                     field = quantity_field(info)
-                    if field is not None and part is not platform.Fitted:
+                    if field is not None and part is not platform.FitRecord:
                         units["any" if field.unit == "None" else field.unit].add(name)
     for found in pkgutil.iter_modules(whatif.models.__path__):
         for function in vars(importlib.import_module(f"whatif.models.{found.name}")).values():

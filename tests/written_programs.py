@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from whatif.simulation.rank_programs import Kind, Program, Trace
+from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 
 Operation = tuple[Kind, int, float, int, tuple[int, ...]]
 
@@ -16,9 +16,9 @@ def op(kind: Kind, peer: int = 0, size: float = 0.0, tag: int = 0, waits: tuple[
     return kind, peer, size, tag, waits
 
 
-def program(*operations: Operation, **others) -> Program:
+def program(*operations: Operation, **others) -> RankProgram:
     columns = list(zip(*operations, strict=True)) or [(), (), (), (), ()]
-    return Program(
+    return RankProgram(
         kind=np.array(columns[0], dtype=np.uint8),
         peer=np.array(columns[1], dtype=np.int32),
         size=np.array(columns[2], dtype=np.float64),
@@ -29,13 +29,15 @@ def program(*operations: Operation, **others) -> Program:
     )
 
 
-def trace(*programs: Program, communicators=(), program_of=None) -> Trace:
+def trace(*programs: RankProgram, communicators=(), program_of=None) -> Trace:
     which = np.arange(len(programs)) if program_of is None else np.array(program_of)
     named = tuple(np.array(members, dtype=np.int32) for members in communicators)
     return Trace(programs, which.astype(np.int32), named)
 
 
-def halo_program(dims, rank, *, periodic=False, order="C", diagonals=False, iteration_count=2, size=4096.0) -> Program:
+def halo_program(
+    dims, rank, *, periodic=False, order="C", diagonals=False, iteration_count=2, size=4096.0
+) -> RankProgram:
     """What a rank of a stencil code does: a barrier, receives, sends, a wait and a computation in every iteration."""
     numbers = np.arange(np.prod(dims)).reshape(dims, order=order)
     (cell,) = np.argwhere(numbers == rank)

@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whatif.api import Question, Result, Sampling, WhatifError, compare, diff, load, run, seek, sensitivity, sweep
+    from whatif.api import Result, Sampling, Scenario, WhatifError, compare, diff, load, run, seek, sensitivity, sweep
 
 __version__ = "0.1.0"
 __all__ = [
-    "Question",
     "Result",
     "Sampling",
+    "Scenario",
     "WhatifError",
     "__version__",
     "compare",

@@ -66,6 +66,20 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).values) if self.columns else 0
 
+    def head(self, count: int) -> Table:
+        """The first rows."""
+        columns = {
+            name: Column(column.values[:count], column.dimension, column.written)
+            for name, column in self.columns.items()
+        }
+        return Table(columns, self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data in base units: `{"notes": {..}, "units": {column: unit}, "rows": [{column: value}]}`."""
+        units = {name: column.unit for name, column in self.columns.items() if column.unit}
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows()]
+        return {"notes": dict(self.notes), "units": units, "rows": rows}
+
     def to_pandas(self) -> pd.DataFrame:
         """The same as a data frame, in base units; `attrs` hold the units of its columns and the notes."""
         import pandas

@@ -20,7 +20,7 @@ import whatif.core.result
 from tests.paths import ROOT
 from whatif.axes import Grid
 from whatif.core.result import run, run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.files.result_writers import write_file
 from whatif.schema.shipped import shipped_names
@@ -163,7 +163,7 @@ def current_mask():
 def test_an_error_in_the_middle_leaves_the_old_file(tmp_path, form):
     target = tmp_path / "x"
     target.write_text("old")
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
 
     def broken():
         yield from run(question, Grid((parse_option(f"{GPUS}=1, 2", question.program, 10),)), chunk_points=1)
@@ -189,7 +189,7 @@ def test_output_goes_through_links_and_into_pipes(good, tmp_path):
 
 
 def test_a_sweep_of_several_chunks_equals_one_of_one_chunk(good):
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     options = [f"{BANDWIDTH}=100 GB/s .. 4 TB/s log 300", f"{GPUS}=1 .. 250 step 1"]
     grid = grid_of([parse_option(option, question.program, 10**6) for option in options], 10**6)
     assert grid.size == 75_000 > whatif.core.result.CHUNK_POINTS

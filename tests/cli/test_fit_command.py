@@ -12,11 +12,11 @@ import tomli
 from tests.paths import DATA, ROOT
 from whatif.cli.main import VERBS
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.load import load_platform, load_scenario
 from whatif.schema.parameters import leaf_table
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.status import _message
 from whatif.units import parse_quantity
 
@@ -132,7 +132,7 @@ def test_predictions_beyond_the_measured_sizes_say_so(whatif_main, measured):
 def test_a_value_set_from_outside_is_no_longer_the_fitted_one(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     path = "platform.network.inter_node.postal.eager.latency"
-    question = Question.open("jacobi2d", platform="ours", folders=[Path()])
+    question = Scenario.open("jacobi2d", platform="ours", folders=[Path()])
     assert question.program.leaves[path].fitted is not None
     assert question.changed({path: "1 us"}, "ours").program.leaves[path].fitted is None
 
@@ -293,7 +293,7 @@ def test_a_fit_entry_must_be_square(whatif_main, measured):
 def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": "1 MiB"}
-    program = Question.open("jacobi2d", platform="ours", folders=[Path()], sets=sets).program
+    program = Scenario.open("jacobi2d", platform="ours", folders=[Path()], sets=sets).program
     time = float(evaluate(program).values["halo.inter_node.message_time"].ravel()[0])
     assert time == pytest.approx(three_protocols(2**20), rel=2e-3)
 
@@ -316,7 +316,7 @@ def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
     Path("whole.toml").write_text(whatif_main("resolve", "jacobi2d", "--platform", "ours", "--platforms", ".")[1])
     path = "platform.network.inter_node.postal.eager.latency"
     before = leaf_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path].fitted
-    assert Question.open(Path("whole.toml")).program.leaves[path].fitted == before
+    assert Scenario.open(Path("whole.toml")).program.leaves[path].fitted == before
     assert before is not None
 
 
@@ -447,8 +447,8 @@ def test_parts_are_listed(whatif_main):
 def test_the_explorer_says_what_is_extrapolated(whatif_main, measured, size, mark):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": size}
-    question = Question.open("jacobi2d", platform="ours", folders=[Path()], sets=sets)
+    question = Scenario.open("jacobi2d", platform="ours", folders=[Path()], sets=sets)
     session = Session.start(question).sweep("platform.node.gpu.dram_bandwidth")
-    said = _message(Study.start(session), "", busy=False)
+    said = _message(ExplorerState.start(session), "", busy=False)
     assert said[0] == mark
     assert (f"halo: sizes of {size} lie outside the 1 B to 4 MiB" in said[2]) == bool(mark)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.paths import DATA
 from whatif.cli.main import program
-from whatif.cli.scenario_sources import Source, open_source
+from whatif.cli.scenario_sources import ScenarioSource, open_source
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, UsageError
 from whatif.files.trace_scenario import trace_scenario
@@ -30,11 +30,11 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.copy(file, tmp_path)
 
 
-def opened(source: str, platform: str | None = None) -> Source:
+def opened(source: str, platform: str | None = None) -> ScenarioSource:
     return open_source(source, platform, (), ())
 
 
-def machine(source: Source) -> str:
+def machine(source: ScenarioSource) -> str:
     return source.question.program.loaded.scenario.platform.name
 
 

@@ -12,7 +12,7 @@ from tests.paths import DATA as TEST_DATA
 from whatif.cli.simulate import command as simulate_verb
 from whatif.cli.validate import TOPICS
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.studies.simulation_run import simulate
 from whatif.validation.tables import TABLES
@@ -40,14 +40,14 @@ def ran(*words: str) -> str:
     ],
 )
 def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platform: str, sets: dict[str, str]) -> None:
-    phases = Question.open(scenario).program.loaded.scenario.application.phases
+    phases = Scenario.open(scenario).program.loaded.scenario.application.phases
     # Kernels need a GPU; here only the messages count, and each phase alone, for those before skew the ranks.
     halo = next(name for name, phase in phases.items() if phase.kind == "halo")
-    text = Question.open(scenario).document
+    text = Scenario.open(scenario).document
     kept = {name: table for name, table in text.data["application"]["phases"].items() if name == halo}
     text.data["application"]["phases"] = {halo: {**kept[halo], "model": "postal"}}
     text.data.pop("sweep", None)
-    question = Question(text, platform, {**sets, "application.communication": "simulated"})
+    question = Scenario(text, platform, {**sets, "application.communication": "simulated"})
     evaluation = evaluate(question.program)
     found = simulate(question.program, evaluation)
     expected = float(np.ravel(evaluation.column("communication_time"))[0])

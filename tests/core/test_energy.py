@@ -13,7 +13,7 @@ from whatif.axes import Grid
 from whatif.core.derivation import explain
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.toml import parse_document
@@ -52,7 +52,7 @@ TEXT = MACHINE + KERNEL.format(name="work", time="3 s") + WAITING
 
 
 def question(text=TEXT, **sets):
-    return Question(
+    return Scenario(
         parse_document(text, "t.toml"), sets={path.replace("__", "."): value for path, value in sets.items()}
     )
 
@@ -169,12 +169,12 @@ def test_energies_follow_power_and_times_do_not():
     followed = {its.path: its.elasticity for its in elasticities(program, "total_energy")}
     assert_allclose(followed["platform.node.gpu.dynamic_power"], 45_000 / 69_000, rtol=1e-3, atol=0)
     assert "platform.node.gpu.dynamic_power" not in {its.path for its in elasticities(program, "total_time")}
-    plain = Question.open("jacobi2d").program
+    plain = Scenario.open("jacobi2d").program
     assert (plain.grade, plain.other_grades["total_energy"]) == ("datasheet", "assumed")
 
 
 def test_machines_in_one_sweep_may_lack_energy_but_not_differ_in_currency():
-    asked = Question(parse_document(one_phase("1 s", platform="frontier"), "t.toml"))
+    asked = Scenario(parse_document(one_phase("1 s", platform="frontier"), "t.toml"))
     result = run_whole(asked, grid_of([parse_option("platform=titan, frontier, jupiter", asked.program, 10)], 10))
     assert np.isnan(result.columns["total_energy"]).tolist() == [True, False, False]
     assert result.table().columns["total_energy"].unit == "J"
@@ -279,7 +279,7 @@ def test_what_a_budget_cannot_answer_is_the_reason_of_a_row():
     work = {"application__phases__work__kernel_time": "0 s", "application__phases__waiting__overhead_time": "0 s"}
     assert bought({"power": "1 MW"}, **work).reason == "a job takes no time there"
     titan = offers(
-        {"t": Question(parse_document(one_phase("1 s"), "t.toml"))}, ["titan"], {"power": parse_quantity("1 MW")}
+        {"t": Scenario(parse_document(one_phase("1 s"), "t.toml"))}, ["titan"], {"power": parse_quantity("1 MW")}
     )
     assert "platform.node.host.power" in titan[0].reason
     with pytest.raises(UsageError, match="the budget is in USD, the prices of DGX A100 are in EUR"):

@@ -21,9 +21,9 @@ from distributed import Client, Scheduler, Worker
 from whatif.cli.main import main
 from whatif.core import executors as places
 from whatif.core.executors import opened
-from whatif.core.partition import Part, parts_of, run_on
+from whatif.core.partition import GridTask, parts_of, run_on
 from whatif.core.result import run, run_whole
-from whatif.core.scenario import Question, Request
+from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.core.uncertainty import Sampling
 from whatif.errors import UsageError
@@ -43,7 +43,7 @@ def cluster():
 
 
 def asked(*sweeps):
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     return question, grid_of([parse_option(text, question.program, 10**6) for text in sweeps[1::2]], 10**6)
 
 
@@ -75,7 +75,7 @@ def test_parts_are_the_whole_to_the_last_bit_wherever_they_go(whatif_main, tmp_p
 
 def test_a_killed_worker_costs_its_part_only(cluster, tmp_path):
     question, grid = asked(*NUMBERS)
-    data_set, ended = DataSet(tmp_path / "parts", Request(question, grid), 3), []
+    data_set, ended = DataSet(tmp_path / "parts", EvaluationRequest(question, grid), 3), []
     with Client(cluster.executor.client.scheduler.address, set_as_default=False) as client:
         workers = client.run(os.getpid)
         for _ in data_set.fill(cluster):
@@ -90,7 +90,7 @@ def test_a_killed_worker_costs_its_part_only(cluster, tmp_path):
 
 def test_results_come_in_the_order_of_the_points_though_parts_end_in_another(cluster):
     question, grid = asked(*CHOICES)
-    results = list(run_on(cluster, Request(question, grid), 1))
+    results = list(run_on(cluster, EvaluationRequest(question, grid), 1))
     expected = list(run(question, grid, 1))
     assert len(results) == len(expected) == 6
     for result, other in zip(results, expected, strict=True):
@@ -215,22 +215,22 @@ def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys,
 
 def test_a_lost_process_is_told_and_what_was_computed_is_kept(tmp_path):
     question, grid = asked(*NUMBERS)
-    data_set = DataSet(tmp_path / "parts", Request(question, grid), 3)
+    data_set = DataSet(tmp_path / "parts", EvaluationRequest(question, grid), 3)
     with opened("processes", 1) as place:
         parts = data_set.fill(place)
         next(parts)
         os.kill(next(iter(place.executor._processes)), signal.SIGKILL)
         with pytest.raises(UsageError, match="processes: a worker was ended by the system"):
             list(parts)
-    assert 1 <= len(DataSet(tmp_path / "parts", Request(question, grid), 3).known) < 20
+    assert 1 <= len(DataSet(tmp_path / "parts", EvaluationRequest(question, grid), 3).known) < 20
 
 
 def test_a_worker_of_another_version_is_told():
     question, grid = asked(*NUMBERS)
-    (part,) = parts_of(Request(question, grid).compiled(), [(0, grid)])
+    (part,) = parts_of(EvaluationRequest(question, grid).compiled(), [(0, grid)])
     with pytest.raises(UsageError, match=r"whatif 0\.0 asks a worker that has whatif"):
         replace(part, version="0.0").results()
-    assert isinstance(part, Part)
+    assert isinstance(part, GridTask)
 
 
 def test_a_scheduler_that_dies_is_told_and_what_was_computed_is_kept(whatif_main, tmp_path):
@@ -259,12 +259,12 @@ def test_a_scheduler_that_dies_is_told_and_what_was_computed_is_kept(whatif_main
 
 
 def test_workers_draw_the_same_samples(tmp_path):
-    question = Question.open("minimd", platform="frontier")
+    question = Scenario.open("minimd", platform="frontier")
     grid = grid_of([parse_option("application.rank_count = 8, 16, 32, 64", question.program, 100)], 100)
     sampling = Sampling(64, spreads={"assumed": 0.2})
     alone = run_whole(question, grid, sampling).table()
     with opened("threads", 2) as place:
-        parts = [result.table() for result in run_on(place, Request(question, grid, sampling), 2)]
+        parts = [result.table() for result in run_on(place, EvaluationRequest(question, grid, sampling), 2)]
     assert len(parts) == 2
     for name in ("total_time", "total_time.p95"):
         drawn = [value for part in parts for value in part.columns[name].values.tolist()]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whatif.core.evaluate import evaluate
 from whatif.core.expression_terms import ExpressionFunction
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.schema.expressions import (
     FUNCTIONS,
@@ -310,7 +310,7 @@ overhead_time = "= {expression}"
 
 def loaded(expression, parameters=""):
     text = SCENARIO.format(expression=expression, parameters=parameters)
-    return Question(parse_document(text, "test.toml")).program
+    return Scenario(parse_document(text, "test.toml")).program
 
 
 def problems(expression, parameters=""):

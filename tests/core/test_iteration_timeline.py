@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from tests.scenarios_at_hand import FEW
 from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import ImpossiblePointError
 from whatif.schema.toml import parse_document
 
@@ -28,7 +28,7 @@ STRUCTURED = (
 )
 
 
-def drawn(question: Question):
+def drawn(question: Scenario):
     return timeline(question.program, evaluate(question.program))
 
 
@@ -45,7 +45,7 @@ def text_of(times, overlaps=()) -> str:
 
 
 def made_up(times, overlaps=()):
-    return drawn(Question(parse_document(text_of(times, overlaps), "t.toml")))
+    return drawn(Scenario(parse_document(text_of(times, overlaps), "t.toml")))
 
 
 def in_us(found):
@@ -62,7 +62,7 @@ def common(one, other) -> float:
 def test_the_bars_are_the_phases_of_the_command_line_one_after_the_other(whatif_main, name):
     _, out, _ = whatif_main("run", name, "--point", "--format", "json")
     (row,) = json.loads(out)["rows"]
-    found = drawn(Question.open(name))
+    found = drawn(Scenario.open(name))
     assert {bar.phase: bar.duration for bar in found.bars} == row["terms"]
     assert [bar.phase for bar in found.bars] == list(row["terms"])
     assert found.iteration_time == row["iteration_time"]
@@ -116,7 +116,7 @@ def test_an_overlap_that_hides_nothing_needs_no_lane_and_phases_without_time_are
 
 def test_the_parts_of_a_structured_grid_overlap_by_their_names():
     overlap = '[application.overlaps.o]\nphases = ["step.computation", "step.communication"]\nfraction = 1\n'
-    found = drawn(Question(parse_document(STRUCTURED + overlap, "t.toml")))
+    found = drawn(Scenario(parse_document(STRUCTURED + overlap, "t.toml")))
     # 10^6 cells at 10^9 a second, 4000 halo cells at 10^6 a second: 1 ms within 4 ms, then 1 ms.
     assert in_us(found) == {
         "step.computation": (0, 1000, 0),
@@ -132,7 +132,7 @@ def test_an_overlap_of_jacobi2d_saves_what_the_command_line_says(whatif_main, tm
     path.write_text(overlap)
     _, out, _ = whatif_main("run", path, "--point", "--format", "json")
     (row,) = json.loads(out)["rows"]
-    found = drawn(Question.open(path))
+    found = drawn(Scenario.open(path))
     bars = {bar.phase: bar for bar in found.bars}
     assert_allclose(common(bars["halo"], bars["stencil"]), 0.75 * row["terms"]["halo"], rtol=1e-12, atol=0)
     assert_allclose(max(bar.end for bar in found.bars), row["iteration_time"], rtol=1e-12, atol=0)
@@ -170,9 +170,9 @@ def test_whatever_overlaps_the_last_end_is_the_iterations_time(case):
 
 def test_a_point_that_cannot_exist_has_no_timeline():
     with pytest.raises(ImpossiblePointError, match=r"^impossible: the ranks need more nodes"):
-        drawn(Question.open("jacobi2d", sets={"platform.node_count": "10"}))
+        drawn(Scenario.open("jacobi2d", sets={"platform.node_count": "10"}))
 
 
 def test_a_timeline_crosses_to_another_process():
-    found = drawn(Question.open("minimd"))
+    found = drawn(Scenario.open("minimd"))
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - what has just been packed

@@ -13,7 +13,7 @@ from whatif.axes import Grid
 from whatif.core.derivation import explain, lines
 from whatif.core.evaluate import evaluate
 from whatif.core.result import Result, run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError, UsageError
 from whatif.schema.toml import parse_document
@@ -41,8 +41,8 @@ neighbours = "faces"
 """
 
 
-def question(text: str, folder: Path | None = None) -> Question:
-    return Question(parse_document(text, "test.toml", folder))
+def question(text: str, folder: Path | None = None) -> Scenario:
+    return Scenario(parse_document(text, "test.toml", folder))
 
 
 def point(text: str, folder: Path | None = None) -> Result:
@@ -368,11 +368,11 @@ def test_a_platform_beside_the_scenario_may_refine_the_shipped_one_of_its_name(t
     with pytest.raises(InvalidFileError, match="extends itself: own -> own"):
         point(text.replace('"summit"', '"own"'), tmp_path)
     with pytest.raises(InvalidFileError, match="`jacobi2d` is a scenario, not a platform"):
-        Question.open("jacobi2d", platform="jacobi2d").program  # noqa: B018
+        Scenario.open("jacobi2d", platform="jacobi2d").program  # noqa: B018
 
 
 def test_a_leaf_that_could_be_stated_says_so():
     with pytest.raises(UsageError, match="is not stated in this scenario; give it a value first with --set"):
-        parse_option("application.phases.halo.inter_node_count=1, 2", Question.open("jacobi2d").program, 9)
+        parse_option("application.phases.halo.inter_node_count=1, 2", Scenario.open("jacobi2d").program, 9)
     with pytest.raises(UsageError, match="is a text that no result depends on"):
-        parse_option("platform.name=a, b", Question.open("jacobi2d").program, 9)
+        parse_option("platform.name=a, b", Scenario.open("jacobi2d").program, 9)

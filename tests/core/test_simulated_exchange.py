@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.errors import InvalidFileError
 from whatif.schema.toml import parse_document
@@ -73,13 +73,13 @@ c: recv 8b from 0 tag 0
 """
 
 
-def asked(text: str, folder: Path | None = None, **sets: str) -> Question:
+def asked(text: str, folder: Path | None = None, **sets: str) -> Scenario:
     """The question of a text, leaves being changed by the names `a__b`."""
     paths = {path.replace("__", "."): value for path, value in sets.items()}
-    return Question(parse_document(text, "question.toml", folder), None, paths)
+    return Scenario(parse_document(text, "question.toml", folder), None, paths)
 
 
-def times(question: Question, sweep: str = "", column: str = "communication_time") -> np.ndarray:
+def times(question: Scenario, sweep: str = "", column: str = "communication_time") -> np.ndarray:
     axes = [parse_option(sweep, question.program, 1000)] if sweep else []
     return np.atleast_1d(run_whole(question, grid_of(axes, 1000)).columns[column])
 
@@ -89,13 +89,13 @@ def times(question: Question, sweep: str = "", column: str = "communication_time
 def test_with_one_models_times_a_simulated_scenario_is_the_closed_form(scenario: str, model: str) -> None:
     halos = [name for name, phase in _phases(scenario).items() if phase.kind == "halo"]
     sets = {f"application.phases.{name}.model": model for name in halos}
-    modelled = Question.open(scenario, sets=sets)
+    modelled = Scenario.open(scenario, sets=sets)
     simulated = modelled.changed({**sets, "application.communication": "simulated"})
     np.testing.assert_allclose(times(simulated), times(modelled), rtol=1e-9, atol=0)
 
 
 def _phases(scenario: str) -> dict[str, object]:
-    return dict(Question.open(scenario).program.loaded.scenario.application.phases)
+    return dict(Scenario.open(scenario).program.loaded.scenario.application.phases)
 
 
 @pytest.mark.parametrize("algorithm", ["binomial_tree", "recursive_doubling", "ring", "rabenseifner", "ring_allgather"])

@@ -13,14 +13,14 @@ from tests.scenarios_at_hand import FEW, SCENARIOS
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import Result, result_of, run, run_whole
-from whatif.core.scenario import Question
-from whatif.core.session import Asked, Session
+from whatif.core.scenario import Scenario
+from whatif.core.session import Session, SessionInputs
 from whatif.core.sweep import grid_of, parse_axis
 from whatif.errors import WhatifError
 from whatif.schema.shipped import shipped_names
 from whatif.units import BYTE, ONE
 
-QUESTIONS = {name: Question.open(name) for name in SCENARIOS}
+QUESTIONS = {name: Scenario.open(name) for name in SCENARIOS}
 LIMIT = 1_000_000
 NUMERIC = [
     (name, path)
@@ -64,7 +64,7 @@ FIRST = first_of(NUMERIC, kind_of) | first_of(STRUCTURAL, lambda name, path: (na
 def alone(name, sets, platform=None):
     """The one point: from the text of the file again, through validation, compilation and evaluation."""
     document = QUESTIONS[name].document
-    return result_of(evaluate(Question(document, platform, dict(sets)).program), Grid())
+    return result_of(evaluate(Scenario(document, platform, dict(sets)).program), Grid())
 
 
 def written(value, leaf):
@@ -304,20 +304,20 @@ def test_incremental_session_equals_a_fresh_one(case):
     for path, text in steps:
         changed = outcome(lambda session=session, path=path, text=text: session.edit(path, text))
         after = {**sets, path: text}
-        question = Question(QUESTIONS[name].document, None, after)
+        question = Scenario(QUESTIONS[name].document, None, after)
         fresh = outcome(lambda question=question: question.program)
         if isinstance(changed, str) or isinstance(fresh, str):
             assert changed == fresh
             continue
         session, sets = changed, after
-        anew = Session.of(Asked(question, session.grid))
+        anew = Session.of(SessionInputs(question, session.grid))
         for one, other in ((session.point, anew.point), (session.result, anew.result)):
             left, right = rows(one), rows(other)
             assert list(left) == list(right)
             assert [key for key in left if not same(left[key], right[key])] == []
             assert one.reasons == other.reasons
         # What the file says itself is no edit, so that its source and grade hold.
-        asked = Session.of(Asked(session.question, session.grid))
+        asked = Session.of(SessionInputs(session.question, session.grid))
         assert session.result.grade == asked.result.grade
         assert {key: leaf.grade for key, leaf in session.program.leaves.items()} == {
             key: leaf.grade for key, leaf in asked.program.leaves.items()

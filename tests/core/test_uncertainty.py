@@ -15,7 +15,7 @@ from tests.one_phase import one_phase
 from tests.page_harness import on_page
 from whatif.axes import Axis, Grid
 from whatif.core.result import run, run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, bands_of, correlations, sample_axis, values_at
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.schema.distributions import Uncertain
@@ -24,7 +24,7 @@ from whatif.schema.toml import parse_document
 from whatif.studies.sobol import sobol_indices, variance_of
 from whatif.tui.commands import Adopt, Show
 from whatif.tui.labels import duration
-from whatif.tui.pages.explore import Explore
+from whatif.tui.pages.explore import ExplorePage
 from whatif.units import BYTE_PER_SECOND, ONE, SECOND
 
 ANY = Domain(minimum=-math.inf)
@@ -34,7 +34,7 @@ TIME = QuantityField(SECOND)
 
 def question(formula, **parameters):
     quoted = {name: json.dumps(value) for name, value in parameters.items()}
-    return Question(parse_document(one_phase(f"= 1 s * ({formula})", **quoted), "t.toml"))
+    return Scenario(parse_document(one_phase(f"= 1 s * ({formula})", **quoted), "t.toml"))
 
 
 def band(formula, sampling=Sampling(4096), **parameters):  # noqa: B008
@@ -184,7 +184,7 @@ neighbours = "faces"
 
 
 def fitted(correlation):
-    return Question(parse_document(FITS.format(correlation=correlation), "f.toml")).program
+    return Scenario(parse_document(FITS.format(correlation=correlation), "f.toml")).program
 
 
 def test_values_of_one_fit_vary_together_as_it_says():
@@ -203,11 +203,11 @@ def test_a_covariance_that_is_not_positive_is_refused():
     text = FITS.format(correlation=[[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]).replace(*rows)
     text = text.replace('["1 us", "1 GB/s"]', '["1 us", "1 GB/s", "1 GB/s"]')
     with pytest.raises(InvalidFileError, match="negative eigenvalue"):
-        _ = Question(parse_document(text, "f.toml")).program
+        _ = Scenario(parse_document(text, "f.toml")).program
 
 
 def test_values_of_a_grade_can_be_given_a_spread():
-    program = Question.open("jacobi2d", platform="frontier").program
+    program = Scenario.open("jacobi2d", platform="frontier").program
     assumed = {path for path in program.reached if program.leaves[path].grade == "assumed"}
     sampled = sample_axis(program, Sampling(64, spreads={"assumed": 0.2}))
     whole = {path for path in assumed if program.leaves[path].field.domain.whole or not program.leaves[path].value}
@@ -302,4 +302,4 @@ def test_the_explorer_shows_bands_and_takes_them_away():
         await page.settle()
         assert page.lines == before
 
-    on_page(Explore, check, "minimd", (150, 40))
+    on_page(ExplorePage, check, "minimd", (150, 40))

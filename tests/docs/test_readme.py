@@ -16,7 +16,7 @@ import pytest
 
 from tests.paths import ROOT
 from tests.quantity_names import quantity_names, quantity_table
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = [block.splitlines() for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)]
@@ -53,7 +53,7 @@ def test_scenario_of_the_readme(tmp_path):
     text = re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1]
     path = tmp_path / "stencil.toml"
     path.write_text(text)
-    program = Question.open(path).program
+    program = Scenario.open(path).program
     assert program.grade == "assumed"
     assert "parameters.depth" in program.reached
 

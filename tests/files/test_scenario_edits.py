@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import whatif.files.scenario_edits
 from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep import parse_option
 from whatif.errors import InvalidFileError, UsageError
@@ -106,7 +106,7 @@ def file(tmp_path):
 
 
 def asking(path, sets, platform=None, folders=()):
-    question = Question.open(path, sets=sets, platform=platform, folders=folders)
+    question = Scenario.open(path, sets=sets, platform=platform, folders=folders)
     return question.document, question
 
 
@@ -273,7 +273,7 @@ def test_values_that_the_scenario_cannot_have_are_refused():
 
 # --- Properties ------------------------------------------------------------------------------------------------------
 
-QUESTIONS = {name: Question.open(name) for name in SCENARIOS}
+QUESTIONS = {name: Scenario.open(name) for name in SCENARIOS}
 PROPERTY = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -327,7 +327,7 @@ def test_a_saved_file_says_what_the_session_says(tmp_path_factory, case, newline
     path.write_bytes(mark + QUESTIONS[name].document.text.replace("\n", newline).encode())
     document, question = asking(path, sets)
     saved = save(path, document, question)
-    again = Question.open(path)
+    again = Scenario.open(path)
     assert values(again.program.leaves) == values(question.program.leaves)
     assert again.program.loaded.scenario.sweep == question.program.loaded.scenario.sweep
     assert again.program.loaded.scenario.sources == question.program.loaded.scenario.sources
@@ -340,7 +340,7 @@ def test_a_saved_file_says_what_the_session_says(tmp_path_factory, case, newline
     assert len(new) >= len(old)
     assert all(line.endswith("\r") == (newline == "\r\n") for line in new[:-1])
     # Nothing is left to do.
-    save(path, saved, Question(saved))
+    save(path, saved, Scenario(saved))
     save(path, saved, question.reread(saved))
     assert path.read_bytes() == raw
 
@@ -509,8 +509,8 @@ def refused(path, document, question, message, error=UsageError):
 def test_the_document_of_a_saved_file_is_the_one_that_a_fresh_start_reads(file):
     saved, read = save(file, *asking(file, SETS, "lassen")), read_document(file)
     assert (saved.text, saved.data, saved.name, saved.folder) == (read.text, read.data, read.name, read.folder)
-    wanted = Question(parse_document(SMALL, "s.toml"), "lassen", SETS)
-    assert values(Question(saved).program.leaves) == values(wanted.program.leaves)
+    wanted = Scenario(parse_document(SMALL, "s.toml"), "lassen", SETS)
+    assert values(Scenario(saved).program.leaves) == values(wanted.program.leaves)
 
 
 def test_nothing_to_change_leaves_the_file_alone(file):
@@ -534,10 +534,10 @@ def test_a_link_stays_a_link_and_its_file_is_saved(file, tmp_path):
     link = tmp_path / "links" / "l.toml"
     link.symlink_to(file)
     saved = save(file, *asking(link, {RANKS: "64"}))
-    saved = save(link, saved, Question(saved, None, {RANKS: "64"}))
+    saved = save(link, saved, Scenario(saved, None, {RANKS: "64"}))
     assert link.is_symlink()
     assert file.read_text() == 'extends = "base"\n\n[application]\nrank_count = 64\n'
-    assert Question(saved).program.leaves[RANKS].value == 64
+    assert Scenario(saved).program.leaves[RANKS].value == 64
 
 
 def test_a_link_of_another_kind_is_written_key_by_key(file):
@@ -547,7 +547,7 @@ def test_a_link_of_another_kind_is_written_key_by_key(file):
     }  # fmt: skip
     document, question = asking(file, {f"platform.node.host_link.{key}": value for key, value in link.items()})
     save(file, document, question)
-    assert values(Question.open(file).program.leaves) == values(question.program.leaves)
+    assert values(Scenario.open(file).program.leaves) == values(question.program.leaves)
     assert "platform.node.host_link.link_count" not in question.program.leaves
 
 
@@ -669,7 +669,7 @@ def swept(question, *options):
 
 def sessions():
     """Sessions with edits, other platforms, and sweeps of every kind."""
-    open_ = Question.open
+    open_ = Scenario.open
     edits = {GPUS: "8", MEMORY: "1 TB/s", RANKS: "= 2 * 32", "application.grid.periodic": "true"}
     halo = {"application.phases.halo.kind": "overhead", "application.phases.halo.overhead_time": "3 us"}
     yield "one leaf", Session.start(open_("jacobi2d", sets={GPUS: "8", MEMORY: "1 TB/s"}))
@@ -736,17 +736,17 @@ def test_a_patch_gives_the_rows_of_the_session(name, tmp_path):
 
 
 def test_a_command_line_is_the_one_that_a_person_types():
-    question = Question.open("jacobi2d", platform="lassen", sets={GPUS: "8", MEMORY: "1 TB/s"})
+    question = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "8", MEMORY: "1 TB/s"})
     axis = parse_option(f"{RANKS}=1 .. 8 step 1; application.iteration_count=1..8 step 1", question.program, 100)
     assert command_line(question, [axis]) == (
         f"whatif run jacobi2d --platform lassen --set {GPUS}=8 --set '{MEMORY}=1 TB/s' "
         f"--sweep '{RANKS}=1 .. 8 step 1; application.iteration_count=1..8 step 1'"
     )
-    assert command_line(Question.open("jacobi2d"), ()) == "whatif run jacobi2d --point"
+    assert command_line(Scenario.open("jacobi2d"), ()) == "whatif run jacobi2d --point"
 
 
 def test_a_patch_is_the_file_that_a_person_writes():
-    question = Question.open("jacobi2d", platform="lassen", sets={GPUS: "8", "application.grid.periodic": "true"})
+    question = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "8", "application.grid.periodic": "true"})
     axis = parse_option(f"{RANKS}=1 .. 8 step 1", question.program, 100)
     assert toml_patch(question, [axis]) == (
         "# What if jacobi2d were changed like this?\n\n"
@@ -762,7 +762,7 @@ def test_a_file_of_ones_own_and_a_folder_of_platforms(tmp_path):
     (folder / "mine.toml").write_text('extends = "lassen"\nname = "Mine"\nnode_count = 7\n')
     path = tmp_path / "it's mine.toml"
     path.write_text(SMALL)
-    question = Question.open(path, platform="mine", sets={GPUS: "2"}, folders=(folder,))
+    question = Scenario.open(path, platform="mine", sets={GPUS: "2"}, folders=(folder,))
     session = Session.start(question)
     _, *arguments = shlex.split(command_line(question, session.grid.axes))
     check_rows(answered(arguments), session)
@@ -770,13 +770,13 @@ def test_a_file_of_ones_own_and_a_folder_of_platforms(tmp_path):
         toml_patch(question, session.grid.axes)
     other = path.rename(tmp_path / "mine.txt")
     with pytest.raises(UsageError, match=r"mine\.txt: cannot be extended by name"):
-        toml_patch(Question.open(other), ())
+        toml_patch(Scenario.open(other), ())
     other.rename(path)
     document = save(path, question.document, question)
     assert document.data["platform"] == {"extends": "mine", "node": {"gpu_count": 2}}
     plain = path.rename(tmp_path / "own.toml")
     (tmp_path / "mine.toml").write_text((folder / "mine.toml").read_text())
-    session = Session.start(Question.open(plain, sets={RANKS: "4"}))
+    session = Session.start(Scenario.open(plain, sets={RANKS: "4"}))
     (tmp_path / "patch.toml").write_text(toml_patch(session.question, session.grid.axes))
     check_rows(answered(["run", str(tmp_path / "patch.toml")]), session)
 
@@ -789,10 +789,10 @@ def test_a_template_runs_on_every_platform(tmp_path, platform):
     assert len(rows) == 1
     assert set(rows[0]["terms"]) == {"halo", "update"}
     assert min(rows[0]["terms"].values()) > 0
-    question = Question.open(path)
+    question = Scenario.open(path)
     assert question.program.loaded.question == "Where does an iteration of this application spend its time?"
     assert question.program.leaves["application.name"].value == 'My "new" {code} [2]'
     assert question.program.loaded.scenario.platform == load_platform(platform)[0]
     assert path.read_text().count("#") >= 6
     save(path, *asking(path, {"platform.node.socket_count": "2"}))
-    assert Question.open(path).program.leaves["platform.node.socket_count"].value == 2
+    assert Scenario.open(path).program.leaves["platform.node.socket_count"].value == 2

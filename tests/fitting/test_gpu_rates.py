@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.fitting.gpu_rates import DIMENSIONS, fit_gpu
 from whatif.importers.gpu_benchmarks import read_gpu
@@ -130,7 +130,7 @@ def test_only_the_largest_arrays_count():
 
 
 def test_the_v100_file_gives_the_gpu_of_summit_exactly():
-    stated = evaluate(Question.open("jacobi2d", platform="summit").program).values
+    stated = evaluate(Scenario.open("jacobi2d", platform="summit").program).values
     fit = fit_gpu([read_gpu(V100)])
     assert fit.values == {leaf: float(stated[f"platform.node.gpu.{leaf}"]) for leaf in DIMENSIONS}
     assert all(np.isnan(one.covariance).all() and np.isnan(one.error) for one in fit.fits)

@@ -17,7 +17,7 @@ from whatif.axes import Axis, Grid
 from whatif.core.compile import compile_scenario
 from whatif.core.evaluate import evaluate
 from whatif.core.fit_range import extrapolations
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, result_samples
 from whatif.errors import UsageError
 from whatif.files.grid_file import model_part
@@ -25,7 +25,7 @@ from whatif.files.toml_text import toml_text
 from whatif.fitting.grid import fit_grid, held_out_times
 from whatif.fitting.grid_advice import constants, loosely_told, next_run, predict, untold
 from whatif.fitting.grid_plan import halo_cells_at, next_candidates, planned
-from whatif.fitting.grid_runs import RATES, Runs, runs_of
+from whatif.fitting.grid_runs import RATES, GridRuns, runs_of
 from whatif.models.structured_grid import (
     communication_time_by_distance,
     communication_time_with_reduction,
@@ -87,7 +87,9 @@ def timed(runs, noise=0.0, seed=0, rates=None, **other):
 
 
 def joined(*parts):
-    return Runs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Runs.__dataclass_fields__))
+    return GridRuns(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in GridRuns.__dataclass_fields__)
+    )
 
 
 def values(fit):
@@ -467,13 +469,13 @@ def test_computation_hides_communication_where_an_overlap_says_so(tmp_path):
 
 
 def test_the_stated_times_of_the_paper_come_out_of_the_assumed_triton():
-    question = Question.open("triton")
+    question = Scenario.open("triton")
     assert_allclose(evaluate(question.program).column("total_time"), 65, rtol=5e-3, atol=0)
     nodes = 2.0 ** np.arange(1, 8)
     grid = Grid((Axis("p", {"application.rank_count": 6 * nodes}),))
     minutes, hours = [], []
     for cells, width in ((1890063, 60), (7562646, 30), (68080474, 10), (272321896, 5)):
-        harvey = Question.open(
+        harvey = Scenario.open(
             "triton", sets={"parameters.cells": str(cells), "parameters.cell_width_in_m": str(width)}
         )
         times = evaluate(harvey.program, grid.arrays()).column("total_time")

@@ -12,14 +12,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.hpl.simulation import accelerated_kernel, solve_kernel
 from whatif.hpl.simulation import simulator as simulation
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, RowSwap
 from whatif.hpl.simulation.costs import KERNELS
 from whatif.hpl.simulation.panel import PIVOT, panel_calls
-from whatif.hpl.simulation.simulator import Host, Machine, simulate
+from whatif.hpl.simulation.simulator import HostProcessors, HPLMachine, simulate
 
 COPIES = np.array([[3e-6, 1e-9], [2e-6, 2e-9]])
 NO_COPIES = np.zeros((2, 2))
@@ -92,7 +92,7 @@ def machine(rank_count, host, *, ranks_per_node=2, message_scale=1.0, device_sca
     far[:, 1:3] *= 3
     nodes = np.arange(rank_count) // ranks_per_node
     table = kernels(device_scale, spread=spread)
-    return Machine(table, np.array([near, far]), nodes, np.ones(rank_count), 4e-10 * message_scale, host=host)
+    return HPLMachine(table, np.array([near, far]), nodes, np.ones(rank_count), 4e-10 * message_scale, host=host)
 
 
 def product(m, n, k):
@@ -137,8 +137,8 @@ def solve_time(its):
 
 @pytest.mark.parametrize("depth", [0, 1])
 def test_compiled_runs_are_those_of_plain_python(depth, monkeypatch):
-    host = Host(kernels(0.7, 1e-7, 0.1), COPIES, 0.4)
-    choices = itertools.product((Broadcast.RING, Broadcast.LONG_MODIFIED), Swap)
+    host = HostProcessors(kernels(0.7, 1e-7, 0.1), COPIES, 0.4)
+    choices = itertools.product((Broadcast.RING, Broadcast.LONG_MODIFIED), RowSwap)
     runs = [Configuration(150, 16, 3, 2, broadcast, depth, swap, 30) for broadcast, swap in choices]
     runs += [Configuration(150, 16, 2, 5, depth=depth), Configuration(64, 16, 1, 1, depth=depth)]
 
@@ -169,7 +169,7 @@ def test_one_process_takes_in_each_step_the_longer_of_its_panel_and_its_update(s
         rest = update_time(its, starts[number - 1], size - start - width + 1)
         expected += first + max(rest, on_host[number])
     expected += update_time(its, starts[-1], 1) + solve_time(its)
-    found = simulate(its, machine(1, Host(kernels(scale), COPIES, 0.5))).time
+    found = simulate(its, machine(1, HostProcessors(kernels(scale), COPIES, 0.5))).time
     assert_allclose(found, expected, rtol=1e-12, atol=0)
 
 
@@ -179,13 +179,13 @@ def test_without_look_ahead_one_process_takes_the_sum_of_all():
     for start in range(0, 100, 16):
         behind = 100 - min(start + 16, 100)
         expected += 2 * panel_time(its, start) + panel_copies(its, start) + update_time(its, start, behind + 1)
-    found = simulate(its, machine(1, Host(kernels(2.0), COPIES, 0.5))).time
+    found = simulate(its, machine(1, HostProcessors(kernels(2.0), COPIES, 0.5))).time
     assert_allclose(found, expected, rtol=1e-12, atol=0)
 
 
 def test_a_host_that_costs_nothing_leaves_what_the_device_does():
     its = Configuration(100, 16, 1, 1)
-    free = Host(kernels(0.0), NO_COPIES, 0.5)
+    free = HostProcessors(kernels(0.0), NO_COPIES, 0.5)
     beside, alone = machine(1, free), machine(1, None)
     for each in (beside, alone):
         each.kernels[0, 2:] = 0.0  # So that two calls of dgemm cost what one does.
@@ -197,14 +197,14 @@ def test_a_host_that_costs_nothing_leaves_what_the_device_does():
 def test_panels_follow_one_another_where_all_else_costs_nothing():
     its = Configuration(150, 16, 1, 4)
     expected = sum(panel_time(its, start) + panel_copies(its, start) for start in range(0, 150, 16))
-    found = simulate(its, machine(4, Host(kernels(), COPIES, 0.5), message_scale=0.0, device_scale=0.0)).time
+    found = simulate(its, machine(4, HostProcessors(kernels(), COPIES, 0.5), message_scale=0.0, device_scale=0.0)).time
     assert_allclose(found, expected, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 4), (2, 2), (4, 1)])
 def test_processes_of_a_column_divide_the_cores_of_their_node_and_those_of_a_row_lend_theirs(rows, columns):
     def time(ranks_per_node):
-        its, host = Configuration(150, 16, rows, columns), Host(kernels(), NO_COPIES, 0.5)
+        its, host = Configuration(150, 16, rows, columns), HostProcessors(kernels(), NO_COPIES, 0.5)
         free = machine(4, host, ranks_per_node=ranks_per_node, message_scale=0.0, device_scale=0.0)
         return simulate(its, free).time
 
@@ -212,10 +212,10 @@ def test_processes_of_a_column_divide_the_cores_of_their_node_and_those_of_a_row
 
 
 def test_the_swap_of_one_section_hides_behind_the_update_of_the_other():
-    its = Configuration(1600, 16, 2, 1, swap=Swap.SPREAD_ROLL)
+    its = Configuration(1600, 16, 2, 1, swap=RowSwap.SPREAD_ROLL)
 
     def total_and_parts(split_fraction):
-        host = Host(kernels(0.0), NO_COPIES, split_fraction)
+        host = HostProcessors(kernels(0.0), NO_COPIES, split_fraction)
         found = simulate(its, machine(2, host, message_scale=4.0))
         return found.time, *(float(found.components[name].max()) for name in
                              ("update", "row_swap", "recursive_factorisation", "back_substitution"))  # fmt: skip
@@ -234,7 +234,10 @@ def test_only_an_update_ahead_hides_the_panel():
     its = Configuration(1600, 16, 2, 2)
 
     def extra(split_fraction):
-        hosts = Host(kernels(0.3), COPIES / 10, split_fraction), Host(kernels(0.0), NO_COPIES, split_fraction)
+        hosts = (
+            HostProcessors(kernels(0.3), COPIES / 10, split_fraction),
+            HostProcessors(kernels(0.0), NO_COPIES, split_fraction),
+        )
         time, free = (simulate(its, machine(4, host, message_scale=0.01)).time for host in hosts)
         return time - free
 
@@ -243,7 +246,7 @@ def test_only_an_update_ahead_hides_the_panel():
 
 def test_hpl_looks_no_further_ahead_than_a_panel():
     with pytest.raises(UsageError, match="depth is 2; with panels on the host"):
-        simulate(Configuration(100, 16, 2, 2, depth=2), machine(4, Host(kernels(), COPIES, 0.5)))
+        simulate(Configuration(100, 16, 2, 2, depth=2), machine(4, HostProcessors(kernels(), COPIES, 0.5)))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +266,7 @@ def test_a_depth_that_cannot_be_is_told_before_anything_is_played(whatif_main, t
 def plan_and_values(tmp_path, platform, **sets):
     path = tmp_path / "hpl.toml"
     path.write_text(SCENARIO.format(platform=platform))
-    question = Question.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
+    question = Scenario.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
     values = evaluate(question.program).values
     plan = question.program.terms["hpl.times"].options["plan"]
     return plan, {leaf: float(values[leaf]) for leaf in plan.leaves}
@@ -308,7 +311,7 @@ def test_the_command_says_where_panels_are_factored_and_saves_it(whatif_main, tm
     (row,) = csv.DictReader(io.StringIO(out))
     assert whatif_main(*ask, "--save", "run.toml")[0] == 0
     assert f'panel_on = "{place}"' in (tmp_path / "run.toml").read_text()
-    time = float(evaluate(Question.open(tmp_path / "run.toml").program).values["total.time"])
+    time = float(evaluate(Scenario.open(tmp_path / "run.toml").program).values["total.time"])
     assert_allclose(float(row["time [s]"]), time, rtol=1e-12, atol=0)
 
 
@@ -316,7 +319,7 @@ def test_the_host_and_its_link_are_what_ifs_like_any_other(tmp_path):
     def time(**sets):
         path = tmp_path / "hpl.toml"
         path.write_text(SCENARIO.format(platform="frontier"))
-        question = Question.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
+        question = Scenario.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
         return float(evaluate(question.program).values["total.time"])
 
     base = time()

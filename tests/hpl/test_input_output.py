@@ -15,7 +15,7 @@ from whatif.errors import InvalidFileError, UsageError
 from whatif.hpl.input_reader import parse_hpl_input, read_hpl_input
 from whatif.hpl.output_reader import decoded_variant, parse_hpl_output, read_hpl_output, runs_table, variant_code
 from whatif.hpl.output_writer import HPLRow, hpl_table
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Mapping, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Mapping, RowSwap
 
 DATA = TEST_DATA / "hpl"
 DEVELOPER_DATA = ROOT.parent / "shared" / "data" / "hpl"
@@ -67,7 +67,7 @@ def test_an_input_with_lists_is_every_combination_in_the_order_of_hpl():
     assert [variant_code(run) for run in runs] == [f"WR00{rfact}2{pfact}{least}" for rfact, pfact, least in letters]
     assert found.configuration_count == len(runs) == 18
     assert {(run.matrix_size, run.block_size, run.rank_count) for run in runs} == {(20000, 120, 144)}
-    assert (found.swap, found.swap_threshold, found.threshold, found.alignment) == (Swap.MIX, 64, 16.0, 8)
+    assert (found.swap, found.swap_threshold, found.threshold, found.alignment) == (RowSwap.MIX, 64, 16.0, 8)
     assert (found.output_file, found.device, found.is_lower_transposed, found.is_equilibrated) == (
         "HPL.out",
         6,
@@ -93,7 +93,7 @@ def test_grids_vary_slowest_and_depths_and_broadcasts_in_between():
 def test_the_input_of_rochpl_is_read_and_names_its_only_run():
     (run,) = read_hpl_input(DATA / "HPL.dat.rocHPL").configurations()
     assert variant_code(run) == "WC10R2R32"
-    assert (run.matrix_size, run.block_size, run.swap) == (45312, 384, Swap.SPREAD_ROLL)
+    assert (run.matrix_size, run.block_size, run.swap) == (45312, 384, RowSwap.SPREAD_ROLL)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,19 @@ def test_runs_of_hpcc_are_read_among_its_other_benchmarks():
     assert_allclose([run.rate for run in runs], rates, rtol=1e-4, atol=0)
     assert {run.configuration for run in runs} == {
         Configuration(
-            2560, 80, 1, 1, Broadcast.RING_MODIFIED, 1, Swap.MIX, 64, Looking.RIGHT, 4, 2, Looking.CROUT, Mapping.COLUMN
+            2560,
+            80,
+            1,
+            1,
+            Broadcast.RING_MODIFIED,
+            1,
+            RowSwap.MIX,
+            64,
+            Looking.RIGHT,
+            4,
+            2,
+            Looking.CROUT,
+            Mapping.COLUMN,
         )
     }
     assert [(run.residual, run.has_passed) for run in runs] == [(0.0026933, True)] * 2
@@ -202,7 +214,7 @@ def test_the_run_of_stampede_is_read_through_the_marks_of_its_paper():
         pytest.skip(f"no developer data: {path}")
     (run,) = read_hpl_output(path)
     assert variant_code(run.configuration) == "WC05C2R4"
-    assert run.configuration.swap is Swap.BINARY_EXCHANGE
+    assert run.configuration.swap is RowSwap.BINARY_EXCHANGE
     assert (run.configuration.matrix_size, run.configuration.rank_count, run.configuration.depth) == (3875000, 6006, 0)
     assert (run.time, run.rate, run.elapsed_time, run.has_passed) == (7505.72, 5.16811e15, 7505.0, True)
 
@@ -239,9 +251,9 @@ WC00C2R2      117120   384     2     4             147.94            7.23977e+03
 @pytest.mark.parametrize(
     ("said", "swap", "threshold"),
     [
-        ("Mix (threshold = 60)", Swap.MIX, 60),
-        ("Spread-roll (long)", Swap.SPREAD_ROLL, 64),
-        ("Binary-exchange", Swap.BINARY_EXCHANGE, 64),
+        ("Mix (threshold = 60)", RowSwap.MIX, 60),
+        ("Spread-roll (long)", RowSwap.SPREAD_ROLL, 64),
+        ("Binary-exchange", RowSwap.BINARY_EXCHANGE, 64),
     ],
 )
 def test_the_swap_of_the_parameters_is_that_of_the_runs(said, swap, threshold):

@@ -13,11 +13,11 @@ from whatif.errors import UsageError
 from whatif.hpl.simulation import layout, loop_kernel, sharing_kernel, solve_kernel
 from whatif.hpl.simulation import simulator as simulation
 from whatif.hpl.simulation.broadcasts import paths_of
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, RowSwap
 from whatif.hpl.simulation.costs import KERNELS, mode_factor
 from whatif.hpl.simulation.panel import PIVOT, panel_calls
 from whatif.hpl.simulation.rolling import roll_pairs, spread_pairs
-from whatif.hpl.simulation.simulator import Machine, replicate, simulate
+from whatif.hpl.simulation.simulator import HPLMachine, replicate, simulate
 
 
 def kernels(constant=1e-7, spread=0.0):
@@ -39,7 +39,7 @@ def machine(rank_count, spread=0.1, ranks_per_node=2):
     far = near.copy()
     far[:, 1:3] *= 3
     factors = 1 + 0.01 * np.arange(rank_count)
-    return Machine(
+    return HPLMachine(
         kernels(spread=spread), np.array([near, far]), np.arange(rank_count) // ranks_per_node, factors, 4e-10
     )
 
@@ -51,14 +51,14 @@ def with_modes(other, modes):
     return dataclasses.replace(other, pieces=np.concatenate([other.pieces, row], axis=2))
 
 
-def configuration(broadcast=Broadcast.RING, depth=1, swap=Swap.MIX, rows=3, columns=2, size=150):
+def configuration(broadcast=Broadcast.RING, depth=1, swap=RowSwap.MIX, rows=3, columns=2, size=150):
     return Configuration(size, 16, rows, columns, broadcast, depth, swap, 30)
 
 
 @pytest.mark.parametrize(("broadcast", "depth"), list(itertools.product(Broadcast, (0, 1, 2))))
 def test_compiled_runs_are_those_of_plain_python(broadcast, depth, monkeypatch):
-    runs = [configuration(broadcast, depth, swap) for swap in Swap]
-    runs.append(configuration(broadcast, depth, Swap.MIX, rows=2, columns=5))
+    runs = [configuration(broadcast, depth, swap) for swap in RowSwap]
+    runs.append(configuration(broadcast, depth, RowSwap.MIX, rows=2, columns=5))
     modes = [(0.7, 1.0), (0.3, 2.5)]
     machines = [with_modes(machine(each.rank_count), modes[: 2 * (at % 2)]) for at, each in enumerate(runs)]
     compiled = [simulate(*each, seed=5, noisy=True, panels_seen=3) for each in zip(runs, machines, strict=True)]
@@ -147,7 +147,7 @@ def test_one_process_takes_the_sum_of_its_kernels():
 def alone(table):
     """A machine of one rank."""
     other = machine(1)
-    return Machine(table, other.pieces, other.nodes, np.ones(1))
+    return HPLMachine(table, other.pieces, other.nodes, np.ones(1))
 
 
 def test_noise_keeps_the_mean_and_none_of_it_falls_below_its_share():
@@ -191,7 +191,7 @@ def test_a_pivot_is_searched_in_every_column_however_the_panels_end(depth):
     table[4], table[KERNELS.index("idamax"), 0] = np.inf, 1.0
     other = machine(2)
     its = Configuration(100, 64, 1, 2, depth=depth)
-    found = simulate(its, Machine(table, np.zeros_like(other.pieces), other.nodes, np.ones(2)))
+    found = simulate(its, HPLMachine(table, np.zeros_like(other.pieces), other.nodes, np.ones(2)))
     assert_allclose(found.components["recursive_factorisation"], [[64.0, 36.0]], rtol=1e-12, atol=0)
 
 
@@ -199,7 +199,7 @@ def test_noise_of_blocks_that_are_taken_together_keeps_the_mean():
     """As far as a process does not wait for others, and takes the longest of several times."""
     its = Configuration(1600, 16, 2, 2, Broadcast.RING)
     other = machine(4)
-    still = Machine(kernels(spread=0.02), other.pieces, other.nodes, np.ones(4))
+    still = HPLMachine(kernels(spread=0.02), other.pieces, other.nodes, np.ones(4))
     exact = simulate(its, still).time
     drawn = np.array([simulate(its, still, seed=seed, noisy=True).time for seed in range(30)])
     assert abs(drawn.mean() - exact) < 0.005 * exact
@@ -208,7 +208,7 @@ def test_noise_of_blocks_that_are_taken_together_keeps_the_mean():
 
 @pytest.mark.parametrize(("broadcast", "depth"), [(Broadcast.RING, 0), (Broadcast.TWO_RING, 1), (Broadcast.LONG, 1)])
 def test_messages_that_all_take_twice_as_long_are_those_of_a_network_half_as_fast(broadcast, depth):
-    its = configuration(broadcast, depth, Swap.MIX, rows=3, columns=5)
+    its = configuration(broadcast, depth, RowSwap.MIX, rows=3, columns=5)
     usual = machine(its.rank_count)
     slow = usual.pieces.copy()
     slow[:, :, 1:3] *= 2

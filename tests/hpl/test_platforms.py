@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 from tests.paths import DATA as TEST_DATA
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
-from whatif.hpl.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, Column, matrix_mean, size_time
+from whatif.core.scenario import Scenario
+from whatif.hpl.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, PieceColumn, matrix_mean, size_time
 from whatif.schema.load import load_platform
 
 DATA = TEST_DATA / "hpl_platforms"
@@ -72,7 +72,7 @@ def machine(tmp_path):
     def made(platform, rows, columns, ranks):
         path = tmp_path / "hpl.toml"
         path.write_text(SCENARIO.format(platform=platform, rows=rows, columns=columns, ranks=ranks))
-        question = Question.open(path)
+        question = Scenario.open(path)
         values = evaluate(question.program).values
         plan = question.program.terms["hpl.times"].options["plan"]
         numbers = {leaf: float(values[leaf]) for leaf in plan.leaves}
@@ -127,16 +127,18 @@ def simgrid(name):
 def test_messages_of_dahu_are_charged_as_simgrid_charges_them(machine, distance, latency, bandwidth):
     pieces = machine("dahu", 8, 8, 32).pieces[distance]
     factors, latencies, sends, receives = (simgrid(name) for name in ("bw-factor", "lat-factor", "os", "or"))
-    assert [(start,) for start, _ in factors] == [(piece[Column.SMALLEST_SIZE],) for piece in pieces]
-    assert_allclose(pieces[:, Column.LATENCY], [latency * factor for _, factor in latencies], rtol=1e-6, atol=0)
-    assert_allclose(pieces[:, Column.PER_BYTE], [1 / (bandwidth * factor) for _, factor in factors], rtol=1e-6, atol=0)
-    for side, table in ((Column.SEND, sends), (Column.RECEIVE, receives)):
+    assert [(start,) for start, _ in factors] == [(piece[PieceColumn.SMALLEST_SIZE],) for piece in pieces]
+    assert_allclose(pieces[:, PieceColumn.LATENCY], [latency * factor for _, factor in latencies], rtol=1e-6, atol=0)
+    assert_allclose(
+        pieces[:, PieceColumn.PER_BYTE], [1 / (bandwidth * factor) for _, factor in factors], rtol=1e-6, atol=0
+    )
+    for side, table in ((PieceColumn.SEND, sends), (PieceColumn.RECEIVE, receives)):
         assert_allclose(pieces[:, side], [constant for _, constant, _ in table], rtol=1e-6, atol=0)
         assert_allclose(pieces[:, side + 1], [slope for *_, slope in table], rtol=1e-6, atol=0)
     limit = simgrid("send-is-detached-thresh")[0][0]
     assert simgrid("async-small-thresh") == [(limit,)]
     expected = [AT_ONCE if start < limit else RENDEZVOUS for start, _ in factors]
-    assert pieces[:, Column.PROTOCOL].tolist() == expected
+    assert pieces[:, PieceColumn.PROTOCOL].tolist() == expected
 
 
 @pytest.mark.skipif(not WINTER.exists(), reason=f"{WINTER} is not there: the calibrations are too large to be shipped")

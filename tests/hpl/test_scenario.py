@@ -6,13 +6,13 @@ from numpy.testing import assert_allclose
 
 from whatif.core.compile import compile_scenario
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.hpl.machine import CHOICES, plan_of
 from whatif.hpl.phase import outcome_at
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Swap
-from whatif.hpl.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, WHEN_RECEIVED, Column
-from whatif.hpl.simulation.simulator import Machine, simulate
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
+from whatif.hpl.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
+from whatif.hpl.simulation.simulator import HPLMachine, simulate
 from whatif.schema.load import load_scenario
 
 # An ideal machine: one switch, kernels with a linear cost, as the emulated runs of validation/hpl_emulator.csv.
@@ -65,7 +65,7 @@ def file(tmp_path):
 
 
 def plan_and_values(path, **sets):
-    question = Question.open(path, sets=sets)
+    question = Scenario.open(path, sets=sets)
     values = evaluate(question.program).values
     plan = question.program.terms["hpl.times"].options["plan"]
     return plan, {leaf: float(values[leaf]) for leaf in plan.leaves}
@@ -77,8 +77,8 @@ def test_a_scenario_takes_the_time_of_the_run_it_describes(file):
     kernels[4] = np.inf
     kernels[0, 1] = kernels[KERNELS.index("dtrsm"), 1] = 1.029e-11
     rows = [[0, 2e-6, 8e-11, 0, 0, 0, 0, WHEN_RECEIVED], [65536, 2e-6, 8e-11, 0, 0, 0, 0, RENDEZVOUS]]
-    machine = Machine(kernels, np.array([rows, rows]), np.arange(6), np.ones(6))
-    swap, crout, right = Swap.BINARY_EXCHANGE, Looking.CROUT, Looking.RIGHT
+    machine = HPLMachine(kernels, np.array([rows, rows]), np.arange(6), np.ones(6))
+    swap, crout, right = RowSwap.BINARY_EXCHANGE, Looking.CROUT, Looking.RIGHT
     run = Configuration(3000, 128, 2, 3, Broadcast.RING_MODIFIED, 1, swap, 64, crout, 2, 2, right)
     assert_allclose(result.values["total.time"], simulate(run, machine).time, rtol=1e-12, atol=0)
     parts = [result.values[name] for name in ("hpl.update", "hpl.rest")]
@@ -90,9 +90,9 @@ def test_every_number_of_hpl_dat_sweeps(file):
         "matrix_size": "2000, 4000", "block_size": "64, 192", "process_rows": "1, 3", "process_columns": "1, 4",
         "look_ahead_depth": "0, 1", "recursion_minimum": "1, 64", "recursion_divisions": "2, 5",
     }  # fmt: skip
-    question = Question.open(file())
+    question = Scenario.open(file())
     for name, values in moved.items():
-        times = [evaluate(Question.open(file(), sets={f"application.{name}": value}).program).values["total.time"]
+        times = [evaluate(Scenario.open(file(), sets={f"application.{name}": value}).program).values["total.time"]
                  for value in values.split(", ")]  # fmt: skip
         assert times[0] != times[1], name
     assert set(question.program.terms["hpl.times"].options["plan"].leaves) >= {f"application.{name}" for name in moved}
@@ -101,7 +101,7 @@ def test_every_number_of_hpl_dat_sweeps(file):
 def test_a_faster_network_is_never_slower(file):
     def time(**sets):
         pieces = "platform.network.inter_node.pieces.all"
-        question = Question.open(file(), sets={f"{pieces}.{key}": value for key, value in sets.items()})
+        question = Scenario.open(file(), sets={f"{pieces}.{key}": value for key, value in sets.items()})
         return float(evaluate(question.program).values["total.time"])
 
     assert time(latency="0 s", bandwidth="1 TB/s") < time() < time(latency="20 us") < time(latency="200 us")
@@ -121,7 +121,7 @@ def test_the_ranks_follow_from_the_grid_of_processes(file):
     ],
 )
 def test_a_point_that_cannot_be_says_why(file, path, value, told):
-    evaluation = evaluate(Question.open(file(), sets={path: value}).program)
+    evaluation = evaluate(Scenario.open(file(), sets={path: value}).program)
     assert np.isnan(evaluation.masked(evaluation.values["total.time"])).all()
     assert told in " ".join(evaluation.reasons())
 
@@ -161,9 +161,9 @@ def test_pieces_are_cut_where_the_protocol_changes(file):
     plan, values = plan_and_values(file(platform=PLATFORM.replace("[kernels.dgemm]", more + "[kernels.dgemm]")))
     pieces = plan.machine(values, 6, 1, 1).pieces[1]
     finite = pieces[np.isfinite(pieces[:, 0])]
-    assert finite[:, Column.SMALLEST_SIZE].tolist() == [0, 1, 8192, 65536]
-    assert finite[:, Column.PROTOCOL].tolist() == [AT_ONCE, WHEN_RECEIVED, WHEN_RECEIVED, RENDEZVOUS]
-    assert_allclose(finite[:, Column.LATENCY], [2e-6, 2e-6, 5e-6, 5e-6], rtol=1e-12, atol=0)
+    assert finite[:, PieceColumn.SMALLEST_SIZE].tolist() == [0, 1, 8192, 65536]
+    assert finite[:, PieceColumn.PROTOCOL].tolist() == [AT_ONCE, WHEN_RECEIVED, WHEN_RECEIVED, RENDEZVOUS]
+    assert_allclose(finite[:, PieceColumn.LATENCY], [2e-6, 2e-6, 5e-6, 5e-6], rtol=1e-12, atol=0)
 
 
 def test_ranks_take_the_sockets_in_turn_or_fill_them(file):

@@ -16,7 +16,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from whatif.hpl.input_reader import read_hpl_input
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, RowSwap
 from whatif.hpl.tuning import factorisations, neighbours, scaled, search
 
 QUESTION = ("tune", "hpl", "--platform", "dahu", "--ranks", "8", "--matrix-sizes", "2000", "--block-sizes", "64,128")
@@ -57,13 +57,13 @@ def test_the_search_finds_the_best_of_all_though_it_was_not_drawn():
     grids, blocks = factorisations(64), (64, 128, 192, 256)
     everything = [
         Configuration(100_000, block, *grid, broadcast=broadcast, swap=swap, depth=depth)
-        for grid, block, broadcast, swap, depth in itertools.product(grids, blocks, Broadcast, Swap, (0, 1))
+        for grid, block, broadcast, swap, depth in itertools.product(grids, blocks, Broadcast, RowSwap, (0, 1))
     ]
 
     def cost(run: Configuration) -> float:
         """A bowl over the grid, with its bottom at 4 x 16, NB = 192, two_ring, mix and depth 1."""
         bowl = abs(run.process_rows - 4) / 4 + abs(run.block_size - 192) / 64 + abs(run.broadcast - 2) / 3
-        return run.operations * (10 + bowl + (run.swap != Swap.MIX) + (run.depth != 1))
+        return run.operations * (10 + bowl + (run.swap != RowSwap.MIX) + (run.depth != 1))
 
     shares: list[tuple[float, int]] = []
 

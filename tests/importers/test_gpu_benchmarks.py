@@ -15,7 +15,7 @@ from tests.paths import ROOT
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.babelstream import parse_babelstream, read_babelstream
 from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
@@ -66,7 +66,7 @@ def test_columns_are_leaves_of_the_schema():
 
 def test_the_v100_file_is_the_gpu_of_the_summit_platform():
     table = read_gpu(V100)
-    stated = evaluate(Question.open("jacobi2d", platform="summit").program).values
+    stated = evaluate(Scenario.open("jacobi2d", platform="summit").program).values
     expected = {leaf: float(stated[f"platform.node.gpu.{leaf}"]) for leaf, _ in GPU_RATES.values()}
     assert row_of(table) == {"name": "Tesla V100-SXM2-16GB", **expected}
     assert table.notes["format"] == "gpuroofperf GPU parameters"
@@ -87,7 +87,7 @@ def test_the_minife_profile_gives_the_kernels_of_the_scenario():
 def test_kernels_of_a_profile_run_as_they_are():
     """By hand: waxpby is bound by memory; 602 launches moved 116,664,325,120 B, Summit's V100 moves 779.4108 GB/s."""
     text = HEAD + kernels_toml(read_kernel_profile(MINIFE))
-    point = run_whole(Question(parse_document(text, "t.toml")), Grid())
+    point = run_whole(Scenario(parse_document(text, "t.toml")), Grid())
     assert_allclose(float(point.terms["waxpby_kernel"]), 116664325120 / 602 / 779.4108e9, rtol=1e-14, atol=0)
 
 

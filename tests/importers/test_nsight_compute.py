@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.importers.gpu_benchmarks import read_kernels
 from whatif.importers.kernel_phases import kernels_toml
@@ -98,7 +98,7 @@ def test_nsight_compute_kernels_become_phases_that_run():
     """By hand: 192.25 MB at Summit's 779.4108 GB/s."""
     text = kernels_toml(kernel_metrics(parse_nsight_compute(raw_page(), "h100.csv")))
     assert text.startswith("# tool Nsight Compute, file h100.csv, device NVIDIA H100\n")
-    point = run_whole(Question(parse_document(HEAD + text, "t.toml")), Grid())
+    point = run_whole(Scenario(parse_document(HEAD + text, "t.toml")), Grid())
     assert_allclose(float(point.terms["waxpby"]), 192.25e6 / 779.4108e9, rtol=1e-14, atol=0)
 
 

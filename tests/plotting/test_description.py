@@ -12,8 +12,8 @@ from whatif.plotting.description import (
     AxisDescription,
     BarSegment,
     HeatMap,
-    Line,
     PlotDescription,
+    PlotLine,
     Scale,
     StackedBar,
     shorten,
@@ -29,7 +29,7 @@ def described(x, y, x_scale=Scale.LINEAR, y_scale=Scale.LINEAR, x_dimension=unit
         "title",
         AxisDescription("size", x_dimension, x_scale),
         AxisDescription("time", units.SECOND, y_scale),
-        (Line("line", x, y),),
+        (PlotLine("line", x, y),),
     )
 
 
@@ -48,7 +48,7 @@ def labels(view, most=100):
 
 def test_line_refuses_unequal_lengths():
     with pytest.raises(ValueError, match="2 x values but 1 y"):
-        Line("a", [1, 2], [1])
+        PlotLine("a", [1, 2], [1])
 
 
 def test_heat_map_refuses_values_of_another_shape():
@@ -63,7 +63,7 @@ def test_a_label_too_wide_gives_up_all_but_its_last_part_and_the_unit():
             "",
             AxisDescription("platform.node.gpu.dram_bandwidth", units.BYTE_PER_SECOND),
             AxisDescription("time"),
-            (Line("", [1e9, 9e9], [1, 2]),),
+            (PlotLine("", [1e9, 9e9], [1, 2]),),
         )
     ).x
     assert view.label(39) == "platform.node.gpu.dram_bandwidth (GB/s)"
@@ -151,7 +151,7 @@ def test_categories_keep_their_names_and_places():
 
 
 def test_gap_stays_a_gap():
-    x, y = curve(Line("a", [1, 2, 3, 4], [1, 0, 3, np.nan]), described([], [], y_scale=Scale.LOG))
+    x, y = curve(PlotLine("a", [1, 2, 3, 4], [1, 0, 3, np.nan]), described([], [], y_scale=Scale.LOG))
     np.testing.assert_array_equal(x, [1, 2, 3, 4])
     np.testing.assert_array_equal(np.isnan(y), [False, True, False, True])
 
@@ -169,7 +169,7 @@ def test_thinning_keeps_extremes_ends_and_gaps():
 
 def test_thinning_sees_every_decade_of_a_linear_sweep_on_a_log_axis():
     x = np.linspace(1, 1e6, 100_000)
-    thinned_x, _ = curve(Line("a", x, x), described([], [], Scale.LOG, Scale.LOG))
+    thinned_x, _ = curve(PlotLine("a", x, x), described([], [], Scale.LOG, Scale.LOG))
     assert np.max(np.diff(thinned_x)) < 1.1  # the sweep itself jumps from 1 to 11
 
 
@@ -192,7 +192,7 @@ def test_shares_add_up_and_ignore_nonsense():
 
 
 def test_styles_repeat_after_the_last_and_baselines_do_not_count():
-    lines = tuple(Line(str(i), [], [], "baseline" if i == 1 else "data") for i in range(8))
+    lines = tuple(PlotLine(str(i), [], [], "baseline" if i == 1 else "data") for i in range(8))
     styles = PlotDescription("", AxisDescription(""), AxisDescription(""), lines).line_styles()
     assert styles[:3] == ("series-1", "baseline", "series-2")
     assert styles[-1] == "series-1"

@@ -11,20 +11,28 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.core.test_sweep_figure import swept
 from tests.studies.test_attribution import program
-from tests.studies.test_sweep_figure import swept
 from tests.tui.test_themes import SIGHTS, contrast, nearest
 from whatif.core.evaluate import evaluate
 from whatif.core.iteration_timeline import timeline
-from whatif.core.scenario import Question
-from whatif.plotting.description import SERIES_STYLES, AxisDescription, HeatMap, Line, Marker, PlotDescription, Scale
+from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import breakdown, figure, told_apart
+from whatif.plotting.description import (
+    SERIES_STYLES,
+    AxisDescription,
+    HeatMap,
+    Marker,
+    PlotDescription,
+    PlotLine,
+    Scale,
+)
 from whatif.plotting.picture import draw, inline_svg, write_picture
 from whatif.plotting.picture_style import DARK, LIGHT, printed
 from whatif.studies import bar_charts as bars
 from whatif.studies.attribution import attribute
-from whatif.studies.bottlenecks import Ladder, Rung
+from whatif.studies.bottlenecks import Bottleneck, Bottlenecks
 from whatif.studies.elasticity import Elasticity
-from whatif.studies.sweep_figure import breakdown, figure, told_apart
 from whatif.units import BYTE_PER_SECOND, ONE, SECOND
 
 ODD = "<b>&\"'--> $x_1^{2$ 漢字\x00 ]]>"
@@ -34,8 +42,8 @@ def curves(title="t"):
     """Two decades of bandwidth, a gap, a baseline, and a place to mark."""
     x = np.array([1e9, 1e10, 1e11])
     lines = (
-        Line("iteration", x, np.array([2e-3, np.nan, 8e-3])),
-        Line(ODD, x, np.array([1e-3, 1e-3, 1e-3]), "baseline"),
+        PlotLine("iteration", x, np.array([2e-3, np.nan, 8e-3])),
+        PlotLine(ODD, x, np.array([1e-3, 1e-3, 1e-3]), "baseline"),
     )
     axes = AxisDescription("a.bandwidth", BYTE_PER_SECOND, Scale.LOG), AxisDescription("time", SECOND)
     return PlotDescription(title, *axes, lines, (Marker(1e10, "now"),))
@@ -49,7 +57,7 @@ def heat(title="t", values=((1.0, 2.0, np.nan), (3.0, 4.0, 5.0))):
 
 
 def every_kind():
-    question = Question.open("jacobi2d").program
+    question = Scenario.open("jacobi2d").program
     phases = bars.phase_bars(question, timeline(question, evaluate(question)))
     return curves(ODD), heat(ODD), phases, breakdown(swept("jacobi2d"))
 
@@ -89,7 +97,7 @@ def test_curves_are_where_the_explorer_has_them_with_units_names_and_gaps():
 
 def test_names_of_curves_that_end_together_do_not_cover_one_another():
     x = np.arange(3.0)
-    lines = tuple(Line(f"curve {n}", x, np.full(3, 1.0 + 1e-6 * n)) for n in range(6))
+    lines = tuple(PlotLine(f"curve {n}", x, np.full(3, 1.0 + 1e-6 * n)) for n in range(6))
     (axes,) = draw(PlotDescription("t", AxisDescription("x"), AxisDescription("y"), lines)).axes
     places = sorted(text.get_position()[1] for text in axes.texts)
     assert max(places) <= 1
@@ -99,7 +107,7 @@ def test_names_of_curves_that_end_together_do_not_cover_one_another():
 def test_a_curve_goes_from_left_to_right_however_its_points_were_asked_for():
     axis, y = AxisDescription("x"), AxisDescription("y")
     (axes,) = draw(
-        PlotDescription("t", axis, y, (Line("c", np.array([4.0, 1.0, 2.0]), np.array([9.0, 3.0, 5.0])),))
+        PlotDescription("t", axis, y, (PlotLine("c", np.array([4.0, 1.0, 2.0]), np.array([9.0, 3.0, 5.0])),))
     ).axes
     (line,) = axes.lines
     assert line.get_xydata().tolist() == [[1, 3], [2, 5], [4, 9]]
@@ -149,7 +157,7 @@ def test_a_waterfall_goes_from_one_result_to_the_other():
 
 
 def test_a_tornado_shows_the_side_and_what_is_assumed_and_a_ladder_what_is_left():
-    machine = Question.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
+    machine = Scenario.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
     found = [
         Elasticity("platform.node.gpu.dram_bandwidth", "1 TB/s", -0.75, "±1 %"),
         Elasticity("application.iteration_count", "1", 0.5, "x2"),
@@ -160,7 +168,7 @@ def test_a_tornado_shows_the_side_and_what_is_assumed_and_a_ladder_what_is_left(
         (-0.75, bars.LESS, "-0.75  assumed"),
         (0.5, bars.MORE, "+0.5"),
     ]
-    ladder = Ladder("iteration_time", 4e-3, (Rung("platform.node.gpu.dram_bandwidth", 3e-3, 1e-3),))
+    ladder = Bottlenecks("iteration_time", 4e-3, (Bottleneck("platform.node.gpu.dram_bandwidth", 3e-3, 1e-3),))
     rows = bars.ladder_bars(machine, ladder).rows
     assert [(row.end, row.text) for row in rows] == [(4e-3, "4 ms  100%"), (1e-3, "1 ms  25%")]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whatif.plotting.description import AxisDescription, Line, PlotDescription
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
 from whatif.plotting.raster import GLYPHS, Raster, lonely, walk
 from whatif.plotting.terminal import render, render_runs
 
@@ -80,9 +80,9 @@ def described(*lines):
 def test_one_point_among_many_is_seen():
     x = np.arange(100_000.0)
     y = np.zeros(x.size)
-    flat = render(described(Line("", x, y), Line("", x, y + 1, "baseline")), 120, 30, colour=False)
+    flat = render(described(PlotLine("", x, y), PlotLine("", x, y + 1, "baseline")), 120, 30, colour=False)
     y[43_210] = 1
-    spike = render(described(Line("", x, y), Line("", x, np.ones(x.size), "baseline")), 120, 30, colour=False)
+    spike = render(described(PlotLine("", x, y), PlotLine("", x, np.ones(x.size), "baseline")), 120, 30, colour=False)
     changed = [
         column
         for before, after in zip(flat.split("\n")[2:-3], spike.split("\n")[2:-3], strict=True)
@@ -95,8 +95,8 @@ def test_one_point_among_many_is_seen():
 
 def test_a_cell_that_curves_share_has_the_dots_of_all_and_the_colour_of_the_first():
     x = np.array([0.0, 1.0])
-    low, high = Line("low", x, np.array([0.0, 0.0])), Line("high", x, np.array([0.06, 0.06]))
-    top = Line("", x, np.array([1.0, 1.0]), "baseline")
+    low, high = PlotLine("low", x, np.array([0.0, 0.0])), PlotLine("high", x, np.array([0.06, 0.06]))
+    top = PlotLine("", x, np.array([1.0, 1.0]), "baseline")
     rows = {
         number: [[run for run in row if run.style.startswith("series")] for row in render_runs(plot, 60, 8)]
         for number, plot in enumerate((described(low, high, top), described(low, top)))

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from whatif import units
 from whatif.plotting.crosshair import moved
-from whatif.plotting.description import AxisDescription, Line, Marker, PlotDescription, Scale
+from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.plotting.terminal import point_at, render, render_runs
 
 NUMBER = st.one_of(st.floats(width=64), st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e-6, 1.0, 1e308, 5e-324]))
@@ -27,7 +27,7 @@ POINTS = st.lists(st.tuples(NUMBER, NUMBER), max_size=8).map(lambda p: np.array(
 MARKER = st.sampled_from(["braille", "block", "ascii"])
 CROSS = st.none() | st.tuples(NUMBER, NUMBER)
 LINE = st.builds(
-    lambda label, points, style: Line(label, points[0], points[1], style),
+    lambda label, points, style: PlotLine(label, points[0], points[1], style),
     st.text(max_size=12),
     POINTS,
     st.sampled_from(["data", "baseline"]),
@@ -50,7 +50,7 @@ def log_log(*lines, markers=()):
 
 def postal(label="postal", latency=1e-6, style="data"):
     n = np.logspace(0, 7, 400)
-    return Line(label, n, latency + n / 1e10, style)
+    return PlotLine(label, n, latency + n / 1e10, style)
 
 
 @settings(deadline=None)
@@ -75,7 +75,9 @@ def test_any_description_at_any_size_has_exact_dimensions(description, width, he
     ids=["empty", "one", "constant", "nan", "not positive", "inf", "gap"],
 )
 def test_awkward_data_is_drawn_at_every_size(size, y):
-    text = render(log_log(Line("a", np.arange(1.0, len(y) + 1), y), markers=(Marker(2.0, "now"),)), *size, colour=False)
+    text = render(
+        log_log(PlotLine("a", np.arange(1.0, len(y) + 1), y), markers=(Marker(2.0, "now"),)), *size, colour=False
+    )
     lines = text.split("\n")
     assert len(lines) == size[1]
     assert max(map(cell_len, lines)) <= size[0]
@@ -83,7 +85,7 @@ def test_awkward_data_is_drawn_at_every_size(size, y):
 
 def test_a_million_points_are_drawn():
     x = np.linspace(1, 1e7, 10**6)
-    lines = render(log_log(Line("a", x, x / 1e9)), 120, 36, colour=False).split("\n")
+    lines = render(log_log(PlotLine("a", x, x / 1e9)), 120, 36, colour=False).split("\n")
     assert len(lines) == 36
 
 
@@ -125,16 +127,16 @@ def curve_columns(line):
 def test_nan_is_a_gap_and_not_a_line():
     x = np.logspace(0, 7, 200)
     y = 1e-6 + x / 1e10
-    whole = curve_columns(Line("", x, y))
+    whole = curve_columns(PlotLine("", x, y))
     assert whole == set(range(min(whole), max(whole) + 1))
     y[80:120] = np.nan
-    missing = whole - curve_columns(Line("", x, y))
+    missing = whole - curve_columns(PlotLine("", x, y))
     assert missing == set(range(min(missing), max(missing) + 1))
     assert 0.15 * len(whole) < len(missing) < 0.25 * len(whole)
 
 
 def test_point_between_gaps_is_a_big_one():
-    assert "●" in render(log_log(Line("a", [1, 10, 100, 1e3], [1, np.nan, 1, np.nan])), 60, 20)
+    assert "●" in render(log_log(PlotLine("a", [1, 10, 100, 1e3], [1, np.nan, 1, np.nan])), 60, 20)
 
 
 def test_x_labels_never_touch():
@@ -176,7 +178,7 @@ def test_a_point_far_outside_the_categories_does_not_overflow():
         "",
         AxisDescription("x"),
         AxisDescription("y", ticks=("a", "b", "c")),
-        (Line("", np.array([1e146, 2.8e-162]), np.array([3.0, 0.0])),),
+        (PlotLine("", np.array([1e146, 2.8e-162]), np.array([3.0, 0.0])),),
     )
     assert [len(line) for line in render(description, 30, 8, colour=False).splitlines()]
     for size in ((1, 1), (30, 8), (200, 50)):
@@ -241,7 +243,7 @@ def test_a_crosshair_beside_the_points_stands_at_the_nearest_one():
 
 
 def test_a_crosshair_at_a_gap_beyond_the_curve_reads_it_and_is_not_drawn():
-    lines = render_runs(log_log(Line("a", [1, 10, 100], [1, 2, np.nan])), 80, 24, cross=(100.0, math.nan))
+    lines = render_runs(log_log(PlotLine("a", [1, 10, 100], [1, 2, np.nan])), 80, 24, cross=(100.0, math.nan))
     words = ["".join(run.text for run in line) for line in lines]
     assert "message size 100 B" in " ".join(words[:2])
     assert "a –" in " ".join(words[:2])

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from tests.paths import DATA
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.profiles.copy_times import link_bandwidth
 from whatif.profiles.link_fit import TransferFit, fit_transfer, weighted_error
@@ -281,7 +281,7 @@ cached_write_bandwidth = "20 GB/s"
 
 def scenario_time(direction: str, staging: str, platform: str = "summit") -> float:
     text = SCENARIO.format(direction=direction, staging=staging, platform=platform)
-    result = run_whole(Question(parse_document(text, "test.toml", None)), Grid())
+    result = run_whole(Scenario(parse_document(text, "test.toml", None)), Grid())
     return float(result.terms["copy"])
 
 

@@ -17,7 +17,7 @@ from whatif.axes import Grid
 from whatif.cli import import_profile as profile_verb
 from whatif.cli import project as project_verb
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import overlapped_times, profile_timeline, total_time
@@ -246,7 +246,7 @@ def test_copies_of_one_direction_wait_for_the_engine():
 def _scenario(text, tmp_path, platform=None):
     file = tmp_path / "profile.toml"
     file.write_text(text, encoding="utf-8")
-    return run_whole(Question.open(str(file), platform=platform), Grid())
+    return run_whole(Scenario.open(str(file), platform=platform), Grid())
 
 
 def _columns(result, name):
@@ -325,7 +325,7 @@ def test_import_profile_prints_tables_or_a_scenario_that_loads(capsys, tmp_path)
     ]  # fmt: skip
     file = tmp_path / "copies.toml"
     _said(profile_verb.command, capsys, TITAN_COPIES, "-o", file, "--platform", "titan")
-    assert _columns(run_whole(Question.open(str(file)), Grid()), "transfer_time") > 0.1
+    assert _columns(run_whole(Scenario.open(str(file)), Grid()), "transfer_time") > 0.1
     with pytest.raises(UsageError, match="name the platform by --platform"):
         profile_verb.command.main([str(TITAN_COPIES), "--format", "toml"], standalone_mode=False)
     with pytest.raises(UsageError, match="--table kernels: the profile has nothing to say there"):

@@ -24,7 +24,7 @@ from tests.paths import ROOT
 from tests.scenarios_at_hand import FEW
 from tests.tui.test_serve import PATIENCE, browsed, chromium, opened
 from whatif.cli.report import command
-from whatif.core.scenario import Question, Request
+from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.report import contents as findings
 from whatif.report import sections as report_sections
@@ -167,7 +167,7 @@ def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_
         whatif_main, "jacobi2d", "--set", "platform.node.gpu.dram_bandwidth=1 TB/s", "--against", "mine.toml"
     )
     page = Read(text)
-    program = Question.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
+    program = Scenario.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
     table, found = "", {}
     for row in page.rows["values"][1:]:
         if len(row) == 1:
@@ -203,7 +203,7 @@ def test_every_scenario_has_its_page(whatif_main, monkeypatch, scenario):
     page = Read(text)
     assert "left out" not in err
     assert {"answer", "phases", "sensitivity", "equations", "values", "files"} <= page.texts.keys()
-    assert ("sweep" in page.texts) is bool(Question.open(scenario).program.loaded.scenario.sweep)
+    assert ("sweep" in page.texts) is bool(Scenario.open(scenario).program.loaded.scenario.sweep)
     assert_alone(text, page)
 
 
@@ -234,7 +234,7 @@ def test_an_impossible_point_is_told_with_its_reason(whatif_main):
 
 def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
     monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
-    question = Question.open("minife_gpus_per_node")
+    question = Scenario.open("minife_gpus_per_node")
     found = findings.findings(question, grid_of(file_axes(question.program, 99), 99))
     told = {"extrapolated": {"halo: sizes of <1 GB> lie outside": np.True_}}
     page = Read(
@@ -244,7 +244,7 @@ def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
 
 
 def test_where_points_are_played_a_report_keeps_to_its_time(monkeypatch):
-    question = Question.open("minife_gpus_per_node")
+    question = Scenario.open("minife_gpus_per_node")
     grid = grid_of([parse_option("platform.node.gpu_count=1 .. 16 step 1", question.program, 99)], 99)
     whole = findings.findings(question, grid)
     assert whole.sweep.grid.size == 16
@@ -264,7 +264,7 @@ def test_where_points_are_played_a_report_keeps_to_its_time(monkeypatch):
 
 
 def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     sweeps = (
         "platform.node.gpu.dram_bandwidth=1 TB/s .. 9 TB/s linear 3000", "application.rank_count=6 .. 600 step 6",
         "platform=summit, lassen",
@@ -345,10 +345,10 @@ def test_a_browser_shows_the_page_alone_in_light_and_dark_and_on_a_narrow_screen
 
 def test_the_explorer_writes_the_page_that_its_command_writes(whatif_main, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    question = Question.open("minife", platform="lassen", sets={"platform.node.gpu_count": "2"})
+    question = Scenario.open("minife", platform="lassen", sets={"platform.node.gpu_count": "2"})
     grid = grid_of([parse_option("application.rank_count = 8, 16", question.program, 10)], 10)
-    assert report(Request(question, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
+    assert report(EvaluationRequest(question, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    words = shlex.split(report_command(Request(question, grid), tmp_path / "r.html"))
+    words = shlex.split(report_command(EvaluationRequest(question, grid), tmp_path / "r.html"))
     assert whatif_main(*words[1:])[0] == 0
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == page

@@ -6,7 +6,7 @@ import pytest
 
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.schema.load import load_document, load_part, load_platform
 from whatif.schema.parameters import leaf_table
@@ -158,7 +158,7 @@ neighbours = "faces"
 
 def test_a_machine_without_gpus_places_the_ranks_that_the_application_says(tmp_path):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
-    question = Question(parse_document(CPU_QUESTION, "s.toml", tmp_path))
+    question = Scenario(parse_document(CPU_QUESTION, "s.toml", tmp_path))
     result = run_whole(question, Grid())
     # Four messages of 8 kB with the eager protocol, one after another.
     assert float(result.columns["iteration_time"]) == pytest.approx(4 * (2e-6 + 8192 / 5e9), rel=1e-12)
@@ -178,7 +178,7 @@ def test_a_machine_without_gpus_places_the_ranks_that_the_application_says(tmp_p
 )
 def test_what_needs_a_gpu_says_so_where_there_is_none(tmp_path, text, said):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
-    assert said in problem(lambda: Question(parse_document(text, "s.toml", tmp_path)).program)
+    assert said in problem(lambda: Scenario(parse_document(text, "s.toml", tmp_path)).program)
 
 
 def test_gpus_without_a_description_are_missing_it(tmp_path):

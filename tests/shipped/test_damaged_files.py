@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from whatif.core.derivation import explain, lines
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.load import load_platform
@@ -163,7 +163,7 @@ def checked(compute, *files):
 
 def asked(text, name="damaged.toml"):
     """Everything the program does with a scenario: load, compile, evaluate, explain, sweep."""
-    question = Question(parse_document(text, name, shipped_folder("scenarios")))
+    question = Scenario(parse_document(text, name, shipped_folder("scenarios")))
     program = question.program
     if sensible(program):
         evaluation = evaluate(program)
@@ -212,7 +212,7 @@ def test_damaged_platforms_work_or_say_what_is_wrong(folder, case):
     (folder / "damaged.toml").write_text(text, encoding="utf-8", newline="")
     file = str(folder / "damaged.toml")
     checked(lambda: load_platform(file), file)
-    question = Question.open("jacobi2d", platform="damaged", folders=(folder,))
+    question = Scenario.open("jacobi2d", platform="damaged", folders=(folder,))
 
     def compute():
         program = question.program
@@ -225,7 +225,7 @@ def test_damaged_platforms_work_or_say_what_is_wrong(folder, case):
 
 @cache
 def opened(name):
-    return Question.open(name)
+    return Scenario.open(name)
 
 
 @FUZZ
@@ -242,7 +242,7 @@ def test_values_set_from_outside_work_or_say_what_is_wrong(name, data):
     sets = data.draw(st.dictionaries(paths, VALUES.map(lambda text: text.strip('"')), min_size=1, max_size=3))
 
     def compute():
-        program = Question(document, None, sets).program
+        program = Scenario(document, None, sets).program
         if sensible(program):
             evaluate(program)
             list(lines(explain(evaluate(program))))

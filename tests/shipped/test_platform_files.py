@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.models.transfer import pcie_bandwidth
 from whatif.schema.load import load_part, load_platform, load_scenario
 from whatif.schema.parameters import DEFAULT, leaf_table
@@ -310,7 +310,7 @@ def test_every_machine_knows_what_each_message_model_needs_between_nodes(name):
 def test_every_machine_with_gpus_has_an_answer(name, scenario):
     # Bridges has 64 GPUs, too few for the ranks of most scenarios.
     sets = {"application.rank_count": "64"} if name == "bridges" else {}
-    evaluation = evaluate(Question.open(scenario, platform=name, sets=sets).program)
+    evaluation = evaluate(Scenario.open(scenario, platform=name, sets=sets).program)
     assert evaluation.reasons() == ()
     assert 0 < float(evaluation.column("iteration_time")) < 10
 

@@ -16,7 +16,7 @@ import tomlkit
 from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
 from whatif.schema.json_schema import file_schema, schema_text
 from whatif.schema.load import load_platform, load_scenario
@@ -45,7 +45,7 @@ def test_every_file_is_shipped():
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario_has_a_finite_answer(name):
-    program = Question.open(name).program
+    program = Scenario.open(name).program
     evaluation = evaluate(program)
     assert evaluation.reasons() == ()
     for column in program.columns:
@@ -58,7 +58,7 @@ def test_scenario_has_a_finite_answer(name):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_own_sweep_runs(name):
-    question = Question.open(name)
+    question = Scenario.open(name)
     axes = file_axes(question.program, 100_000)
     results = list(run(question, grid_of(axes, 100_000)))
     assert sum(result.impossible for result in results) == 0
@@ -71,7 +71,7 @@ def test_own_sweep_runs(name):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_parts_make_the_whole(name):
-    program = Question.open(name).program
+    program = Scenario.open(name).program
     evaluation = evaluate(program)
     phases = sum(float(evaluation.values[phase.term]) for phase in program.phases)
     iteration = float(evaluation.column("iteration_time"))
@@ -154,10 +154,10 @@ def test_grade_of_a_default_in_a_table_that_was_replaced(tmp_path):
 
 
 def test_result_carries_the_worst_grade_that_it_used():
-    plain = Question.open("jacobi2d").program
+    plain = Scenario.open("jacobi2d").program
     assert plain.grade == "datasheet"
-    assert Question.open("jacobi2d", sets={"platform.node.gpu_count": "4"}).program.grade == "assumed"
-    unused = Question.open("jacobi2d", sets={"platform.node.gpu.l2_bandwidth": "4 TB/s"}).program
+    assert Scenario.open("jacobi2d", sets={"platform.node.gpu_count": "4"}).program.grade == "assumed"
+    unused = Scenario.open("jacobi2d", sets={"platform.node.gpu.l2_bandwidth": "4 TB/s"}).program
     assert unused.leaves["platform.node.gpu.l2_bandwidth"].grade == "assumed"
     assert unused.grade == "datasheet"
 
@@ -279,4 +279,4 @@ def test_a_key_below_a_comment_is_located():
 def test_a_byte_order_mark_is_no_error(tmp_path):
     path = tmp_path / "s.toml"
     path.write_bytes(b"\xef\xbb\xbf" + (ROOT / "scenarios" / "minife_devices.toml").read_bytes())
-    assert Question.open(path).program.loaded.question.startswith("What if the GPU")
+    assert Scenario.open(path).program.loaded.question.startswith("What if the GPU")

@@ -11,7 +11,7 @@ import pytest
 from whatif.core.phases.traced_run import TraceFile, traced_k
 from whatif.simulation.counting import node_message_counts
 from whatif.simulation.lower import lower
-from whatif.simulation.rank_programs import Kind, Loop, Program, Trace
+from whatif.simulation.rank_programs import Kind, Loop, RankProgram, Trace
 
 COUNT = 70_000
 """More than 16 bits count."""
@@ -22,7 +22,7 @@ def ring(rank_count: int, count: int, distance: int = 1) -> Trace:
     kind = np.array([Kind.ISEND, Kind.RECEIVE], dtype=np.uint8)
     peer, tag = np.array([distance, -distance], dtype=np.int32), np.zeros(2, dtype=np.int32)
     none = np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    program = Program(kind, peer, np.full(2, 8.0), tag, *none, loops=(Loop(0, 2, count),), relative=True)
+    program = RankProgram(kind, peer, np.full(2, 8.0), tag, *none, loops=(Loop(0, 2, count),), relative=True)
     return Trace((program,), np.zeros(rank_count, dtype=np.int32))
 
 

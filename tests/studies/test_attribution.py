@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies import attribution
@@ -24,7 +24,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not i
 
 def program(formula="(a * b + c)", **values):
     text = one_phase(f"= 1 s * {formula}", **{"a": 2.0, "b": 3.0, "c": 1.0, "d": 1.0} | values)
-    return Question(parse_document(text, "t.toml")).program
+    return Scenario(parse_document(text, "t.toml")).program
 
 
 def contributions(found):
@@ -58,7 +58,7 @@ def test_values_that_explain_nothing_are_told_apart():
 
 
 def test_between_two_machines_the_parts_are_the_means_over_all_orders():
-    one, other = Question.open("minimd"), Question.open("minimd", platform="summit")
+    one, other = Scenario.open("minimd"), Scenario.open("minimd", platform="summit")
     found = attribute(one.program, other.program, by_table=True)
     assert found.exact
     assert_allclose(sum(change.contribution for change in found.changes), found.after - found.before, rtol=1e-9, atol=0)
@@ -89,7 +89,7 @@ def test_between_two_machines_the_parts_are_the_means_over_all_orders():
 
 
 def test_drawn_orders_come_close_and_say_how_close(monkeypatch):
-    one, other = Question.open("jacobi2d").program, Question.open("jacobi2d", platform="lassen").program
+    one, other = Scenario.open("jacobi2d").program, Scenario.open("jacobi2d", platform="lassen").program
     exact = attribute(one, other)
     monkeypatch.setattr(attribution, "_MOST_EXACT", 2)
     drawn = attribute(one, other, seed=5)
@@ -108,7 +108,7 @@ def test_drawn_orders_come_close_and_say_how_close(monkeypatch):
 
 
 def test_a_phase_can_be_asked_for_and_a_wrong_name_is_refused():
-    one, other = Question.open("minife").program, Question.open("minife", platform="jupiter").program
+    one, other = Scenario.open("minife").program, Scenario.open("minife", platform="jupiter").program
     whole, phase = attribute(one, other, by_table=True), attribute(one, other, "terms.waxpby", by_table=True)
     assert phase.before < whole.before
     assert phase.changes[0].name == "platform.node.gpu"

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import ImpossiblePointError
 from whatif.studies.bottlenecks import ladder
 from whatif.studies.elasticity import elasticities
@@ -31,7 +31,7 @@ def time(question, sets):
 
 @pytest.mark.parametrize("name", ["minife", "jacobi2d"])
 def test_every_rung_is_the_best_next_one_and_what_a_run_with_these_values_says(name):
-    question = Question.open(name)
+    question = Scenario.open(name)
     found = ladder(question.program)
     assert found.time == time(question, {})
     assert len(found.rungs) >= 5
@@ -48,13 +48,13 @@ def test_every_rung_is_the_best_next_one_and_what_a_run_with_these_values_says(n
 
 
 def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
-    found = ladder(Question.open("minife").program, "terms.waxpby")
+    found = ladder(Scenario.open("minife").program, "terms.waxpby")
     assert found.rungs[0].part == "platform.node.gpu.dram_bandwidth"
     assert not any(rung.part.startswith("platform.network") for rung in found.rungs)
 
 
 def test_what_has_no_answer_has_no_ladder():
-    question = Question.open("minife", sets={"application.rank_count": "1000000"})
+    question = Scenario.open("minife", sets={"application.rank_count": "1000000"})
     with pytest.raises(ImpossiblePointError, match="impossible: "):
         ladder(question.program)
 
@@ -75,7 +75,7 @@ def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
     code, out, err = whatif_main("sensitivity", "minife", "--format", "csv")
     assert code == 0
     rows = [row.split(",") for row in out.splitlines()[1:]]
-    known = [item for item in elasticities(Question.open("minife").program) if item.elasticity and not item.reason]
+    known = [item for item in elasticities(Scenario.open("minife").program) if item.elasticity and not item.reason]
     assert [(row[0], float(row[3])) for row in rows] == [(item.path, item.elasticity) for item in known]
     assert err.startswith(f"iteration_time: follows {len(known)} of ")
     code, out, _ = whatif_main("sensitivity", "minife")

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import parse_option
 from whatif.errors import UsageError
 from whatif.schema.toml import parse_document
@@ -24,7 +24,7 @@ X, Y = "parameters.x", "parameters.y"
 
 def crossings(first, second, *varied, **parameters):
     one, other = (
-        Question(parse_document(one_phase(f"= 1 s * ({formula})", x=2.0, **parameters), "t.toml"))
+        Scenario(parse_document(one_phase(f"= 1 s * ({formula})", x=2.0, **parameters), "t.toml"))
         for formula in (first, second)
     )
     found = break_even(one, other, ("a", "b"), [parse_varied(text, one.program) for text in varied])
@@ -65,7 +65,7 @@ def test_with_a_second_leaf_it_is_a_curve():
 
 
 def test_machines_cross_at_the_whole_numbers_where_single_runs_do():
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     other = question.on_platform("lassen")
     path = "application.rank_count"
     found = break_even(question, other, ("summit", "lassen"), [parse_varied(f"{path}=1 .. 30", question.program)])
@@ -86,7 +86,7 @@ def test_a_leaf_of_the_machine_moves_on_the_first_machine_only(whatif_main):
     code, out, _ = whatif_main("seek", "jacobi2d", "--vary", path, "--equal-to", "lassen", "--format", "csv")
     assert code == 0
     (row,) = csv.DictReader(io.StringIO(out))
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     lassen = float(run_whole(question.on_platform("lassen"), Grid()).columns["iteration_time"])
     sets = {path: f"{float(row[f'{path} [B/s]'])!r} B/s"}
     assert_allclose(

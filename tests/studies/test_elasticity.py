@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.core.result import NO_NUMBER, run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.schema.toml import parse_document
 from whatif.studies.elasticity import elasticities
 from whatif.units import BYTE, FLOP, ONE, SECOND
@@ -25,20 +25,20 @@ HEAD = '[platform]\nextends = "summit"\n[application]\nname = "t"\nrank_count = 
 
 def found(name: str, result: str = "iteration_time", platform: str | None = None, **sets: str):
     sets = {path.replace("__", "."): text for path, text in sets.items()}
-    program = Question.open(name, platform=platform, sets=sets).program
+    program = Scenario.open(name, platform=platform, sets=sets).program
     return {item.path: item for item in elasticities(program, result)}
 
 
 def made_up(body: str):
-    return {item.path: item for item in elasticities(Question(parse_document(HEAD + body, "t.toml")).program)}
+    return {item.path: item for item in elasticities(Scenario(parse_document(HEAD + body, "t.toml")).program)}
 
 
-def alone(name: str, leaf: Leaf, value: float, result: str) -> float:
+def alone(name: str, leaf: Parameter, value: float, result: str) -> float:
     """The result at one point, from the text of the file again; NaN where the point is refused or impossible."""
     number = str(int(value)) if value % 1 == 0 else repr(value)
     text = number if leaf.dimension == ONE else f"{number} {leaf.dimension}"
     try:
-        answer = run_whole(Question.open(name, sets={leaf.path: text}), Grid())
+        answer = run_whole(Scenario.open(name, sets={leaf.path: text}), Grid())
     except WhatifError:
         return math.nan
     numbers = {**answer.columns, **{f"terms.{phase}": time for phase, time in answer.terms.items()}}
@@ -64,7 +64,7 @@ WHOLE_THROUGH_AN_EXPRESSION = {"parameters.cells"}
     ],
 )
 def test_every_elasticity_is_that_of_the_points_evaluated_one_by_one(name, result):
-    program = Question.open(name).program
+    program = Scenario.open(name).program
     items = elasticities(program, result)
     count = program.leaves["application.iteration_count"]
     base = alone(name, count, count.value, result)
@@ -87,7 +87,7 @@ def test_every_elasticity_is_that_of_the_points_evaluated_one_by_one(name, resul
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_number_of_its_own_that_results_depend_on_is_there_once_and_the_largest_come_first(name):
-    program = Question.open(name).program
+    program = Scenario.open(name).program
     items = elasticities(program)
     numbers = {path for path in program.timed if isinstance(program.leaves[path].value, float)}
     assert len(items) > 10
@@ -98,7 +98,7 @@ def test_every_number_of_its_own_that_results_depend_on_is_there_once_and_the_la
 
 
 def test_all_kernels_of_minife_wait_for_memory_so_bandwidth_weighs_as_much_as_they_do():
-    answer = run_whole(Question.open("minife"), Grid()).columns
+    answer = run_whole(Scenario.open("minife"), Grid()).columns
     kernel, whole = float(answer["kernel_time"]), float(answer["iteration_time"])
     item = found("minife")[BANDWIDTH]
     assert_allclose(item.elasticity, -kernel / whole, rtol=1e-4, atol=0)
@@ -137,7 +137,7 @@ def test_elasticities_add_up_to_the_unit_of_a_time(name, base):
 
     The literals of expressions are no leaves: scenarios whose results depend on such ones do not add up.
     """
-    program = Question.open(name).program
+    program = Scenario.open(name).program
     terms = [_power(program.leaves[item.path].dimension, base) * item.elasticity for item in elasticities(program)]
     gains, losses = sum(term for term in terms if term > 0), -sum(term for term in terms if term < 0)
     assert gains + losses > 0.1
@@ -151,7 +151,7 @@ def test_the_elasticity_in_the_iterations_is_that_of_the_whole_run():
 
 def test_a_parameter_behind_a_whole_number_is_doubled_and_halved():
     item = found("minimd")["parameters.cells"]
-    leaf = Question.open("minimd").program.leaves["parameters.cells"]
+    leaf = Scenario.open("minimd").program.leaves["parameters.cells"]
     low, high = (alone("minimd", leaf, cells, "iteration_time") for cells in (32.0, 128.0))
     assert item.change == "x2 and /2"
     assert_allclose(item.elasticity, math.log2(high / low) / 2, rtol=1e-12, atol=0)
@@ -164,7 +164,7 @@ def test_a_step_where_the_point_cannot_exist_is_not_taken():
     assert items["platform.node_count"].elasticity == 0
     assert items["platform.node.gpu_count"].change == "x2"
     assert items["application.rank_count"].change == "/2"
-    leaf = Question.open("jacobi2d").program.leaves["application.rank_count"]
+    leaf = Scenario.open("jacobi2d").program.leaves["application.rank_count"]
     whole, half = (alone("jacobi2d", leaf, count, "iteration_time") for count in (1536.0, 768.0))
     expected = math.log2(whole / half)
     assert_allclose(items["application.rank_count"].elasticity, expected, rtol=1e-12, atol=0)
@@ -186,7 +186,7 @@ def test_a_value_that_can_move_to_neither_side_says_why_and_comes_last():
         "application.grid.ranks.x": "6",
         "application.grid.ranks.y": "8",
     }
-    *others, x, y = elasticities(Question.open("jacobi2d", sets=given).program)
+    *others, x, y = elasticities(Scenario.open("jacobi2d", sets=given).program)
     assert {x.path, y.path} | {item.path for item in others if item.reason} == {
         "application.grid.ranks.x",
         "application.grid.ranks.y",
@@ -255,7 +255,7 @@ def test_an_unknown_result_is_refused_with_what_was_probably_meant():
 
 
 def test_elasticities_cross_to_another_process_and_are_small():
-    items = elasticities(Question.open("minimd").program)
+    items = elasticities(Scenario.open("minimd").program)
     packed = pickle.dumps(items)
     assert pickle.loads(packed) == items  # noqa: S301 - what has just been packed
     assert len(packed) < 20_000

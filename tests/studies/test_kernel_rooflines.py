@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from tests.models.test_models_roofline import COLUMNS, DATA, PREDICTIONS, read_kernels
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import ImpossiblePointError
 from whatif.schema.toml import parse_document
@@ -34,16 +34,16 @@ load_store_fraction = {mix_ldst!r}
 """
 
 
-def points_of(question: Question):
+def points_of(question: Scenario):
     return {point.name: point for point in kernel_points(question.program, evaluate(question.program))}
 
 
 def points(name: str, **sets: str):
-    return points_of(Question.open(name, sets=sets))
+    return points_of(Scenario.open(name, sets=sets))
 
 
 def roofs(name: str, platform: str | None = None, **sets: str):
-    program = Question.open(name, platform=platform, sets=sets).program
+    program = Scenario.open(name, platform=platform, sets=sets).program
     return gpu_roofs(program, evaluate(program))
 
 
@@ -54,8 +54,8 @@ def as_phases(kernels, model: str = "roofline") -> str:
     )
 
 
-def made_up(body: str, **sets: str) -> Question:
-    return Question(parse_document(HEAD + body, "t.toml"), None, sets)
+def made_up(body: str, **sets: str) -> Scenario:
+    return Scenario(parse_document(HEAD + body, "t.toml"), None, sets)
 
 
 @pytest.mark.parametrize(("kernel_file", "prediction_file", "gpu"), PREDICTIONS, ids=[p[1] for p in PREDICTIONS])
@@ -138,7 +138,7 @@ def test_the_roofs_are_the_values_of_the_platform_file():
 
 def test_the_roofs_are_those_of_expressions_and_edits():
     assert roofs("minife_devices", **{"parameters.bandwidth_factor": "2"}).dram_bandwidth == 2 * 779.4108e9
-    session = Session.start(Question.open("jacobi2d")).edit(f"{GPU}.dram_bandwidth", "1 TB/s")
+    session = Session.start(Scenario.open("jacobi2d")).edit(f"{GPU}.dram_bandwidth", "1 TB/s")
     assert gpu_roofs(session.program, session.at).dram_bandwidth == 1e12
     (stencil,) = (point for point in kernel_points(session.program, session.at) if point.name == "stencil")
     assert_allclose(stencil.time, 4593357632 / 1e12, rtol=1e-14, atol=0)
@@ -146,7 +146,7 @@ def test_the_roofs_are_those_of_expressions_and_edits():
 
 def test_the_same_kernels_on_the_gpu_of_a_machine_that_is_too_small_for_the_ranks():
     # Bridges has 32 nodes, and not the 256 of 1536 ranks; its P100 is asked for, not its nodes.
-    found = second_gpu(Question.open("jacobi2d"), "bridges")
+    found = second_gpu(Scenario.open("jacobi2d"), "bridges")
     assert (found.platform, found.reason) == ("bridges", "")
     assert found.roofs == roofs("jacobi2d", "bridges")
     here, there = points("jacobi2d"), {point.name: point for point in found.kernels}
@@ -161,7 +161,7 @@ def test_the_same_kernels_on_the_gpu_of_a_machine_that_is_too_small_for_the_rank
 
 def test_edits_of_the_present_gpu_say_nothing_of_the_second_one_and_those_of_the_application_stay():
     sets = {f"{GPU}.dram_bandwidth": "5 TB/s", "application.phases.stencil.launch_count": "3"}
-    found = second_gpu(Question.open("jacobi2d", sets=sets), "lassen")
+    found = second_gpu(Scenario.open("jacobi2d", sets=sets), "lassen")
     (stencil,) = (point for point in found.kernels if point.name == "stencil")
     assert found.roofs == roofs("jacobi2d", "lassen")
     assert stencil.dram_bandwidth == 779.4108e9
@@ -169,15 +169,15 @@ def test_edits_of_the_present_gpu_say_nothing_of_the_second_one_and_those_of_the
 
 
 def test_what_fails_on_the_second_gpu_is_told():
-    missing = second_gpu(Question.open("jacobi2d"), "sumit")
+    missing = second_gpu(Scenario.open("jacobi2d"), "sumit")
     assert (missing.roofs, missing.kernels) == (None, ())
     assert "`sumit`: platform not found; did you mean `summit`" in missing.reason
     peers = {"application.phases.device_to_host.direction": "peer_to_peer"}
-    found = second_gpu(Question.open("jacobi2d_strong", sets=peers), "bridges")
+    found = second_gpu(Scenario.open("jacobi2d_strong", sets=peers), "bridges")
     assert "Bridges does not state `platform.node.peer_link`" in found.reason
     # 16 GB of a P100 and of a V100 alike hold 14 GB, and not 17 GB.
-    assert second_gpu(Question.open("jacobi2d", sets={"application.memory_size": "14 GB"}), "bridges").reason == ""
-    found = second_gpu(Question.open("jacobi2d", sets={"application.memory_size": "17 GB"}), "bridges")
+    assert second_gpu(Scenario.open("jacobi2d", sets={"application.memory_size": "14 GB"}), "bridges").reason == ""
+    found = second_gpu(Scenario.open("jacobi2d", sets={"application.memory_size": "17 GB"}), "bridges")
     assert "application.memory_size does not fit the device" in found.reason
 
 
@@ -187,7 +187,7 @@ def test_a_point_that_cannot_exist_has_no_kernels():
 
 
 def test_points_and_roofs_cross_to_another_process():
-    question = Question.open("minimd")
+    question = Scenario.open("minimd")
     found = second_gpu(question, "bridges")
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - what has just been packed
     first = kernel_points(question.program, evaluate(question.program))

@@ -13,7 +13,7 @@ from whatif.axes import Grid
 from whatif.core.derivation import explain
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError
 from whatif.models import decomposition
@@ -31,12 +31,12 @@ def halo(name: str) -> str:
 
 
 def curves_of(name: str, platform: str | None = None, sets: dict[str, str] | None = None, phase: str | None = None):
-    program = Question.open(name, platform=platform, sets=sets).program
+    program = Scenario.open(name, platform=platform, sets=sets).program
     return message_curves(program, evaluate(program), phase)
 
 
 def counts_of(name: str, platform: str | None = None, sets: dict[str, str] | None = None):
-    program = Question.open(name, platform=platform, sets=sets).program
+    program = Scenario.open(name, platform=platform, sets=sets).program
     return counts(program, evaluate(program), halo(name))
 
 
@@ -117,7 +117,7 @@ def test_a_curve_goes_through_what_the_engine_computes_point_by_point(name, mode
         size = f"{found.sizes[index]:.0f} B"
         axes = "xyz" if name == "minimd" else ""
         sizes = {f"{phase}.message_sizes.{axis}": size for axis in axes} or {f"{phase}.message_size": size}
-        program = Question.open(name, platform="summit", sets={**sizes, f"{phase}.model": model}).program
+        program = Scenario.open(name, platform="summit", sets={**sizes, f"{phase}.model": model}).program
         values = evaluate(program).values
         for distance in every:
             alone = values[f"{halo(name)}.{distance}.message_time"]
@@ -174,7 +174,7 @@ def test_limits_are_those_of_the_file_and_a_limit_beyond_all_sizes_is_none():
 
 
 def test_edits_and_expressions_move_the_curves():
-    session = Session.start(Question.open("jacobi2d"))
+    session = Session.start(Scenario.open("jacobi2d"))
     session = session.edit("platform.network.inter_node.postal.rendezvous.bandwidth", "20 GB/s")
     session = session.edit("platform.network.inter_node.eager_limit", "1 KiB")
     session = session.edit("platform.network.inter_node.postal.eager.latency", "= 2 * 3 us")
@@ -185,13 +185,13 @@ def test_edits_and_expressions_move_the_curves():
 
 def test_the_values_are_those_of_the_evaluation():
     """As where one point of a sweep is looked at, whose leaf stands otherwise in the file."""
-    program = Question.open("jacobi2d").program
+    program = Scenario.open("jacobi2d").program
     at = evaluate(program, {"platform.network.inter_node.postal.short.latency": np.array(5e-6)})
     assert_allclose(time_at(message_curves(program, at), "inter_node", "postal", 1), 5e-6 + 1.01e-9, rtol=1e-13, atol=0)
 
 
 def test_fatter_nodes_share_more():
-    session = Session.start(Question.open("jacobi2d")).edit("platform.node.gpu_count", "8")
+    session = Session.start(Scenario.open("jacobi2d")).edit("platform.node.gpu_count", "8")
     found = message_curves(session.program, session.at)
     assert curve(found, "inter_node", "max_rate").process_count == 8
     assert curve(found, "inter_socket", "max_rate").process_count == 4
@@ -225,17 +225,17 @@ def test_a_phase_that_is_no_halo_is_refused_with_those_that_are():
 @pytest.mark.parametrize("name", ["jacobi2d", "jacobi2d_strong", "minife", "minimd"])
 def test_the_messages_of_the_slowest_rank_take_the_time_of_the_exchange(name, platform, model):
     sets = {f"application.phases.{halo(name)}.model": model}
-    program = Question.open(name, platform=platform, sets=sets).program
+    program = Scenario.open(name, platform=platform, sets=sets).program
     (phase, *_) = message_curves(program, evaluate(program)).phases
     spent = sum(message.count * message.time for message in phase.messages) + phase.node_time
-    expected = float(run_whole(Question.open(name, platform=platform, sets=sets), Grid()).terms[halo(name)])
+    expected = float(run_whole(Scenario.open(name, platform=platform, sets=sets), Grid()).terms[halo(name)])
     assert_allclose(spent, expected, rtol=1e-13, atol=0)
     assert phase.time == expected
     assert (phase.node_time > 0) == (model == "node_aware")
 
 
 def test_the_messages_are_those_that_an_explanation_names():
-    program = Question.open("minife").program
+    program = Scenario.open("minife").program
     evaluation = evaluate(program)
     (phase,) = message_curves(program, evaluation).phases
     shown = {node.name: node.value for node in explain(evaluation, "halo.exchange_time").inputs}
@@ -332,9 +332,9 @@ operation_count = 3
 """
 
 
-def question(body: str, ranks: int = 36, folder=None) -> Question:
+def question(body: str, ranks: int = 36, folder=None) -> Scenario:
     text = HEAD.format(ranks=ranks) + body.replace("{{", "{").replace("}}", "}")
-    return Question(parse_document(text, "test.toml", folder))
+    return Scenario(parse_document(text, "test.toml", folder))
 
 
 @pytest.mark.parametrize("algorithm", ["recursive_doubling", "ring", "rabenseifner", "bruck_allgather"])
@@ -428,7 +428,7 @@ def test_stated_counts_take_the_place_of_counted_ones():
 
 def test_less_than_one_process_is_charged_as_one():
     found = counts_of("jacobi2d", sets={"application.rank_count": "12"})
-    values = evaluate(Question.open("jacobi2d", sets={"application.rank_count": "12"}).program).values
+    values = evaluate(Scenario.open("jacobi2d", sets={"application.rank_count": "12"}).program).values
     assert (found.inter_node_count, found.total_count) == (3, 17)
     assert_allclose(found.k, 3 / 17 * 6, rtol=1e-15, atol=0)
     assert (found.k, found.effective_k) == (values["halo.k"], values["halo.effective_k"])
@@ -437,7 +437,7 @@ def test_less_than_one_process_is_charged_as_one():
 
 
 def test_counts_and_pictures_of_an_impossible_point_raise_its_reason():
-    program = Question.open("jacobi2d", sets={"platform.node_count": "10"}).program
+    program = Scenario.open("jacobi2d", sets={"platform.node_count": "10"}).program
     evaluation = evaluate(program)
     for ask in (
         lambda: counts(program, evaluation, "halo"),
@@ -451,13 +451,13 @@ def test_counts_and_pictures_of_an_impossible_point_raise_its_reason():
 
 
 def picture(name, width=1000, height=1000, plane=None, platform=None, sets=None):
-    asked = name if isinstance(name, Question) else Question.open(name, platform=platform, sets=sets)
-    phase = "halo" if isinstance(name, Question) else halo(name)
+    asked = name if isinstance(name, Scenario) else Scenario.open(name, platform=platform, sets=sets)
+    phase = "halo" if isinstance(name, Scenario) else halo(name)
     program = asked.program
     return placement_picture.placement_picture(program, evaluate(program), phase, width, height, plane)
 
 
-def on_grid(x: int, y: int, more: str = "", folder=None, gpu_count: int = 4, socket_count: int = 2) -> Question:
+def on_grid(x: int, y: int, more: str = "", folder=None, gpu_count: int = 4, socket_count: int = 2) -> Scenario:
     grid = f'decomposition = "given"\nranks = {{ x = {x}, y = {y} }}\n{more}\n'
     node = f"[platform.node]\ngpu_count = {gpu_count}\nsocket_count = {socket_count}\n"
     return question(node + GRID + grid + HALO.format(model="postal"), x * y, folder)
@@ -653,13 +653,13 @@ def test_the_messages_of_the_busiest_node_equal_a_count_in_plain_python(width, h
 
 def test_too_many_ranks_have_a_reason_instead_of_a_picture():
     sets = {"application.rank_count": str(2**20 + 1), "platform.node_count": "1000000"}
-    program = Question.open("jacobi2d", sets=sets).program
+    program = Scenario.open("jacobi2d", sets=sets).program
     with pytest.raises(WhatifError, match=r"1,048,577 ranks are too many for a picture.*application\.rank_count"):
         placement_picture.placement_picture(program, evaluate(program), "halo", 80, 24)
 
 
 def test_boxes_are_counted_as_boxes():
-    program = Question.open("minife", sets={"application.rank_count": "24"}).program
+    program = Scenario.open("minife", sets={"application.rank_count": "24"}).program
     pattern = halo_pattern(program, evaluate(program), "halo")
     assert isinstance(pattern, BoxPattern)
     assert (pattern.box_count, pattern.ranks_per_node, pattern.ranks_per_socket) == (24, 4, 2)
@@ -670,7 +670,7 @@ def test_boxes_are_counted_as_boxes():
 
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
 def test_everything_crosses_to_another_process_and_is_small(name):
-    program = Question.open(name).program
+    program = Scenario.open(name).program
     evaluation = evaluate(program)
     found = message_curves(program, evaluation)
     text = pickle.dumps(found)
@@ -684,7 +684,7 @@ def test_everything_crosses_to_another_process_and_is_small(name):
 
 
 def test_the_wiring_of_the_curves_leaves_the_program_as_it_is():
-    program = Question.open("jacobi2d").program
+    program = Scenario.open("jacobi2d").program
     terms, leaves = dict(program.terms), dict(program.leaves)
     message_curves(program, evaluate(program))
     assert (dict(program.terms), dict(program.leaves)) == (terms, leaves)

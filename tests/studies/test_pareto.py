@@ -11,7 +11,7 @@ import pytest
 
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import parse_option
 from whatif.studies.pareto import front, non_dominated
 from whatif.studies.population import Objective
@@ -58,7 +58,7 @@ def test_a_front_of_many_points_is_that_of_all_pairs_and_quick():
 
 
 def test_the_front_is_that_of_the_whole_sweep():
-    question = Question.open("jacobi2d_strong")
+    question = Scenario.open("jacobi2d_strong")
     program = question.program
     varied = [parse_varied(text, program) for text in (f"{RANKS}=6 .. 200", "platform=summit, lassen")]
     objectives = [Objective("iteration_time"), Objective(RANKS), Objective("terms.halo")]
@@ -105,7 +105,7 @@ def test_an_interrupted_front_is_that_of_what_was_evaluated():
     def told(count):
         raise KeyboardInterrupt
 
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     varied = [parse_varied(text, question.program) for text in (BANDWIDTH, "platform=summit, lassen")]
     found = front(question, varied, [Objective("total_time"), Objective(BANDWIDTH)], points=5, told=told)
     assert (found.points, found.ended) == (5, False)

@@ -13,7 +13,7 @@ from scipy import stats
 from tests.one_phase import one_phase
 from whatif.axes import Axis, Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
@@ -23,7 +23,7 @@ from whatif.studies.scaling import Planner
 
 
 def question(formula, ranks=4):
-    return Question(parse_document(one_phase(f"= 1 s * {formula}", ranks=ranks), "t.toml"))
+    return Scenario(parse_document(one_phase(f"= 1 s * {formula}", ranks=ranks), "t.toml"))
 
 
 def applications():
@@ -73,7 +73,7 @@ def test_a_machine_without_an_answer_is_last_and_says_why_unless_it_does_not_cou
 
 def test_what_is_uncertain_of_an_application_is_the_same_on_all_machines():
     text = one_phase("= 1 s * x * platform.node.gpu_count", x='"lognormal(1, 3)"')
-    asked = Question(parse_document(text, "t.toml"))
+    asked = Scenario(parse_document(text, "t.toml"))
     found = ranking({"a": asked}, ["summit", "lassen"], sampling=Sampling(1024))
     lassen, summit = (its.chances for its in found.standings)
     assert (lassen.ahead, lassen.best, summit.ahead, summit.best) == (1.0, 1.0, 0.0, 0.0)
@@ -96,7 +96,7 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
     code, out, _ = whatif_main("compare", "minimd", *options, "--show", "commitment", "--format", "json")
     rows = {row["platform"]: row for row in json.loads(out)["rows"]}
     assert code == 0
-    asked = Question.open("minimd", platform="frontier")
+    asked = Scenario.open("minimd", platform="frontier")
     upper = run_whole(asked, Grid(), Sampling(512, spreads={"assumed": 0.2})).bands.values["total_time"][2]
     assert_allclose(rows["frontier"]["time p95"], upper, rtol=0.01, atol=0)
     assert rows["frontier"]["grade"] == "assumed"
@@ -134,7 +134,7 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
     assert [row[0] for row in rows] == ["jupiter", "frontier", "summit"]
     for row in rows:
         for name, time in zip(names, row[2::2], strict=True):
-            answer = run_whole(Question.open(name, platform=row[0]), Grid()).columns["total_time"]
+            answer = run_whole(Scenario.open(name, platform=row[0]), Grid()).columns["total_time"]
             assert_allclose(float(time), answer, rtol=1e-12, atol=0)
         assert_allclose(float(row[1]), float(row[3]) ** 0.25 * float(row[5]) ** 0.75, rtol=1e-12, atol=0)
     assert "minife: weight 75.0%, reference time 1.14 s" in err
@@ -178,7 +178,7 @@ def test_machines_are_compared_by_their_energy_too(whatif_main):
 
 
 def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_main):
-    asked = Question.open("jacobi2d_strong")
+    asked = Scenario.open("jacobi2d_strong")
     counts = np.arange(1.0, 80.0)
     swept = Axis("ranks", {"application.rank_count": 6 * counts})
     times = run_whole(asked, Grid((swept,))).columns["iteration_time"]
@@ -189,13 +189,13 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
     needed = {row["platform"]: row["jacobi2d_strong nodes"] for row in json.loads(out)["rows"]}
     assert needed["summit"] == found < needed["lassen"]
     # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
-    roomy = Question.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
+    roomy = Scenario.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
     assert nodes_needed(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
     with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
-        nodes_needed(Question.open("jacobi2d_strong"), "iteration_time <= 1 ns")
+        nodes_needed(Scenario.open("jacobi2d_strong"), "iteration_time <= 1 ns")
     with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
         nodes_needed(question("2"), "iteration_time <= 1 s")
     machine = ("--platform", "summit")

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import parse_option
 from whatif.models.decomposition import balanced_extents
 from whatif.schema.toml import parse_document
@@ -29,7 +29,7 @@ def swept(question, name="iteration_time"):
 
 
 def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_the_definitions():
-    planner = Planner(Question.open("jacobi2d_strong"))
+    planner = Planner(Scenario.open("jacobi2d_strong"))
     strong = planner.scaling("strong", NODES)
     times = swept(planner.question)
     counts = np.array(NODES, dtype=np.float64)
@@ -38,8 +38,8 @@ def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_th
     assert_allclose(strong.efficiency, times[0] / times / counts, rtol=1e-15, atol=0)
     assert_allclose(strong.communication, swept(planner.question, "communication_time") / times, rtol=1e-15, atol=0)
     assert_allclose(strong.node_time, counts * swept(planner.question, "total_time"), rtol=1e-15, atol=0)
-    weak = Planner(Question.open("jacobi2d")).scaling("weak", NODES)
-    times = swept(Question.open("jacobi2d"))
+    weak = Planner(Scenario.open("jacobi2d")).scaling("weak", NODES)
+    times = swept(Scenario.open("jacobi2d"))
     np.testing.assert_array_equal(weak.time, times)
     assert_allclose(weak.efficiency, times[0] / times, rtol=1e-15, atol=0)
     assert_allclose(weak.speedup, times[0] / times * counts, rtol=1e-15, atol=0)
@@ -47,7 +47,7 @@ def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_th
 
 @pytest.mark.parametrize(("name", "cells"), [("jacobi2d", 16384), ("jacobi2d_strong", 65536)])
 def test_the_other_way_has_the_same_problem_at_the_files_ranks(name, cells):
-    question = Question.open(name)
+    question = Scenario.open(name)
     ranks = float(question.program.leaves[RANKS].value)
     nodes = int(ranks / 6) if ranks % 6 == 0 else None
     planner = Planner(question if nodes else question.changed({RANKS: "96"}))
@@ -62,7 +62,7 @@ def test_the_other_way_has_the_same_problem_at_the_files_ranks(name, cells):
 
 
 def test_places_worth_knowing_are_those_of_the_table():
-    plans = {"strong": Planner(Question.open("jacobi2d_strong")).scaling("strong", NODES)}
+    plans = {"strong": Planner(Scenario.open("jacobi2d_strong")).scaling("strong", NODES)}
     strong = plans["strong"]
     found = answers(plans, 0.6)
     assert (
@@ -80,7 +80,7 @@ def test_places_worth_knowing_are_those_of_the_table():
 def test_memory_follows_the_cells_and_the_fewest_nodes_are_the_first_that_have_room(share):
     # 64 ranks have 8192 x 8192 cells in 4 GB each; a device has 16 GB for one of them or two.
     sets = {"application.memory_size": "4 GB", "application.ranks_per_gpu": str(share)}
-    planner = Planner(Question.open("jacobi2d_strong", sets=sets))
+    planner = Planner(Scenario.open("jacobi2d_strong", sets=sets))
     strong = planner.scaling("strong", [1, 2, 3, 4, 8])
 
     def needed(nodes):
@@ -94,7 +94,7 @@ def test_memory_follows_the_cells_and_the_fewest_nodes_are_the_first_that_have_r
     assert "does not fit the device" in strong.reasons[0]
     assert strong.efficiency[2] == 1.0
     np.testing.assert_array_equal(planner.scaling("weak", [1, 2]).memory, [share * 4e9] * 2)
-    assert Planner(Question.open("jacobi2d_strong")).least_nodes() is None
+    assert Planner(Scenario.open("jacobi2d_strong")).least_nodes() is None
 
 
 FORMULA = """
@@ -117,7 +117,7 @@ overhead_time = "= 300 us * log2(application.rank_count / 6)"
 
 @pytest.mark.parametrize("efficiency", [0.5, 0.8])
 def test_the_isoefficiency_of_a_tree_is_p_log_p(efficiency):
-    planner = Planner(Question(parse_document(FORMULA, "t.toml")))
+    planner = Planner(Scenario(parse_document(FORMULA, "t.toml")))
     found = isoefficiency(planner, efficiency, NODES)
     ranks = 6.0 * np.array(NODES[1:])
     # E = W a / (W a + b P log P) against the 6 ranks of one node, where log P is 0.
@@ -135,7 +135,7 @@ def test_the_isoefficiency_of_a_tree_is_p_log_p(efficiency):
 def test_runs_of_the_grown_grid_have_the_efficiency():
     # More than a device has, which refuses no base.
     sets = {"application.memory_size": "17 GB", "application.ranks_per_gpu": "2"}
-    question = Question.open("jacobi2d_strong", sets=sets)
+    question = Scenario.open("jacobi2d_strong", sets=sets)
     found = isoefficiency(Planner(question), 0.8, [1, 8])
     side = np.sqrt(found.cells[0])
     cells = {f"application.grid.cells.{key}": f"{side:.0f}" for key in "xy"}
@@ -160,7 +160,7 @@ def test_problems_that_outgrow_the_devices_are_told(whatif_main):
     asked = ("scale", "jacobi2d_strong", "--nodes", "1, 64, 512", "--show", "isoefficiency", "--format", "csv")
     code, out, err = whatif_main(*asked, "--set", "application.memory_size=8 GB")
     memory = [float(row["memory [B]"]) for row in csv.DictReader(io.StringIO(out))]
-    device = float(Question.open("jacobi2d_strong").program.leaves["platform.node.gpu.memory_size"].value)
+    device = float(Scenario.open("jacobi2d_strong").program.leaves["platform.node.gpu.memory_size"].value)
     assert code == 0
     assert max(memory) <= device
     assert "need more memory" not in err
@@ -211,13 +211,13 @@ def test_bad_questions_are_said(whatif_main, arguments, code, said):
 
 def test_without_a_grid_only_weak_scaling_is_told_and_a_given_decomposition_gives_way():
     text = FORMULA.replace('[application.grid]\nscaling = "strong"\ncells = { x = 1_000_000 }\n', "")
-    planner = Planner(Question(parse_document(text.replace("application.grid.cells.x", "6"), "t.toml")))
+    planner = Planner(Scenario(parse_document(text.replace("application.grid.cells.x", "6"), "t.toml")))
     assert planner.modes() == ("weak",)
     assert "only weak scaling" in planner.remarks[0]
     assert_allclose(planner.scaling("weak", [1, 2]).time, [1e-6, 0.5e-6 + 300e-6], rtol=1e-12, atol=0)
     grid = "application.grid"
     sets = {RANKS: "96", f"{grid}.decomposition": "given", f"{grid}.ranks.x": "96", f"{grid}.ranks.y": "1"}
-    given = Planner(Question.open("jacobi2d", sets=sets))
+    given = Planner(Scenario.open("jacobi2d", sets=sets))
     np.testing.assert_array_equal(given.whole, [96 * 16384, 16384])
     assert "`balanced` here" in given.remarks[0]
     assert np.isfinite(given.scaling("strong", [4]).time).all()

@@ -14,11 +14,11 @@ from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.cli.seek import _is_simple
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.toml import parse_document
 from whatif.studies.population import Objective, Wish
-from whatif.studies.search import Answer, ranked, search
+from whatif.studies.search import Optimum, ranked, search
 from whatif.studies.search_space import Combination, Varied, parse_varied
 from whatif.studies.threshold import Target, parse_target, seek
 
@@ -28,7 +28,7 @@ X, Y = "parameters.x", "parameters.y"
 
 
 def question_of(formula, **parameters):
-    return Question(parse_document(one_phase(f"= 1 s * ({formula})", **parameters), "t.toml"))
+    return Scenario(parse_document(one_phase(f"= 1 s * ({formula})", **parameters), "t.toml"))
 
 
 def searched(question, varied, targets=(), objective=None, **options):
@@ -36,7 +36,7 @@ def searched(question, varied, targets=(), objective=None, **options):
     program = question.program
     wish = Wish(tuple(parse_target(text, program) for text in targets), objective)
     found = list(search(question, [parse_varied(text, program) for text in varied], wish, **options))
-    answers = [item for item in found if isinstance(item, Answer)]
+    answers = [item for item in found if isinstance(item, Optimum)]
     return ranked(answers, wish, question), [item for item in found if isinstance(item, Combination)]
 
 
@@ -68,14 +68,14 @@ def test_without_an_objective_the_factors_are_the_smallest_that_do():
 
 
 def test_one_leaf_is_where_the_root_finder_has_it():
-    question = Question.open("minife")
+    question = Scenario.open("minife")
     (found,), _ = searched(question, [BANDWIDTH], ["iteration_time <= 4 ms"])
     alone = seek(question.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", question.program))
     assert_allclose(found.values[BANDWIDTH], alone.value, rtol=1e-9, atol=0)
 
 
 def test_whole_numbers_and_choices_are_the_best_of_all_points():
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     cells, gpus = "application.grid.cells.x", "platform.node.gpu_count"
     varied = [
         f"{cells}=12000 .. 15000",
@@ -103,7 +103,7 @@ def test_a_mixed_search_is_the_best_of_a_root_for_every_whole_number(tmp_path):
     gpus = "platform.node.gpu_count"
     cost = f'cost = "= {BANDWIDTH} / 1 GB/s * (1 + 0.001 * ({gpus} - 5.2) ** 2)"'
     (tmp_path / "t.toml").write_text(f'extends = "jacobi2d"\n[parameters]\n{cost}\n')
-    question = Question.open(tmp_path / "t.toml")
+    question = Scenario.open(tmp_path / "t.toml")
     (found,), _ = searched(
         question, [f"{gpus}=1 .. 8", BANDWIDTH], ["iteration_time <= 9 ms"], Objective("parameters.cost")
     )
@@ -118,7 +118,7 @@ def test_a_mixed_search_is_the_best_of_a_root_for_every_whole_number(tmp_path):
 
 
 def test_few_points_are_all_evaluated_and_of_equals_the_present_choice_is_kept():
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     answers, _ = searched(
         question, ["platform=lassen, summit", f"{BANDWIDTH}=1 TB/s, 2 TB/s"], ["iteration_time <= 9 ms"]
     )
@@ -178,7 +178,7 @@ def test_what_is_played_is_searched_with_few_points():
     hpl = 'platform = "dahu"\n[application]\nkind = "hpl"\nmatrix_size = 1000\nblock_size = 100\n'
     hpl += "process_rows = 2\nprocess_columns = 2\nranks_per_node = 4\n"
     for text, simple in ((hpl, False), (one_phase("1 s"), True)):
-        question = Question(parse_document(text, "t.toml"))
+        question = Scenario(parse_document(text, "t.toml"))
         target = Target("total_time", at_most=True, bound=1.0)
         assert _is_simple(question, [Varied("application.rank_count")], (target,), None) == simple
 
@@ -196,7 +196,7 @@ def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main)
     assert rows["terms.halo"]["note"] == "<= 100 us"
     assert_allclose(float(rows["iteration_time"]["sought"]), 8e-3, rtol=1e-9, atol=0)
     assert rows[BANDWIDTH]["unit"] == "B/s"
-    assert float(rows[BANDWIDTH]["now"]) == float(Question.open("jacobi2d").program.leaves[BANDWIDTH].value)
+    assert float(rows[BANDWIDTH]["now"]) == float(Scenario.open("jacobi2d").program.leaves[BANDWIDTH].value)
     code, out, err = whatif_main(*arguments, "--target", "iteration_time <= 1 ms")
     assert (code, out) == (4, "")
     assert re.search(r"at best iteration_time is 2\.9\d+ ms, at platform=lassen", err)

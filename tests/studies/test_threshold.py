@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies.threshold import parse_target, seek
@@ -18,7 +18,7 @@ BANDWIDTH = "platform.node.gpu.dram_bandwidth"
 
 
 def sought(formula, x, target, low=None, high=None):
-    program = Question(parse_document(one_phase(f"= 1 s * ({formula})", x=x), "t.toml")).program
+    program = Scenario(parse_document(one_phase(f"= 1 s * ({formula})", x=x), "t.toml")).program
     return seek(program, "parameters.x", parse_target(target, program), low, high)
 
 
@@ -47,7 +47,7 @@ def test_a_target_that_is_met_leaves_the_value_as_it_is():
 
 
 def test_whole_numbers_stay_whole_and_the_last_that_misses_is_next_to_the_first_that_meets():
-    question = Question.open("minife")
+    question = Scenario.open("minife")
     program = question.program
     found = seek(program, "application.grid.cells.x", parse_target("iteration_time <= 4 ms", program))
 
@@ -60,7 +60,7 @@ def test_whole_numbers_stay_whole_and_the_last_that_misses_is_next_to_the_first_
 
 
 def test_the_answer_is_what_a_run_with_that_value_says():
-    question = Question.open("minife")
+    question = Scenario.open("minife")
     found = seek(question.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", question.program))
     answer = run_whole(question.changed({BANDWIDTH: f"{found.value!r} B/s"}), Grid())
     assert_allclose(answer.columns["iteration_time"], found.then, rtol=1e-12, atol=0)
@@ -69,7 +69,7 @@ def test_the_answer_is_what_a_run_with_that_value_says():
 
 
 def test_where_no_value_will_do_the_closest_is_told_with_what_stands_in_the_way():
-    program = Question.open("minife").program
+    program = Scenario.open("minife").program
     found = seek(program, BANDWIDTH, parse_target("iteration_time <= 1 ms", program))
     assert not found.is_met
     assert found.then > 1e-3
@@ -95,7 +95,7 @@ def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing
 
 def test_a_leaf_that_decides_what_can_exist_has_an_effect():
     memory = "application.memory_size"
-    program = Question.open("jacobi2d_strong", sets={memory: "40 GB"}).program
+    program = Scenario.open("jacobi2d_strong", sets={memory: "40 GB"}).program
     target = parse_target("iteration_time <= 20 ms", program)
     room = float(program.leaves["platform.node.gpu.memory_size"].value)
     assert_allclose(seek(program, memory, target).value, room, rtol=1e-9, atol=0)

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from tests.driver import GPUS, MEMORY, MODEL, RANKS, drive, predicted
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
-from whatif.tui.commands import Adopt, Edit, Sweep
+from whatif.tui.commands import Adopt, Edit, SweepParameter
 from whatif.tui.labels import duration
 from whatif.tui.parameter_rows import outline
-from whatif.tui.screens.dialogs import Deciding, Reading
+from whatif.tui.screens.dialogs import Deciding, TextDialog
 from whatif.tui.state import SCREEN_KEYS, SCREENS
 from whatif.tui.widgets.breakdown import Breakdown
-from whatif.tui.widgets.parameter_help import Explanation
-from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.parameter_help import ParameterHelp
+from whatif.tui.widgets.parameter_tree import ParameterTree
 
 
 def test_an_edited_value_gives_the_number_of_the_command_line():
@@ -67,7 +67,7 @@ def test_a_long_message_can_be_read_in_full():
         assert message.startswith("application.phases.halo.")
         assert len(message.splitlines()) > 1
         await driver.pilot.press("e")
-        await driver.until(lambda: isinstance(driver.app.screen, Reading))
+        await driver.until(lambda: isinstance(driver.app.screen, TextDialog))
         assert all(word in driver.screen_text() for word in message.split())
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.desk)
@@ -133,7 +133,7 @@ def test_the_values_as_opened_are_drawn_beside_the_edited_ones():
         await driver.edit(MEMORY, "1.6 TB/s")
         await driver.press("s")
         lines = {line.label: line for line in driver.plot.description.lines}
-        untouched = Session.start(Question.open("jacobi2d")).sweep(MEMORY, "200 GB/s .. 12.8 TB/s log 200")
+        untouched = Session.start(Scenario.open("jacobi2d")).sweep(MEMORY, "200 GB/s .. 12.8 TB/s log 200")
         assert lines["before"].y == pytest.approx(untouched.result.columns["iteration_time"].ravel(), rel=1e-12)
         assert lines["before"].x == pytest.approx(lines["iteration"].x, rel=1e-12)
 
@@ -181,7 +181,7 @@ def test_a_filter_shows_some_leaves_and_escape_shows_all():
         await driver.type("inter_node base")
         assert all("inter_node" in row.path for row in driver.tree._rows)
         assert driver.tree.leaf.path.endswith("base_bandwidth")
-        assert driver.desk.query_one(Explanation).border_title == driver.tree.leaf.path
+        assert driver.desk.query_one(ParameterHelp).border_title == driver.tree.leaf.path
         await driver.press("escape")
         assert driver.tree.words == ""
         assert len(driver.tree._rows) >= count
@@ -221,9 +221,9 @@ def test_a_click_selects_and_a_second_one_edits():
         driver.tree.scroll_to(y=0, animate=False, immediate=True)
         await driver.pilot.pause()
         index = next(i for i, row in enumerate(driver.tree._rows) if row.path == GPUS)
-        await driver.pilot.click(LeafTree, offset=(5, index))
+        await driver.pilot.click(ParameterTree, offset=(5, index))
         await driver.until(lambda: driver.tree.leaf.path == GPUS)
-        await driver.pilot.click(LeafTree, offset=(5, index), times=2)
+        await driver.pilot.click(ParameterTree, offset=(5, index), times=2)
         await driver.until(lambda: driver.prompt.display)
         await driver.press("escape")
 
@@ -291,17 +291,17 @@ def test_an_outline_shortens_lonely_tables():
 
 def test_a_text_without_choices_has_nothing_to_sweep():
     with pytest.raises(UsageError, match="no result depends on"):
-        Session.start(Question.open("jacobi2d")).sweep("platform.name")
+        Session.start(Scenario.open("jacobi2d")).sweep("platform.name")
 
 
 def test_the_first_frame_needs_no_slow_library():
     code = """
 import asyncio, sys
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.tui.app import Explorer
 
 async def main():
-    async with Explorer(Question.open("jacobi2d")).run_test(size=(120, 36)) as pilot:
+    async with Explorer(Scenario.open("jacobi2d")).run_test(size=(120, 36)) as pilot:
         await pilot.pause(0.2)
 
 asyncio.run(main())
@@ -369,7 +369,7 @@ def test_a_leaf_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
 
     async def check(driver):
         driver.app.conductor.ask(Edit("application.phases.halo.model", "postal"))
-        driver.app.conductor.ask(Sweep(leaf))
+        driver.app.conductor.ask(SweepParameter(leaf))
         await driver.calm()
         assert leaf in driver.session.grid.leaves()
         driver.app.conductor.ask(Adopt("frontier"))

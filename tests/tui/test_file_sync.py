@@ -15,11 +15,11 @@ from click.testing import CliRunner
 from tests.driver import GPUS, MEMORY, RANKS, drive, predicted
 from whatif.cli.main import program
 from whatif.cli.open import read_journal
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.tui.commands import Edit
 from whatif.tui.labels import duration, toast
-from whatif.tui.screens.dialogs import Asking, Deciding, Reading
+from whatif.tui.screens.dialogs import Asking, Deciding, TextDialog
 from whatif.tui.widgets.column_layout import ColumnsView
 
 TEXT = """# How fast is my stencil?
@@ -447,7 +447,7 @@ def test_what_is_on_the_screen_is_copied_as_a_scenario(mine):
         await driver.press("C")
         patch = mine.with_name("patch.toml")
         patch.write_text(driver.app.clipboard)
-        assert Question.open(patch).program.leaves[RANKS].value == 256
+        assert Scenario.open(patch).program.leaves[RANKS].value == 256
 
     drive(check, scenario=mine)
 
@@ -477,13 +477,13 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         await driver.until(lambda: "mine" in driver.screen_text())
         assert "How fast is my stencil?" in driver.screen_text()
         await driver.pilot.press("d")
-        await driver.until(window(driver, Reading))
+        await driver.until(window(driver, TextDialog))
         assert "nothing differs" in driver.screen_text()
         await driver.pilot.press("escape")
         driver.app.conductor.ask(Edit(RANKS, "256"))
         await driver.calm()
         await driver.pilot.press("d")
-        await driver.until(window(driver, Reading))
+        await driver.until(window(driver, TextDialog))
         assert "+rank_count = 256" in driver.screen_text()
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.desk)

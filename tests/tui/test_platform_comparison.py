@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
 from whatif.schema.load import stated_platform
 from whatif.schema.shipped import shipped_folder, shipped_names
@@ -25,7 +25,7 @@ GPUS = "platform.node.gpu_count"
 NODES = "the ranks need more nodes than the platform has (platform.node_count)"
 
 
-def over(question: Question, text: str) -> Grid:
+def over(question: Scenario, text: str) -> Grid:
     return grid_of([parse_option(text, question.program, 10_000)], 10_000)
 
 
@@ -47,7 +47,7 @@ def same(one, other) -> bool:
 
 @pytest.mark.parametrize("name", FEW)
 def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
-    question = Question.open(name)
+    question = Scenario.open(name)
     first, *others = comparison(question, PLATFORMS, Grid())
     own = stated_platform(question.document)
     assert [first.name, *(machine.name for machine in others)] == [own, *(item for item in PLATFORMS if item != own)]
@@ -66,7 +66,7 @@ def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
 def test_edits_of_the_machine_stay_with_it_and_those_of_the_application_with_all(whatif_main):
     model = "application.phases.halo.model=postal"
     sets = {GPUS: "8", "application.phases.halo.model": "postal", "application.rank_count": "48"}
-    found = comparison(Question.open("jacobi2d", sets=sets), PLATFORMS, Grid())
+    found = comparison(Scenario.open("jacobi2d", sets=sets), PLATFORMS, Grid())
     assert [(machine.name, machine.label) for machine in found] == [
         ("summit", "Summit (edited)"),
         ("summit", "Summit"),
@@ -83,17 +83,17 @@ def test_edits_of_the_machine_stay_with_it_and_those_of_the_application_with_all
 
 
 def test_the_machine_that_the_question_is_asked_on_comes_first():
-    question = Question.open("jacobi2d", platform="lassen", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d", platform="lassen", sets={"application.rank_count": "48"})
     assert [machine.name for machine in comparison(question, ["summit", "lassen", "summit"], Grid())] == [
         "lassen",
         "summit",
     ]
-    edited = Question.open("jacobi2d", platform="lassen", sets={GPUS: "2"})
+    edited = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "2"})
     assert [machine.label for machine in comparison(edited, ["lassen"], Grid())] == ["Lassen (edited)", "Lassen"]
 
 
 def test_a_machine_that_is_too_small_has_a_reason_and_no_numbers():
-    _, bridges = comparison(Question.open("jacobi2d"), ["bridges"], Grid())
+    _, bridges = comparison(Scenario.open("jacobi2d"), ["bridges"], Grid())
     assert bridges.reason == NODES
     assert np.isnan(list(bridges.columns.values())).all()
     assert np.isnan(list(bridges.phases.values())).all()
@@ -102,7 +102,7 @@ def test_a_machine_that_is_too_small_has_a_reason_and_no_numbers():
 
 def test_a_machine_that_lacks_parameters_is_a_row_that_says_so():
     sets = {"application.phases.device_to_host.direction": "peer_to_peer"}
-    question = Question.open("jacobi2d_strong", sets=sets)
+    question = Scenario.open("jacobi2d_strong", sets=sets)
     grid = over(question, "application.rank_count=6, 12")
     summit, bridges, nowhere, lassen = comparison(question, ["bridges", "nowhere", "lassen"], grid)
     assert "Bridges does not state `platform.node.peer_link`" in bridges.reason
@@ -113,7 +113,7 @@ def test_a_machine_that_lacks_parameters_is_a_row_that_says_so():
 
 
 def test_a_question_that_fails_is_a_row_as_well():
-    wrong = Question.open("jacobi2d", sets={GPUS: "-1"})
+    wrong = Scenario.open("jacobi2d", sets={GPUS: "-1"})
     first, unedited = comparison(wrong, [], Grid())
     assert "platform.node.gpu_count: `-1` is not allowed" in first.reason
     assert first.label == "summit (edited)"
@@ -121,7 +121,7 @@ def test_a_question_that_fails_is_a_row_as_well():
 
 
 def test_curves_are_those_of_the_command_line(whatif_main):
-    question = Question.open("minife")
+    question = Scenario.open("minife")
     sweep = f"{GPUS}=1, 2, 4, 8, 16"
     second = parse_option("application.rank_count=16, 32", question.program, 10)
     found = comparison(question, PLATFORMS, Grid((*over(question, sweep).axes, second)))
@@ -136,14 +136,14 @@ def test_curves_are_those_of_the_command_line(whatif_main):
 
 
 def test_a_structural_axis_has_a_curve_where_all_its_choices_compile():
-    question = Question.open("jacobi2d_strong", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d_strong", sets={"application.rank_count": "48"})
     grid = over(question, "application.phases.device_to_host.direction=device_to_host, peer_to_peer")
     summit, bridges, lassen = comparison(question, ["bridges", "lassen"], grid)
     for machine in (summit, lassen):
         expected = []
         for choice in ("device_to_host", "peer_to_peer"):
             sets = {**question.sets, "application.phases.device_to_host.direction": choice}
-            alone = run_whole(Question.open("jacobi2d_strong", platform=machine.name, sets=sets), Grid())
+            alone = run_whole(Scenario.open("jacobi2d_strong", platform=machine.name, sets=sets), Grid())
             expected.append(float(alone.columns["iteration_time"]))
         assert machine.curve.tolist() == expected
     assert bridges.reason == ""
@@ -152,7 +152,7 @@ def test_a_structural_axis_has_a_curve_where_all_its_choices_compile():
 
 
 def test_an_axis_over_what_a_machine_lacks_draws_no_flat_line():
-    question = Question.open("jacobi2d_strong", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d_strong", sets={"application.rank_count": "48"})
     leaf = "platform.node.host_link.link_count"
     summit, bridges = comparison(question, ["bridges"], over(question, f"{leaf}=1, 2"))
     assert summit.curve[0] > summit.curve[1]
@@ -163,7 +163,7 @@ def test_an_axis_over_what_a_machine_lacks_draws_no_flat_line():
 
 def test_an_axis_over_what_a_machine_does_not_use_draws_no_flat_line():
     # Lassen has no other parameters inside a socket; Summit has max-rate ones, which the K-model takes.
-    question = Question.open("jacobi2d", platform="lassen")
+    question = Scenario.open("jacobi2d", platform="lassen")
     leaf = "platform.network.intra_socket.postal.rendezvous.bandwidth"
     lassen, summit = comparison(question, ["summit"], over(question, f"{leaf}=1 GB/s, 20 GB/s"))
     assert lassen.curve[0] > lassen.curve[1]
@@ -173,7 +173,7 @@ def test_an_axis_over_what_a_machine_does_not_use_draws_no_flat_line():
 
 
 def test_an_axis_over_platforms_is_no_curve_of_one_of_them():
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     found = comparison(question, ["lassen"], over(question, "platform=summit, lassen"))
     assert [(machine.curve, machine.curve_reason) for machine in found] == [
         (None, "the axis is the platform itself"),
@@ -183,7 +183,7 @@ def test_an_axis_over_platforms_is_no_curve_of_one_of_them():
 
 def test_another_gpu_costs_by_its_rates():
     """By memory and by operations: P100 against V100, see the roofline of each kernel; Lassen has Summit's."""
-    question = Question.open("jacobi2d", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d", sets={"application.rank_count": "48"})
     summit, bridges, lassen, nowhere = (
         machine.columns.get("kernel_time") for machine in comparison(question, ["bridges", "lassen", "nowhere"], Grid())
     )
@@ -194,8 +194,8 @@ def test_another_gpu_costs_by_its_rates():
 
 def test_known_platforms_of_a_shipped_scenario_are_the_shipped_ones():
     # Beside it lie other scenarios, one of them (minife_devices) without an application of its own.
-    assert known_platforms(Question.open("jacobi2d")) == shipped_names("platforms")
-    assert known_platforms(Question(parse_document('platform = "summit"', "t.toml"))) == shipped_names("platforms")
+    assert known_platforms(Scenario.open("jacobi2d")) == shipped_names("platforms")
+    assert known_platforms(Scenario(parse_document('platform = "summit"', "t.toml"))) == shipped_names("platforms")
 
 
 def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_path):
@@ -217,7 +217,7 @@ def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_pa
     (more / "wrong.toml").write_text('extends = "summit"\n[node]\ngpu_count = -1\n')
     # A scenario that has the name of a shipped platform stands in its way.
     (more / "bridges.toml").write_text('platform = "summit"\n[parameters]\nx = 1\n')
-    question = Question.open(scenario, folders=[more])
+    question = Scenario.open(scenario, folders=[more])
     names = known_platforms(question)
     assert names == tuple(sorted({"copied", "fatter", "wrong", *shipped_names("platforms")} - {"bridges"}))
     some = [name for name in names if name in ("copied", "fatter", "lassen", "summit", "wrong")]
@@ -232,7 +232,7 @@ def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_pa
 def test_values_that_the_scenario_itself_gives_its_machine_stay_on_all(whatif_main, tmp_path):
     path = tmp_path / "whole.toml"
     path.write_text(whatif_main("resolve", "jacobi2d")[1])
-    own, lassen = comparison(Question.open(path), ["lassen"], Grid())
+    own, lassen = comparison(Scenario.open(path), ["lassen"], Grid())
     assert (own.name, own.label, own.reason) == ("", "Summit", "")
     (row,) = rows_of(whatif_main, "jacobi2d", "--point")["rows"]
     assert same(own.columns, numbers(row)[0])
@@ -243,13 +243,13 @@ def test_values_that_the_scenario_itself_gives_its_machine_stay_on_all(whatif_ma
 
 def test_the_question_on_another_platform_keeps_the_edits_of_the_application():
     sets = {GPUS: "8", "parameters.cells": "32", "application.rank_count": "64"}
-    other = Question.open("minimd", sets=sets).on_platform("summit")
+    other = Scenario.open("minimd", sets=sets).on_platform("summit")
     assert other.platform == "summit"
     assert other.sets == {"parameters.cells": "32", "application.rank_count": "64"}
 
 
 def test_a_comparison_crosses_to_another_process_and_is_small():
-    question = Question.open("jacobi2d")
+    question = Scenario.open("jacobi2d")
     found = comparison(question, PLATFORMS, over(question, f"{GPUS}=1 .. 64 step 1"))
     packed = pickle.dumps(found)
     assert len(packed) < 10_000

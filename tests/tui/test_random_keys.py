@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.driver import GPUS, MEMORY, MODEL, Driver
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.app import Explorer
 from whatif.tui.commands import INTERNAL, Show
-from whatif.tui.screens.main_screen import Desk
+from whatif.tui.screens.main_screen import MainScreen
 
 MOVES = ["up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "j", "k", "g", "G", "space"]
 STEPS = ["left", "right", "h", "l", "[", "]", "<", ">", "minus", "plus", "shift+left", "backspace"]
@@ -47,7 +47,7 @@ class Person(RuleBasedStateMachine):
         self.work = self.loop.create_task(self.live())
 
         async def first(driver):
-            await driver.until(lambda: any(isinstance(screen, Desk) for screen in driver.app.screen_stack))
+            await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in driver.app.screen_stack))
             driver.tree.select(leaf)
             self.start, self.conductor = driver.study.state, driver.app.conductor
 
@@ -55,7 +55,7 @@ class Person(RuleBasedStateMachine):
 
     async def live(self):
         """The life of the program: what a person does comes one by one."""
-        app = Explorer(Question.open(self.path))
+        app = Explorer(Scenario.open(self.path))
         async with app.run_test(size=(120, 36)) as pilot:
             while not app._exit and (job := await self.jobs.get()) is not None:
                 action, done = job
@@ -114,7 +114,7 @@ class Person(RuleBasedStateMachine):
     @invariant()
     def the_file_is_valid(self):
         if self.work is not None:
-            assert Question.open(self.path).program
+            assert Scenario.open(self.path).program
 
     def teardown(self):
         try:
@@ -139,7 +139,7 @@ async def back_to_the_desk(driver):
     for _ in range(30):
         if driver.app._exit:
             return
-        if isinstance(driver.app.screen, Desk) and not driver.prompt.display:
+        if isinstance(driver.app.screen, MainScreen) and not driver.prompt.display:
             await settled(driver)
             return
         await driver.pilot.press("escape")

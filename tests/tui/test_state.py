@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tests.jobs import Slow, dying, refusing, sleepy
-from whatif.core.scenario import Question
-from whatif.core.session import Session, Step
+from whatif.core.scenario import Scenario
+from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError
-from whatif.tui.command_runner import Conductor
+from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import (
     JOURNAL_ONLY,
     Adopt,
@@ -24,8 +24,8 @@ from whatif.tui.commands import (
     Pin,
     Revert,
     Show,
-    Swap,
-    Sweep,
+    SwapAxes,
+    SweepParameter,
     parse_line,
     perform,
     perform_afresh,
@@ -35,8 +35,8 @@ from whatif.tui.history import History, lines_to
 from whatif.tui.recovery import Recovery
 from whatif.tui.scenario_file import ScenarioFile
 from whatif.tui.seek_job import Seek
-from whatif.tui.state import CHOICES, SCREENS, Study
-from whatif.tui.worker import Beside
+from whatif.tui.state import CHOICES, SCREENS, ExplorerState
+from whatif.tui.worker import Worker
 
 GPUS = "platform.node.gpu_count"
 MEMORY = "platform.node.gpu.dram_bandwidth"
@@ -46,7 +46,7 @@ MODEL = "application.phases.halo.model"
 
 @cache
 def start():
-    return Study.start(Session.start(Question.open("jacobi2d")))
+    return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ PATHS = st.from_regex(r"[a-z_]+(\.[a-z_]+){1,4}", fullmatch=True)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1).map(str.strip).filter(bool)
 COMMANDS = st.one_of(
     st.builds(Edit, PATHS, TEXTS),
-    st.builds(Nudge, PATHS, st.integers(-50, 50), st.sampled_from(Step)),
-    st.builds(Sweep, PATHS, st.none() | TEXTS),
+    st.builds(Nudge, PATHS, st.integers(-50, 50), st.sampled_from(NudgeSize)),
+    st.builds(SweepParameter, PATHS, st.none() | TEXTS),
     st.builds(Also, PATHS, st.none() | TEXTS),
     st.builds(Revert, st.just("") | PATHS),
     st.builds(Show, st.sampled_from(["y", "why", "sort"]), TEXTS),
     st.builds(Adopt, st.from_regex(r"[a-z]+", fullmatch=True)),
-    st.sampled_from([Swap(), Pin()]),
+    st.sampled_from([SwapAxes(), Pin()]),
 )
 
 
@@ -106,12 +106,12 @@ def test_undo_redo_and_save_are_lines_too(word):
 def test_queues_keep_only_what_counts():
     nudged = queued(queued((Nudge(GPUS, 1),), Nudge(GPUS, 1)), Nudge(GPUS, -3))
     assert nudged == (Nudge(GPUS, -1),)
-    assert queued(nudged, Nudge(GPUS, 1, Step.FACTOR)) == (*nudged, Nudge(GPUS, 1, Step.FACTOR))
+    assert queued(nudged, Nudge(GPUS, 1, NudgeSize.FACTOR)) == (*nudged, Nudge(GPUS, 1, NudgeSize.FACTOR))
     assert queued((Edit(GPUS, "1"),), Edit(GPUS, "2")) == (Edit(GPUS, "2"),)
     assert queued((Nudge(GPUS, 1),), Edit(GPUS, "2")) == (Edit(GPUS, "2"),)
     assert queued((Edit(GPUS, "1"),), Edit(MEMORY, "2")) == (Edit(GPUS, "1"), Edit(MEMORY, "2"))
-    assert queued((Sweep(GPUS),), Sweep(MEMORY)) == (Sweep(MEMORY),)
-    assert queued((Edit(GPUS, "1"),), Sweep(MEMORY)) == (Edit(GPUS, "1"), Sweep(MEMORY))
+    assert queued((SweepParameter(GPUS),), SweepParameter(MEMORY)) == (SweepParameter(MEMORY),)
+    assert queued((Edit(GPUS, "1"),), SweepParameter(MEMORY)) == (Edit(GPUS, "1"), SweepParameter(MEMORY))
     assert queued((Show("y", "a"),), Show("y", "b")) == (Show("y", "b"),)
 
 
@@ -136,21 +136,21 @@ def test_steps_of_three_sizes(study):
 
     gpus, memory = 6.0, study.session.leaf(MEMORY).value
     assert value(Nudge(GPUS, 2)) == (gpus + 2, memory)
-    assert value(Nudge(GPUS, 1, Step.COARSE)) == (gpus + 10, memory)
-    assert value(Nudge(GPUS, -1, Step.FACTOR)) == (3, memory)
+    assert value(Nudge(GPUS, 1, NudgeSize.COARSE)) == (gpus + 10, memory)
+    assert value(Nudge(GPUS, -1, NudgeSize.FACTOR)) == (3, memory)
     assert value(Nudge(MEMORY, 1))[1] == pytest.approx(1.05 * memory, rel=1e-5)
-    assert value(Nudge(MEMORY, 1, Step.COARSE))[1] == pytest.approx(1.25 * memory, rel=1e-5)
-    assert value(Nudge(MEMORY, -2, Step.FACTOR))[1] == pytest.approx(memory / 4, rel=1e-5)
+    assert value(Nudge(MEMORY, 1, NudgeSize.COARSE))[1] == pytest.approx(1.25 * memory, rel=1e-5)
+    assert value(Nudge(MEMORY, -2, NudgeSize.FACTOR))[1] == pytest.approx(memory / 4, rel=1e-5)
 
 
 def test_a_second_leaf_is_swept_beside_the_first_and_let_go(study):
-    two = after(study, Sweep(MEMORY, "200 GB/s, 400 GB/s, 800 GB/s"), Also(GPUS, "2, 4"))
+    two = after(study, SweepParameter(MEMORY, "200 GB/s, 400 GB/s, 800 GB/s"), Also(GPUS, "2, 4"))
     assert two.session.grid.shape == (3, 2)
-    assert after(two, Swap()).session.grid.shape == (2, 3)
+    assert after(two, SwapAxes()).session.grid.shape == (2, 3)
     assert after(two, Also(GPUS)).session.grid.shape == (3,)
     assert after(two, Also(MODEL, "postal, k_model")).session.grid.leaves() == (MEMORY, MODEL)
     assert "sweep another leaf first" in perform(two, (Also(MEMORY),)).error
-    by_hand = after(study, Edit(GPUS, "4"), Sweep(MEMORY, "800 GB/s, 900 GB/s")).session.result
+    by_hand = after(study, Edit(GPUS, "4"), SweepParameter(MEMORY, "800 GB/s, 900 GB/s")).session.result
     assert two.session.result.columns["iteration_time"][2, 1] == by_hand.columns["iteration_time"][0]
 
 
@@ -163,8 +163,8 @@ def test_another_platform_gives_up_the_edits_of_the_old_one(study):
 
 
 def test_the_baseline_is_drawn_over_the_present_sweep(study):
-    edited = after(study, Edit(MEMORY, "1.6 TB/s"), Sweep(RANKS, "64, 256, 1024"))
-    plain = after(study, Sweep(RANKS, "64, 256, 1024"))
+    edited = after(study, Edit(MEMORY, "1.6 TB/s"), SweepParameter(RANKS, "64, 256, 1024"))
+    plain = after(study, SweepParameter(RANKS, "64, 256, 1024"))
     assert_array_equal(edited.behind.result.columns["total_time"], totals(plain))
     pinned = after(edited, Pin())
     assert pinned.behind is None
@@ -181,14 +181,16 @@ def test_a_view_has_the_entries_it_has(study):
 
 
 CHANGES = st.one_of(
-    st.builds(Nudge, st.sampled_from([GPUS, MEMORY, RANKS]), st.integers(-3, 3).filter(bool), st.sampled_from(Step)),
+    st.builds(
+        Nudge, st.sampled_from([GPUS, MEMORY, RANKS]), st.integers(-3, 3).filter(bool), st.sampled_from(NudgeSize)
+    ),
     st.builds(Edit, st.just(GPUS), st.sampled_from(["4", "8", "nonsense"])),
     st.builds(Edit, st.just(MODEL), st.sampled_from(["postal", "max_rate", "loggp"])),
     st.builds(Seek, st.sampled_from([GPUS, MEMORY]), st.sampled_from(["<= 90 %", "total_time <= 1 ns", "nonsense"])),
-    st.builds(Sweep, st.sampled_from([GPUS, MEMORY, RANKS, MODEL])),
+    st.builds(SweepParameter, st.sampled_from([GPUS, MEMORY, RANKS, MODEL])),
     st.builds(Show, st.sampled_from(["screen"]), st.sampled_from(SCREENS)),
     st.builds(Show, st.sampled_from(["y"]), st.sampled_from(["total_time", "terms.halo"])),
-    st.sampled_from([Pin(), Swap(), Revert(), Adopt("lassen"), Adopt("nowhere")]),
+    st.sampled_from([Pin(), SwapAxes(), Revert(), Adopt("lassen"), Adopt("nowhere")]),
 )
 
 
@@ -249,7 +251,7 @@ def test_another_process_computes_the_same(study):
 
 def test_a_helping_process_answers_refuses_dies_and_is_killed():
     async def main():
-        beside = Beside()
+        beside = Worker()
         try:
             assert await beside.run(sleepy, 0.0) == 0.0
             with pytest.raises(UsageError, match="not today"):
@@ -270,7 +272,7 @@ def test_a_helping_process_answers_refuses_dies_and_is_killed():
 def test_a_superseded_result_is_never_shown(study):
     async def main():
         shown = []
-        conductor = Conductor(study, lambda error: shown.append(conductor.study.session.leaf(GPUS).text()))
+        conductor = CommandRunner(study, lambda error: shown.append(conductor.study.session.leaf(GPUS).text()))
         try:
             conductor.ask(Slow(GPUS, "10"))
             await asyncio.sleep(0.1)
@@ -299,7 +301,7 @@ def test_a_superseded_result_is_never_shown(study):
 
 def test_what_is_asked_while_busy_is_done_in_order(study):
     async def main():
-        conductor = Conductor(study, lambda error: None)
+        conductor = CommandRunner(study, lambda error: None)
         try:
             conductor.ask(Slow(GPUS, "10"))
             conductor.undo()
@@ -317,7 +319,7 @@ def test_choices_count_from_what_is_asked_for_not_from_what_is_shown(study):
         return Choose(key, lambda view: view.next_of(key))
 
     async def main():
-        conductor = Conductor(study, lambda error: None)
+        conductor = CommandRunner(study, lambda error: None)
         try:
             conductor.ask(Slow(GPUS, "10"))
             for key in ("second", "marker", "marker", "x_scale", "x_scale"):
@@ -335,7 +337,7 @@ def test_choices_count_from_what_is_asked_for_not_from_what_is_shown(study):
 
 
 def test_a_step_beyond_all_numbers_changes_nothing(study):
-    outcome = perform(study, (Nudge(MEMORY, 100_000, Step.FACTOR), Nudge(GPUS, -100_000, Step.FACTOR)))
+    outcome = perform(study, (Nudge(MEMORY, 100_000, NudgeSize.FACTOR), Nudge(GPUS, -100_000, NudgeSize.FACTOR)))
     assert not outcome.error
     assert outcome.study.session.leaf(MEMORY).value == study.session.leaf(MEMORY).value
 
@@ -353,7 +355,7 @@ def test_what_changes_nothing_is_nothing_to_undo(study):
 def test_a_journal_is_replayed_line_by_line(study):
     async def main():
         saved = []
-        conductor = Conductor(study, lambda error: None)
+        conductor = CommandRunner(study, lambda error: None)
         lines = ["# what if", "", f"set {GPUS} = 8", f"nudge {MEMORY} = +2 factor", "undo", "redo", "undo", "save"]
         try:
             await conductor.replay(lines, lambda: saved.append(conductor.study.unsaved()))
@@ -369,7 +371,7 @@ def test_a_journal_is_replayed_line_by_line(study):
 
 
 def test_small_steps_are_carried_out_at_once_and_slow_ones_beside(study, monkeypatch):
-    conductor = Conductor(study, lambda error: None)
+    conductor = CommandRunner(study, lambda error: None)
     conductor.ask(Nudge(MEMORY, 1))
     assert not conductor.busy
     assert conductor.study.unsaved().keys() == {MEMORY}
@@ -409,7 +411,7 @@ def test_what_changed_on_disk_is_told_leaf_by_leaf(tmp_path):
     path = tmp_path / "mine.toml"
     text = 'extends = "jacobi2d"\n[application]\nrank_count = 512\n'
     path.write_text(text)
-    study = Study.start(Session.start(Question.open(path)))
+    study = ExplorerState.start(Session.start(Scenario.open(path)))
     file = ScenarioFile(study.session.question)
     assert not file.touched()
     edited = after(study, Edit(RANKS, "256"))

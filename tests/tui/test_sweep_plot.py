@@ -13,9 +13,9 @@ from whatif.plotting.description import (
     AxisDescription,
     BarSegment,
     HeatMap,
-    Line,
     Marker,
     PlotDescription,
+    PlotLine,
     Scale,
     StackedBar,
 )
@@ -28,7 +28,7 @@ BAR = StackedBar((BarSegment("compute", 8.1e-3), BarSegment("halo", 3.3e-3), Bar
 
 def described(y, label="postal"):
     x_axis = AxisDescription("message size", units.BYTE, Scale.LOG)
-    return PlotDescription("", x_axis, AxisDescription("time", units.SECOND, Scale.LOG), (Line(label, SIZES, y),))
+    return PlotDescription("", x_axis, AxisDescription("time", units.SECOND, Scale.LOG), (PlotLine(label, SIZES, y),))
 
 
 def straight(label="size", slope=1.0, here=None):
@@ -36,7 +36,7 @@ def straight(label="size", slope=1.0, here=None):
     x = np.arange(11.0)
     markers = () if here is None else (Marker(here, "now"),)
     axes = AxisDescription(f"some.{label}"), AxisDescription("time", units.SECOND)
-    return PlotDescription("", *axes, (Line("curve", x, slope * x),), markers)
+    return PlotDescription("", *axes, (PlotLine("curve", x, slope * x),), markers)
 
 
 def heat(values=None, here=(1.0, 2.0)):

@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose
 
 from benchmarks import validation_hpl as tables
 from tests.paths import ROOT
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.hpl.simulation.costs import DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, matrix_mean
-from whatif.hpl.simulation.simulator import Machine, simulate
+from whatif.hpl.simulation.simulator import HPLMachine, simulate
 from whatif.validation.hpl_runs import (
     MEASURED,
-    Compared,
     Play,
+    RunComparison,
     configuration_of,
     dahu_configuration,
     dahu_machine,
@@ -153,12 +153,12 @@ def test_a_part_ten_times_as_fast_or_slow_does_to_hpl_what_it_does_in_the_emulat
 )
 def test_bandwidth_does_what_it_does_in_an_emulator_whose_probes_do_not_grow(bandwidth, emulated):
     """A switch of the what-ifs' links with 64 ranks, emulated for this project; a failed probe took 0.03 ms."""
-    run = Configuration(6000, 120, 8, 8, Broadcast.RING, 0, Swap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
+    run = Configuration(6000, 120, 8, 8, Broadcast.RING, 0, RowSwap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
     pieces = np.array([[0.0, 96e-6, 1 / bandwidth, 0.0, 0.0, 0.0, 0.0, WHEN_RECEIVED]] * 2)
     pieces[1, 0], pieces[1, 7] = 65536.0, RENDEZVOUS
     kernels = np.zeros((len(KERNELS), 5))
     kernels[0, 1], kernels[DTRSM, 1], kernels[4] = 1.083e-9, 5.53e-10, np.inf
-    found = simulate(run, Machine(kernels, np.stack([pieces, pieces]), np.arange(64), np.ones(64)))
+    found = simulate(run, HPLMachine(kernels, np.stack([pieces, pieces]), np.arange(64), np.ones(64)))
     assert_allclose(found.time, emulated, rtol=0.015, atol=0)
 
 
@@ -176,9 +176,9 @@ def test_few_links_between_switches_slow_hpl_down_as_much_as_in_the_emulator():
 
 def test_a_summary_has_the_mean_and_the_largest_absolute_error_of_its_kind():
     runs = [
-        Compared("a", "1", 1.0, 1.1, 0.1, -0.3),
-        Compared("b", "2", 1.0, 1.0, 0.0),
-        Compared("a", "3", 1, 0.7, -0.3),
+        RunComparison("a", "1", 1.0, 1.1, 0.1, -0.3),
+        RunComparison("b", "2", 1.0, 1.0, 0.0),
+        RunComparison("a", "3", 1, 0.7, -0.3),
     ]
     found = list(summaries(runs))
     assert [run.reference for run in found] == ["a", "a", "b", "b"]

@@ -14,7 +14,7 @@ from tests.paths import DATA, ROOT
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.schema.load import load_platform
 
@@ -93,7 +93,7 @@ def test_table_5_minife_on_summit_135_of_156_is_not_reached(ranks, found):
 
 
 def k_values(scenario: str, machine: str, sets: dict[str, str]) -> tuple[float, float, float]:
-    program = Question.open(scenario, platform=machine.lower(), sets=sets).program
+    program = Scenario.open(scenario, platform=machine.lower(), sets=sets).program
     halo = next(name for name, phase in program.loaded.scenario.application.phases.items() if phase.kind == "halo")
     values = evaluate(program).values
     return tuple(float(values[f"{halo}.{name}"]) for name in ("inter_node_count", "total_count", "k"))
@@ -101,13 +101,13 @@ def k_values(scenario: str, machine: str, sets: dict[str, str]) -> tuple[float, 
 
 def test_measured_k_may_be_given_in_the_file():
     sets = {"application.phases.halo.inter_node_count": "135", "application.phases.halo.total_count": "156"}
-    program = Question.open("minife", platform="summit", sets=sets).program
+    program = Scenario.open("minife", platform="summit", sets=sets).program
     assert_allclose(float(evaluate(program).values["halo.k"]), 135 / 156 * 6, rtol=1e-15, atol=0)
 
 
 def test_figures_6_9_and_12_kernels_follow_the_authors_metrics():
     """A kernel of a scenario takes the time that the roofline gives for one launch of the profiled run."""
-    point = run_whole(Question.open("minife"), Grid())
+    point = run_whole(Scenario.open("minife"), Grid())
     path = DATA / "gpuroofperf" / "kernel_params" / "miniFE"
     profile = json.loads(next(path.rglob("rcb-P2.json")).read_text())["data"]
     waxpby = next(value for name, value in profile.items() if "waxpby" in name)
@@ -135,7 +135,7 @@ def test_section_5_1_one_measured_time_explains_the_stated_errors(platform, rank
 
 def halo_us(platform: str, model: str, ranks: int) -> float:
     sets = {"application.phases.halo.model": model, "application.rank_count": str(ranks)}
-    return float(run_whole(Question.open("jacobi2d", platform=platform, sets=sets), Grid()).terms["halo"]) * 1e6
+    return float(run_whole(Scenario.open("jacobi2d", platform=platform, sets=sets), Grid()).terms["halo"]) * 1e6
 
 
 def test_halo_table_of_the_documentation_is_what_the_program_computes():
@@ -150,7 +150,7 @@ def test_node_aware_has_the_lowest_mean_error_over_all_scales():
 
 
 def communication(scenario: str, model: str) -> np.ndarray:
-    question = Question.open(scenario, sets={"application.phases.halo.model": model})
+    question = Scenario.open(scenario, sets={"application.phases.halo.model": model})
     grid = grid_of(file_axes(question.program, 100), 100)
     return run_whole(question, grid).columns["communication_time"].ravel()
 
@@ -169,7 +169,7 @@ def test_figure_14_gpus_per_node():
 
 def test_figure_15_devices():
     """All kernels are bound by memory: flop/s change nothing, bandwidth changes everything (section 6.2)."""
-    question = Question.open("minife_devices")
+    question = Scenario.open("minife_devices")
     kernels = run_whole(question, grid_of(file_axes(question.program, 100), 100)).columns["kernel_time"]
     v100, a, b, c, d = kernels.tolist()
     assert v100 == a == b
@@ -179,11 +179,11 @@ def test_figure_15_devices():
 def test_devices_are_those_of_the_authors_files():
     """The factors of the scenario give the authors' files a to d, to their printed digits."""
     path = DATA / "gpuroofperf" / "gpu_params"
-    question = Question.open("minife_devices")
+    question = Scenario.open("minife_devices")
     for name, flop_rate, bandwidth in (("a", 2, 1), ("b", 0.5, 1), ("c", 1, 2), ("d", 1, 0.5)):
         printed = [float(cell) for cell in (path / f"{name}.csv").read_text().splitlines()[1].split('",')[1].split(",")]
         sets = {"parameters.flop_rate_factor": str(flop_rate), "parameters.bandwidth_factor": str(bandwidth)}
-        values = evaluate(Question(question.document, sets=sets).program).values
+        values = evaluate(Scenario(question.document, sets=sets).program).values
         keys = ("single_rate", "double_rate", "integer_rate", None, None, "shared_rate", "add_rate")
         ours = [values[f"platform.node.gpu.peak_{key}"] if key else None for key in keys]
         ours[3:5] = values["platform.node.gpu.dram_bandwidth"], values["platform.node.gpu.l2_bandwidth"]
@@ -215,7 +215,7 @@ startup_time = "2 s"
 """
     from whatif.schema.toml import parse_document
 
-    result = run_whole(Question(parse_document(text, "life.toml")), Grid())
+    result = run_whole(Scenario(parse_document(text, "life.toml")), Grid())
     work = 1e8 / 16 / 2e9 + 20000e-9 + 20e-6
     exchange = 20000 / 1e9 + 30e-6 + 4 * 2e-6
     assert_allclose(float(result.columns["kernel_time"]), work, rtol=1e-14, atol=0)
@@ -225,7 +225,7 @@ startup_time = "2 s"
 
 
 def test_strong_scaling_divides_the_grid_and_kernels_halos_and_transfers_follow():
-    question = Question.open("jacobi2d_strong")
+    question = Scenario.open("jacobi2d_strong")
     grid = grid_of([parse_option("application.rank_count=16, 64", question.program, 10)], 10)
     result = run_whole(question, grid)
     cells, surfaces = 4.0, 2.0
@@ -239,7 +239,7 @@ def test_strong_scaling_divides_the_grid_and_kernels_halos_and_transfers_follow(
 
 def test_every_value_of_a_platform_that_a_result_uses_has_a_source():
     for name in ("jacobi2d", "minife", "minimd"):
-        program = Question.open(name).program
+        program = Scenario.open(name).program
         for path in program.timed:
             leaf = program.leaves[path]
             if path.startswith("platform."):
@@ -250,15 +250,15 @@ def test_every_value_of_a_platform_that_a_result_uses_has_a_source():
 
 def test_weak_scaling_over_a_bisection_is_strong_scaling_on_the_same_grid():
     """256 boxes of 200^3 are cut from 1600 x 800 x 1600 cells: z, x, y in turn (MiniFE)."""
-    weak = run_whole(Question.open("minife"), Grid())
+    weak = run_whole(Scenario.open("minife"), Grid())
     cells = {"x": "1600", "y": "800", "z": "1600"}
     sets = {f"application.grid.cells.{axis}": count for axis, count in cells.items()}
-    strong = run_whole(Question.open("minife", sets={"application.grid.scaling": "strong", **sets}), Grid())
+    strong = run_whole(Scenario.open("minife", sets={"application.grid.scaling": "strong", **sets}), Grid())
     assert weak.terms == strong.terms
-    uneven = Question.open("minife", sets={"application.rank_count": "6"}).program
+    uneven = Scenario.open("minife", sets={"application.rank_count": "6"}).program
     assert np.prod(evaluate(uneven).values["grid.rank_cells"]) > 200**3
 
 
 def test_two_ranks_of_a_socket_are_one_pair():
-    values = evaluate(Question.open("jacobi2d", sets={"application.rank_count": "2"}).program).values
+    values = evaluate(Scenario.open("jacobi2d", sets={"application.rank_count": "2"}).program).values
     assert float(values["placement.pair_count"]) == 1

@@ -15,7 +15,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.units import parse_share
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.files.baseline import Move
 
 
@@ -37,7 +37,7 @@ def command(
     if share is None:
         raise UsageError(f"--tolerance {tolerance}: expected a share such as `1 %` or 0.01")
     problems: list[Problem] = []
-    questions: dict[str, Question] = {}
+    questions: dict[str, Scenario] = {}
     for name in files:
         try:
             kind, question = _check(name, folders)
@@ -54,7 +54,7 @@ def command(
         _hold(questions, against, share, update)
 
 
-def _hold(questions: Mapping[str, Question], path: Path, tolerance: float, update: bool) -> None:
+def _hold(questions: Mapping[str, Scenario], path: Path, tolerance: float, update: bool) -> None:
     """Compare the results of scenarios with those of a file, or write them there."""
     from whatif.files.baseline import moves, read_results, write_results
 
@@ -72,7 +72,7 @@ def _hold(questions: Mapping[str, Question], path: Path, tolerance: float, updat
         raise MovedError(f"not as in {path}; `whatif diff` says why, --update takes the results as they are")
 
 
-def _results(name: str, question: Question) -> dict[str, float]:
+def _results(name: str, question: Scenario) -> dict[str, float]:
     from whatif.axes import Grid
     from whatif.core.result import run_whole
 
@@ -85,7 +85,7 @@ def _results(name: str, question: Question) -> dict[str, float]:
     return {name: number for name, number in numbers.items() if math.isfinite(number)}
 
 
-def _line(move: Move, question: Question) -> str:
+def _line(move: Move, question: Scenario) -> str:
     """What a result was and is; one that is not there any more was a time."""
     from whatif.units import SECOND, format_quantity
 
@@ -102,8 +102,8 @@ def _moved(move: Move) -> str:
     return f" ({move.after / move.before - 1:+.2%})"
 
 
-def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Question | None]:
-    from whatif.core.scenario import Question
+def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Scenario | None]:
+    from whatif.core.scenario import Scenario
     from whatif.core.sweep import file_axes, grid_of
     from whatif.schema.load import load_part, load_platform, open_document
     from whatif.schema.shipped import is_file, shipped_names
@@ -118,7 +118,7 @@ def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Question | None]:
     if looks_like_platform(document.data):
         load_platform(name, folders)
         return "platform", None
-    question = Question(document, folders=folders)
+    question = Scenario(document, folders=folders)
     grid_of(file_axes(question.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
     return "scenario", question
 

@@ -22,7 +22,7 @@ from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.core.uncertainty import Sampling
     from whatif.studies.ranking import Ranking
     from whatif.units import Quantity
@@ -102,7 +102,7 @@ def _pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 def _needed(
-    questions: dict[str, Question], platforms: list[str], targets: dict[str, str]
+    questions: dict[str, Scenario], platforms: list[str], targets: dict[str, str]
 ) -> dict[str, dict[str, float]]:
     """By scenario, the nodes that it needs on each platform for its target; NaN, and why, where none are enough."""
     from whatif.studies.required_nodes import nodes_needed

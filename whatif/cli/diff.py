@@ -13,7 +13,7 @@ from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
 
 
 @click.command("diff", short_help="Say which changes explain why two scenarios differ.")
@@ -66,7 +66,7 @@ def command(
 def _questions(
     first: str, second: str | None, platforms: tuple[str, ...], folders: tuple[Path, ...], sets: tuple[str, ...],
     stack: ExitStack,
-) -> tuple[Question, Question]:  # fmt: skip
+) -> tuple[Scenario, Scenario]:  # fmt: skip
     if len(platforms) > 2:
         raise UsageError("--platform is given once or twice")
     if second is None and not platforms:

@@ -17,14 +17,14 @@ from whatif.limits import TABLE_FORMATS
 if TYPE_CHECKING:
     from whatif.files.platform_file import PlatformChange
     from whatif.fitting.fit_result import Fit
-    from whatif.schema.platform_spec import Platform
+    from whatif.schema.platform_spec import PlatformSpec
     from whatif.table import Table
 
 DISTANCES = ("intra-socket", "inter-socket", "inter-node")
 
 
 @dataclass(frozen=True)
-class Target:
+class FitOutput:
     """What becomes of the parameters."""
 
     output: Path | None
@@ -33,7 +33,7 @@ class Target:
     file_format: str
     points: bool
 
-    def platform(self) -> Platform | None:
+    def platform(self) -> PlatformSpec | None:
         """The platform whose data sheet measurements are compared with; what cannot be written is told before a fit."""
         from whatif.files.platform_file import present
         from whatif.schema.load import load_platform, load_platform_document
@@ -55,8 +55,8 @@ class Target:
     ) -> None:
         """Write the platform, then print the parameters, or the points."""
         from whatif.files.platform_file import kept_from_below, write_platform
-        from whatif.files.table_writers import TABLE_WRITERS
         from whatif.fitting.fit_tables import parameter_table
+        from whatif.table_writers import TABLE_WRITERS
 
         if self.output is not None:
             write_platform(self.output, change, self.extends)
@@ -81,12 +81,12 @@ def tell(lines: Iterable[str], lead: str = "") -> None:
 
 
 def fit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """FILE.. and the options that make a `Target`."""
+    """FILE.. and the options that make a `FitOutput`."""
 
     @wraps(command)
     def with_target(**given: Any) -> None:
         names = ("output", "extends", "source", "file_format", "points")
-        command(target=Target(**{name: given.pop(name) for name in names}), **given)
+        command(target=FitOutput(**{name: given.pop(name) for name in names}), **given)
 
     options = (
         click.argument("files", nargs=-1, required=True, metavar="FILE..",
@@ -119,7 +119,7 @@ def command() -> None:
 @click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of a CSV file are, as message_size=bytes.")
 @click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows of a CSV file with this.")
 def network(
-    files: tuple[Path, ...], target: Target, distance: str, limits: str | None, weighting: str, test: str | None,
+    files: tuple[Path, ...], target: FitOutput, distance: str, limits: str | None, weighting: str, test: str | None,
     buffers: str | None, columns: str | None, where: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Fit protocol limits and the postal, max-rate and injection parameters of one distance to message times."""
@@ -155,7 +155,7 @@ def _limits(text: str | None) -> tuple[float, float] | None:
 
 @command.command("gpu", short_help="Peaks and bandwidths: mixbench, BabelStream, gpuroofperf.")
 @fit_options
-def gpu(files: tuple[Path, ...], target: Target) -> None:
+def gpu(files: tuple[Path, ...], target: FitOutput) -> None:
     """Fit the peak rates and bandwidths of a GPU to outputs of mixbench, BabelStream or gpuroofperf."""
     from whatif.cli.measurement_files import in_folders
     from whatif.files.platform_file import change_of
@@ -176,15 +176,15 @@ def gpu(files: tuple[Path, ...], target: Target) -> None:
 @command.command("transfer", short_help="Host-device copies: nvprof profiles, summaries as CSV.")
 @fit_options
 @click.option("--machine", metavar="NAME", help="Only the rows of this machine, where a file has several.")
-def transfer(files: tuple[Path, ...], target: Target, machine: str | None) -> None:
+def transfer(files: tuple[Path, ...], target: FitOutput, machine: str | None) -> None:
     """Fit the latencies and the staging of a host-device link to measured copies, against the link's data sheet.
 
     The data sheet is that of the platform written, or of the one it extends.
     """
     from whatif.cli.measurement_files import in_folders, read_transfers
     from whatif.files.platform_file import change_of
-    from whatif.files.table_writers import column_rows
     from whatif.profiles.link_fit import fit_transfer
+    from whatif.table_writers import column_rows
 
     platform = target.platform()
     link = platform.node.host_link if platform is not None else None

@@ -16,7 +16,7 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.fitting.grid import GridFit
-    from whatif.fitting.grid_runs import Runs
+    from whatif.fitting.grid_runs import GridRuns
     from whatif.table import Table
 
 _EXAMPLE = "cells=272e6,processes=768"
@@ -27,7 +27,7 @@ _MOST_SCATTER = 0.3
 class _Asked:
     """What is wanted of the fit."""
 
-    targets: tuple[Runs, ...]
+    targets: tuple[GridRuns, ...]
     advice: bool
     varied: tuple[str, ...]
     points: bool
@@ -122,7 +122,7 @@ def _narrate(fit: GridFit) -> None:
         tell([f"no more runs than parameters of {kind}: nothing tells their errors"], "warning: ")
 
 
-def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, targets: tuple[Runs, ...]) -> None:
+def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, targets: tuple[GridRuns, ...]) -> None:
     """The part of one case, and a scenario of the first target, or of the run with the most processes."""
     from whatif.errors import did_you_mean
     from whatif.files.grid_file import part_text, question_text
@@ -146,7 +146,7 @@ def _write(fit: GridFit, model: ModelFile, case: str | None, source: str, target
     model.write(part, "structured_grid", lambda name: question_text(name, target, model.platform))
 
 
-def _is_measured_share(target: Runs) -> bool:
+def _is_measured_share(target: GridRuns) -> bool:
     """Whether the share of halo cells that leave the node is another one than ranks per node make it."""
     from whatif.models.structured_grid import inter_node_share
 
@@ -185,7 +185,7 @@ def _print(fit: GridFit, asked: _Asked) -> None:
         print_table(parameters_of(fit, in_words=asked.file_format in ("table", "markdown")), asked.file_format)
 
 
-def _planned(fit: GridFit, given: Mapping[str, Sequence[Any]]) -> Runs:
+def _planned(fit: GridFit, given: Mapping[str, Sequence[Any]]) -> GridRuns:
     from whatif.fitting.grid_plan import planned
 
     runs, told = planned(fit.runs, given)
@@ -193,7 +193,7 @@ def _planned(fit: GridFit, given: Mapping[str, Sequence[Any]]) -> Runs:
     return runs
 
 
-def _candidates(fit: GridFit, target: Runs, varied: Sequence[str]) -> Runs:
+def _candidates(fit: GridFit, target: GridRuns, varied: Sequence[str]) -> GridRuns:
     """The runs to choose from: those stated, with what is not stated as in the target, or what is at hand."""
     from whatif.fitting.grid_plan import next_candidates
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.fit import DISTANCES, Target, command, fit_options, tell
+from whatif.cli.fit import DISTANCES, FitOutput, command, fit_options, tell
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whatif.fitting.fit_result import Fit
     from whatif.fitting.pieces import PiecesFit
     from whatif.fitting.processors import Processors
-    from whatif.schema.platform_spec import Platform
+    from whatif.schema.platform_spec import PlatformSpec
     from whatif.table import Table
 
 _PROCESSORS = "kernels.processors"
@@ -55,7 +55,7 @@ class _Machine:
 @click.option("--synthetic", type=int, metavar="NODES", help="A machine of so many nodes, drawn from those calibrated.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
 def kernel(
-    files: tuple[Path, ...], target: Target, name: str | None, model: str | None, noise: str | None, distance: str,
+    files: tuple[Path, ...], target: FitOutput, name: str | None, model: str | None, noise: str | None, distance: str,
     columns: str | None, where: tuple[str, ...], without: tuple[str, ...], average: tuple[str, ...],
     synthetic: int | None, seed: int,
 ) -> None:  # fmt: skip
@@ -145,9 +145,9 @@ def _fitted(
 
 def _narrate(fit: KernelFit | PiecesFit) -> None:
     """The models compared, what was chosen, and what a reader has to know of it."""
-    from whatif.files.table_writers import column_rows
     from whatif.fitting.blas_costs import KernelFit
     from whatif.fitting.processors import in_words, slow_in_words
+    from whatif.table_writers import column_rows
 
     column_rows(fit.comparison, sys.stderr)
     if isinstance(fit, KernelFit):
@@ -204,7 +204,7 @@ def _factors(found: Processors, values: Mapping[str, float], *, synthetic: bool)
     return Fit(_PROCESSORS, dict.fromkeys(values, ONE), numbers, np.diag(errors**2), {}, count, found.drift)
 
 
-def _refuse_others(path: Path, platform: Platform, change: PlatformChange) -> None:
+def _refuse_others(path: Path, platform: PlatformSpec, change: PlatformChange) -> None:
     """Refuse to write processors or pieces beside others that the platform has, and that are not these."""
     tables: dict[str, Mapping[str, object]] = {}
     if platform.kernels is not None:

@@ -85,9 +85,9 @@ def regression(
     Thicket profiles, logs of nvidia-smi. Terms: + - * : / ( ), I(x**2), log(x), log2(x), sqrt(x), poly(x, 2);
     `log(time) ~ ..` keeps predictions positive.
     """
-    from whatif.files.table_writers import TABLE_WRITERS
     from whatif.fitting.least_squares import fit_runs
     from whatif.fitting.regression_tables import summary
+    from whatif.table_writers import TABLE_WRITERS
 
     if (formula is None) == (sought is None):
         raise UsageError("--formula says what depends on what, such as `time ~ nodes + size`, or --search finds it")

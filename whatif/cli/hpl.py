@@ -20,9 +20,9 @@ from whatif.limits import TABLE_FORMATS
 if TYPE_CHECKING:
     from whatif.hpl.input_reader import HPLInput
     from whatif.hpl.output_reader import HPLRun
-    from whatif.hpl.prediction_tables import Key, Prediction
+    from whatif.hpl.prediction_tables import HPLPrediction, Key
     from whatif.hpl.predictions import HPLRuns
-    from whatif.hpl.scenario_writer import Noise, Placement
+    from whatif.hpl.scenario_writer import HPLPlacement, Noise
     from whatif.hpl.simulation.configuration import Configuration
     from whatif.schema.toml import Document
     from whatif.table import Table
@@ -139,18 +139,18 @@ def command(
 
 def placement_of(
     ranks_per_node: int | None, binding: str, panel_on: str, noise: Noise = "none", seed: int = 0
-) -> Placement:
+) -> HPLPlacement:
     """What the options say of a run."""
-    from whatif.hpl.scenario_writer import Placement
+    from whatif.hpl.scenario_writer import HPLPlacement
 
     by_socket, on_host = binding == "by_socket", panel_on == "host"
-    return Placement(
+    return HPLPlacement(
         ranks_per_node, "by_socket" if by_socket else "by_core", "host" if on_host else "device", noise, seed
     )
 
 
 def scenario_of(
-    first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: Placement
+    first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: HPLPlacement
 ) -> tuple[Document, dict[str, str], tuple[Path, ...]]:
     """The scenario of one configuration, what is set in it, and where its platform is looked for."""
     from whatif.hpl.predictions import leaves_of
@@ -171,14 +171,14 @@ def scenario_of(
 
 
 def open_runs(
-    first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: Placement
+    first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: HPLPlacement
 ) -> HPLRuns:
     """HPL on the machine that the options name; `first` is any configuration."""
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.hpl.predictions import HPLRuns
 
     document, pairs, folders = scenario_of(first, platform, folders, sets, placement)
-    runs = HPLRuns(Question(document, None, pairs, folders).program)
+    runs = HPLRuns(Scenario(document, None, pairs, folders).program)
     if runs.panel_place:
         click.echo(f"assumed: {runs.panel_place} (--panel-on)", err=True)
     return runs
@@ -186,10 +186,10 @@ def open_runs(
 
 def _save(path: Path, document: Document, sets: Mapping[str, str], folders: tuple[Path, ...]) -> None:
     from whatif.atomic import atomic_file
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.files.scenario_edits import rewritten
 
-    Question(document, None, sets, folders).program_at({})
+    Scenario(document, None, sets, folders).program_at({})
     text = rewritten(document, sets, None, folders)
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -238,7 +238,7 @@ def _narrate(asked: HPLInput, runs: HPLRuns, seeds: range) -> None:
 
 def _predictions(
     asked: HPLInput, runs: HPLRuns, seeds: range, known: Mapping[Key, Sequence[HPLRun]]
-) -> Iterator[Prediction]:
+) -> Iterator[HPLPrediction]:
     """Every combination as it is known; at the end, what was measured and is none of them is told."""
     from whatif.hpl.prediction_tables import key_of, prediction_of
 
@@ -278,12 +278,12 @@ def meter(count: int) -> Iterator[Callable[[int, float], None]]:
         patience.cancel()
 
 
-def _write_hpl(predictions: Iterable[Prediction], components: bool, interval: bool) -> None:
+def _write_hpl(predictions: Iterable[HPLPrediction], components: bool, interval: bool) -> None:
     """HPL's own table; what is told of a run beside its line follows it."""
     from whatif.hpl.output_writer import HPLRow, hpl_table
     from whatif.hpl.prediction_tables import detail_lines
 
-    latest: list[Prediction] = []
+    latest: list[HPLPrediction] = []
 
     def rows() -> Iterator[HPLRow]:
         for item in predictions:
@@ -296,7 +296,9 @@ def _write_hpl(predictions: Iterable[Prediction], components: bool, interval: bo
         latest.clear()
 
 
-def _tables(runs: HPLRuns, seeds: range, components: bool, measured: bool) -> Callable[[Sequence[Prediction]], Table]:
+def _tables(
+    runs: HPLRuns, seeds: range, components: bool, measured: bool
+) -> Callable[[Sequence[HPLPrediction]], Table]:
     """What makes a table of predictions, with the columns that the options ask for."""
     from whatif.hpl.prediction_tables import prediction_table
 
@@ -314,13 +316,13 @@ def _tables(runs: HPLRuns, seeds: range, components: bool, measured: bool) -> Ca
 
 
 def _write_table(
-    predictions: Iterable[Prediction], file_format: str, table: Callable[[Sequence[Prediction]], Table]
+    predictions: Iterable[HPLPrediction], file_format: str, table: Callable[[Sequence[HPLPrediction]], Table]
 ) -> None:
     """Rows as they come; JSON, which is one object, at the end, or when it is interrupted."""
-    from whatif.files.table_writers import column_rows, csv_rows, json_rows, markdown_rows
+    from whatif.table_writers import column_rows, csv_rows, json_rows, markdown_rows
 
     if file_format == "json":
-        found: list[Prediction] = []
+        found: list[HPLPrediction] = []
         try:
             for item in predictions:
                 found.append(item)  # noqa: PERF402 - what was there before an interruption is kept

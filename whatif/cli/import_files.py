@@ -138,7 +138,7 @@ def trace(file: Path, output: Path | None, platform: str, folders: tuple[Path, .
 
 
 def _show(table: Table, file_format: str) -> None:
-    from whatif.files.table_writers import TABLE_WRITERS, worth_showing
+    from whatif.table_writers import TABLE_WRITERS, worth_showing
 
     _warn(table)
     TABLE_WRITERS[file_format](worth_showing(table) if file_format == "table" else table, sys.stdout)

@@ -57,8 +57,8 @@ def command(
 
 def _show(profile: Profile, only: str | None, file_format: str) -> None:
     """All tables, or one; several as CSV or JSON would be no file that a program can read."""
-    from whatif.files.table_writers import TABLE_WRITERS, worth_showing
     from whatif.profiles.characterisation import characterise
+    from whatif.table_writers import TABLE_WRITERS, worth_showing
 
     tables = characterise(profile)
     if only is None and file_format in {"csv", "json"}:

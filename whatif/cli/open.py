@@ -11,7 +11,7 @@ from threading import Timer
 import click
 
 from whatif.cli.options import question_options
-from whatif.cli.scenario_sources import Source, open_source
+from whatif.cli.scenario_sources import ScenarioSource, open_source
 from whatif.errors import UsageError
 
 _LARGEST_JOURNAL = 10_000_000
@@ -80,7 +80,7 @@ def command(
     sys.exit(code)
 
 
-def source_lines(source: Source) -> Iterator[str]:
+def source_lines(source: ScenarioSource) -> Iterator[str]:
     """The commands that show the page of what was opened."""
     if source.kind == "trace":
         yield "show screen = ranks"

@@ -14,7 +14,7 @@ import click
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.core.uncertainty import Sampling
     from whatif.plotting.description import Description
     from whatif.table import Table
@@ -107,7 +107,7 @@ def share_of(option: str, text: str) -> float:
 
 def print_table(table: Table, file_format: str, optional: Sequence[Collection[str]] = ()) -> None:
     """Write a table to stdout; for a terminal that is too narrow without the first groups of optional columns."""
-    from whatif.files.table_writers import TABLE_WRITERS, narrowed
+    from whatif.table_writers import TABLE_WRITERS, narrowed
 
     if file_format == "table" and sys.stdout.isatty():
         table = narrowed(table, shutil.get_terminal_size().columns, optional)
@@ -130,7 +130,7 @@ def drawing(plot: bool, output: Path | None) -> Draw | None:
 
 def show_picture(picture: Description) -> None:
     """Draw on the terminal, in colours where it is one."""
-    from whatif.studies.sweep_figure import terminal_picture
+    from whatif.core.sweep_figure import terminal_picture
 
     click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)
 
@@ -142,16 +142,16 @@ def named_platform(platform: str, folders: tuple[Path, ...]) -> tuple[str, tuple
     return Path(platform).stem, (Path(platform).parent, *folders)
 
 
-def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Question:
+def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Scenario:
     """The question that the options ask."""
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
 
     if platform is not None:
         platform, folders = named_platform(platform, folders)
-    return Question.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
+    return Scenario.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
 
 
-def tell_worth(*questions: Question) -> None:
+def tell_worth(*questions: Scenario) -> None:
     """Say on stderr which questions rest on assumed values, and what lies outside the range it was fitted in."""
     from whatif.core.evaluate import evaluate
     from whatif.core.fit_range import extrapolations
@@ -166,7 +166,7 @@ def tell_worth(*questions: Question) -> None:
             click.echo(f"warning: {machine}: {text}", err=True)
 
 
-def tell_on_all(*questions: Question) -> None:
+def tell_on_all(*questions: Scenario) -> None:
     """Say on stderr which values of machines the files of scenarios state: they are the same on all that are asked."""
     from whatif.studies.decision_tables import on_all_machines
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whatif.core.executors import Place
     from whatif.core.result import Result
     from whatif.core.result_summary import Tally
-    from whatif.core.scenario import Request
+    from whatif.core.scenario import EvaluationRequest
 
 
 on_option = click.option(
@@ -32,7 +32,7 @@ workers_option = click.option(
 
 
 @dataclass(frozen=True, slots=True)
-class Workforce:
+class ParallelOptions:
     """The options `--on`, `--workers` and `--part-points`; without `on` this process works alone."""
 
     on: str | None
@@ -48,7 +48,7 @@ class Workforce:
         return self.on is not None and (is_folder(output) or not output.suffix)
 
     @contextmanager
-    def results(self, request: Request) -> Iterator[Iterable[Result]]:
+    def results(self, request: EvaluationRequest) -> Iterator[Iterable[Result]]:
         """The results of a grid in the order of its points, wherever they are computed."""
         from whatif.core.result import run
 
@@ -60,7 +60,7 @@ class Workforce:
         with self._place() as place:
             yield run_on(place, request, self._points(request.grid))
 
-    def write_data_set(self, request: Request, folder: Path) -> None:
+    def write_data_set(self, request: EvaluationRequest, folder: Path) -> None:
         """Compute the parts that a folder lacks; ended early, what is there stays, and it says how to go on."""
         from whatif.files.data_set import DataSet
 

@@ -14,7 +14,7 @@ from whatif.limits import TABLE_FORMATS
 if TYPE_CHECKING:
     from whatif.profiles.profile_data import Profile
     from whatif.profiles.projection import Projection
-    from whatif.schema.platform_spec import Platform
+    from whatif.schema.platform_spec import PlatformSpec
     from whatif.table import Table
 
 profile_path = click.Path(path_type=Path, exists=True)
@@ -44,10 +44,10 @@ def command(
     projected: latency measured on the one machine, all else from the data sheet of the other; peak: that latency and
     the peak bandwidth; envelope: the peak bandwidth alone. Errors are sums of absolute errors over the sum of times.
     """
-    from whatif.files.table_writers import TABLE_WRITERS, worth_showing
     from whatif.profiles.formats import read_profile
     from whatif.profiles.projection import project
     from whatif.schema.load import load_platform
+    from whatif.table_writers import TABLE_WRITERS, worth_showing
 
     one, other = (load_platform(name, folders)[0] for name in (source, target))
     read = read_profile(profile)
@@ -72,9 +72,9 @@ def _table(projection: Projection, *, operations: bool, sizes: bool) -> Table:
     return projection.by_size() if sizes else projection.summary()
 
 
-def _tell(profile: Profile, projection: Projection, source: Platform, target: Platform) -> None:
+def _tell(profile: Profile, projection: Projection, source: PlatformSpec, target: PlatformSpec) -> None:
     """What the table rests on, the time line, and what is odd."""
-    from whatif.files.table_writers import column_rows
+    from whatif.table_writers import column_rows
 
     for line in [*profile.operations.notes.get("warnings", "").splitlines(), *projection.warnings]:
         click.echo(f"warning: {line}", err=True)

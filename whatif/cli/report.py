@@ -13,7 +13,7 @@ from whatif.errors import ImpossiblePointError, UsageError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.report.contents import Findings
 
 
@@ -31,19 +31,19 @@ def command(
     The page holds no script and needs nothing else. --platform and --set hold for a scenario to compare with too.
     """
     from whatif.cli.run import asked_grid
-    from whatif.core.scenario import Request
+    from whatif.core.scenario import EvaluationRequest
     from whatif.report.page import write_report
 
     question = open_question(scenario, platform, folders, sets)
     grid = asked_grid(question, sweeps, False, DEFAULT_MAXIMUM_POINTS)
     other = None if against is None else _other(against, scenario, platform, folders, sets)
     command = _command(scenario, platform, folders, sets, sweeps, against, output)
-    _tell(write_report(Request(question, grid), output, command, other))
+    _tell(write_report(EvaluationRequest(question, grid), output, command, other))
 
 
 def _other(
     against: str, scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]
-) -> Question:
+) -> Scenario:
     """The question to compare with: this one on another platform, or another scenario."""
     from whatif.schema.load import open_document
     from whatif.schema.shipped import kind_of, names_in

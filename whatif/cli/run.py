@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whatif.cli.options import open_question, sampling_options, scenario_options, show_picture
-from whatif.cli.parallel_options import Telling, Workforce, is_folder, on_option, workers_option
+from whatif.cli.parallel_options import ParallelOptions, Telling, is_folder, on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
 
 if TYPE_CHECKING:
     from whatif.axes import Grid
-    from whatif.core.scenario import Question, Request
+    from whatif.core.scenario import EvaluationRequest, Scenario
     from whatif.core.term import Program
     from whatif.core.uncertainty import Sampling
 
@@ -57,15 +57,15 @@ def command(
     **elsewhere: Any,
 ) -> None:
     """Evaluate SCENARIO as it stands, or over the grid of all --sweep options (else over its own sweep)."""
-    from whatif.core.scenario import Request
+    from whatif.core.scenario import EvaluationRequest
 
-    workforce = Workforce(**elsewhere)
+    workforce = ParallelOptions(**elsewhere)
     if plot and (output is not None or file_format is not None or workforce.on is not None):
         raise UsageError(
             "--plot draws on the terminal; it goes with neither -o (-o FILE.svg alone draws) nor --format nor --on"
         )
     question = open_question(scenario, platform, folders, sets)
-    request = Request(question, asked_grid(question, sweeps, point, max_points), sampling)
+    request = EvaluationRequest(question, asked_grid(question, sweeps, point, max_points), sampling)
     _narrate(request)
     if plot:
         _plot(request)
@@ -77,7 +77,7 @@ def command(
         _write(request, file_format or _format_of(output), output, workforce)
 
 
-def asked_grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
+def asked_grid(question: Scenario, sweeps: tuple[str, ...], point: bool, limit: int) -> Grid:
     """The grid of the --sweep options, else of the scenario's own sweep; none for --point."""
     from whatif.core.sweep import file_axes, grid_of, parse_option
 
@@ -90,7 +90,7 @@ def asked_grid(question: Question, sweeps: tuple[str, ...], point: bool, limit: 
     return grid_of([axis for axis in axes if question.sets.keys().isdisjoint(axis.leaves)], limit)
 
 
-def _narrate(request: Request) -> None:
+def _narrate(request: EvaluationRequest) -> None:
     program, grid, sampling = request.question.program, request.grid, request.sampling
     click.echo(program.loaded.question or program.loaded.name, err=True)
     axes = " x ".join(f"{' + '.join(axis.leaves)} ({len(axis)})" for axis in grid.axes) or "one point"
@@ -126,7 +126,7 @@ def _format_of(output: Path | None) -> str:
     return known[output.suffix]
 
 
-def _write(request: Request, file_format: str, output: Path | None, workforce: Workforce) -> None:
+def _write(request: EvaluationRequest, file_format: str, output: Path | None, workforce: ParallelOptions) -> None:
     from whatif.files.result_writers import WRITERS, write_file
 
     if output is None and file_format == "parquet":
@@ -141,9 +141,9 @@ def _write(request: Request, file_format: str, output: Path | None, workforce: W
     telling.report()
 
 
-def _plot(request: Request) -> None:
+def _plot(request: EvaluationRequest) -> None:
     from whatif.core.result import run_whole
-    from whatif.studies.sweep_figure import alone
+    from whatif.core.sweep_figure import alone
 
     if not request.grid.axes:
         raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
@@ -153,14 +153,14 @@ def _plot(request: Request) -> None:
     telling.report()
 
 
-def _draw(request: Request, output: Path) -> None:
+def _draw(request: EvaluationRequest, output: Path) -> None:
     """Write the plot of a sweep, or the phases of a single point, as a picture."""
     from whatif.core.evaluate import evaluate
     from whatif.core.iteration_timeline import timeline
     from whatif.core.result import run_whole
+    from whatif.core.sweep_figure import alone
     from whatif.plotting.picture import check_picture, write_picture
     from whatif.studies.bar_charts import phase_bars
-    from whatif.studies.sweep_figure import alone
 
     check_picture(output)
     if not request.grid.axes:

@@ -142,9 +142,9 @@ def _show_growth(planner: Planner, efficiency: float, counts: list[float], draw:
 
 
 def _growth_picture(found: Isoefficiency) -> PlotDescription:
-    from whatif.plotting.description import AxisDescription, Line, PlotDescription, Scale
+    from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
     from whatif.studies.scaling import in_percent
 
     axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("cells", scale=Scale.LOG)
     title = f"cells that hold {in_percent(found.efficiency)} efficiency"
-    return PlotDescription(title, *axes, (Line("cells", found.nodes, found.cells),))
+    return PlotDescription(title, *axes, (PlotLine("cells", found.nodes, found.cells),))

@@ -10,7 +10,7 @@ from whatif.cli.options import named_platform, open_question, parse_sets
 from whatif.errors import InvalidFileError, Problem
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.schema.toml import Document
 
 Kind = Literal["scenario", "trace", "profile"]
@@ -18,23 +18,23 @@ DEFAULT_PLATFORM: Final = "summit"
 """The machine that a trace or a profile is put on where nobody names one."""
 
 
-class Source(NamedTuple):
+class ScenarioSource(NamedTuple):
     """A question, what it was made from, and where that is."""
 
-    question: Question
+    question: Scenario
     kind: Kind
     path: Path | None = None
 
 
 def open_source(
     source: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], model: str | None = None
-) -> Source:
+) -> ScenarioSource:
     """The question that a scenario asks, or a trace or profile as a scenario that is not written yet."""
     path = Path(source)
     kind = _kind(path)
     if kind == "scenario":
-        return Source(open_question(source, platform, folders, sets), kind)
-    from whatif.core.scenario import Question
+        return ScenarioSource(open_question(source, platform, folders, sets), kind)
+    from whatif.core.scenario import Scenario
     from whatif.files.trace_scenario import trace_scenario
 
     machine, folders = named_platform(platform or DEFAULT_PLATFORM, folders)
@@ -42,7 +42,7 @@ def open_source(
         document = _profile_scenario(path, machine, folders)
     else:
         document = trace_scenario(path, machine, model or "", folders)
-    return Source(Question(document, None, parse_sets(sets), folders), kind, path)
+    return ScenarioSource(Scenario(document, None, parse_sets(sets), folders), kind, path)
 
 
 def _kind(path: Path) -> Kind:

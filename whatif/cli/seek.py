@@ -23,10 +23,10 @@ from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.studies.population import Objective
     from whatif.studies.search_space import Varied
-    from whatif.studies.threshold import Sought, Target
+    from whatif.studies.threshold import SeekResult, Target
     from whatif.table import Table
 
 
@@ -137,7 +137,7 @@ def _refuse_twice(varied: list[Varied]) -> None:
         raise UsageError(f"--vary {twice}: it is given twice")
 
 
-def _objective(question: Question, minimise: str | None, maximise: str | None) -> Objective | None:
+def _objective(question: Scenario, minimise: str | None, maximise: str | None) -> Objective | None:
     from whatif.studies.population import Objective
     from whatif.studies.search_space import quantity_named
 
@@ -150,7 +150,7 @@ def _objective(question: Question, minimise: str | None, maximise: str | None) -
     return Objective(name, least=minimise is not None)
 
 
-def _is_simple(question: Question, varied: list[Varied], wanted: tuple[Target, ...], aim: Objective | None) -> bool:
+def _is_simple(question: Scenario, varied: list[Varied], wanted: tuple[Target, ...], aim: Objective | None) -> bool:
     """Whether one leaf and one target are asked for, which a root finder answers at thousands of points."""
     from whatif.studies.search_space import is_played
 
@@ -158,7 +158,7 @@ def _is_simple(question: Question, varied: list[Varied], wanted: tuple[Target, .
     return alone and not is_played(question.program)
 
 
-def _show_one(question: Question, varied: Varied, target: Target, file_format: str) -> None:
+def _show_one(question: Scenario, varied: Varied, target: Target, file_format: str) -> None:
     from whatif.studies.threshold import seek
 
     found = seek(question.program, varied.path, target, varied.low, varied.high)
@@ -169,7 +169,7 @@ def _show_one(question: Question, varied: Varied, target: Target, file_format: s
     print_table(_table(found), file_format, [["factor"]])
 
 
-def _table(found: Sought) -> Table:
+def _table(found: SeekResult) -> Table:
     from whatif.table import Table
     from whatif.units import ONE
 

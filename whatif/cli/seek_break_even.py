@@ -12,7 +12,7 @@ from whatif.cli.seek_search import progress
 from whatif.errors import ImpossiblePointError
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.plotting.description import PlotDescription
     from whatif.studies.break_even import BreakEven
     from whatif.studies.search_space import Span, Varied
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show_break_even(
-    question: Question, equal_to: str, varied: Sequence[Varied], result: str, draw: Draw | None, file_format: str
+    question: Scenario, equal_to: str, varied: Sequence[Varied], result: str, draw: Draw | None, file_format: str
 ) -> None:
     """Every crossing as a table, or drawn; raise `ImpossiblePointError` where there is none, saying who leads."""
     from whatif.studies.break_even import break_even
@@ -38,7 +38,7 @@ def show_break_even(
         raise ImpossiblePointError(_never(found))
 
 
-def _opponent(question: Question, equal_to: str) -> tuple[Question, tuple[str, str], bool]:
+def _opponent(question: Scenario, equal_to: str) -> tuple[Scenario, tuple[str, str], bool]:
     """The other question, what the two are called, and whether both are on one machine."""
     from dataclasses import replace
 
@@ -98,8 +98,8 @@ def _picture(found: BreakEven) -> PlotDescription:
     """Both results over the leaf; with a second one, the break-even curve over that."""
     import numpy as np
 
-    from whatif.plotting.description import AxisDescription, Line, Marker, PlotDescription, Scale
-    from whatif.studies.sweep_figure import suiting
+    from whatif.core.sweep_figure import suiting
+    from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 
     def scale(of: Span) -> Scale:
         return Scale.LOG if of.low > 0 else Scale.LINEAR
@@ -107,10 +107,10 @@ def _picture(found: BreakEven) -> PlotDescription:
     span, along = found.span, found.along
     own = AxisDescription(span.path, span.leaf.dimension, scale(span))
     if along is None:
-        lines = tuple(Line(name, found.grid, row[0]) for name, row in zip(found.names, found.numbers, strict=True))
+        lines = tuple(PlotLine(name, found.grid, row[0]) for name, row in zip(found.names, found.numbers, strict=True))
         y = AxisDescription(found.result, found.dimension, suiting([line.y for line in lines]))
         markers = tuple(Marker(one.at[span.path], "break-even") for one in found.crossings[:5])
         return PlotDescription(found.result, own, y, lines, markers)
     places, values = (np.array([one.at[path] for one in found.crossings]) for path in (along.path, span.path))
     across = AxisDescription(along.path, along.leaf.dimension, scale(along))
-    return PlotDescription(f"break-even of {found.result}", across, own, (Line("break-even", places, values),))
+    return PlotDescription(f"break-even of {found.result}", across, own, (PlotLine("break-even", places, values),))

@@ -15,9 +15,9 @@ from whatif.cli.options import Draw, print_table
 from whatif.errors import ImpossiblePointError, UsageError
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.studies.population import Objective, Wish
-    from whatif.studies.search import Answer
+    from whatif.studies.search import Optimum
     from whatif.studies.search_space import Varied
     from whatif.studies.threshold import Target
     from whatif.table import Table
@@ -27,7 +27,7 @@ _PATIENCE: Final = 1.0
 """Seconds after which progress is told, on a terminal."""
 
 
-class Progress:
+class SearchProgress:
     """Tells on a terminal how many points are evaluated, where that takes its time."""
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ class Progress:
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
+def progress() -> Iterator[SearchProgress]:
     """Progress whose line is empty at the end."""
-    told = Progress()
+    told = SearchProgress()
     try:
         yield told
     finally:
@@ -59,19 +59,19 @@ def progress() -> Iterator[Progress]:
 
 
 def show_search(
-    question: Question, varied: Sequence[Varied], targets: tuple[Target, ...], objective: Objective | None, seed: int,
+    question: Scenario, varied: Sequence[Varied], targets: tuple[Target, ...], objective: Objective | None, seed: int,
     points: int | None, file_format: str,
 ) -> None:  # fmt: skip
     """The best answer as a table, the others in words; raise `ImpossiblePointError` where there is none."""
     from whatif.studies.population import Wish
-    from whatif.studies.search import Answer, ranked, search
+    from whatif.studies.search import Optimum, ranked, search
 
-    wish, answers, empty = Wish(targets, objective), list[Answer](), []
+    wish, answers, empty = Wish(targets, objective), list[Optimum](), []
     with progress() as told:
         for found in search(
             question, varied, wish, seed, points, lambda at, count: told(f"{str(at) or 'search'}: {count:,} points")
         ):
-            if isinstance(found, Answer):
+            if isinstance(found, Optimum):
                 answers.append(found)
             else:
                 empty.append(found)
@@ -94,13 +94,13 @@ def show_search(
         raise ImpossiblePointError(_in_the_way(best, wish, question))
 
 
-def _dimensions(question: Question, names: Iterable[str]) -> dict[str, Dimension]:
+def _dimensions(question: Scenario, names: Iterable[str]) -> dict[str, Dimension]:
     from whatif.studies.search_space import quantity_named
 
     return {name: quantity_named(name, question.program)[1] for name in names}
 
 
-def _written(answer: Answer) -> str:
+def _written(answer: Optimum) -> str:
     """The values of an answer, and its choices, in one line."""
     from whatif.units import format_quantity
 
@@ -108,20 +108,20 @@ def _written(answer: Answer) -> str:
     return ", ".join(f"{path}={text}" for path, text in {**answer.combination.choices, **leaves}.items())
 
 
-def _results(answer: Answer, question: Question) -> str:
+def _results(answer: Optimum, question: Scenario) -> str:
     from whatif.units import format_quantity
 
     dimensions = _dimensions(question, answer.then)
     return ", ".join(f"{name} is {format_quantity(answer.then[name], dimensions[name], 4)}" for name in answer.then)
 
 
-def _in_words(answer: Answer, wish: Wish, question: Question) -> str:
+def _in_words(answer: Optimum, wish: Wish, question: Scenario) -> str:
     missed = " and ".join(str(target) for target in wish.targets if answer.misses(target))
     said = f"misses {missed}, at best {_results(answer, question)}" if missed else _results(answer, question)
     return f"{_written(answer)}: {said}"
 
 
-def _in_the_way(answer: Answer, wish: Wish, question: Question) -> str:
+def _in_the_way(answer: Optimum, wish: Wish, question: Scenario) -> str:
     from whatif.studies.threshold import longest
 
     wanted = " and ".join(map(str, wish.targets))
@@ -135,7 +135,7 @@ def _in_the_way(answer: Answer, wish: Wish, question: Question) -> str:
     )
 
 
-def _table(answer: Answer, wish: Wish, question: Question, file_format: str) -> Table:
+def _table(answer: Optimum, wish: Wish, question: Scenario, file_format: str) -> Table:
     """One row a choice, a leaf, a result: what it is now, what is sought, the factor, and what holds it there."""
     from whatif.core.evaluate import leaf_values
     from whatif.studies.search import present_choice
@@ -174,7 +174,7 @@ def _cell(number: float, dimension: Dimension, readable: bool) -> str | float | 
     return format_quantity(number, dimension, 5) if readable else number
 
 
-def _notes(answer: Answer, wish: Wish, name: str) -> list[str]:
+def _notes(answer: Optimum, wish: Wish, name: str) -> list[str]:
     said = [f"{target}{', binds' * answer.binds(target)}" for target in wish.targets if target.result == name]
     said = [text.removeprefix(f"{name} ") for text in said]
     if wish.objective is not None and wish.objective.name == name:
@@ -183,7 +183,7 @@ def _notes(answer: Answer, wish: Wish, name: str) -> list[str]:
 
 
 def show_front(
-    question: Question, varied: Sequence[Varied], pareto: str, targets: Sequence[Target], points: int | None,
+    question: Scenario, varied: Sequence[Varied], pareto: str, targets: Sequence[Target], points: int | None,
     within: float, draw: Draw | None, file_format: str,
 ) -> None:  # fmt: skip
     """The front as a table, or drawn; raise `ImpossiblePointError` where no point is on it."""

@@ -15,7 +15,7 @@ from whatif.limits import TABLE_FORMATS
 from whatif.schema.application import TraceModel
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.studies.simulation_run import Simulation
 
 
@@ -52,10 +52,10 @@ def command(
     Prints what each rank spends on computing, sending, receiving and waiting; the messages between nodes; the critical
     path; or how the run time answers to latency and bandwidth.
     """
-    from whatif.files.table_writers import TABLE_WRITERS
     from whatif.files.timeline_files import TIMELINE_WRITERS
     from whatif.studies.simulation_run import simulate, without_playing
     from whatif.studies.simulation_tables import TABLES
+    from whatif.table_writers import TABLE_WRITERS
 
     if timeline is not None and timeline.suffix not in TIMELINE_WRITERS:
         raise UsageError(f"{timeline}: a time line ends in {' or '.join(TIMELINE_WRITERS)}")
@@ -82,7 +82,7 @@ def _question(
     model: str | None,
     ranks: int | None,
     iterations: int,
-) -> Question:
+) -> Scenario:
     """The question that a trace or a scenario asks, its communication simulated."""
     from whatif.cli.scenario_sources import open_source
 
@@ -101,7 +101,7 @@ def _question(
     return question.changed({"application.communication": "simulated", **question.sets}, question.platform)
 
 
-def _narrate(question: Question, simulation: Simulation) -> None:
+def _narrate(question: Scenario, simulation: Simulation) -> None:
     from whatif.units import SECOND, format_quantity
 
     places = simulation.places

@@ -15,7 +15,7 @@ import click
 
 from whatif import __version__
 from whatif.cli.hpl import machine_options, meter, open_runs, placement_of
-from whatif.cli.parallel_options import Workforce, on_option, workers_option
+from whatif.cli.parallel_options import ParallelOptions, on_option, workers_option
 from whatif.cli.tune_grid import tune_grid
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
@@ -97,7 +97,7 @@ def tune_hpl(
     chosen = drawn(everything, space.candidate_count, space.seed)
     _narrate(runs, space.seed, everything, chosen)
     file = None if output is None else TuningFile(output, _question(space, runs))
-    with Workforce(on, workers).place() as place:
+    with ParallelOptions(on, workers).place() as place:
         player = Player(runs, space.seed, file, place)
         try:
             best = search(everything, chosen, player)[0]
@@ -125,7 +125,7 @@ def _space(
     seed: int,
 ) -> Space:
     """What the options ask to be searched."""
-    from whatif.hpl.simulation.configuration import Broadcast, Swap
+    from whatif.hpl.simulation.configuration import Broadcast, RowSwap
     from whatif.hpl.tuning import Space, factorisations
 
     if ranks is not None and grids:
@@ -138,7 +138,7 @@ def _space(
         _whole("--matrix-sizes", matrix_sizes) if matrix_sizes is not None else [],
         _whole("--block-sizes", block_sizes or (_DEVICE_BLOCK_SIZES if on_devices else _BLOCK_SIZES)),
         _named("--broadcasts", broadcasts, Broadcast),
-        _named("--swaps", swaps, Swap),
+        _named("--swaps", swaps, RowSwap),
         _whole("--depths", depths, least=0),
         memory_fraction,
         candidates,
@@ -252,7 +252,7 @@ class Player:
 
     def write(self, file_format: str) -> None:
         """The ten best of the largest size at which something is known."""
-        from whatif.files.table_writers import TABLE_WRITERS
+        from whatif.table_writers import TABLE_WRITERS
 
         if self._known:
             TABLE_WRITERS[file_format](_table(self._known), sys.stdout)

@@ -14,7 +14,7 @@ from whatif.errors import ImpossiblePointError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.core.scenario import Question
+    from whatif.core.scenario import Scenario
     from whatif.studies.decompositions import Layout, Layouts
 
 
@@ -55,7 +55,7 @@ def tune_grid(
         _write(output, question, found.ranked[0])
 
 
-def _tell(found: Layouts, question: Question) -> None:
+def _tell(found: Layouts, question: Scenario) -> None:
     from whatif.units import format_quantity
 
     for reason in found.refused:
@@ -75,7 +75,7 @@ def _tell(found: Layouts, question: Question) -> None:
         click.echo(f"{found.result}: {now} as it stands, {then} at best{change}", err=True)
 
 
-def _write(output: Path, question: Question, best: Layout) -> None:
+def _write(output: Path, question: Scenario, best: Layout) -> None:
     from whatif.files.scenario_edits import save_as
     from whatif.studies.decompositions import settings
 

@@ -23,7 +23,7 @@ def command(topics: tuple[str, ...], file_format: str) -> None:
     power: whole machines beside TOP500; power_caps: training under power limits (Zeus). The data are in the folder
     `validation` of the program.
     """
-    from whatif.files.table_writers import TABLE_WRITERS
+    from whatif.table_writers import TABLE_WRITERS
     from whatif.validation.tables import TABLES
 
     for topic in topics or TOPICS:

@@ -19,7 +19,7 @@ from whatif.core.term import CATEGORIES, PhaseTerm, Program, Reference
 from whatif.core.wiring import Wiring
 from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, overlap_time, repeated_time, run_time
-from whatif.schema.hpl_application import HPL
+from whatif.schema.hpl_application import HPLApplication
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import leaf_table
 
@@ -46,7 +46,7 @@ WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "trace": deferred("whatif.core.phases.traced_run", "wire_trace"),
 }
 APPLICATIONS: Final[Mapping[type, Callable[[Context], list[PhaseTerm]]]] = {
-    HPL: deferred("whatif.hpl.phase", "wire_hpl"),
+    HPLApplication: deferred("whatif.hpl.phase", "wire_hpl"),
 }
 """Applications that are no list of phases, by their schema."""
 

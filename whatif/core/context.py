@@ -31,8 +31,8 @@ from whatif.models.ranks import (
     sharing_count,
 )
 from whatif.models.workload import along_dimensions, cell_count, joined_cells, repeated_cells
-from whatif.schema.application import Grid
-from whatif.schema.scenario_spec import Scenario
+from whatif.schema.application import CellGrid
+from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.units import ONE, Quantity
 
 # How the ranks are laid out along the dimensions, where the file does not say it itself.
@@ -81,12 +81,12 @@ class Context:
         self.wiring = wiring
 
     @property
-    def scenario(self) -> Scenario:
+    def scenario(self) -> ScenarioSpec:
         """The scenario being compiled."""
         return self.wiring.loaded.scenario
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> CellGrid:
         """The application's grid; a scenario with phases that need one has it."""
         grid = self.scenario.application.grid
         assert grid is not None

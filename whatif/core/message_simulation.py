@@ -55,14 +55,14 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class Played(NamedTuple):
+class SimulationInputs(NamedTuple):
     """What a playing term is fed with beside its pattern: inputs, and structural choices."""
 
     inputs: dict[str, Reference]
     options: dict[str, Any]
 
 
-def wire_playing(context: Context, phase: str, model: str, process_counts: Mapping[str, Reference]) -> Played:
+def wire_playing(context: Context, phase: str, model: str, process_counts: Mapping[str, Reference]) -> SimulationInputs:
     """Wire the charges of a phase's messages, and the links that they share where the application asks for it."""
     inputs = wire_charges(context, phase, model, process_counts)
     _, table, _ = parameters_at(context, phase, model, "inter_node")
@@ -76,7 +76,7 @@ def wire_playing(context: Context, phase: str, model: str, process_counts: Mappi
         inputs |= _links(context)
         topology = context.scenario.platform.network.topology
         options["topology"] = topology.kind if topology is not None else ""
-    return Played(inputs, options)
+    return SimulationInputs(inputs, options)
 
 
 def _halos(context: Context) -> list[str]:
@@ -141,7 +141,7 @@ def block_places(rank_count: int, ranks_per_node: int, ranks_per_socket: int) ->
     return Places(node, sockets(node, ranks_per_socket))
 
 
-class Machine(NamedTuple):
+class MessageMachine(NamedTuple):
     """What messages of one point are charged with, and the links that they share, if any."""
 
     costs: Costs
@@ -176,14 +176,14 @@ def machine_of(
     stated: tuple[FloatArray, ...],
     topology: str,
     on_arrival: bool,
-) -> Machine:
+) -> MessageMachine:
     """The machine at one point; `stated` are the last six arguments of a playing term."""
     charges, limits, bandwidths, latency, counts, injection = stated
     costs = replace(costs_of(charges, limits, on_arrival), node_gap=1 / float(injection))
     if not topology:
-        return Machine(costs)
+        return MessageMachine(costs)
     links = (tuple(bandwidths.tolist()), float(latency), tuple(int(count) for count in counts))
-    return Machine(costs, lambda node_count: _topology(topology, node_count, *links))
+    return MessageMachine(costs, lambda node_count: _topology(topology, node_count, *links))
 
 
 def each_point(

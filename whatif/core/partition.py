@@ -14,7 +14,7 @@ from whatif import __version__
 from whatif.axes import Grid
 from whatif.core.executors import Place
 from whatif.core.result import Evaluator, Result
-from whatif.core.scenario import Question, Request
+from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.errors import UsageError
 
@@ -29,7 +29,7 @@ _thread = threading.local()
 
 
 @dataclass(frozen=True)
-class Part:
+class GridTask:
     """A part of a grid on its way to a worker, with all that its evaluation needs; `question` is pickled."""
 
     number: int
@@ -61,29 +61,29 @@ def part_points(grid: Grid, *, written: bool = False) -> int:
     return min(max(1, -(-grid.size // _PARTS)), _MOST_POINTS)
 
 
-def parts_of(request: Request, grids: Iterable[tuple[int, Grid]]) -> Iterator[Part]:
+def parts_of(request: EvaluationRequest, grids: Iterable[tuple[int, Grid]]) -> Iterator[GridTask]:
     """Numbered parts of the grid of a request, whose question is compiled for it."""
-    latest: Question | None = None
+    latest: Scenario | None = None
     pickled = b""
     for number, grid in grids:
         own = request.question.of_part(grid)
         if latest is None or own.choices != latest.choices:
             latest, pickled = own, pickle.dumps(own, pickle.HIGHEST_PROTOCOL)
-        yield Part(number, grid, pickled, request.sampling)
+        yield GridTask(number, grid, pickled, request.sampling)
 
 
-def run_on(place: Place, request: Request, points: int) -> Iterator[Result]:
+def run_on(place: Place, request: EvaluationRequest, points: int) -> Iterator[Result]:
     """Like `run`, evaluated by workers: results in the order of the points."""
     parts = parts_of(request.compiled(), enumerate(request.grid.chunks(points)))
     for _, results in place.outcomes(_results, parts, ordered=True):
         yield from results
 
 
-def _results(part: Part) -> list[Result]:
+def _results(part: GridTask) -> list[Result]:
     return list(part.results())
 
 
-def fingerprint(request: Request, points: int) -> dict[str, Any]:
+def fingerprint(request: EvaluationRequest, points: int) -> dict[str, Any]:
     """What the numbers of a request depend on, whose question is compiled; large things as hashes."""
     question, grid = request.question, request.grid
     drawn = {} if request.sampling is None else {"samples": str(request.sampling)}

@@ -6,22 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from whatif.axes import Grid
 from whatif.core.evaluate import Evaluation, Texts, evaluate
 from whatif.core.fit_range import Points, extrapolations
-from whatif.core.scenario import Question, structural_places, worst_grades
+from whatif.core.scenario import Scenario, structural_places, worst_grades
 from whatif.core.sweep import is_machine
 from whatif.core.term import Program
 from whatif.core.uncertainty import Bands, Sampling, bands_of, joined_bands
 from whatif.errors import InvalidFileError, UsageError
 from whatif.models.quantities import FloatArray
+from whatif.plotting.presentable import Presentable, plotted
 from whatif.schema.parameters import worst
 from whatif.table import Column, Table
 from whatif.units import Dimension
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from whatif.plotting.description import HeatMap, PlotDescription
 
 NO_NUMBER: Final = "the model gives no number there"
 
@@ -36,8 +45,8 @@ def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
     return reason
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Presentable):
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
 
     `grades` are the worst grades of the values that the results depend on; `forbidden` says why points cannot exist,
@@ -98,6 +107,50 @@ class Result:
         columns["extrapolated"] = Column(self._beyond().ravel() if self.extrapolated else nowhere)
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
 
+    def __getitem__(self, name: str) -> FloatArray:
+        """A result column, or a phase as `terms.NAME`; NaN at points that cannot exist."""
+        if name not in self.dimensions:
+            raise KeyError(name)
+        return self.grid.spread(array_of(self, name))
+
+    def to_xarray(self) -> xr.Dataset:
+        """One dimension a swept leaf, by its path; tied leaves share one. Needs the extra `xarray`."""
+        try:
+            import xarray
+        except ImportError:
+            raise UsageError("to_xarray needs xarray: pip install 'whatif[xarray]'") from None
+        names = [next(iter(axis.leaves)) for axis in self.grid.axes]
+        coordinates = {
+            path: (name, values)
+            for name, axis in zip(names, self.grid.axes, strict=True)
+            for path, values in axis.leaves.items()
+        }
+        columns = {name: (names, self[name], {"units": str(unit)}) for name, unit in self.dimensions.items()}
+        found = xarray.Dataset(columns, coordinates)
+        found["impossible"] = (names, self.reason)
+        if self.bands is not None:
+            for name, quantiles in self.bands.values.items():
+                spread = np.stack([self.grid.spread(array) for array in quantiles])
+                found[f"{name}_band"] = (["quantile", *names], spread)
+            found.coords["quantile"] = list(self.bands.sampling.quantiles)
+        return found
+
+    def picture(self, y: str = "") -> PlotDescription | HeatMap:
+        """The sweep of one column, `iteration_time` unless named, as `whatif run --plot` draws it, with its band.
+
+        Raise `UsageError` for a single point.
+        """
+        from whatif.core.sweep_figure import Y_COLUMN, alone
+
+        if not self.grid.axes:
+            raise UsageError("a single point has no plot; sweep a parameter")
+        return alone(self, y or Y_COLUMN)
+
+    def plot(self, path: str | Path | None = None, y: str = "") -> Figure:
+        """Matplotlib figure of one column, `iteration_time` unless named (extra `report`); with a path, also a file
+        `.svg`, `.png` or `.pdf`. Raise `UsageError` for a single point."""
+        return plotted(self.picture(y), path)
+
     def _beyond(self) -> Texts:
         """The phases that lie outside the range they were fitted in, at every point."""
         phases = np.full(self.grid.shape, "", dtype=object)
@@ -127,7 +180,7 @@ class Result:
 class Evaluator:
     """Evaluates parts of a grid, one after the other; what did not change since the last one is not computed anew."""
 
-    def __init__(self, question: Question, sampling: Sampling | None = None) -> None:
+    def __init__(self, question: Scenario, sampling: Sampling | None = None) -> None:
         self._question, self._sampling = question, sampling
         self._latest: Evaluation | None = None
 
@@ -143,7 +196,7 @@ class Evaluator:
 
 
 def run(
-    question: Question,
+    question: Scenario,
     grid: Grid = Grid(),  # noqa: B008
     chunk_points: int = CHUNK_POINTS,
     sampling: Sampling | None = None,
@@ -152,7 +205,7 @@ def run(
     return Evaluator(question.compiled(grid), sampling).run(grid, chunk_points)
 
 
-def run_whole(question: Question, grid: Grid, sampling: Sampling | None = None) -> Result:
+def run_whole(question: Scenario, grid: Grid, sampling: Sampling | None = None) -> Result:
     """Evaluate a grid that is known to be small in one piece."""
     points = grid.size * (1 if sampling is None else sampling.count)
     return next(run(question, grid, chunk_points=max(1, points), sampling=sampling))
@@ -169,7 +222,7 @@ def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = No
     return Result(program, grid, columns, terms, dimensions, *told, bands, program.other_grades)
 
 
-def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -> Result:
+def _run_structural(question: Scenario, grid: Grid, sampling: Sampling | None) -> Result:
     """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
     reason = np.full(grid.shape, "", dtype=object)
     parts: list[tuple[tuple[slice, ...], Result]] = []
@@ -194,7 +247,7 @@ def _run_structural(question: Question, grid: Grid, sampling: Sampling | None) -
     return _joined(question, grid, parts, reason)
 
 
-def _joined(question: Question, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
+def _joined(question: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
     """One result of those of the parts of a grid; NaN where a part, or all of them, have no such column."""
     known = question.programs
     nowhere = np.full(grid.shape, np.nan)

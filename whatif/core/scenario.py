@@ -24,7 +24,7 @@ Choices = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Question:
+class Scenario:
     """A scenario file with the changes asked for from outside; compiles once for each structural choice."""
 
     document: Document
@@ -42,7 +42,7 @@ class Question:
         platform: str | None = None,
         sets: Mapping[str, Any] | None = None,
         folders: Sequence[Path] = (),
-    ) -> Question:
+    ) -> Scenario:
         """A scenario by path or shipped name."""
         return cls(open_document(source, "scenarios"), platform, dict(sets or {}), tuple(folders))
 
@@ -56,24 +56,24 @@ class Question:
         """The file as it is, without changes from outside; None where it does not stand by itself."""
         if not self._original:
             try:
-                self._original.append(Question(self.document, None, {}, self.folders).program)
+                self._original.append(Scenario(self.document, None, {}, self.folders).program)
             except WhatifError:
                 self._original.append(None)
         return self._original[0]
 
-    def changed(self, sets: Mapping[str, Any], platform: str | None = None) -> Question:
+    def changed(self, sets: Mapping[str, Any], platform: str | None = None) -> Scenario:
         """The same file with other changes from outside."""
         return replace(self, sets=dict(sets), platform=platform, _programs={})
 
-    def on_platform(self, name: str | None) -> Question:
+    def on_platform(self, name: str | None) -> Scenario:
         """The question on a platform (None: the scenario's own), without edits of the present machine: they say
         nothing of another one."""
         sets = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_LEAF}.")}
         return self.changed(sets, name)
 
-    def reread(self, document: Document) -> Question:
+    def reread(self, document: Document) -> Scenario:
         """The same changes on another text of the file."""
-        return Question(document, self.platform, self.sets, self.folders)
+        return Scenario(document, self.platform, self.sets, self.folders)
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
         """The compiled scenario with other structural values."""
@@ -95,7 +95,7 @@ class Question:
             load_document(self.document, platform=platform, sets={**self.sets, **sets}, folders=self.folders)
         )
 
-    def compiled(self, grid: Grid) -> Question:
+    def compiled(self, grid: Grid) -> Scenario:
         """The question compiled for every structural choice of a grid, which then needs no file any more; choices
         that no file could state are kept as the errors that they are."""
         for structural in _structural_choices(grid):
@@ -114,7 +114,7 @@ class Question:
         """The structural choices that it is compiled for."""
         return tuple(self._programs)
 
-    def of_part(self, part: Grid) -> Question:
+    def of_part(self, part: Grid) -> Scenario:
         """A compiled question for a part of its grid; of the other programs, those that add results or lower the
         grade: a part tells of the whole."""
         seen: list[Program] = []
@@ -130,14 +130,14 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class EvaluationRequest:
     """A question with the grid that it is asked over, and how what is uncertain is drawn, if at all."""
 
-    question: Question
+    question: Scenario
     grid: Grid
     sampling: Sampling | None = None
 
-    def compiled(self) -> Request:
+    def compiled(self) -> EvaluationRequest:
         """The request with its question compiled for all of its grid: it needs no files any more."""
         return replace(self, question=self.question.compiled(self.grid))
 

@@ -11,14 +11,14 @@ import numpy as np
 from whatif.axes import Axis, Grid
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import Result, result_of, run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_LEAF, file_axes, grid_of, parse_axis, swept_leaf
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.schema.distributions import Uncertain
 from whatif.schema.expressions import Expression
-from whatif.schema.parameters import STATED, Leaf
+from whatif.schema.parameters import STATED, Parameter
 from whatif.units import Quantity, format_quantity
 
 CURVE_POINTS: Final = 200
@@ -33,7 +33,7 @@ EDITED: Final = "edited here"
 """The source of a value that the files do not have."""
 
 
-class Step(Enum):
+class NudgeSize(Enum):
     """How far a nudge moves a leaf: what it adds to a whole number, and its factor for any other one."""
 
     FINE = (1.0, 1.05)
@@ -42,13 +42,13 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class SessionInputs:
     """What a session is asked: small, unlike its answer, so that a history or another process can hold it.
 
     `fed` is the program where it differs from the question's own by numbers alone.
     """
 
-    question: Question
+    question: Scenario
     grid: Grid
     fed: Program | None = None
 
@@ -62,20 +62,20 @@ class Asked:
 class Session:
     """The state of an exploration. `point` is the answer at the values as they stand, `result` over the sweep."""
 
-    asked: Asked
+    asked: SessionInputs
     evaluation: Evaluation | None
     result: Result
     at: Evaluation
 
     @classmethod
-    def start(cls, question: Question) -> Session:
+    def start(cls, question: Scenario) -> Session:
         """A session on a question, sweeping what the scenario asks for, or else the GPUs per node."""
         axes = file_axes(question.program, DEFAULT_MAXIMUM_POINTS)
-        session = cls.of(Asked(question, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
+        session = cls.of(SessionInputs(question, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
         return session if axes else session.sweep(next(leaf for leaf in FIRST_LEAVES if leaf in session.program.leaves))
 
     @classmethod
-    def of(cls, asked: Asked, previous: Session | None = None) -> Session:
+    def of(cls, asked: SessionInputs, previous: Session | None = None) -> Session:
         """Evaluate; where the terms are those of `previous`, only what lies downstream of a change."""
         program, grid = asked.program, asked.grid
         known = previous if previous is not None and previous.program.terms is program.terms else None
@@ -87,7 +87,7 @@ class Session:
         return cls(asked, evaluation, result_of(evaluation, grid), at)
 
     @classmethod
-    def unswept(cls, asked: Asked) -> Session:
+    def unswept(cls, asked: SessionInputs) -> Session:
         """A session of which only the point is wanted: its `result` is that of the point alone."""
         at = evaluate(asked.program)
         return cls(asked, None, result_of(at, Grid()), at)
@@ -97,7 +97,7 @@ class Session:
         return Session(self.asked, None, self.point, self.at)
 
     @property
-    def question(self) -> Question:
+    def question(self) -> Scenario:
         """The file with its changes."""
         return self.asked.question
 
@@ -130,7 +130,7 @@ class Session:
             return next((float(i) for i, text in enumerate(values) if text == self.leaf(path).text()), None)
         return float(np.ravel(self.at.values[path])[0])
 
-    def leaf(self, path: str) -> Leaf:
+    def leaf(self, path: str) -> Parameter:
         """A leaf by path; raise `UsageError` for an unknown one."""
         if path not in self.program.leaves:
             raise UsageError(f"`{path}`: there is no such leaf{did_you_mean(path, self.program.leaves)}")
@@ -147,25 +147,25 @@ class Session:
         if value is not None and not isinstance(leaf.value, Expression):
             edited = replace(leaf, value=value, source=EDITED, grade=_edited_grade(leaf))
             leaves = {**self.program.leaves, path: original if original is not None and back else edited}
-            return Session.of(Asked(question, self.grid, replace(self.program, leaves=leaves)), self)
+            return Session.of(SessionInputs(question, self.grid, replace(self.program, leaves=leaves)), self)
         return self.asking(question)
 
-    def _original(self, path: str) -> Leaf | None:
+    def _original(self, path: str) -> Parameter | None:
         """The leaf as the file has it; None where it has not, or where another platform takes its place."""
         original = self.question.original
         if original is None or (self.question.platform is not None and path.startswith(f"{PLATFORM_LEAF}.")):
             return None
         return original.leaves.get(path)
 
-    def asking(self, question: Question) -> Session:
+    def asking(self, question: Scenario) -> Session:
         """The session on the same sweep with another question, compiled anew."""
-        return Session.of(Asked(question, still_there(self.grid, question.program)))
+        return Session.of(SessionInputs(question, still_there(self.grid, question.program)))
 
     def on_platform(self, name: str) -> Session:
         """The session on another platform, without the edits of the present one."""
         return self.asking(self.question.on_platform(name))
 
-    def _number(self, leaf: Leaf, text: str) -> float | None:
+    def _number(self, leaf: Parameter, text: str) -> float | None:
         if leaf.field is None:
             return None
         try:
@@ -176,7 +176,7 @@ class Session:
             return value.value
         return None if isinstance(value, Expression) else value
 
-    def nudge(self, path: str, steps: int, size: Step = Step.FINE) -> Session:
+    def nudge(self, path: str, steps: int, size: NudgeSize = NudgeSize.FINE) -> Session:
         """The session with a leaf moved by steps of a size; a choice is turned to the next one."""
         leaf = self.leaf(path)
         if leaf.structural:
@@ -186,7 +186,7 @@ class Session:
         value = float(np.ravel(self.at.values[path])[0])
         return self.edit(path, _moved(leaf, value, steps, size))
 
-    def _turned(self, leaf: Leaf, steps: int) -> Session:
+    def _turned(self, leaf: Parameter, steps: int) -> Session:
         """The session with another choice; those that the files lack values for are passed over."""
         if not leaf.choices:
             raise UsageError(f"{leaf.path}: not a number and not one of a few choices; type a value")
@@ -220,7 +220,7 @@ class Session:
         leaf = self.leaf(path)
         return default_range(leaf, self.at, points) if leaf.field is not None else self._choices_text(leaf)
 
-    def _choices_text(self, leaf: Leaf) -> str:
+    def _choices_text(self, leaf: Parameter) -> str:
         """The choices that the files have all values for."""
         possible = [choice for choice in leaf.choices if self._compiles(leaf.path, choice)]
         if len(possible) < 2:
@@ -239,18 +239,18 @@ class Session:
         return Session.of(replace(self.asked, grid=grid_of(axes, DEFAULT_MAXIMUM_POINTS)), self)
 
 
-def _edited_grade(leaf: Leaf) -> Any:
+def _edited_grade(leaf: Parameter) -> Any:
     return "assumed" if leaf.path.startswith("platform.") else STATED
 
 
-def _says(leaf: Leaf, value: float | None, text: str) -> bool:
+def _says(leaf: Parameter, value: float | None, text: str) -> bool:
     """Whether a typed value is the one that a leaf has already."""
     if value is None or leaf.distribution is not None or isinstance(value, Uncertain):
         return leaf.text() == text.strip()
     return bool(leaf.value == value)
 
 
-def _moved(leaf: Leaf, value: float, steps: int, size: Step) -> str:
+def _moved(leaf: Parameter, value: float, steps: int, size: NudgeSize) -> str:
     assert leaf.field is not None
     domain, (added, factor) = leaf.field.domain, size.value
     with np.errstate(over="ignore", under="ignore"):
@@ -270,7 +270,7 @@ def still_there(grid: Grid, program: Program) -> Grid:
     return grid if axes == grid.axes else Grid(axes)
 
 
-def default_range(leaf: Leaf, at: Evaluation, points: int = CURVE_POINTS) -> str:
+def default_range(leaf: Parameter, at: Evaluation, points: int = CURVE_POINTS) -> str:
     """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
     assert leaf.field is not None
     value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain

@@ -15,9 +15,9 @@ from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import QuantityField
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.schema.parts import KINDS
-from whatif.schema.scenario_spec import Scenario
+from whatif.schema.scenario_spec import ScenarioSpec
 
 PLATFORM_LEAF: Final = "platform"
 
@@ -90,7 +90,7 @@ def is_machine(path: str) -> bool:
     return path == PLATFORM_LEAF or (keys[0] == PLATFORM_LEAF and keys[-1] == "extends" and keys[-2] in KINDS)
 
 
-def swept_leaf(path: str, program: Program) -> Leaf | None:
+def swept_leaf(path: str, program: Program) -> Parameter | None:
     """The leaf to sweep; None stands for the platform or a part of it. Refuse what does not exist or has no effect."""
     if is_machine(path):
         return None
@@ -114,10 +114,10 @@ def may_be_stated(path: str, program: Program) -> bool:
     if any(leaf.startswith(f"{path}.") for leaf in program.leaves):
         return False
     inside = any(leaf.startswith(f"{table}.") for leaf in program.leaves)
-    return inside and key in known_keys(Scenario, program.loaded.layers.merged, tuple(table.split(".")))
+    return inside and key in known_keys(ScenarioSpec, program.loaded.layers.merged, tuple(table.split(".")))
 
 
-def _choice(path: str, leaf: Leaf | None, word: Any) -> str:
+def _choice(path: str, leaf: Parameter | None, word: Any) -> str:
     text = str(word).lower() if isinstance(word, bool) else str(word)
     if leaf is not None and leaf.choices and text not in leaf.choices:
         allowed = ", ".join(leaf.choices)
@@ -125,7 +125,7 @@ def _choice(path: str, leaf: Leaf | None, word: Any) -> str:
     return text
 
 
-def _range_points(path: str, leaf: Leaf, found: _Range, limit: int) -> NDArray[np.float64]:
+def _range_points(path: str, leaf: Parameter, found: _Range, limit: int) -> NDArray[np.float64]:
     assert leaf.field is not None
     start, stop = leaf.field.number(found.start), leaf.field.number(found.stop)
     if found.kind == "step":

@@ -13,7 +13,7 @@ import numpy as np
 from whatif.errors import UsageError, did_you_mean
 from whatif.models.quantities import Citation, Core, FloatArray
 from whatif.schema.load import Loaded
-from whatif.schema.parameters import Leaf, worst
+from whatif.schema.parameters import Parameter, worst
 from whatif.units import SECOND, Dimension, Quantity
 
 Category = Literal["kernel", "communication", "transfer", "overhead"]
@@ -117,7 +117,7 @@ class Program:
     """A compiled scenario: leaves, terms in an order in which they can be computed, phases, constraints."""
 
     loaded: Loaded
-    leaves: Mapping[str, Leaf]
+    leaves: Mapping[str, Parameter]
     terms: Mapping[str, Term]
     constraints: tuple[Constraint, ...]
     phases: tuple[PhaseTerm, ...]

@@ -21,7 +21,7 @@ from whatif.models.quantities import FloatArray
 from whatif.schema.distributions import Distribution
 from whatif.schema.expressions import Expression
 from whatif.schema.fields import Domain
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.schema.platform_spec import GRADES
 
 SAMPLES: Final = "samples"
@@ -84,7 +84,7 @@ class Bands:
     """The share of the samples that have an answer, at points where any has one: the others count for no quantile."""
 
 
-def distribution_of(leaf: Leaf, spreads: Mapping[str, float]) -> Distribution | None:
+def distribution_of(leaf: Parameter, spreads: Mapping[str, float]) -> Distribution | None:
     """What is known of a leaf: its own distribution, else that of its fit, else the spread of its grade."""
     if leaf.field is None or isinstance(leaf.value, Expression):
         return None
@@ -138,7 +138,7 @@ def leaf_samples(program: Program, known: Mapping[str, Distribution], numbers: F
     }
 
 
-def _domain(leaf: Leaf) -> Domain:
+def _domain(leaf: Parameter) -> Domain:
     assert leaf.field is not None
     return leaf.field.domain
 

@@ -16,7 +16,7 @@ from whatif.models.quantities import Count, FloatArray, Seconds, model
 from whatif.schema.expressions import Expression, ExpressionError, dimension_of
 from whatif.schema.fields import MoneyField, QuantityField
 from whatif.schema.load import Loaded
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.units import ONE, Dimension, Quantity
 
 MAXIMUM_CHAIN = 100
@@ -43,7 +43,7 @@ class Wiring:
     `problems` are what its files get wrong, `setups` the terms of what is done once.
     """
 
-    def __init__(self, loaded: Loaded, leaves: Mapping[str, Leaf]) -> None:
+    def __init__(self, loaded: Loaded, leaves: Mapping[str, Parameter]) -> None:
         self.loaded = loaded
         self.leaves = dict(leaves)
         self.terms: dict[str, Term] = {}
@@ -164,7 +164,7 @@ class Wiring:
                 self.problem(path, f"`{name}` is neither a parameter nor a numeric leaf{did_you_mean(name, known)}")
         return inputs
 
-    def _add_expression(self, leaf: Leaf, expression: Expression, inputs: Mapping[str, str]) -> None:
+    def _add_expression(self, leaf: Parameter, expression: Expression, inputs: Mapping[str, str]) -> None:
         try:
             dimension = dimension_of(expression.tree, lambda name: self.dimension(inputs[name]))
         except ExpressionError as error:

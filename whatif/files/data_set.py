@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from whatif.atomic import atomic_file
 from whatif.core.executors import Place
-from whatif.core.partition import Part, fingerprint, parts_of
+from whatif.core.partition import GridTask, fingerprint, parts_of
 from whatif.core.result_summary import Counted, Tally
-from whatif.core.scenario import Request
+from whatif.core.scenario import EvaluationRequest
 from whatif.errors import UsageError
 from whatif.files.result_writers import write_parquet
 from whatif.files.resumable_lines import KeptLines
@@ -30,7 +30,7 @@ _MOST_PARTS: Final = 100_000
 class DataSet:
     """The parts of one question's grid; `known` are those that are complete."""
 
-    def __init__(self, folder: Path, request: Request, points: int) -> None:
+    def __init__(self, folder: Path, request: EvaluationRequest, points: int) -> None:
         """Open a folder to go on with, or begin it, with at most so many points a part.
 
         Raise `UsageError` for a folder of another question or of other files, or one that cannot be written.
@@ -82,7 +82,7 @@ class DataSet:
         return path.is_file() and path.stat().st_size == size
 
 
-def parquet_of(task: tuple[Part, Path | None]) -> tuple[bytes, int, Tally]:
+def parquet_of(task: tuple[GridTask, Path | None]) -> tuple[bytes, int, Tally]:
     """The Parquet file of a part, its size, and what is told of it; where there is a path, the file is written there
     and not handed back."""
     part, path = task

@@ -9,8 +9,8 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.files.toml_text import toml_text
 from whatif.fitting.grid import GridFit, held_out_times
-from whatif.fitting.grid_advice import Advice, Prediction, untold
-from whatif.fitting.grid_runs import DIMENSIONS, RATES, Runs, terms_of
+from whatif.fitting.grid_advice import Advice, PredictedRuns, untold
+from whatif.fitting.grid_runs import DIMENSIONS, RATES, GridRuns, terms_of
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND, Dimension, format_quantity
 
@@ -85,7 +85,7 @@ def part_text(fit: GridFit, case: str, source: str) -> str:
     return lead + toml_text(model_part(fit, case, source))
 
 
-def question_text(model: str, target: Runs, platform: str) -> str:
+def question_text(model: str, target: GridRuns, platform: str) -> str:
     """A scenario of one run, whose phase extends the part of a name."""
     counts = {name: int(getattr(target, name)[0]) for name in ("cells", "processes", "iterations", "halo_cells")}
     application: dict[str, Any] = {
@@ -128,7 +128,7 @@ def _shown(value: float, name: str) -> str:
     return "unlimited" if np.isinf(value) else _text(value, name, 4)
 
 
-def _settings(runs: Runs) -> dict[str, Column]:
+def _settings(runs: GridRuns) -> dict[str, Column]:
     numbers = {
         "cells": runs.cells,
         "processes": runs.processes,
@@ -159,7 +159,7 @@ def runs_table(fit: GridFit) -> Table:
     return Table(columns)
 
 
-def prediction_table(prediction: Prediction) -> Table:
+def prediction_table(prediction: PredictedRuns) -> Table:
     """One row a run: its times, and the ends of the intervals of the mean of such runs and of one of them."""
     total = prediction.total_time
     columns = _settings(prediction.runs)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from whatif.atomic import atomic_file
 from whatif.core.result import Result
 from whatif.errors import UsageError
-from whatif.files.table_writers import column_rows, csv_rows, markdown_rows
 from whatif.table import Column, Table
+from whatif.table_writers import column_rows, csv_rows, markdown_rows
 from whatif.units import SECOND, Dimension, format_quantity
 
 

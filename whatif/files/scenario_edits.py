@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from whatif.atomic import atomic_file
 from whatif.axes import Axis
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.files.toml_sections import with_platform_table, with_values
 from whatif.files.toml_text import toml_text, toml_value
 from whatif.schema.expressions import Expression
 from whatif.schema.fields import LARGEST_INTEGER
 from whatif.schema.load import load_document, load_platform
-from whatif.schema.parameters import Leaf, leaf_table
+from whatif.schema.parameters import Parameter, leaf_table
 from whatif.schema.shipped import is_name, shipped_folder
 from whatif.schema.toml import MAXIMUM_FILE_SIZE, Document, parse_document, read_document
 from whatif.units import ONE
@@ -100,7 +100,7 @@ def rewritten(
         raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
 
 
-def save(path: Path, document: Document, question: Question) -> Document:
+def save(path: Path, document: Document, question: Scenario) -> Document:
     """Write the changes of a question into its file, and return the file as it then is.
 
     What would be written is loaded first and must say what the question says. Raise `UsageError` where it does not
@@ -113,7 +113,7 @@ def save(path: Path, document: Document, question: Question) -> Document:
     return replace(read_document(path), name=document.name, folder=document.folder)
 
 
-def save_as(path: Path, question: Question) -> None:
+def save_as(path: Path, question: Scenario) -> None:
     """Write a question's file with its changes to another path, whole or not at all.
 
     What would be written must load there and say what the question says. Raise `UsageError` where it does not, such as
@@ -151,7 +151,7 @@ def difference(old: str, new: str, name: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def toml_patch(question: Question, axes: Sequence[Axis]) -> str:
+def toml_patch(question: Scenario, axes: Sequence[Axis]) -> str:
     """A question and what it sweeps as a scenario that extends the question's file by name; to be put beside it.
 
     Raise `UsageError` where the file's name is not one that can be extended.
@@ -174,7 +174,7 @@ def toml_patch(question: Question, axes: Sequence[Axis]) -> str:
     return f"{text}\n" + (toml_text({"sweep": sweep}) if sweep else "[sweep]\n")
 
 
-def command_line(question: Question, axes: Sequence[Axis]) -> str:
+def command_line(question: Scenario, axes: Sequence[Axis]) -> str:
     """The command that evaluates a question over what it sweeps, quoted for a shell."""
     words = ["whatif", "run", *scenario_words(question)]
     for axis in axes:
@@ -182,7 +182,7 @@ def command_line(question: Question, axes: Sequence[Axis]) -> str:
     return shlex.join(words if axes else [*words, "--point"])
 
 
-def scenario_words(question: Question, *, machine: bool = True) -> list[str]:
+def scenario_words(question: Scenario, *, machine: bool = True) -> list[str]:
     """What names a question on a command line; without `machine`, on any that is named besides."""
     document = question.document
     shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
@@ -204,13 +204,13 @@ def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
     return _TEMPLATE.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, work=work)
 
 
-def _verify(path: Path, document: Document, text: str, question: Question) -> None:
+def _verify(path: Path, document: Document, text: str, question: Scenario) -> None:
     """Raise `UsageError` for a text that does not load to exactly the leaves of a question."""
     try:
         if len(text.encode()) > MAXIMUM_FILE_SIZE:
             raise UsageError(f"{path}: not saved: it would be larger than {MAXIMUM_FILE_SIZE // 1000} kB")
         read = parse_document(text, document.name, document.folder)
-        found = Question(read, folders=question.folders).program.leaves
+        found = Scenario(read, folders=question.folders).program.leaves
     except (InvalidFileError, UnicodeEncodeError) as error:
         raise UsageError(f"{path}: not saved: the file would not load any more: {error}") from None
     wanted = question.program.leaves
@@ -220,7 +220,7 @@ def _verify(path: Path, document: Document, text: str, question: Question) -> No
             raise UsageError(f"{path}: not saved: `{leaf}` would be {said} instead of {meant}")
 
 
-def _said(leaf: Leaf | None) -> Any:
+def _said(leaf: Parameter | None) -> Any:
     """What a leaf says, to be compared."""
     if leaf is None:
         return None
@@ -230,7 +230,7 @@ def _said(leaf: Leaf | None) -> Any:
     return (value.strip() if isinstance(value, str) else value), leaf.dimension, told
 
 
-def _literal(text: str, leaf: Leaf | None) -> str:
+def _literal(text: str, leaf: Parameter | None) -> str:
     """A typed value as TOML: numbers without a unit and `true` or `false` as such, all else as text."""
     text = text.strip()
     number = leaf is not None and not leaf.structural and leaf.dimension == ONE and _NUMBER.fullmatch(text)

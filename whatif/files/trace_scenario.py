@@ -11,7 +11,7 @@ from whatif.core.phases.traced_run import TraceFile
 from whatif.files.toml_text import toml_text
 from whatif.schema.load import load_platform
 from whatif.schema.network import Distance
-from whatif.schema.platform_spec import Platform
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
 
 # The best that a platform has parameters for; the K-model has those of max-rate.
@@ -45,7 +45,7 @@ def _best(distance: Distance) -> str:
     return next(model for table, model in _MODELS.items() if getattr(distance, table) is not None)
 
 
-def ranks_per_node(machine: Platform) -> dict[str, int]:
+def ranks_per_node(machine: PlatformSpec) -> dict[str, int]:
     """Where a machine has no GPUs: a rank for each core, or one where the number of cores is not a number."""
     node = machine.node
     if node.gpu is not None:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from whatif.fitting.linear import bounded_line, moments
-from whatif.fitting.points import Points
+from whatif.fitting.points import MessagePoints
 from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
 from whatif.models.postal import postal
 from whatif.models.quantities import FloatArray
@@ -33,7 +33,7 @@ class Form:
     """Parameters as in the platform file, the latency first."""
     time: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
     """(message_size, process_count, values) to times."""
-    fit: Callable[[Points, FloatArray], tuple[FloatArray, FloatArray]]
+    fit: Callable[[MessagePoints, FloatArray], tuple[FloatArray, FloatArray]]
     """(points, weights) to values and which of them the points determine."""
     jacobian: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
     """As `time`, to derivatives by each parameter, of shape (points, parameters)."""
@@ -44,29 +44,29 @@ class Form:
         return {name: SECOND if name == "latency" else BYTE_PER_SECOND for name in self.names}
 
 
-def _finite(points: Points, latency: float, byte_time: float) -> tuple[float, bool]:
+def _finite(points: MessagePoints, latency: float, byte_time: float) -> tuple[float, bool]:
     """The bandwidth, finite, and whether the points have seen any time per byte."""
     largest = float((points.message_size * points.process_count).max())
     least = LEAST_SHARE * max(latency, float(points.time.min())) / max(largest, 1.0)
     return 1.0 / max(byte_time, least), byte_time > least
 
 
-def _fit_line(points: Points, weights: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_line(points: MessagePoints, weights: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     sums = moments(x, points.time, weights).sum(axis=0)
     latency, byte_time, _ = (float(value) for value in bounded_line(sums))
     bandwidth, seen = _finite(points, latency, byte_time)
     return np.array([latency, bandwidth]), np.array([latency > 0, seen])
 
 
-def _fit_postal(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_postal(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     return _fit_line(points, weights, points.message_size)
 
 
-def _fit_short(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_short(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     return _fit_line(points, weights, points.message_size * points.process_count)
 
 
-def _sums_by_count(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sums_by_count(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     counts, place = np.unique(points.process_count, return_inverse=True)
     rows = moments(points.message_size, points.time, weights)
     sums = np.zeros((len(counts), rows.shape[1]))
@@ -93,7 +93,7 @@ def _best_shape(sums: FloatArray, shapes: FloatArray, factor: Callable[[FloatArr
     return chosen
 
 
-def _fit_max_rate(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_max_rate(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     counts, sums = _sums_by_count(points, weights)
 
     def factor(ratio: FloatArray) -> FloatArray:
@@ -106,7 +106,7 @@ def _fit_max_rate(points: Points, weights: FloatArray) -> tuple[FloatArray, Floa
     return np.array([latency, bandwidth, ratio * bandwidth]), np.array([latency > 0, seen, seen and ratio > 0])
 
 
-def _fit_injection(points: Points, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit_injection(points: MessagePoints, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     counts, sums = _sums_by_count(points, weights)
 
     def factor(ratio: FloatArray) -> FloatArray:

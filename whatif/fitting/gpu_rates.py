@@ -69,7 +69,7 @@ _MIXBENCH: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class RatePoints:
     """Measurements to draw, with what was fitted to them; arrays of shape (points,), in base units."""
 
     name: str
@@ -90,7 +90,7 @@ class GpuFit:
     """The name that the measurements give, or an empty text."""
     fits: tuple[Fit, ...]
     """One for each leaf of `node.gpu` that was found, in the order of `DIMENSIONS`."""
-    points: tuple[Points, ...]
+    points: tuple[RatePoints, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -99,7 +99,7 @@ class GpuFit:
         return {leaf: float(fit.values[0]) for fit in self.fits for leaf in fit.dimensions}
 
 
-Found = tuple[Sequence[Fit], Sequence[Points], Sequence[str]]
+Found = tuple[Sequence[Fit], Sequence[RatePoints], Sequence[str]]
 """Fits of one leaf each, points to draw, warnings."""
 
 
@@ -115,7 +115,7 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
     groups = _grouped(tables)
     measured = _device(tables)
     fits: dict[str, Fit] = {}
-    points: list[Points] = []
+    points: list[RatePoints] = []
     warnings = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
     warnings += _of_host(tables)
     for kind, (_, fitter) in _KINDS.items():
@@ -218,7 +218,7 @@ def _babelstream(tables: Sequence[Table]) -> Found:
     for name in dict.fromkeys(functions.tolist()):
         chosen = functions == name
         fitted = np.full(int(chosen.sum()), mean)
-        points.append(Points(f"BabelStream {name}", "array_size", sizes[chosen], bandwidths[chosen], fitted))
+        points.append(RatePoints(f"BabelStream {name}", "array_size", sizes[chosen], bandwidths[chosen], fitted))
     return [fit], points, [] if large.all() else ["BabelStream: only the largest arrays are used"]
 
 
@@ -231,7 +231,7 @@ def _mixbench(tables: Sequence[Table]) -> Found:
     for name, (peak, peak_variance) in peaks.items():
         chosen = precisions == name
         x, y, limit = intensities[chosen], rates[chosen], memory_limits[chosen]
-        points.append(Points(f"mixbench {name}", "operational_intensity", x, y, np.minimum(limit, peak)))
+        points.append(RatePoints(f"mixbench {name}", "operational_intensity", x, y, np.minimum(limit, peak)))
         if name in _RATES and peak < np.inf:
             ranges = _range("operational_intensity", x)
             fits.append(_fit(_RATES[name], peak, peak_variance, y[limit >= peak], ranges))

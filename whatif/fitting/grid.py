@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.fitting.grid_runs import RATES, Columns, Rows, Runs, rows_of, runs_of, total_terms
+from whatif.fitting.grid_runs import RATES, Columns, GridRuns, LinearRows, rows_of, runs_of, total_terms
 from whatif.fitting.regression import non_negative
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
@@ -35,9 +35,9 @@ _FEWEST: Final = 3
 class GridFit:
     """Coefficients of the linear form, K_w and K_b as inverses, and what is known of them."""
 
-    runs: Runs
+    runs: GridRuns
     columns: Columns
-    rows: Rows
+    rows: LinearRows
     scale: FloatArray
     """Of shape (rows,): what a row's residual is divided by, in s."""
     coefficients: FloatArray
@@ -175,7 +175,7 @@ class GridFit:
 
 
 def fit_grid(
-    table: Table | Runs,
+    table: Table | GridRuns,
     *,
     weighting: Weighting = "relative",
     reduction: bool = False,
@@ -192,7 +192,7 @@ def fit_grid(
     are further ones, that were never run.
     Source: Sharif et al., section II.B.
     """
-    runs = table if isinstance(table, Runs) else runs_of(table)
+    runs = table if isinstance(table, GridRuns) else runs_of(table)
     if not len(runs):
         raise UsageError("no runs")
     if not 0 < level < 1:
@@ -246,7 +246,7 @@ def _pulls(terms: FloatArray) -> FloatArray:
     return np.asarray(np.where(np.abs(pulls) > rounding, pulls, 0.0) / norms[:, None])
 
 
-def _means(rows: Rows) -> FloatArray:
+def _means(rows: LinearRows) -> FloatArray:
     """One scale for all rows of a kind, so that those of different kinds can be compared."""
     scale = np.ones(len(rows.values))
     for kind in dict.fromkeys(rows.kind.tolist()):
@@ -255,13 +255,15 @@ def _means(rows: Rows) -> FloatArray:
     return scale
 
 
-def _solved(rows: Rows, scale: FloatArray, told: NDArray[np.bool_]) -> FloatArray:
+def _solved(rows: LinearRows, scale: FloatArray, told: NDArray[np.bool_]) -> FloatArray:
     coefficients = np.zeros(len(told))
     coefficients[told] = non_negative(rows.terms[:, told], rows.values, scale)
     return coefficients
 
 
-def _drawn(runs: Runs, rows: Rows, scale: FloatArray, told: NDArray[np.bool_], draws: int, seed: int) -> FloatArray:
+def _drawn(
+    runs: GridRuns, rows: LinearRows, scale: FloatArray, told: NDArray[np.bool_], draws: int, seed: int
+) -> FloatArray:
     """Coefficients of runs drawn again, those of a case among themselves: every K_w keeps its runs."""
     random = np.random.default_rng(seed)
     found = np.zeros((draws, len(told)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.fitting.grid import GridFit, independent
-from whatif.fitting.grid_runs import RATES, Runs, rows_of, terms_of, total_terms
+from whatif.fitting.grid_runs import RATES, GridRuns, rows_of, terms_of, total_terms
 from whatif.models.quantities import FloatArray
 
 _OF_HALOS: Final = ("packing_time", "halo_rate", "intra_node_halo_rate")
@@ -28,7 +28,7 @@ _WHOLE: Final = 1e-3
 _WORDS: Final[Mapping[str, str]] = {"halo_cells": "H", "cells": "C", "processes": "P", "iterations": "I"}
 
 
-def constants(runs: Runs) -> list[str]:
+def constants(runs: GridRuns) -> list[str]:
     """What is the same in all runs, `H = 5400`, and with it what cannot be told apart; C / P where C is not."""
     values = {_WORDS[name]: getattr(runs, name) for name in _WORDS}
     if np.ptp(runs.cells) > 0:
@@ -101,10 +101,10 @@ def loosely_told(fit: GridFit) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class PredictedRuns:
     """Times of runs that were never made, each array of shape (runs,), in s."""
 
-    runs: Runs
+    runs: GridRuns
     computation_time: FloatArray
     communication_time: FloatArray
     setup_time: FloatArray
@@ -119,7 +119,7 @@ class Prediction:
         return np.asarray(self.computation_time + self.communication_time + self.setup_time)
 
 
-def predict(fit: GridFit, runs: Runs) -> Prediction:
+def predict(fit: GridFit, runs: GridRuns) -> PredictedRuns:
     """T_w, T_c and T_o of runs with the half-widths of intervals at the fit's level.
 
     The interval of a mean is that of the coefficients; that of one run has the scatter of runs as well.
@@ -130,10 +130,10 @@ def predict(fit: GridFit, runs: Runs) -> Prediction:
     known = _estimable(fit, runs, weights)
     steps = runs.iterations
     times = steps * parts["computation"], steps * parts["communication"], parts["setup"]
-    return Prediction(runs, *times, np.where(known, mean, np.nan), np.where(known, single, np.nan))
+    return PredictedRuns(runs, *times, np.where(known, mean, np.nan), np.where(known, single, np.nan))
 
 
-def _spans(fit: GridFit, runs: Runs, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _spans(fit: GridFit, runs: GridRuns, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     variances = fit.variances(weights)
     if fit.drawn is not None:
         drawn = np.var(fit.drawn @ weights.T, axis=0)
@@ -147,7 +147,7 @@ def _spans(fit: GridFit, runs: Runs, weights: FloatArray) -> tuple[FloatArray, F
     return spans[0], spans[1]
 
 
-def _as_rows(fit: GridFit, runs: Runs) -> tuple[Any, FloatArray]:
+def _as_rows(fit: GridFit, runs: GridRuns) -> tuple[Any, FloatArray]:
     """The rows that runs would give if they were timed as the others were, and the scale of each."""
     parts = {name: terms @ fit.likely for name, terms in terms_of(runs, fit.columns).items()}
     timed = {
@@ -167,7 +167,7 @@ def _as_rows(fit: GridFit, runs: Runs) -> tuple[Any, FloatArray]:
     return rows, scale
 
 
-def _estimable(fit: GridFit, runs: Runs, weights: FloatArray) -> NDArray[np.bool_]:
+def _estimable(fit: GridFit, runs: GridRuns, weights: FloatArray) -> NDArray[np.bool_]:
     """Which sums of coefficients the runs tell: what they cannot tell apart must stand in them as in the runs."""
     norms = np.linalg.norm(fit.rows.terms, axis=0)
     terms, weights = _normalised(fit.rows.terms), weights / np.where(norms > 0, norms, 1.0)
@@ -182,7 +182,7 @@ def _estimable(fit: GridFit, runs: Runs, weights: FloatArray) -> NDArray[np.bool
 class Advice:
     """Runs that could be made next, the most telling first, each array of shape (candidates,)."""
 
-    runs: Runs
+    runs: GridRuns
     total_time: FloatArray
     """Predicted, in s."""
     before: float
@@ -198,7 +198,7 @@ class Advice:
         return self.total_time * self.runs.processes
 
 
-def next_run(fit: GridFit, target: Runs, candidates: Runs) -> Advice:
+def next_run(fit: GridFit, target: GridRuns, candidates: GridRuns) -> Advice:
     """How far each of some runs would narrow the interval of the mean total time of one target.
 
     One step of a c-optimal design: with M = sum of a aᵀ / s² over the rows a of the runs, in units of their scatter s,

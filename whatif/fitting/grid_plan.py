@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.fitting.grid_runs import Runs
+from whatif.fitting.grid_runs import GridRuns
 from whatif.models.quantities import FloatArray
 from whatif.models.structured_grid import inter_node_share, scaled_iteration_count
 
@@ -22,7 +22,7 @@ _POWERS: Final = np.array([0.5, -0.5])
 """Of C and P in H where the runs do not tell: squares of a grid of two dimensions."""
 
 
-def planned(runs: Runs, given: Mapping[str, Sequence[Any]]) -> tuple[Runs, list[str]]:
+def planned(runs: GridRuns, given: Mapping[str, Sequence[Any]]) -> tuple[GridRuns, list[str]]:
     """All combinations of stated values as runs without times, and in words what was not stated but followed.
 
     `given` has lists for `cells`, `processes`, `iterations`, `halo_cells`, `case`, and one of `ranks_per_node`. Without
@@ -47,7 +47,7 @@ def planned(runs: Runs, given: Mapping[str, Sequence[Any]]) -> tuple[Runs, list[
         told.append(f"halo cells follow the runs: {_some(halo)}{words}")
     nothing = np.full(len(rows), np.nan)
     share, node = _share(runs, given, processes)
-    return Runs(cells, processes, steps, halo, share, node, case, nothing, nothing, nothing), told
+    return GridRuns(cells, processes, steps, halo, share, node, case, nothing, nothing, nothing), told
 
 
 def _numbers(given: Mapping[str, Sequence[Any]], name: str) -> list[float]:
@@ -59,7 +59,7 @@ def _some(values: FloatArray) -> str:
     return ", ".join(first[:3]) + (" .." if len(first) > 3 else "")
 
 
-def halo_cells_at(runs: Runs, cells: FloatArray, processes: FloatArray) -> tuple[FloatArray, str]:
+def halo_cells_at(runs: GridRuns, cells: FloatArray, processes: FloatArray) -> tuple[FloatArray, str]:
     """H of other grids, whole, and in words what is uncertain of it: a power of C and of P, fitted to the runs.
 
     Rows of a square grid give C^(1/2), squares C^(1/2) P^(-1/2), cubes C^(2/3) P^(-2/3). Where the runs follow no
@@ -83,7 +83,7 @@ def halo_cells_at(runs: Runs, cells: FloatArray, processes: FloatArray) -> tuple
     return np.where(processes > 1, found, 0.0), words
 
 
-def _iterations(runs: Runs, case: Any, cells: FloatArray) -> tuple[FloatArray, str]:
+def _iterations(runs: GridRuns, case: Any, cells: FloatArray) -> tuple[FloatArray, str]:
     """Iterations on other grids of a case, rounded, and in words the rule: the power of C that its grids follow.
 
     With one grid they go inversely with the size of a cell in a plane (Sharif et al., section III.B).
@@ -107,7 +107,7 @@ def _iterations(runs: Runs, case: Any, cells: FloatArray) -> tuple[FloatArray, s
     return steps, f"they grow as {'; '.join(dict.fromkeys(rules))}"
 
 
-def _two_counts(runs: Runs, its: Any) -> str:
+def _two_counts(runs: GridRuns, its: Any) -> str:
     """Two numbers of iterations that one grid was run for, in words: then a person chose them, not the grid."""
     known: dict[float, float] = {}
     for cells, steps in zip(runs.cells[its].tolist(), runs.iterations[its].tolist(), strict=True):
@@ -116,7 +116,7 @@ def _two_counts(runs: Runs, its: Any) -> str:
     return ""
 
 
-def _share(runs: Runs, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _share(runs: GridRuns, given: Mapping[str, Sequence[Any]], processes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What leaves the node of the halo, and ranks on a node: as stated, as in runs of as many processes or the largest.
 
     The share of other processes follows from the ranks on a node; where nobody said these, it is that of the largest.
@@ -136,7 +136,7 @@ def _share(runs: Runs, given: Mapping[str, Sequence[Any]], processes: FloatArray
     return np.array(found), node
 
 
-def next_candidates(runs: Runs, case: str) -> Runs:
+def next_candidates(runs: GridRuns, case: str) -> GridRuns:
     """Runs that are at hand: the grids and iterations of the runs and twice the largest, on up to twice the processes.
 
     For a case that was never run its smallest grids are those of the others.
@@ -153,4 +153,4 @@ def next_candidates(runs: Runs, case: str) -> Runs:
     nothing = np.full(len(rows), np.nan)
     halo, (share, node) = halo_cells_at(runs, cells, processes)[0], _share(runs, {}, processes)
     names = np.array([row[3] for row in rows], dtype=object)
-    return Runs(cells, processes, steps, halo, share, node, names, nothing, nothing, nothing)
+    return GridRuns(cells, processes, steps, halo, share, node, names, nothing, nothing, nothing)

@@ -56,7 +56,7 @@ _FLOOR: Final = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class GridRuns:
     """What was run and what it took; every array of shape (runs,)."""
 
     cells: FloatArray
@@ -93,22 +93,22 @@ class Runs:
         parts = np.nan_to_num(self.computation_time) + np.nan_to_num(self.communication_time)
         return np.where(np.isnan(self.total_time), parts, self.total_time)
 
-    def at(self, chosen: Any) -> Runs:
+    def at(self, chosen: Any) -> GridRuns:
         """Some of the runs, by index or mask."""
-        return Runs(**{item.name: getattr(self, item.name)[chosen] for item in fields(self)})
+        return GridRuns(**{item.name: getattr(self, item.name)[chosen] for item in fields(self)})
 
-    def joined(self, others: Runs) -> Runs:
+    def joined(self, others: GridRuns) -> GridRuns:
         """These runs and others after them."""
         both = {item.name: (getattr(self, item.name), getattr(others, item.name)) for item in fields(self)}
-        return Runs(**{name: np.concatenate(pair) for name, pair in both.items()})
+        return GridRuns(**{name: np.concatenate(pair) for name, pair in both.items()})
 
-    def changed(self, **arrays: FloatArray) -> Runs:
+    def changed(self, **arrays: FloatArray) -> GridRuns:
         """The same runs with other values."""
         return replace(self, **arrays)
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LinearRows:
     """The linear form: `values = terms . coefficients`, one row a measured time of a run."""
 
     terms: FloatArray
@@ -154,7 +154,7 @@ class Columns:
         )
 
 
-def terms_of(runs: Runs, columns: Columns) -> dict[str, FloatArray]:
+def terms_of(runs: GridRuns, columns: Columns) -> dict[str, FloatArray]:
     """What each coefficient is multiplied by in the time of an iteration, and once, of shape (runs, columns).
 
     `computation` in T_w / I (Eq. 1), `communication` in T_c / I (Eq. 6), `setup` in T_o (Eq. 3).
@@ -185,13 +185,13 @@ def terms_of(runs: Runs, columns: Columns) -> dict[str, FloatArray]:
     return found
 
 
-def total_terms(runs: Runs, columns: Columns) -> FloatArray:
+def total_terms(runs: GridRuns, columns: Columns) -> FloatArray:
     """What each coefficient is multiplied by in T_t (Eq. 4), of shape (runs, columns)."""
     parts = terms_of(runs, columns)
     return runs.iterations[:, None] * (parts["computation"] + parts["communication"]) + parts["setup"]
 
 
-def rows_of(runs: Runs, columns: Columns) -> Rows:
+def rows_of(runs: GridRuns, columns: Columns) -> LinearRows:
     """The rows of all measured times, those of one kind together."""
     parts, steps, processes = terms_of(runs, columns), runs.iterations, runs.processes
     timed, sent = np.isfinite(runs.computation_time), np.isfinite(runs.communication_time)
@@ -210,7 +210,7 @@ def rows_of(runs: Runs, columns: Columns) -> Rows:
         ("total", ~apart & np.isfinite(runs.total_time), rest, runs.rest, one),
     )
     chosen = [(kind, np.flatnonzero(mask), terms, time, scale) for kind, mask, terms, time, scale in given]
-    return Rows(
+    return LinearRows(
         np.concatenate([terms[at] for _, at, terms, _, _ in chosen]),
         np.concatenate([(time * scale)[at] for _, at, _, time, scale in chosen]),
         np.concatenate([(least * scale)[at] for _, at, _, _, scale in chosen]),
@@ -230,7 +230,7 @@ def unused(table: Table) -> list[str]:
     return [name for name in table.columns if canonical(name) not in NAMES]
 
 
-def runs_of(table: Table) -> Runs:
+def runs_of(table: Table) -> GridRuns:
     """The runs of a table whose columns have the names of `NAMES`, or the paper's symbols, in base units.
 
     Raise `UsageError` for a column that is missing or in another unit, missing cells, counts below 1 and times below 0.
@@ -262,7 +262,7 @@ def runs_of(table: Table) -> Runs:
     case = columns["case"].values if "case" in columns else np.full(len(table), "")
     times = {name: known.get(name, unknown) for name in TIMES.values()}
     counts = (known["cells"], known["processes"], known["iterations"], halo, share, unknown if node is None else node)
-    runs = Runs(*counts, np.array([_text(item) for item in case.tolist()], dtype=object), **times)
+    runs = GridRuns(*counts, np.array([_text(item) for item in case.tolist()], dtype=object), **times)
     timed = np.isfinite([runs.computation_time, runs.communication_time, runs.total_time]).any(axis=0)
     if not timed.all():
         raise UsageError(f"run {int(np.argmin(timed)) + 1} has no time at all")

@@ -15,8 +15,8 @@ from whatif.fitting.fit_result import Fit
 from whatif.fitting.forms import Form, form_of
 from whatif.fitting.input_checks import ONE_KIND, POOR
 from whatif.fitting.linear import covariance
-from whatif.fitting.points import WEIGHTINGS, Points, Weighting, choose
-from whatif.fitting.protocols import Limits, Segmentation, find_limits, next_size, protocol_limits, segmentation
+from whatif.fitting.points import WEIGHTINGS, MessagePoints, Weighting, choose
+from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, next_size, protocol_limits, segmentation
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity
@@ -40,14 +40,14 @@ class NetworkFit:
     test: str
     """The test whose rows gave the postal parameters."""
     weighting: Weighting
-    limits: Limits
+    limits: ProtocolLimits
     segmentations: tuple[Segmentation, ...]
     """Those compared: the found limits, the given ones if any, then the best lines by criterion."""
-    points: Points
+    points: MessagePoints
     """What the postal parameters were fitted to: the rows with the fewest pairs."""
     shared_test: str
     """The test whose rows gave the other parameters; empty where no test has several pair counts."""
-    shared: Points | None
+    shared: MessagePoints | None
     fits: tuple[Fit, ...]
     """By model and protocol, with the path of a platform file such as `network.inter_node.postal.eager`."""
     why_unshared: str
@@ -82,7 +82,7 @@ class NetworkFit:
         """The models that were fitted."""
         return ("postal",) if self.shared is None else ("postal", "max_rate", "injection")
 
-    def points_of(self, model: Model) -> Points:
+    def points_of(self, model: Model) -> MessagePoints:
         """The points that a model was fitted to."""
         return self.points if model == "postal" or self.shared is None else self.shared
 
@@ -251,21 +251,21 @@ def _scatter(fit: NetworkFit) -> Iterator[str]:
         yield f"a line for each protocol misses by up to {missed:.0%}; {told}"
 
 
-def _limits(points: Points, at: tuple[float, float], found: bool) -> Limits:
+def _limits(points: MessagePoints, at: tuple[float, float], found: bool) -> ProtocolLimits:
     short, eager = at
     if not 0 <= short <= eager:
         raise UsageError(f"protocol limits must ascend from 0 B: {short:g} B, {eager:g} B")
     sizes = np.unique(points.message_size)
-    return Limits(short, eager, next_size(sizes, short), next_size(sizes, eager), found)
+    return ProtocolLimits(short, eager, next_size(sizes, short), next_size(sizes, eager), found)
 
 
-def _protocol_masks(size: FloatArray, limits: Limits) -> tuple[NDArray[np.bool_], ...]:
+def _protocol_masks(size: FloatArray, limits: ProtocolLimits) -> tuple[NDArray[np.bool_], ...]:
     short, eager = size <= limits.short, size <= limits.eager
     return short, eager & ~short, ~eager
 
 
 def _fits(
-    distance: str, points: Points, shared: Points | None, limits: Limits, weighting: Weighting
+    distance: str, points: MessagePoints, shared: MessagePoints | None, limits: ProtocolLimits, weighting: Weighting
 ) -> tuple[Fit, ...]:
     fits = _protocol_fits(distance, "postal", points, limits, weighting)
     if shared is not None:
@@ -291,7 +291,9 @@ def _with_latency(fit: Fit, lone: Fit) -> Fit:
     return replace(fit, values=values, covariance=spread, undetermined=bounds, warnings=warnings)
 
 
-def _protocol_fits(distance: str, model: str, points: Points, limits: Limits, weighting: Weighting) -> tuple[Fit, ...]:
+def _protocol_fits(
+    distance: str, model: str, points: MessagePoints, limits: ProtocolLimits, weighting: Weighting
+) -> tuple[Fit, ...]:
     parts = [points.where(mask) for mask in _protocol_masks(points.message_size, limits)]
     own = [len(np.unique(part.message_size)) >= FEWEST_SIZES_OF_PROTOCOL for part in parts]
     if not any(own):
@@ -315,7 +317,7 @@ def _neighbour(own: list[bool], place: int) -> int:
     return int(next(other for other in places if own[other]))
 
 
-def _fit(path: str, form: Form, points: Points, weighting: Weighting) -> Fit:
+def _fit(path: str, form: Form, points: MessagePoints, weighting: Weighting) -> Fit:
     weights = points.weights(weighting)
     values, free = form.fit(points, weights)
     size, count = points.message_size, points.process_count

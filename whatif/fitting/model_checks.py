@@ -19,7 +19,7 @@ _UNTOLD = 1e-10
 
 
 @dataclass(frozen=True)
-class Step:
+class ComparisonStep:
     """One model of a comparison, against the one before it."""
 
     formula: str
@@ -47,7 +47,7 @@ def analysis_of_variance(rss: FloatArray, freedom: FloatArray) -> tuple[FloatArr
     return np.concatenate(([np.nan], f)), np.concatenate(([np.nan], p))
 
 
-def compare(fits: Sequence[RunsFit]) -> list[Step]:
+def compare(fits: Sequence[RunsFit]) -> list[ComparisonStep]:
     """Analysis of variance of nested models, the smallest first.
 
     Raise `UsageError` for models of other runs or another response, and where one does not hold the one before it.
@@ -58,7 +58,9 @@ def compare(fits: Sequence[RunsFit]) -> list[Step]:
     rss = np.array([fit.residuals @ fit.residuals for fit in ordered])
     f, p = analysis_of_variance(rss, np.array([float(fit.freedom) for fit in ordered]))
     return [
-        Step(fit.formula.text, fit.freedom, float(rss[at]), fit.residual_standard_error, float(f[at]), float(p[at]))
+        ComparisonStep(
+            fit.formula.text, fit.freedom, float(rss[at]), fit.residual_standard_error, float(f[at]), float(p[at])
+        )
         for at, fit in enumerate(ordered)
     ]
 

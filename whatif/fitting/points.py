@@ -33,7 +33,7 @@ NOT_SAID: Final = "not said"
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class MessagePoints:
     """Measured times of messages, sorted by size and then by count; three arrays of one length."""
 
     message_size: FloatArray
@@ -44,16 +44,16 @@ class Points:
     def __len__(self) -> int:
         return len(self.time)
 
-    def where(self, chosen: NDArray[Any]) -> Points:
+    def where(self, chosen: NDArray[Any]) -> MessagePoints:
         """Those points that a mask or an index chooses."""
-        return Points(self.message_size[chosen], self.process_count[chosen], self.time[chosen])
+        return MessagePoints(self.message_size[chosen], self.process_count[chosen], self.time[chosen])
 
     @property
     def counts(self) -> FloatArray:
         """The different process counts, ascending."""
         return np.unique(self.process_count)
 
-    def alone(self) -> Points:
+    def alone(self) -> MessagePoints:
         """Those with the fewest processes: what a postal model is fitted to."""
         return self.where(self.process_count == self.process_count.min())
 
@@ -69,9 +69,9 @@ class Choice:
     """The rows chosen: for the postal model, and for the models of sharing where there are several counts."""
 
     test: str
-    points: Points
+    points: MessagePoints
     shared_test: str
-    shared: Points | None
+    shared: MessagePoints | None
     why_unshared: str
     """Why `shared` is None; empty where it is not."""
     warnings: tuple[str, ...]
@@ -176,7 +176,7 @@ def _of_buffers(table: Table, buffers: str | None) -> NDArray[np.bool_]:
     return mask
 
 
-def _points(table: Table, mask: NDArray[np.bool_], test: str) -> Points:
+def _points(table: Table, mask: NDArray[np.bool_], test: str) -> MessagePoints:
     size, count, time = (table.columns[name].values[mask] for name in ("message_size", "pair_count", "time"))
     count = np.where(np.isnan(count), 1.0, count)
     bad = ~(np.isfinite(size) & np.isfinite(time) & (time > 0) & (size >= 0))
@@ -185,7 +185,7 @@ def _points(table: Table, mask: NDArray[np.bool_], test: str) -> Points:
     _refuse_counts(count, table.columns["file"].values[mask], test)
     refuse_impossible(f"the {test} test", size, time)
     order = np.lexsort((count, size))
-    points = Points(size[order], count[order], time[order])
+    points = MessagePoints(size[order], count[order], time[order])
     _refuse_useless(points.alone(), test)
     return points
 
@@ -199,7 +199,7 @@ def _refuse_counts(count: FloatArray, files: NDArray[Any], test: str) -> None:
         raise UsageError(f"{file}{bad.sum()} rows of the {test} test have no possible pair count, such as {said}")
 
 
-def _refuse_useless(points: Points, test: str) -> None:
+def _refuse_useless(points: MessagePoints, test: str) -> None:
     sizes = np.unique(points.message_size)
     if len(sizes) == 1:
         raise UsageError(f"the {test} test has one message size only: latency and bandwidth cannot be told apart")

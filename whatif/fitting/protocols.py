@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from whatif.fitting.points import Points
+from whatif.fitting.points import MessagePoints
 from whatif.fitting.segments import Segments, segmented, segments_at
 from whatif.models.quantities import FloatArray
 
@@ -50,7 +50,7 @@ class Segmentation:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProtocolLimits:
     """Protocol limits as a platform file has them: the largest size still sent as short, as eager."""
 
     short: float
@@ -61,7 +61,7 @@ class Limits:
     found: bool
 
 
-def find_limits(points: Points) -> tuple[Segmentation, ...]:
+def find_limits(points: MessagePoints) -> tuple[Segmentation, ...]:
     """The protocol limits, then the best lines with 0, 1, .. breaks by criterion, the best first."""
     typical = _typical(points)
     tried = segmented(
@@ -81,7 +81,7 @@ def find_limits(points: Points) -> tuple[Segmentation, ...]:
     return (segmentation(points, limits, "found"), *lines)
 
 
-def segmentation(points: Points, limits: tuple[float, ...], kind: Literal["found", "given"]) -> Segmentation:
+def segmentation(points: MessagePoints, limits: tuple[float, ...], kind: Literal["found", "given"]) -> Segmentation:
     """The lines between some limits; those that leave a part without a size are left out."""
     typical = _typical(points)
     segments = segments_at(
@@ -122,7 +122,7 @@ def _told(kind: Literal["found", "given", "lines"], segments: Segments, count: i
     return Segmentation(kind, tuple(breaks), tuple(following), segments.criterion, error)
 
 
-def _typical(points: Points) -> Points:
+def _typical(points: MessagePoints) -> MessagePoints:
     """The median time of each size and count: repetitions are one measurement, stragglers do not count."""
     order = np.lexsort((points.time, points.process_count, points.message_size))
     size, count, time = points.message_size[order], points.process_count[order], points.time[order]
@@ -131,10 +131,10 @@ def _typical(points: Points) -> Points:
     starts = np.flatnonzero(new)
     ends = np.append(starts[1:], len(size))
     median = (time[(starts + ends - 1) // 2] + time[(starts + ends) // 2]) / 2
-    return Points(size[starts], count[starts], median)
+    return MessagePoints(size[starts], count[starts], median)
 
 
-def _effective_count(typical: Points) -> float:
+def _effective_count(typical: MessagePoints) -> float:
     """Points that tell something of their own: sizes in steps of a fraction of an octave, for each count."""
     octave = np.round(SIZES_PER_OCTAVE * np.log2(np.maximum(typical.message_size, 0.5)))
     return float(len(np.unique(np.stack((octave, typical.process_count)), axis=1).T))

@@ -9,7 +9,7 @@ import numpy as np
 
 from whatif.fitting.additive import Additive
 from whatif.fitting.least_squares import Predicted, RunsFit
-from whatif.fitting.model_checks import CrossValidation, Diagnostics, Step
+from whatif.fitting.model_checks import ComparisonStep, CrossValidation, Diagnostics
 from whatif.fitting.normal_form import Normal
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
@@ -70,7 +70,7 @@ def model_table(models: Sequence[Normal]) -> Table:
     return Table.of_rows(kinds, rows)
 
 
-def comparison_table(steps: Sequence[Step]) -> Table:
+def comparison_table(steps: Sequence[ComparisonStep]) -> Table:
     """Analysis of variance: a row a model, the smallest first."""
     kinds = {"model": None, "freedom": ONE, "rss": ONE, "residual_standard_error": ONE, "f": ONE, "p": ONE}
     return Table.of_rows(kinds, [(it.formula, it.freedom, it.rss, it.rse, it.f, it.p) for it in steps])

@@ -11,7 +11,7 @@ import numpy as np
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
 from whatif.hpl.simulation.costs import DTRSM, KERNELS
-from whatif.hpl.simulation.simulator import Host
+from whatif.hpl.simulation.simulator import HostProcessors
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import effective_bandwidth
 
@@ -41,7 +41,7 @@ class HostPlan:
         named += [leaf for way in _WAYS for leaf in LINK_SIZES[self.link, way][1].values()]
         return [*self.processors, *(f"{_LINK}.{name}" for name in named), _SPLIT_FRACTION]
 
-    def host(self, values: Mapping[str, float]) -> Host:
+    def host(self, values: Mapping[str, float]) -> HostProcessors:
         """What panels cost at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
 
         t = L + n / BW_eff, with BW_eff that of large copies (Abdelhafez et al., Eq. 2 and 10).
@@ -51,7 +51,7 @@ class HostPlan:
         socket_count, *rates = (values[path] for path in self.processors)
         fill_from_datasheet(table, *(rate * socket_count for rate in rates))
         copies = [[values[f"{_LINK}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
-        return Host(table, np.array(copies), values[_SPLIT_FRACTION])
+        return HostProcessors(table, np.array(copies), values[_SPLIT_FRACTION])
 
     def _bandwidth(self, values: Mapping[str, float], way: str) -> float:
         bandwidth, names = LINK_BANDWIDTHS[self.link]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from whatif.errors import InvalidFileError, Problem
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Mapping, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Mapping, RowSwap
 from whatif.importers.numbers import is_number
 from whatif.importers.text import read_text
 from whatif.schema.toml import shown_path
@@ -65,7 +65,7 @@ class HPLInput:
     recursive_factorisations: tuple[Looking, ...]
     broadcasts: tuple[Broadcast, ...]
     depths: tuple[int, ...]
-    swap: Swap
+    swap: RowSwap
     swap_threshold: int
     is_lower_transposed: bool
     is_upper_transposed: bool
@@ -134,7 +134,7 @@ def parse_hpl_input(text: str, file: str = "HPL.dat") -> HPLInput:
         recursive_factorisations=lines.codes("RFACT", Looking),
         broadcasts=lines.codes("BCAST", Broadcast),
         depths=lines.integers("DEPTH", "DEPTHs", least=0),
-        swap=lines.code("SWAP", Swap),
+        swap=lines.code("SWAP", RowSwap),
         swap_threshold=lines.integer("the threshold of SWAP"),
         is_lower_transposed=lines.code("the form of L1", _Form) is _Form.TRANSPOSED,
         is_upper_transposed=lines.code("the form of U", _Form) is _Form.TRANSPOSED,

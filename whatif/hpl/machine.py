@@ -14,10 +14,10 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.hpl.datasheet import HostPlan, datasheet_of, fill_from_datasheet, host_plan_of
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.hpl.simulation.configuration import Mapping as ProcessMapping
-from whatif.hpl.simulation.costs import AT_ONCE, DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, Column
-from whatif.hpl.simulation.simulator import Machine
+from whatif.hpl.simulation.costs import AT_ONCE, DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
+from whatif.hpl.simulation.simulator import HPLMachine
 from whatif.models.quantities import FloatArray
 
 NUMBERS: Final[Mapping[str, str]] = {
@@ -28,7 +28,7 @@ NUMBERS: Final[Mapping[str, str]] = {
 """Leaves of the application that are numbers of a `Configuration`, and what they are called there."""
 WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "broadcast": ("broadcast", Broadcast),
-    "swap": ("swap", Swap),
+    "swap": ("swap", RowSwap),
     "panel_factorisation": ("panel_factorisation", Looking),
     "recursive_factorisation": ("recursive_factorisation", Looking),
     "process_mapping": ("mapping", ProcessMapping),
@@ -47,8 +47,9 @@ SEED: Final = "application.seed"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 _LIMITS: Final = ("smallest_m", "smallest_n", "smallest_k")
 _PIECE_SECONDS: Final = {
-    "latency": Column.LATENCY, "send_overhead": Column.SEND, "receive_overhead": Column.RECEIVE,
-    "bandwidth": Column.PER_BYTE, "send_bandwidth": Column.SEND_PER_BYTE, "receive_bandwidth": Column.RECEIVE_PER_BYTE,
+    "latency": PieceColumn.LATENCY, "send_overhead": PieceColumn.SEND, "receive_overhead": PieceColumn.RECEIVE,
+    "bandwidth": PieceColumn.PER_BYTE, "send_bandwidth": PieceColumn.SEND_PER_BYTE,
+    "receive_bandwidth": PieceColumn.RECEIVE_PER_BYTE,
 }  # fmt: skip
 _PROTOCOLS: Final = ("short", "eager", "rendezvous")
 _TREE: Final = tuple(
@@ -114,7 +115,9 @@ class Plan:
         """Whether calls of kernels do."""
         return self.noise in ("kernels", "both")
 
-    def machine(self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int) -> Machine:
+    def machine(
+        self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int
+    ) -> HPLMachine:
         """The machine at one point, for so many ranks."""
         kernels = self._kernels(values, ranks_per_node)
         sides = [self._pieces(values, side) for side in range(2)]
@@ -123,11 +126,11 @@ class Plan:
         ranks = np.arange(rank_count)
         nodes = ranks // ranks_per_node
         socket = self._processors(ranks, ranks_per_node, socket_count)
-        gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, Column.PER_BYTE])
+        gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, PieceColumn.PER_BYTE])
         shared = _Shared(gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0)
         if self.tree:
             shared = _of_tree([values[path] for path in self.tree], nodes, ranks_per_node, shared)
-        return Machine(
+        return HPLMachine(
             kernels,
             pieces,
             nodes,
@@ -159,7 +162,7 @@ class Plan:
         for path, piece, column in cells:
             per_byte = path.endswith("bandwidth")
             table[piece, column] = 1 / values[path] if per_byte else values[path]
-        shares = table[:, Column.MODES :: 2]
+        shares = table[:, PieceColumn.MODES :: 2]
         shares[...] = shares.cumsum(axis=1) / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         table = table[np.argsort(table[:, 0], kind="stable")]
         table[0, 0] = 0.0
@@ -167,7 +170,7 @@ class Plan:
         starts = np.unique([*table[:, 0], early, max(early, eager)])
         cut = table[np.searchsorted(table[:, 0], starts, side="right") - 1]
         cut[:, 0] = starts
-        cut[:, Column.PROTOCOL] = np.where(
+        cut[:, PieceColumn.PROTOCOL] = np.where(
             starts >= max(early, eager), RENDEZVOUS, np.where(starts >= early, WHEN_RECEIVED, AT_ONCE)
         )
         return cut
@@ -175,7 +178,7 @@ class Plan:
     @property
     def _width(self) -> int:
         """Columns of the table of pieces: without modes none of theirs."""
-        return max(Column.MODES, 1 + max(column for side in self.pieces for _, _, column in side))
+        return max(PieceColumn.MODES, 1 + max(column for side in self.pieces for _, _, column in side))
 
     def _processors(self, ranks: Any, ranks_per_node: int, socket_count: int) -> Any:
         """[rank]: its processor, node after node; raise `UsageError` where fewer are described."""
@@ -228,7 +231,7 @@ def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     sides = [_distance(leaves, ("intra_socket", "inter_socket", "inter_node")), _distance(leaves, ("inter_node",))]
     drawn = choices[CHOICES.index("noise")] in ("network", "both")
     pieces = tuple(tuple(_piece_cells(leaves, side, drawn)) for side in sides)
-    if drawn and not any(column >= Column.MODES for side in pieces for _, _, column in side):
+    if drawn and not any(column >= PieceColumn.MODES for side in pieces for _, _, column in side):
         raise UsageError("noise of messages needs `modes` in `[network.inter_node.pieces]` (whatif fit kernel)")
     processors, deviations = (
         tuple(path for path in leaves if path.startswith(f"platform.kernels.{table}."))
@@ -274,21 +277,21 @@ def _piece_cells(leaves: Mapping[str, Any], table: str, drawn: bool) -> Iterator
     prefix = f"{table}.pieces."
     names = list(dict.fromkeys(path.removeprefix(prefix).split(".")[0] for path in leaves if path.startswith(prefix)))
     for piece, name in enumerate(names):
-        yield f"{prefix}{name}.smallest_size", piece, Column.SMALLEST_SIZE
+        yield f"{prefix}{name}.smallest_size", piece, PieceColumn.SMALLEST_SIZE
         yield from ((f"{prefix}{name}.{key}", piece, column) for key, column in _PIECE_SECONDS.items()
                     if f"{prefix}{name}.{key}" in leaves)  # fmt: skip
         modes = [path for path in leaves if drawn and path.startswith(f"{prefix}{name}.modes.")]
         shares = [path for path in modes if path.endswith(".weight")]
         for number, path in enumerate(shares):
-            yield path, piece, Column.MODES + 2 * number
-            yield f"{path.removesuffix('weight')}factor", piece, Column.MODES + 2 * number + 1
+            yield path, piece, PieceColumn.MODES + 2 * number
+            yield f"{path.removesuffix('weight')}factor", piece, PieceColumn.MODES + 2 * number + 1
     if names:
         return
     for piece, protocol in enumerate(_PROTOCOLS):
         if piece:
-            yield f"{table}.{('short', 'eager')[piece - 1]}_limit", piece, Column.SMALLEST_SIZE
-        yield f"{table}.postal.{protocol}.latency", piece, Column.LATENCY
-        yield f"{table}.postal.{protocol}.bandwidth", piece, Column.PER_BYTE
+            yield f"{table}.{('short', 'eager')[piece - 1]}_limit", piece, PieceColumn.SMALLEST_SIZE
+        yield f"{table}.postal.{protocol}.latency", piece, PieceColumn.LATENCY
+        yield f"{table}.postal.{protocol}.bandwidth", piece, PieceColumn.PER_BYTE
 
 
 def _limits(leaves: Mapping[str, Any], table: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from whatif.errors import UsageError
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.hpl.simulation.configuration import Mapping as RankMapping
 from whatif.importers.numbers import is_number
 from whatif.importers.text import read_text, refuse
@@ -57,7 +57,7 @@ _RESIDUAL: Final = re.compile(r"=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)")
 _CLOCK: Final = re.compile(r"HPL_pdgesv\(\) (start|end) time\s+(\w.*)")
 _SWAP: Final = re.compile(r"\bSWAP\s*:\s*(Binary|Spread|Mix)\b(?:.*?=\s*(\d+))?")
 _MARKS: Final = re.compile(r"[£$\ufffd]?\\[a-zA-Z]+\{([^{}]*)\}[£$\ufffd]?")
-_SWAPS: Final = {"Binary": Swap.BINARY_EXCHANGE, "Spread": Swap.SPREAD_ROLL, "Mix": Swap.MIX}
+_SWAPS: Final = {"Binary": RowSwap.BINARY_EXCHANGE, "Spread": RowSwap.SPREAD_ROLL, "Mix": RowSwap.MIX}
 _RATES: Final = {"M": 1e6, "G": 1e9, "T": 1e12}
 _LONGEST_LINE: Final = 1000
 """Characters of a line that are looked at; HPL's lines have about 100."""
@@ -69,7 +69,7 @@ _COARSE: Final = 10.0
 """Below this time, in seconds, two decimals say less than four digits of Gflops."""
 
 
-class Progress(NamedTuple):
+class PanelProgress(NamedTuple):
     """Columns that were factored, and the rate since the beginning, flop/s."""
 
     column: int
@@ -88,7 +88,7 @@ class HPLRun:
     """flop/s"""
     component_times: Mapping[str, float] = field(default_factory=dict)
     """Seconds by the names in `COMPONENTS`; empty where HPL was built without."""
-    progress: tuple[Progress, ...] = ()
+    progress: tuple[PanelProgress, ...] = ()
     residual: float = math.nan
     """The scaled residual, the largest where there are several; NaN where it was not checked."""
     has_passed: bool | None = None
@@ -177,7 +177,7 @@ class _Reader:
         self.line = 0
         """The last line that told of a run without a result."""
         self.runs: list[HPLRun] = []
-        self.pending: list[Progress] = []
+        self.pending: list[PanelProgress] = []
         self._swap: dict[str, Any] = {}
         self._start: datetime | None = None
 
@@ -194,7 +194,7 @@ class _Reader:
         column, prefix, rate = match.groups()
         self.line = number
         if is_number(rate) and 0 < float(rate) < math.inf:
-            self.pending.append(Progress(int(column), float(rate) * _RATES[prefix]))
+            self.pending.append(PanelProgress(int(column), float(rate) * _RATES[prefix]))
 
     def take_swap(self, match: re.Match[str], number: int) -> None:
         kind, threshold = match.groups()
@@ -273,7 +273,7 @@ _TAKERS: Final[Sequence[tuple[str, re.Pattern[str], Callable[[_Reader, re.Match[
 """What a line holds that is read, its form, and who takes it."""
 
 
-def _why_empty(text: str, pending: Sequence[Progress]) -> str:
+def _why_empty(text: str, pending: Sequence[PanelProgress]) -> str:
     if pending:
         return f"the run was cut off at column {pending[-1].column}: there is no line of results"
     if "HPLinpack benchmark input file" in text[:1000]:

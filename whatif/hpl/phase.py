@@ -14,7 +14,7 @@ from whatif.core.message_simulation import each_point
 from whatif.core.term import PhaseTerm, Reference
 from whatif.errors import UsageError
 from whatif.hpl.machine import CHOICES, SEED, Plan, plan_of
-from whatif.hpl.simulation.simulator import Outcome, Progress, simulate
+from whatif.hpl.simulation.simulator import HPLOutcome, Progress, simulate
 from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.quantities import Bytes, Core, Count, FloatArray, Seconds, model
 from whatif.models.ranks import memory_fits
@@ -42,7 +42,7 @@ def hpl_times(values: Values, rank_count: Count, ranks_per_node: Count, socket_c
     return each_point(play, (1, 0, 0, 0), values, rank_count, ranks_per_node, socket_count, shape=(2,))
 
 
-def parts_of(outcome: Outcome) -> FloatArray:
+def parts_of(outcome: HPLOutcome) -> FloatArray:
     """Updates without swaps, and the rest of the time."""
     working = float((outcome.components["update"] - outcome.components["row_swap"]).mean())
     return np.array([working, outcome.time - working])
@@ -52,7 +52,7 @@ def parts_of(outcome: Outcome) -> FloatArray:
 def outcome_at(
     plan: Plan, values: tuple[float, ...], rank_count: float, ranks_per_node: float, socket_count: float,
     panels_seen: int = 0,
-) -> Outcome:  # fmt: skip
+) -> HPLOutcome:  # fmt: skip
     """The run at one point; raise `UsageError` for one that HPL would refuse."""
     return run_at(
         plan, dict(zip(plan.leaves, values, strict=True)), rank_count, ranks_per_node, socket_count, panels_seen
@@ -62,7 +62,7 @@ def outcome_at(
 def run_at(
     plan: Plan, values: Mapping[str, float], rank_count: float, ranks_per_node: float, socket_count: float,
     panels_seen: int = 0, progress: Progress | None = None,
-) -> Outcome:  # fmt: skip
+) -> HPLOutcome:  # fmt: skip
     """Like `outcome_at`, telling its progress."""
     configuration = plan.configuration(values)
     if not is_count(np.array([rank_count, ranks_per_node, socket_count]), most=MOST_RANKS).all():

@@ -12,7 +12,7 @@ import numpy as np
 from whatif.hpl.output_reader import COMPONENTS, HPLRun, variant_code
 from whatif.hpl.output_writer import HPLRow
 from whatif.hpl.simulation.configuration import Configuration
-from whatif.hpl.simulation.simulator import Outcome
+from whatif.hpl.simulation.simulator import HPLOutcome
 from whatif.table import Table
 from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
 
@@ -27,7 +27,7 @@ Key = tuple[str, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class HPLPrediction:
     """One configuration as it was played, and as it was measured where it was."""
 
     row: HPLRow
@@ -55,7 +55,7 @@ class Prediction:
         }
 
 
-def prediction_of(outcomes: Sequence[Outcome], measured: Mapping[Key, Sequence[HPLRun]]) -> Prediction:
+def prediction_of(outcomes: Sequence[HPLOutcome], measured: Mapping[Key, Sequence[HPLRun]]) -> HPLPrediction:
     """The replicates of one configuration: mean and interval of the time, its components, measured runs of its kind."""
     times = [outcome.time for outcome in outcomes]
     low, high = np.quantile(times, QUANTILES).tolist()
@@ -66,7 +66,7 @@ def prediction_of(outcomes: Sequence[Outcome], measured: Mapping[Key, Sequence[H
     }
     configuration = outcomes[0].configuration
     row = HPLRow(configuration, float(np.mean(times)), (low, high) if len(times) > 1 else None)
-    return Prediction(row, components, measured.get(key_of(configuration), ()))
+    return HPLPrediction(row, components, measured.get(key_of(configuration), ()))
 
 
 def key_of(configuration: Configuration) -> Key:
@@ -85,7 +85,7 @@ def by_key(runs: Sequence[HPLRun]) -> dict[Key, list[HPLRun]]:
     return found
 
 
-def detail_lines(prediction: Prediction, components: bool) -> Iterator[str]:
+def detail_lines(prediction: HPLPrediction, components: bool) -> Iterator[str]:
     """What follows a prediction in HPL's own table: components as HPL prints them, and measured times behind both."""
     if prediction.measured:
         count = len(prediction.measured)
@@ -99,7 +99,7 @@ def detail_lines(prediction: Prediction, components: bool) -> Iterator[str]:
         yield "-" * 80
 
 
-def _component_lines(prediction: Prediction) -> Iterator[str]:
+def _component_lines(prediction: HPLPrediction) -> Iterator[str]:
     measured = prediction.measured_components
     for label, name in COMPONENTS.items():
         if name in prediction.components:
@@ -110,7 +110,7 @@ def _component_lines(prediction: Prediction) -> Iterator[str]:
 
 
 def prediction_table(
-    predictions: Sequence[Prediction], *, interval: bool, components: bool, measured: bool, notes: Mapping[str, str]
+    predictions: Sequence[HPLPrediction], *, interval: bool, components: bool, measured: bool, notes: Mapping[str, str]
 ) -> Table:
     """One row a configuration; what is not known is NaN.
 
@@ -129,7 +129,7 @@ def prediction_table(
     return Table.of_rows(columns, rows, notes)
 
 
-def _cells(prediction: Prediction, names: Sequence[str], interval: bool, measured: bool) -> list[Any]:
+def _cells(prediction: HPLPrediction, names: Sequence[str], interval: bool, measured: bool) -> list[Any]:
     row = prediction.row
     cells: list[Any] = [*key_of(row.configuration), row.time, row.rate]
     cells += (row.interval or (math.nan, math.nan)) if interval else ()

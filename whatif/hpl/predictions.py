@@ -22,7 +22,7 @@ from whatif.core.term import Program
 from whatif.hpl.machine import CHOICES, NUMBERS, SEED, WORDS, Plan
 from whatif.hpl.phase import run_at
 from whatif.hpl.simulation.configuration import Configuration
-from whatif.hpl.simulation.simulator import Outcome, Progress
+from whatif.hpl.simulation.simulator import HPLOutcome, Progress
 from whatif.units import BYTE, format_quantity
 
 _MEMORY: Final = "platform.node.host.memory_size"
@@ -114,7 +114,7 @@ class HPLRuns:
 
     def run(
         self, configuration: Configuration, seed: int, progress: Progress | None = None, panels_seen: int = 0
-    ) -> Outcome:
+    ) -> HPLOutcome:
         """Play one run; raise `UsageError` for one that HPL would refuse."""
         values = self._at(configuration).values
         leaves = {path: float(values[path]) for path in self.plan.leaves} | {SEED: float(seed)}
@@ -127,7 +127,7 @@ class HPLRuns:
 
     def in_order(
         self, tasks: Iterable[Task], told: Told | None = None, place: Place | None = None
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[HPLOutcome]:
         """Outcomes in the order of the tasks, several being played at a time, here or by the workers of a place; all
         end where the iteration ends."""
         if place is not None:
@@ -137,7 +137,7 @@ class HPLRuns:
             return
         ended = Event()
 
-        def play(number: int, task: Task) -> Outcome:
+        def play(number: int, task: Task) -> HPLOutcome:
             def progress(done: int, count: int) -> None:
                 if ended.is_set():
                     raise CancelledError
@@ -198,19 +198,19 @@ def _unpickled(program: bytes) -> HPLRuns:
     return HPLRuns(pickle.loads(program))  # noqa: S301
 
 
-def _play_there(task: tuple[bytes, Configuration, int]) -> Outcome:
+def _play_there(task: tuple[bytes, Configuration, int]) -> HPLOutcome:
     """One run, on a worker."""
     program, configuration, seed = task
     return _unpickled(program).run(configuration, seed)
 
 
 def _played(
-    play: Callable[[int, Task], Outcome], numbered: Iterable[tuple[int, Task]], ended: Event
-) -> Iterator[Outcome]:
+    play: Callable[[int, Task], HPLOutcome], numbered: Iterable[tuple[int, Task]], ended: Event
+) -> Iterator[HPLOutcome]:
     """Outcomes in order from a few threads."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     pool = ThreadPoolExecutor(count)
-    waiting: deque[Future[Outcome]] = deque()
+    waiting: deque[Future[HPLOutcome]] = deque()
     try:
         for number, task in numbered:
             waiting.append(pool.submit(play, number, task))

@@ -12,7 +12,7 @@ from whatif.files.toml_text import toml_text
 from whatif.hpl.predictions import leaves_of
 from whatif.hpl.simulation.configuration import Configuration
 from whatif.schema.load import load_platform
-from whatif.schema.platform_spec import Platform
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document
 
 Binding = Literal["by_core", "by_socket"]
@@ -21,7 +21,7 @@ Noise = Literal["none", "kernels", "network", "both"]
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class HPLPlacement:
     """What HPL.dat does not say of a run."""
 
     ranks_per_node: int | None = None
@@ -33,7 +33,7 @@ class Placement:
 
 
 def hpl_scenario(
-    configuration: Configuration, platform: str, placement: Placement, folders: Sequence[Path] = ()
+    configuration: Configuration, platform: str, placement: HPLPlacement, folders: Sequence[Path] = ()
 ) -> tuple[Document, str]:
     """The scenario, and what was assumed of the ranks of a node, empty where they are stated.
 
@@ -55,7 +55,7 @@ def hpl_scenario(
     return parse_document(f"# How long does HPL take on {machine.name}?\n{text}", f"HPL on {platform}"), assumed
 
 
-def ranks_of_node(machine: Platform) -> tuple[int | None, str]:
+def ranks_of_node(machine: PlatformSpec) -> tuple[int | None, str]:
     """Ranks of HPL on a full node, and why; None for as many as there are GPUs, which a scenario needs not state."""
     node = machine.node
     if node.gpu is not None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from whatif.errors import UsageError
 from whatif.hpl.predictions import HPLRuns
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, RowSwap
 
 BEST: Final = 10
 """Candidates that are played at full size, before single parameters are changed."""
@@ -42,7 +42,7 @@ class Space:
     """N; none: the largest that the memory has room for, a multiple of NB."""
     block_sizes: Sequence[int]
     broadcasts: Sequence[Broadcast]
-    swaps: Sequence[Swap]
+    swaps: Sequence[RowSwap]
     depths: Sequence[int]
     memory_fraction: float = 0.8
     """Of the nodes' memory that the matrix may take."""

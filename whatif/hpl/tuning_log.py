@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from whatif.errors import UsageError
 from whatif.files.resumable_lines import KeptLines
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Swap
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.hpl.simulation.configuration import Mapping as RankMapping
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
 
 _CODES: Final[Mapping[str, Any]] = {
-    "broadcast": Broadcast, "swap": Swap, "panel_factorisation": Looking, "recursive_factorisation": Looking,
+    "broadcast": Broadcast, "swap": RowSwap, "panel_factorisation": Looking, "recursive_factorisation": Looking,
     "mapping": RankMapping,
 }  # fmt: skip
 _NAMES: Final = {field.name for field in fields(Configuration)}

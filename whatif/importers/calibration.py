@@ -20,7 +20,7 @@ import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.importers.lines import FloatArray
-from whatif.importers.mapping import SYMBOLS, WORDS, Sheet, position_of
+from whatif.importers.mapping import SYMBOLS, WORDS, SheetLayout, position_of
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.text import CUT_OFF, MOST_TEXT, chunks, refuse
 from whatif.schema.toml import shown_path
@@ -96,7 +96,7 @@ def _table(text: str, file: str, mapping: Mapping[str, str], where: Mapping[str,
     return Table(columns, {name: note for name, note in notes.items() if note})
 
 
-def _rows(text: str, file: str) -> tuple[Sheet, list[_Row], list[str]]:
+def _rows(text: str, file: str) -> tuple[SheetLayout, list[_Row], list[str]]:
     """The headings, the rows that have as many cells, and what is to be told of a last one that was cut off."""
     lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"]
     if not lines:
@@ -114,10 +114,10 @@ def _rows(text: str, file: str) -> tuple[Sheet, list[_Row], list[str]]:
     wrong = next((row for row in rows if len(row.cells) != len(names)), None)
     if wrong is not None:
         raise refuse(file, f"{len(wrong.cells)} cells where the heading has {len(names)}", wrong.line)
-    return Sheet(separator, names, start), rows, warnings
+    return SheetLayout(separator, names, start), rows, warnings
 
 
-def _positions(sheet: Sheet, mapping: Mapping[str, str]) -> dict[str, int]:
+def _positions(sheet: SheetLayout, mapping: Mapping[str, str]) -> dict[str, int]:
     """Where each column stands that the file has."""
     for name, heading in mapping.items():
         if name not in HEADINGS:
@@ -132,7 +132,7 @@ def _positions(sheet: Sheet, mapping: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
-def _kind(positions: Mapping[str, int], sheet: Sheet, file: str) -> str:
+def _kind(positions: Mapping[str, int], sheet: SheetLayout, file: str) -> str:
     if {"message_size", "time", "test"} <= positions.keys():
         return "messages"
     if "time" in positions and {"m", "n", "k", "size"} & positions.keys():
@@ -144,7 +144,7 @@ def _kind(positions: Mapping[str, int], sheet: Sheet, file: str) -> str:
     raise refuse(file, f"no calibration: the columns are {listed}; needed are {wanted} (`--columns` names them)", 1)
 
 
-def _where(sheet: Sheet, rows: list[_Row], where: Mapping[str, str]) -> list[_Row]:
+def _where(sheet: SheetLayout, rows: list[_Row], where: Mapping[str, str]) -> list[_Row]:
     for name, value in where.items():
         at = position_of(sheet, name)
         if at < 0:
@@ -153,7 +153,7 @@ def _where(sheet: Sheet, rows: list[_Row], where: Mapping[str, str]) -> list[_Ro
     return rows
 
 
-def _column(name: str, at: int, sheet: Sheet, rows: list[_Row], file: str) -> Column:
+def _column(name: str, at: int, sheet: SheetLayout, rows: list[_Row], file: str) -> Column:
     if name in TEXTS:
         return Column(np.array([row.cells[at].strip() for row in rows], dtype=object))
     dimension = BYTE if name == "message_size" else ONE if name in _SIZES else SECOND

@@ -34,7 +34,7 @@ from whatif.importers.operations import (
 )
 from whatif.importers.text import CUT_OFF, chunks, pieces, refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.rank_programs import ANY, Kind, Program, Trace
+from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
 
 _BATCH: Final = 1_000_000
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -98,7 +98,7 @@ class _Text:
         self.calls = Counter[str]()
         self.warnings: list[str] = []
         self.adapter = 0
-        self.programs: dict[int, Program | None] = {}
+        self.programs: dict[int, RankProgram | None] = {}
         self._clear()
 
     def _clear(self) -> None:

@@ -22,7 +22,7 @@ from whatif.importers.graphs import Batch, Dependencies, Indices, programs
 from whatif.importers.operations import LARGEST_SIZE, LARGEST_TAG, MOST_OPERATIONS, MOST_RANKS, NANOSECOND
 from whatif.importers.text import refuse
 from whatif.schema.toml import shown_path
-from whatif.simulation.rank_programs import Kind, Program, Trace
+from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 
 MAGIC: Final = (4223).to_bytes(8, "little")
 """How the file starts."""
@@ -116,7 +116,7 @@ class _Schedule:
 
     def trace(self) -> Trace:
         """Read some ranks at a time."""
-        found: list[Program] = []
+        found: list[RankProgram] = []
         group = np.cumsum(self.count) // _BATCH
         bounds = [0, *(np.flatnonzero(np.diff(group)) + 1).tolist(), self.rank_count]
         for first, last in pairwise(bounds):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.importers.text import refuse
 from whatif.models.quantities import FloatArray
-from whatif.simulation.rank_programs import Program
+from whatif.simulation.rank_programs import RankProgram
 
 Indices = NDArray[np.int64]
 Dependencies = tuple[Indices, Indices]
@@ -33,7 +33,7 @@ class Batch:
     after_started: Dependencies
 
 
-def programs(file: str, batch: Batch, ranks: Sequence[int]) -> list[Program]:
+def programs(file: str, batch: Batch, ranks: Sequence[int]) -> list[RankProgram]:
     """The program of each rank of a batch; raise `InvalidFileError` where operations wait for one another in a circle.
 
     `ranks` are their numbers, for the message.
@@ -45,7 +45,7 @@ def programs(file: str, batch: Batch, ranks: Sequence[int]) -> list[Program]:
     has_processors = bool(batch.processor.any())
     bounds = batch.start.tolist()
     return [
-        Program(
+        RankProgram(
             kind=batch.kind[start:end],
             peer=batch.peer[start:end],
             size=batch.size[start:end],

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whatif.importers.mapping import TESTS, TEXTS, Source, filters_of, own_names, parse_mapping, sources_of
+from whatif.importers.mapping import TESTS, TEXTS, ColumnSource, filters_of, own_names, parse_mapping, sources_of
 from whatif.importers.numbers import valid_measurements
 from whatif.importers.sheets import SheetRows, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
@@ -55,7 +55,7 @@ def _table(texts: Iterable[str], mapping: Mapping[str, str] | None, file: str, w
     return _measured(part, sources, file, where)
 
 
-def _measured(part: SheetRows, sources: Mapping[str, Source], file: str, where: Mapping[str, str]) -> Table:
+def _measured(part: SheetRows, sources: Mapping[str, ColumnSource], file: str, where: Mapping[str, str]) -> Table:
     if not part.count:
         said = " with " + ", ".join(f"{name}={value}" for name, value in where.items()) if where else ""
         raise refuse(file, "; ".join([f"no rows{said}", *part.warnings]))
@@ -70,7 +70,7 @@ def _measured(part: SheetRows, sources: Mapping[str, Source], file: str, where: 
     return valid_measurements(columns, np.concatenate(part.lines), {"file": file}, warnings)
 
 
-def _values(part: SheetRows, name: str, source: Source) -> Any:
+def _values(part: SheetRows, name: str, source: ColumnSource) -> Any:
     if source.position < 0:
         return np.full(part.count, source.value, dtype=object if name in TEXTS else float)
     values = np.concatenate([frame[source.position].to_numpy() for frame in part.frames])

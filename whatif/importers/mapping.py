@@ -55,7 +55,7 @@ def parse_mapping(text: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class SheetLayout:
     """How a file is laid out: its separator, the names of its columns, and the line of its heading."""
 
     separator: str
@@ -64,7 +64,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Source:
+class ColumnSource:
     """Where the values of one column of measurements come from: a column of the file with a scale, or a value."""
 
     position: int = -1
@@ -72,13 +72,13 @@ class Source:
     value: Any = None
 
 
-def own_names(sheet: Sheet) -> dict[str, str]:
+def own_names(sheet: SheetLayout) -> dict[str, str]:
     """The mapping of a file whose headings are the names of the columns of measurements."""
     own = {bare(name): name for name in sheet.names}
     return {name: own[name] for name in COLUMNS if name in own and name != "file"}
 
 
-def sources_of(sheet: Sheet, mapping: Mapping[str, str], file: str) -> dict[str, Source]:
+def sources_of(sheet: SheetLayout, mapping: Mapping[str, str], file: str) -> dict[str, ColumnSource]:
     """Where each column of measurements that a mapping names comes from; raise `UsageError`."""
     known = [name for name in COLUMNS if name != "file"]
     for name in mapping:
@@ -92,19 +92,19 @@ def sources_of(sheet: Sheet, mapping: Mapping[str, str], file: str) -> dict[str,
     return {name: _source(sheet, name, said, file) for name, said in mapping.items()}
 
 
-def _source(sheet: Sheet, name: str, said: str, file: str) -> Source:
+def _source(sheet: SheetLayout, name: str, said: str, file: str) -> ColumnSource:
     dimension = COLUMNS[name]
     position, unit = position_of(sheet, said), ""
     if position < 0 and (match := _UNIT.fullmatch(said)):
         position, unit = position_of(sheet, match[1]), match[2]
         refuse_other_unit(sheet.names[position] if position >= 0 else "", name, said, unit, file)
     if position < 0:
-        return Source(value=_value(sheet, name, said, dimension))
+        return ColumnSource(value=_value(sheet, name, said, dimension))
     if dimension is None or (dimension == ONE and not unit):
-        return Source(position)
+        return ColumnSource(position)
     if not unit and (match := _UNIT.fullmatch(sheet.names[position])):
         unit = match[2]
-    return Source(position, _scale(name, said, unit, dimension, file))
+    return ColumnSource(position, _scale(name, said, unit, dimension, file))
 
 
 def refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str) -> None:
@@ -120,7 +120,7 @@ def refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str) 
         raise UsageError(f"{file}: `{name}={said}` says {unit}, but {told}")
 
 
-def position_of(sheet: Sheet, name: str) -> int:
+def position_of(sheet: SheetLayout, name: str) -> int:
     """Where a heading stands: written as it is, or in other letters, or without its unit; -1 for none."""
     for headings in (list(sheet.names), [bare(heading) for heading in sheet.names]):
         same = [at for at, heading in enumerate(headings) if heading == name]
@@ -143,7 +143,7 @@ def split_unit(heading: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (heading, "")
 
 
-def _value(sheet: Sheet, name: str, said: str, dimension: Dimension | None) -> Any:
+def _value(sheet: SheetLayout, name: str, said: str, dimension: Dimension | None) -> Any:
     lost = f"`{name}={said}`: {no_column(sheet, said)}"
     if dimension is None:
         if not re.fullmatch(r"[a-z_]+(?: to [a-z]+)?", said):
@@ -184,7 +184,7 @@ def _typical(dimension: Dimension) -> str:
     return {"s": "us", "B/s": "MB/s"}.get(str(dimension), str(dimension))
 
 
-def no_column(sheet: Sheet, name: str) -> str:
+def no_column(sheet: SheetLayout, name: str) -> str:
     """That a column is not there, with the nearest one, or all of them where none is near."""
     hint = did_you_mean(name, sheet.names) or did_you_mean(bare(name), map(bare, sheet.names))
     return f"there is no column `{name}`{hint or f'; the columns are {_listed(sheet.names)}'}"
@@ -195,7 +195,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(shown[:20]) + (", .." if len(shown) > 20 else "")
 
 
-def filters_of(sheet: Sheet, where: Mapping[str, str]) -> dict[int, str]:
+def filters_of(sheet: SheetLayout, where: Mapping[str, str]) -> dict[int, str]:
     """The values to keep by position of their column; raise `UsageError` for a column that is not there."""
     for name in where:
         if position_of(sheet, name) < 0:

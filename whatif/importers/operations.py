@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.importers.text import refuse
-from whatif.simulation.rank_programs import ANY, COLLECTIVES, Kind, Program, Trace
+from whatif.simulation.rank_programs import ANY, COLLECTIVES, Kind, RankProgram, Trace
 
 MOST_OPERATIONS: Final = 200_000_000
 """Operations of a trace that are read."""
@@ -81,9 +81,9 @@ class Operations:
         result: NDArray[np.bool_] = wanted[np.asarray(self.kind)]
         return result
 
-    def program(self, tag: NDArray[np.int32]) -> Program:
+    def program(self, tag: NDArray[np.int32]) -> RankProgram:
         """The columns as a program with other tags; the operations must not grow afterwards."""
-        return Program(
+        return RankProgram(
             kind=np.asarray(self.kind),
             peer=np.asarray(self.peer),
             size=np.asarray(self.size),

@@ -13,7 +13,7 @@ from whatif.importers.caliper import MARK, read_caliper
 from whatif.importers.caliper_json import caliper_document
 from whatif.importers.extrap import TEXT, extrap_document, is_extrap_document, is_extrap_line, read_extrap
 from whatif.importers.json_text import parse_json
-from whatif.importers.mapping import Sheet, filters_of
+from whatif.importers.mapping import SheetLayout, filters_of
 from whatif.importers.numbers import MOST_ROWS
 from whatif.importers.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from whatif.importers.rows import joined
@@ -90,7 +90,7 @@ def _chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str,
 
     file = table.notes.get("file", "")
     if where:
-        filters = filters_of(Sheet(",", tuple(table.columns), 0), where)
+        filters = filters_of(SheetLayout(",", tuple(table.columns), 0), where)
         written = dict(enumerate(column.as_written() for column in table.columns.values()))
         keep = kept(pd.DataFrame(written), filters)
         if not keep.any():

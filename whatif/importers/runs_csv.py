@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.importers.mapping import Sheet, filters_of, no_column, position_of, refuse_other_unit, split_unit
+from whatif.importers.mapping import SheetLayout, filters_of, no_column, position_of, refuse_other_unit, split_unit
 from whatif.importers.run_columns import REPETITION, has_known_unit, run_table, unit_of
 from whatif.importers.sheets import MISSING, SheetRows, looks_like_number, opened, read_rows
 from whatif.importers.text import chunks, pieces, refuse
@@ -90,7 +90,7 @@ def sheet_runs(
     return run_table(values, {"file": file}, rows.warnings)
 
 
-def _checked(sheet: Sheet, file: str) -> Sheet:
+def _checked(sheet: SheetLayout, file: str) -> SheetLayout:
     """The sheet with a heading for each column."""
     if len(sheet.names) > MOST_COLUMNS:
         raise refuse(file, f"more than {MOST_COLUMNS:,} columns", sheet.line)
@@ -98,10 +98,10 @@ def _checked(sheet: Sheet, file: str) -> Sheet:
     if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
         said = f"the heading of {names.count(twice)} columns: give each its own"
         raise refuse(file, said, sheet.line, twice[:80])
-    return Sheet(sheet.separator, names, sheet.line)
+    return SheetLayout(sheet.separator, names, sheet.line)
 
 
-def _found(sheet: Sheet, heading: str) -> int:
+def _found(sheet: SheetLayout, heading: str) -> int:
     position = position_of(sheet, heading)
     if position < 0:
         raise UsageError(no_column(sheet, heading))
@@ -109,7 +109,7 @@ def _found(sheet: Sheet, heading: str) -> int:
 
 
 def _wanted(
-    sheet: Sheet, first: str, columns: Mapping[str, str] | None, pair: tuple[int, int] | None, file: str
+    sheet: SheetLayout, first: str, columns: Mapping[str, str] | None, pair: tuple[int, int] | None, file: str
 ) -> dict[int, bool]:
     """The columns to read by position, and whether they are numbers."""
     positions = set(range(len(sheet.names)))
@@ -127,7 +127,7 @@ def _wanted(
     return dict(sorted(wanted.items()))
 
 
-def _is_empty(sample: SheetRows, position: int, sheet: Sheet) -> bool:
+def _is_empty(sample: SheetRows, position: int, sheet: SheetLayout) -> bool:
     """Whether a column is none: each line ends with a separator."""
     unnamed = sheet.names[position] == f"{UNNAMED}{position + 1}"
     return unnamed and not any(_cells(sample, position))
@@ -149,7 +149,7 @@ def _joined(rows: SheetRows, position: int) -> NDArray[Any]:
     return np.array([str(text).strip() for text in values.tolist()], dtype=object)
 
 
-def _pick(sheet: Sheet, name: str, said: str, file: str, strict: bool = True) -> _Pick:
+def _pick(sheet: SheetLayout, name: str, said: str, file: str, strict: bool = True) -> _Pick:
     """Which columns a mapping means; raise `UsageError` for a column that is not there where that is strict."""
     position = position_of(sheet, said)
     if position >= 0:
@@ -175,7 +175,7 @@ def _pick(sheet: Sheet, name: str, said: str, file: str, strict: bool = True) ->
 
 def named_columns(values: Values, columns: Mapping[str, str], file: str) -> Values:
     """The columns that a mapping names; those of repetitions one below the other, each run with its repetitions."""
-    sheet = Sheet(",", tuple(values), 0)
+    sheet = SheetLayout(",", tuple(values), 0)
     picks = {name: _pick(sheet, name, said, file) for name, said in columns.items()}
     counts = {len(pick.headings) for pick in picks.values()} - {1}
     if len(counts) > 1:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.importers.mapping import Sheet
+from whatif.importers.mapping import SheetLayout
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.text import CUT_OFF, refuse, whole_lines
 
@@ -41,7 +41,7 @@ class SheetRows:
     count: int = 0
 
 
-def opened(texts: Iterable[str], file: str) -> tuple[Sheet, str, Iterator[str]]:
+def opened(texts: Iterable[str], file: str) -> tuple[SheetLayout, str, Iterator[str]]:
     """How a file in pieces is laid out, the rows of its first piece, and the pieces after it."""
     texts = iter(texts)
     first = next(texts, "")
@@ -49,7 +49,7 @@ def opened(texts: Iterable[str], file: str) -> tuple[Sheet, str, Iterator[str]]:
     return sheet, "".join(first.splitlines(keepends=True)[sheet.line :]), texts
 
 
-def _sheet(text: str, file: str) -> Sheet:
+def _sheet(text: str, file: str) -> SheetLayout:
     lines = text.splitlines()
     at = next((at for at, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None)
     if at is None:
@@ -63,7 +63,7 @@ def _sheet(text: str, file: str) -> Sheet:
     separator = max("\t,;", key=heading.count)
     # A comment may follow the headings: `size (bytes),time (seconds) # Source: ...`.
     cells = next(csv.reader([re.sub(r"\s#.*", "", heading)], delimiter=separator, skipinitialspace=True))
-    return Sheet(separator, tuple(cell.strip() for cell in cells), at + 1)
+    return SheetLayout(separator, tuple(cell.strip() for cell in cells), at + 1)
 
 
 def _is_data(line: str) -> bool:
@@ -72,7 +72,7 @@ def _is_data(line: str) -> bool:
 
 
 def read_rows(
-    texts: Iterable[str], sheet: Sheet, wanted: Mapping[int, bool], filters: Mapping[int, str], file: str
+    texts: Iterable[str], sheet: SheetLayout, wanted: Mapping[int, bool], filters: Mapping[int, str], file: str
 ) -> SheetRows:
     """The wanted columns by position, numbers or not, of the rows in which the columns to filter have their values."""
     part, line = SheetRows(), sheet.line + 1
@@ -95,7 +95,7 @@ def read_rows(
 
 
 def _frame(
-    text: str, sheet: Sheet, wanted: Mapping[int, bool], line: int, file: str, warnings: list[str]
+    text: str, sheet: SheetLayout, wanted: Mapping[int, bool], line: int, file: str, warnings: list[str]
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """The wanted columns (numbers or not) of some lines, with the line of each row."""
     lines = _lines_of_rows(text, line)
@@ -120,7 +120,7 @@ def _lines_of_rows(text: str, line: int) -> NDArray[np.int64]:
     return np.array([number for number, row in rows if row.strip() and not row.lstrip().startswith("#")], dtype=int)
 
 
-def _parsed(text: str, sheet: Sheet, wanted: Mapping[int, bool]) -> pd.DataFrame:
+def _parsed(text: str, sheet: SheetLayout, wanted: Mapping[int, bool]) -> pd.DataFrame:
     import pandas as pd
 
     kinds: dict[Any, Any] = {position: float if number else str for position, number in wanted.items()}
@@ -142,14 +142,14 @@ def _parsed(text: str, sheet: Sheet, wanted: Mapping[int, bool]) -> pd.DataFrame
     return frame
 
 
-def _rows(text: str, sheet: Sheet, lines: NDArray[np.int64]) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, sheet: SheetLayout, lines: NDArray[np.int64]) -> Iterator[tuple[int, list[str]]]:
     plain = (row.split("#", 1)[0].rstrip("\n") for row in text.splitlines())
     rows = csv.reader((row for row in plain if row.strip()), delimiter=sheet.separator, skipinitialspace=True)
     return zip(lines.tolist(), rows, strict=False)
 
 
 def _without_cut_row(
-    text: str, sheet: Sheet, lines: NDArray[np.int64], file: str, warnings: list[str]
+    text: str, sheet: SheetLayout, lines: NDArray[np.int64], file: str, warnings: list[str]
 ) -> tuple[str, NDArray[np.int64]]:
     """Refuse rows with more or fewer cells than headings; a last one with fewer is left out with a warning."""
     width = len(sheet.names)
@@ -165,7 +165,9 @@ def _without_cut_row(
     return text, lines
 
 
-def _refuse_cells(text: str, sheet: Sheet, wanted: Mapping[int, bool], lines: NDArray[np.int64], file: str) -> None:
+def _refuse_cells(
+    text: str, sheet: SheetLayout, wanted: Mapping[int, bool], lines: NDArray[np.int64], file: str
+) -> None:
     positions = [position for position, is_number in wanted.items() if is_number]
     for line, cells in _rows(text, sheet, lines):
         for position in positions:

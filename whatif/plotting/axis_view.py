@@ -22,8 +22,8 @@ from whatif.plotting.description import (
     AxisDescription,
     FloatArray,
     HeatMap,
-    Line,
     PlotDescription,
+    PlotLine,
     Scale,
     shorten,
 )
@@ -110,7 +110,7 @@ def points_of(description: PlotDescription) -> list[Points]:
     return [_points(line, description) for line in description.lines]
 
 
-def _points(line: Line, description: PlotDescription) -> Points:
+def _points(line: PlotLine, description: PlotDescription) -> Points:
     x = axis_space(line.x, description.x)
     y = axis_space(line.y, description.y)
     return x, np.where(np.isfinite(x), y, np.nan)

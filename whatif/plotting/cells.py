@@ -13,7 +13,7 @@ Characters = NDArray[np.str_]
 Numbers = NDArray[np.intp]
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """A piece of a screen line: text, the name of its style and, on a filled cell, the style behind it."""
 
     text: str
@@ -43,7 +43,7 @@ class Cells:
             self._text[row, column : column + len(letters)] = letters
             self._styles[row, column : column + len(letters)] = self.number(style)
 
-    def put_runs(self, row: int, column: int, runs: tuple[Run, ...]) -> None:
+    def put_runs(self, row: int, column: int, runs: tuple[TextRun, ...]) -> None:
         """Write runs one after the other."""
         for run in runs:
             self.put(row, column, run.text, run.style)
@@ -65,18 +65,18 @@ class Cells:
         inside = 0 <= start <= stop <= self.width and 0 <= row < self.height
         return inside and bool((self._text[row, start:stop] == " ").all())
 
-    def runs(self) -> list[list[Run]]:
+    def runs(self) -> list[list[TextRun]]:
         """The screen line by line."""
         names = list(self._numbers)
         both = self._styles * len(names) + self._fills
         return [self._line(letters.tolist(), numbers, names) for letters, numbers in zip(self._text, both, strict=True)]
 
-    def _line(self, letters: list[str], numbers: Numbers, names: list[str]) -> list[Run]:
+    def _line(self, letters: list[str], numbers: Numbers, names: list[str]) -> list[TextRun]:
         if not letters:
             return []
         starts = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()]
         styles = [divmod(number, len(names)) for number in numbers[starts].tolist()]
         return [
-            Run("".join(letters[start:stop]), names[style], names[fill])
+            TextRun("".join(letters[start:stop]), names[style], names[fill])
             for start, stop, (style, fill) in zip(starts, [*starts[1:], len(letters)], styles, strict=True)
         ]

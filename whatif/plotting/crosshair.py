@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from whatif.plotting.axis_view import axis_space
-from whatif.plotting.description import AxisDescription, Description, FloatArray, HeatMap, Line, PlotDescription
+from whatif.plotting.description import AxisDescription, Description, FloatArray, HeatMap, PlotDescription, PlotLine
 from whatif.units import format_quantity
 
 NOTHING = "–"
@@ -66,7 +66,7 @@ def nearest(values: FloatArray, wanted: float, axis: AxisDescription) -> int | N
     return int(np.nanargmin(distances)) if np.isfinite(distances).any() else None
 
 
-def _at(line: Line, x: float, axis: AxisDescription) -> float:
+def _at(line: PlotLine, x: float, axis: AxisDescription) -> float:
     at = nearest(line.x, x, axis)
     return np.nan if at is None else float(line.y[at])
 

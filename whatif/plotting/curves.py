@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from whatif.plotting.axis_view import Points, axes_of, axis_space, points_of
-from whatif.plotting.cells import Cells, Run
+from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
 from whatif.plotting.description import PlotDescription, shorten, text_cells
-from whatif.plotting.frame import Area, Page, Word, beside, set_page
+from whatif.plotting.frame import Area, PlotFrame, Word, beside, set_page
 from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, lonely, thin, walk
 
 # Readings keep their width, so that the picture stays in place while the crosshair moves.
@@ -28,7 +28,7 @@ def curve_page(
     *,
     colours: bool,
     cross: tuple[float, float] | None,
-) -> Page:
+) -> PlotFrame:
     """Draw a plot on a screen; without colours each curve bears a letter that the legend repeats."""
     points = points_of(description)
     axes = axes_of(description, points)
@@ -50,19 +50,19 @@ def _words(
     description: PlotDescription, y_label: str, glyphs: Glyphs, *, colours: bool, cross: tuple[float, float] | None
 ) -> list[Word]:
     """The y axis label and the legend; with a crosshair, the values that the curves have there."""
-    words: list[Word] = [(Run(y_label, "label"),)] if y_label else []
+    words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
     readings: Sequence[Reading] = ()
     if cross is not None:
         place, *readings = readout(description, cross[0])
-        words.append((Run(f"{place.label} ", "label"), Run(place.value.ljust(_READING), "marker")))
+        words.append((TextRun(f"{place.label} ", "label"), TextRun(place.value.ljust(_READING), "marker")))
     compared = any(line.style == "baseline" for line in description.lines)
     styled = enumerate(zip(description.lines, description.line_styles(), strict=True))
     for row, (index, (line, style)) in enumerate(item for item in styled if item[1][0].label):
         key = "" if colours else f"{_key(index)} "
-        runs = [Run(f"{glyphs.pen(line, index).sample} {key}{line.label}", style)]
+        runs = [TextRun(f"{glyphs.pen(line, index).sample} {key}{line.label}", style)]
         if readings:
             wide = compared and index == 0
-            runs.append(Run(f" {readings[row].value.ljust(_COMPARED if wide else _READING)}", "marker"))
+            runs.append(TextRun(f" {readings[row].value.ljust(_COMPARED if wide else _READING)}", "marker"))
         words.append(tuple(runs))
     return words
 
@@ -97,7 +97,7 @@ def _trails(description: PlotDescription, points: Sequence[Points], area: Area) 
         yield _Trail(style, area.glyphs.pen(line, index), dots, *cells)
 
 
-def _draw_curves(page: Page, trails: Sequence[_Trail], *, colours: bool) -> None:
+def _draw_curves(page: PlotFrame, trails: Sequence[_Trail], *, colours: bool) -> None:
     cells, area = page.cells, page.area
     if not any(trail.dots.size for trail in trails):
         text = shorten("no values to draw", area.columns)
@@ -119,7 +119,7 @@ def _depth(place: tuple[int, _Trail]) -> tuple[bool, int]:
     return place[1].style != "baseline", -place[0]
 
 
-def _draw_cross(page: Page, description: PlotDescription, x: float) -> None:
+def _draw_cross(page: PlotFrame, description: PlotDescription, x: float) -> None:
     position = float(axis_space(np.array(x), description.x))
     if np.isfinite(position) and not beside(page.area.axes.x, position):
         _stand(page.cells, page.area, position, page.area.glyphs.frame[0])
@@ -133,7 +133,7 @@ def _stand(cells: Cells, area: Area, position: float, glyph: str) -> None:
             cells.put(row, column, glyph, "marker")
 
 
-def _draw_points(page: Page, description: PlotDescription, points: Sequence[Points], x: float) -> None:
+def _draw_points(page: PlotFrame, description: PlotDescription, points: Sequence[Points], x: float) -> None:
     """Stress the point of each curve that the crosshair reads; the first curve lies on top."""
     styled = list(zip(description.lines, description.line_styles(), points, strict=True))
     for line, style, (across, up) in reversed(styled):

@@ -51,7 +51,7 @@ class AxisDescription:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class PlotLine:
     """A curve in base units; a non-finite value is a gap. The style is `data`, `baseline`, or `band`: an end of the
     range of the curve before it. A line without a label is in no legend."""
 
@@ -82,7 +82,7 @@ class PlotDescription:
     title: str
     x: AxisDescription
     y: AxisDescription
-    lines: tuple[Line, ...] = ()
+    lines: tuple[PlotLine, ...] = ()
     markers: tuple[Marker, ...] = ()
 
     def line_styles(self) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from whatif.plotting.axis_view import Axes, AxisView, Tick, ticks
-from whatif.plotting.cells import Cells, Run
+from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import FloatArray, Scale, text_cells
 from whatif.plotting.raster import Glyphs
 
-Word = tuple[Run, ...]
+Word = tuple[TextRun, ...]
 _GAP = 3
 
 
@@ -61,7 +61,7 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PlotFrame:
     """A screen with everything on it but the data, and the area left for them."""
 
     cells: Cells
@@ -75,7 +75,7 @@ class Page:
 
 def set_page(
     axes: Axes, title: str, words: Sequence[Word], glyphs: Glyphs, size: tuple[int, int], *, reading: bool
-) -> Page:
+) -> PlotFrame:
     """Divide the screen and draw the frame; a tiny one is all data. Words that are a reading have more room."""
     cells = Cells(*size)
     header = _header("", words, cells, max(2, cells.height // 4)) if reading else _header(title, words, cells)
@@ -83,19 +83,19 @@ def set_page(
     if area.framed:
         _draw_words(cells, header, area)
         _draw_frame(cells, area, y_ticks)
-    return Page(cells, area)
+    return PlotFrame(cells, area)
 
 
 def _header(title: str, words: Sequence[Word], cells: Cells, most: int = 0) -> list[list[Word]]:
     """The title, then the words, flowing over a few lines."""
-    lines: list[list[Word]] = [[(Run(title, "title"),)]] if title and cells.height >= 8 else []
+    lines: list[list[Word]] = [[(TextRun(title, "title"),)]] if title and cells.height >= 8 else []
     most = most or len(lines) + max(1, cells.height // 6)
     used = cells.width
     for word in words:
         size = _size(word) + _GAP
         if used + size > cells.width + _GAP:
             if len(lines) == most:
-                lines[-1].append((Run("…", "label"),))
+                lines[-1].append((TextRun("…", "label"),))
                 break
             lines.append([])
             used = 0

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.plotting.axis_view import AxisView, axis_space, heat_axes
-from whatif.plotting.cells import Cells, Run
+from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, readout, written
 from whatif.plotting.description import HEAT_STYLES, FloatArray, HeatMap, Scale
-from whatif.plotting.frame import Area, Page, Word, set_page
+from whatif.plotting.frame import Area, PlotFrame, Word, set_page
 from whatif.plotting.raster import Glyphs
 
 DENSITIES = " .:-=+*#%@"
@@ -26,7 +26,7 @@ def heat_page(
     *,
     colours: bool,
     cross: tuple[float, float] | None,
-) -> Page:
+) -> PlotFrame:
     """Draw a heat map on a screen; each cell shows the nearest value."""
     glyphs = glyphs._replace(bits=np.zeros((2 if colours else 1, 1), dtype=np.uint8))
     axes = heat_axes(description)
@@ -56,33 +56,33 @@ def _words(
     cross: tuple[float, float] | None,
 ) -> list[Word]:
     """The y axis label, and the scale of colours; with a crosshair, before all the values there."""
-    words: list[Word] = [(Run(y_label, "label"),)] if y_label else []
+    words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
     scale = _scale(description, width, colours=colours)
     if cross is not None:
         return [*words, *(_reading(reading) for reading in readout(description, *cross)), scale]
     words.append(scale)
     if not np.isfinite(description.values).all():
-        words.append((Run(f"{_missing(colours=colours)} impossible", "label"),))
+        words.append((TextRun(f"{_missing(colours=colours)} impossible", "label"),))
     if description.here is not None:
-        words.append((Run(f"{glyphs.point} now", "marker"),))
+        words.append((TextRun(f"{glyphs.point} now", "marker"),))
     return words
 
 
 def _reading(reading: Reading) -> Word:
-    return Run(f"{reading.label} ", "label"), Run(reading.value.ljust(_READING), "marker")
+    return TextRun(f"{reading.label} ", "label"), TextRun(reading.value.ljust(_READING), "marker")
 
 
 def _scale(description: HeatMap, width: int, *, colours: bool) -> Word:
     """Name, smallest value, the colours in order, largest value; the values alone on a narrow screen."""
     known, narrow = description.values[np.isfinite(description.values)], width < 60
     if not known.size:
-        return (Run(f"{description.z.label}: no values", "label"),)
+        return (TextRun(f"{description.z.label}: no values", "label"),)
     low, high = (written(float(value), description.z) for value in (known.min(), known.max()))
     styles = HEAT_STYLES[:: 2 if narrow else 1]
-    ramp = [Run("█", style) for style in styles] if colours else [Run(f"[{DENSITIES}]", "label")]
+    ramp = [TextRun("█", style) for style in styles] if colours else [TextRun(f"[{DENSITIES}]", "label")]
     name = "" if narrow else f"{description.z.label} "
     spread = " (log)" if description.z.scale is Scale.LOG and not narrow else ""
-    return Run(f"{name}{low} ", "label"), *ramp, Run(f" {high}{spread}", "label")
+    return TextRun(f"{name}{low} ", "label"), *ramp, TextRun(f" {high}{spread}", "label")
 
 
 def _missing(*, colours: bool) -> str:
@@ -116,7 +116,7 @@ def _nearest_indices(values: FloatArray, view: AxisView, fractions: FloatArray) 
     return order[np.searchsorted(borders, view.low + fractions * (view.high - view.low))]
 
 
-def _draw_colours(page: Page, levels: Levels) -> None:
+def _draw_colours(page: PlotFrame, levels: Levels) -> None:
     """Two values a cell: the upper half in the colour of the character, the lower one behind it."""
     cells, area = page.cells, page.area
     upper, lower = levels[::2], levels[1::2]
@@ -127,12 +127,12 @@ def _draw_colours(page: Page, levels: Levels) -> None:
     cells.paint(area.top, area.left, text, styles, np.where(both, numbers[lower], numbers[_NO_VALUE]))
 
 
-def _draw_densities(page: Page, levels: Levels) -> None:
+def _draw_densities(page: PlotFrame, levels: Levels) -> None:
     text = np.array([*DENSITIES, _missing(colours=False)])[levels]
     page.cells.paint(page.area.top, page.area.left, text, np.full(text.shape, page.cells.number("label")))
 
 
-def _draw_cross(page: Page, description: HeatMap, cross: tuple[float, float]) -> None:
+def _draw_cross(page: PlotFrame, description: HeatMap, cross: tuple[float, float]) -> None:
     """A vertical and a horizontal line over the values, and the point where they meet."""
     place = _cell(page, description, cross)
     if place is None:
@@ -146,13 +146,13 @@ def _draw_cross(page: Page, description: HeatMap, cross: tuple[float, float]) ->
     _over(page.cells, *place, "┼" if upright == "│" else "+")
 
 
-def _draw_point(page: Page, description: HeatMap, point: tuple[float, float], glyph: str) -> None:
+def _draw_point(page: PlotFrame, description: HeatMap, point: tuple[float, float], glyph: str) -> None:
     place = _cell(page, description, point)
     if place is not None:
         _over(page.cells, *place, glyph)
 
 
-def _cell(page: Page, description: HeatMap, point: tuple[float, float]) -> tuple[int, int] | None:
+def _cell(page: PlotFrame, description: HeatMap, point: tuple[float, float]) -> tuple[int, int] | None:
     """The row and column of a point; None beyond the axes."""
     views, axes = page.area.axes, (description.x, description.y)
     positions = [float(axis_space(np.array(value), axis)) for value, axis in zip(point, axes, strict=True)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from whatif.plotting.axis_view import Points
 from whatif.plotting.cells import Characters
-from whatif.plotting.description import FloatArray, Line
+from whatif.plotting.description import FloatArray, PlotLine
 
 MarkerName = Literal["braille", "block", "ascii"]
 Dots = NDArray[np.intp]
@@ -40,7 +40,7 @@ class Glyphs(NamedTuple):
         """Dots down a cell."""
         return int(self.bits.shape[0])
 
-    def pen(self, line: Line, index: int) -> Pen:
+    def pen(self, line: PlotLine, index: int) -> Pen:
         """The pen of the index-th line."""
         return self.pens[1 + index % (len(self.pens) - 1) if line.style == "data" else 0]
 

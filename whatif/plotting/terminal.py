@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypedDict, Unpack
 
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import moved
 from whatif.plotting.curves import curve_page
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
-from whatif.plotting.frame import Page
+from whatif.plotting.frame import PlotFrame
 from whatif.plotting.heat import heat_page
 from whatif.plotting.raster import GLYPHS, MarkerName
 
@@ -37,7 +37,7 @@ class Manner(TypedDict, total=False):
     cross: tuple[float, float] | None
 
 
-def render_runs(description: Description, width: int, height: int, **manner: Unpack[Manner]) -> list[list[Run]]:
+def render_runs(description: Description, width: int, height: int, **manner: Unpack[Manner]) -> list[list[TextRun]]:
     """Draw a plot as `height` lines of runs, each exactly `width` cells wide."""
     lines = _page(description, width, height, manner).cells.runs()
     if manner.get("marker") != "ascii":
@@ -53,7 +53,7 @@ def point_at(
     return _page(description, width, height, manner).area.value(row, column)
 
 
-def _page(description: Description, width: int, height: int, manner: Manner) -> Page:
+def _page(description: Description, width: int, height: int, manner: Manner) -> PlotFrame:
     marker, colours, cross = manner.get("marker", "braille"), manner.get("colours", True), manner.get("cross")
     cross = None if cross is None else moved(description, cross)
     if isinstance(description, HeatMap):
@@ -70,6 +70,6 @@ def render(
     return "\n".join("".join(_ansi(run) if colour else run.text for run in line).rstrip() for line in lines)
 
 
-def _ansi(run: Run) -> str:
+def _ansi(run: TextRun) -> str:
     codes = [codes[name] for codes, name in ((_CODES, run.style), (_FILLS, run.fill)) if name in codes]
     return f"\x1b[{';'.join(codes)}m{run.text}\x1b[0m" if codes else run.text

@@ -26,7 +26,7 @@ from whatif.models.transfer import (
 )
 from whatif.profiles.characterisation import groups
 from whatif.profiles.profile_data import COPY, FILL, INSIDE, PEER, READ, WRITE, Profile
-from whatif.schema.platform_spec import NVLink, PCIe, Platform, Staging
+from whatif.schema.platform_spec import NVLink, PCIe, PlatformSpec, Staging
 from whatif.table import Table
 
 APPROACHES: Final = ("projected", "peak", "envelope")
@@ -50,8 +50,8 @@ class CopyClass:
 class Machines:
     """The machine whose latencies were measured, and the one whose data sheet is known."""
 
-    source: Platform
-    target: Platform
+    source: PlatformSpec
+    target: PlatformSpec
 
     def times(self, kind: CopyClass, approach: str, message_size: FloatArray) -> FloatArray:
         """Times in s of copies or fills of these sizes in B; sizes that are NaN give NaN.
@@ -105,7 +105,7 @@ class Machines:
         return _number(device and device.copy_latency, "node.gpu.copy_latency", self.source.name)
 
 
-def _link(platform: Platform, kind: CopyClass) -> tuple[Link, str]:
+def _link(platform: PlatformSpec, kind: CopyClass) -> tuple[Link, str]:
     """The link that copies take, and where it stands."""
     node = platform.node
     key = "peer_link" if kind.direction == PEER and node.peer_link is not None else "host_link"
@@ -147,7 +147,7 @@ def classes(operations: Table) -> Mapping[CopyClass, NDArray[np.intp]]:
     return {CopyClass(*words): rows for words, rows in found if words[0] in {COPY, FILL}}
 
 
-def device_rates(profile: Profile | None, platform: Platform | None) -> Mapping[str, float]:
+def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapping[str, float]:
     """`RATES` of the device of a profile: the platform's where it is that device, else what the profile tells of it.
 
     Without a profile, the platform's; NaN for what neither states.

@@ -37,7 +37,7 @@ from whatif.profiles.profile_data import (
     PEER,
     READ,
     WRITE,
-    Part,
+    OperationBatch,
     Profile,
     copy_memories,
     cuda_peaks,
@@ -255,7 +255,7 @@ class _Found:
         self._operation.append(_OPERATIONS.index(operation))
         self._names.append(self._known.setdefault(name, name))
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[OperationBatch]:
         """The operations by kind; copies and fills with what their calls say."""
         start = np.array(self.start)
         first = np.rint((start - start.min()) * 1e3).astype(np.int64)
@@ -271,7 +271,7 @@ class _Found:
             chosen = kind == number
             said = {"message_size": size[chosen], "is_asynchronous": is_asynchronous[chosen]} if number else {}
             times = {name: values[chosen] for name, values in columns.items()}
-            parts.append(Part(operation, **times, **said, **_texts(operation, names[chosen])))
+            parts.append(OperationBatch(operation, **times, **said, **_texts(operation, names[chosen])))
         return parts
 
     def warnings(self, file: str) -> list[str]:

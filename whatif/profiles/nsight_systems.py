@@ -23,7 +23,7 @@ from whatif.profiles.profile_data import (
     FILL,
     KERNEL,
     MEMORY_KINDS,
-    Part,
+    OperationBatch,
     Profile,
     copy_memories,
     cuda_peaks,
@@ -92,10 +92,10 @@ def _notes(database: Database) -> dict[str, str]:
     return {"tool": "Nsight Systems", "version": version}
 
 
-def _parts(database: Database, names: Mapping[int, str]) -> Iterator[Part]:
+def _parts(database: Database, names: Mapping[int, str]) -> Iterator[OperationBatch]:
     kernels, copies, fills = (_activities(database, kind) for kind in _ACTIVITIES)
     _tell_processes(database)
-    yield Part(KERNEL, **_times(kernels), name=named(names, kernels["demangledName"]))
+    yield OperationBatch(KERNEL, **_times(kernels), name=named(names, kernels["demangledName"]))
     calls = _Calls(database, names)
     labels = _enumeration(database, "ENUM_CUDA_MEM_KIND") or _MEMORY_KINDS
     kinds = [label if label in MEMORY_KINDS else "unknown" for label in labels]
@@ -104,10 +104,10 @@ def _parts(database: Database, names: Mapping[int, str]) -> Iterator[Part]:
     memory, is_symbol = copy_memories(direction, source, target)
     # Pages that the driver moves by itself have no kinds of memory.
     memory[(copies["copyKind"] > 10) & (memory == "unknown")] = "managed"
-    yield Part(COPY, **_times(copies), direction=direction, memory=memory, is_symbol=is_symbol,
+    yield OperationBatch(COPY, **_times(copies), direction=direction, memory=memory, is_symbol=is_symbol,
                message_size=copies["bytes"], is_asynchronous=calls.are_asynchronous(copies))  # fmt: skip
     kind = looked_up(kinds, fills["memKind"], "unknown")
-    yield Part(FILL, **_times(fills), memory=plain_memory(kind), is_symbol=touches_symbol(kind),
+    yield OperationBatch(FILL, **_times(fills), memory=plain_memory(kind), is_symbol=touches_symbol(kind),
                message_size=fills["bytes"], is_asynchronous=calls.are_asynchronous(fills))  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from whatif.profiles.profile_data import (
     PEER,
     READ,
     WRITE,
-    Part,
+    OperationBatch,
     Profile,
     copy_memories,
     cuda_peaks,
@@ -149,12 +149,12 @@ def nvprof_profile(database: Database) -> Profile:
     return Profile(operations, device_table(_devices(database, names), operations))
 
 
-def _kernel_part(database: Database, table: str, names: Mapping[int, str]) -> Part:
+def _kernel_part(database: Database, table: str, names: Mapping[int, str]) -> OperationBatch:
     found = database.integers(table, {**_TIMES, "name": 0}, what="kernels")
     return _part(KERNEL, found, name=named(names, found["name"]))
 
 
-def _copy_part(database: Database, table: str, most: int = MOST_OPERATIONS) -> Part:
+def _copy_part(database: Database, table: str, most: int = MOST_OPERATIONS) -> OperationBatch:
     found = database.integers(table, {**_COPY_FIELDS, "flags": 0}, most, "memory copies")
     direction = looked_up(_DIRECTIONS, found["copyKind"])
     source, target = (looked_up(MEMORY_KINDS, found[end], "unknown") for end in ("srcKind", "dstKind"))
@@ -162,17 +162,17 @@ def _copy_part(database: Database, table: str, most: int = MOST_OPERATIONS) -> P
     return _part(COPY, found, direction=direction, memory=memory, is_symbol=is_symbol)
 
 
-def _fill_part(database: Database) -> Part:
+def _fill_part(database: Database) -> OperationBatch:
     found = database.integers(f"{_PREFIX}MEMSET", {**_TIMES, "bytes": None, "flags": 0, "memoryKind": 0}, what="fills")
     kind = looked_up(MEMORY_KINDS, found["memoryKind"], "unknown")
     return _part(FILL, found, memory=plain_memory(kind), is_symbol=touches_symbol(kind))
 
 
-def _part(operation: str, found: Mapping[str, NDArray[np.int64]], **texts: NDArray[Any]) -> Part:
+def _part(operation: str, found: Mapping[str, NDArray[np.int64]], **texts: NDArray[Any]) -> OperationBatch:
     # The lowest bit of the flags of copies and fills says asynchronous.
     flags = {"is_asynchronous": found["flags"] & 1, "message_size": found["bytes"]} if "flags" in found else {}
     times = {name: found[field] for name, field in zip(("start", "end", "device", "stream"), _TIMES, strict=True)}
-    return Part(operation, **times, **flags, **texts)
+    return OperationBatch(operation, **times, **flags, **texts)
 
 
 def _devices(database: Database, names: Mapping[int, str]) -> Iterator[dict[str, Any]]:
@@ -240,7 +240,7 @@ def _notes(database: Database) -> dict[str, str]:
     return {key: value for key, value in {**notes, "warnings": "\n".join(database.warnings)}.items() if value}
 
 
-def _copies(name: str, parts: Sequence[Part], notes: dict[str, str]) -> Table:
+def _copies(name: str, parts: Sequence[OperationBatch], notes: dict[str, str]) -> Table:
     names = ("direction", "memory", "message_size", "start", "end", "stream", "device")
     found = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
     direction, memory, size, start, end, stream, device = found

@@ -84,7 +84,7 @@ Numbers = NDArray[Any] | float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class OperationBatch:
     """Operations of one kind as a tool recorded them, in any order; times in ns since any epoch, sizes in B."""
 
     operation: str
@@ -100,7 +100,9 @@ class Part:
     is_asynchronous: Numbers = math.nan
 
 
-def operation_table(parts: Sequence[Part], file: str, notes: Mapping[str, str], warnings: Sequence[str] = ()) -> Table:
+def operation_table(
+    parts: Sequence[OperationBatch], file: str, notes: Mapping[str, str], warnings: Sequence[str] = ()
+) -> Table:
     """The operations of all parts with `OPERATION_COLUMNS`, in the order of their starts.
 
     Copies without a direction and what ends before it starts or has a negative size are left out, with a warning.
@@ -131,7 +133,7 @@ def operation_table(parts: Sequence[Part], file: str, notes: Mapping[str, str], 
     )
 
 
-def _concatenated(parts: Sequence[Part], name: str, dimension: Dimension | None) -> NDArray[Any]:
+def _concatenated(parts: Sequence[OperationBatch], name: str, dimension: Dimension | None) -> NDArray[Any]:
     kind = object if dimension is None else float
     return np.concatenate([np.full(len(part.start), getattr(part, name), dtype=kind) for part in parts])
 

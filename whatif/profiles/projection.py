@@ -15,7 +15,7 @@ from whatif.profiles.characterisation import groups, size_labels
 from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on
 from whatif.profiles.operation_replay import ProfileTimeline, overlap_table, profile_timeline, total_time
 from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
-from whatif.schema.platform_spec import Platform
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND
 
@@ -136,7 +136,7 @@ class Projection:
         return Table.of_rows(kinds, rows)
 
 
-def project(profile: Profile, source: Platform, target: Platform, actual: Profile | None = None) -> Projection:
+def project(profile: Profile, source: PlatformSpec, target: PlatformSpec, actual: Profile | None = None) -> Projection:
     """The operations of a profile on `target`: latencies as measured on `source`, all else from its data sheet.
 
     `actual` is a profile of the same application on the target: the k-th operation of a class and size in the one is
@@ -177,7 +177,9 @@ def _actual_times(operations: Table, actual: Profile | None) -> FloatArray:
     return times
 
 
-def _kernel_range(profile: Profile, actual: Profile | None, source: Platform, target: Platform) -> tuple[float, float]:
+def _kernel_range(
+    profile: Profile, actual: Profile | None, source: PlatformSpec, target: PlatformSpec
+) -> tuple[float, float]:
     """The least and the largest of the ratios of memory bandwidth and peak rates of the devices, source over target."""
     device = target.node.gpu
     if device is not None and is_profiled_on(profile, device.name):
@@ -188,7 +190,7 @@ def _kernel_range(profile: Profile, actual: Profile | None, source: Platform, ta
 
 
 def _warnings(
-    table: Table, target: Platform, actual: Profile | None, kernel_range: tuple[float, float]
+    table: Table, target: PlatformSpec, actual: Profile | None, kernel_range: tuple[float, float]
 ) -> tuple[str, ...]:
     columns = {name: column.values for name, column in table.columns.items()}
     priced = columns["operation"] != KERNEL
@@ -207,7 +209,7 @@ def _warnings(
     return tuple(text for text, holds in told.items() if holds)
 
 
-def _other_device(profile: Profile, source: Platform) -> tuple[str, ...]:
+def _other_device(profile: Profile, source: PlatformSpec) -> tuple[str, ...]:
     """A warning where the profile is not of the source's device: its times are then not those of the source."""
     names = [str(name) for name in dict.fromkeys(profile.devices.columns["name"].values.tolist()) if name]
     device = source.node.gpu

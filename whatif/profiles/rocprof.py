@@ -34,7 +34,7 @@ from whatif.profiles.profile_data import (
     PEER,
     READ,
     WRITE,
-    Part,
+    OperationBatch,
     Profile,
     amd_peaks,
     device_table,
@@ -98,7 +98,7 @@ def _kind(heading: Sequence[str]) -> str:
     return KERNEL if "name" in there else COPY if {"direction", "source", "target"} <= there else ""
 
 
-def _parts(path: Path, warnings: list[str]) -> Iterator[Part]:
+def _parts(path: Path, warnings: list[str]) -> Iterator[OperationBatch]:
     file, count = shown_path(path), 0
     names: dict[str, str] = {}
     for line, heading, rows in _blocks(path, file, warnings):
@@ -156,13 +156,13 @@ def _refuse_other(file: str, heading: Sequence[str], kind: str) -> None:
         )
 
 
-def _kernels(file: str, line: int, cells: _Cells, names: dict[str, str]) -> Part:
+def _kernels(file: str, line: int, cells: _Cells, names: dict[str, str]) -> OperationBatch:
     shared = np.array([names.setdefault(name, name) for name in cells["name"]], dtype=object)
     start, end, device, stream = (_integers(file, line, cells, name) for name in ("start", "end", "device", "stream"))
-    return Part(KERNEL, start, end, device, stream, name=shared)
+    return OperationBatch(KERNEL, start, end, device, stream, name=shared)
 
 
-def _copies(file: str, line: int, cells: _Cells, _: dict[str, str]) -> Part:
+def _copies(file: str, line: int, cells: _Cells, _: dict[str, str]) -> OperationBatch:
     start, end, source, target, stream = (
         _integers(file, line, cells, name) for name in ("start", "end", "source", "target", "stream")
     )
@@ -171,7 +171,7 @@ def _copies(file: str, line: int, cells: _Cells, _: dict[str, str]) -> Part:
     direction[(direction == INSIDE) & (source != target)] = PEER
     memory = np.where((direction == READ) | (direction == WRITE), "unknown", "device").astype(object)
     device = np.where(direction == READ, target, source)
-    return Part(COPY, start, end, device, stream, direction=direction, memory=memory)
+    return OperationBatch(COPY, start, end, device, stream, direction=direction, memory=memory)
 
 
 def _integers(file: str, line: int, cells: _Cells, name: str) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from whatif.profiles.characterisation import groups
 from whatif.profiles.copy_times import device_rates
 from whatif.profiles.operation_replay import overlapped_times, total_time
 from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile
-from whatif.schema.platform_spec import Platform
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
 
@@ -39,7 +39,7 @@ class _Phase:
     rows: Rows
 
 
-def scenario_toml(profile: Profile, platform: str, name: str, machine: Platform | None = None) -> str:
+def scenario_toml(profile: Profile, platform: str, name: str, machine: PlatformSpec | None = None) -> str:
     """A scenario of one iteration of one rank that does on `platform` what the profile did, all of it in one iteration.
 
     Copies are transfer phases by direction, memory and size; where a class has more than `MOST_SIZES` sizes, by octave

@@ -13,14 +13,14 @@ from whatif.axes import Axis, Grid
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.iteration_timeline import Timeline, timeline
 from whatif.core.result import Result, result_of, run
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, PLAYED_POINTS
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.schema.expressions import Expression
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.studies.attribution import Attribution, attribute
-from whatif.studies.bottlenecks import Ladder, ideal_parts, ladder
+from whatif.studies.bottlenecks import Bottlenecks, ideal_parts, ladder
 from whatif.studies.elasticity import Elasticity, elasticities
 
 PATIENCE: Final = 15.0
@@ -37,20 +37,20 @@ Found = TypeVar("Found")
 class Findings:
     """The parts of a report; None, or nothing, for one that there is not, and why not in `left_out`."""
 
-    question: Question
+    question: Scenario
     at: Evaluation
     point: Result
-    other: Question | None
+    other: Scenario | None
     other_point: Result | None
     sweep: Result | None
     timeline: Timeline | None = None
     elasticities: tuple[Elasticity, ...] = ()
-    ladder: Ladder | None = None
+    ladder: Bottlenecks | None = None
     attribution: Attribution | None = None
     left_out: tuple[str, ...] = ()
 
 
-def findings(question: Question, grid: Grid, other: Question | None = None, patience: float = PATIENCE) -> Findings:
+def findings(question: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
     """Everything about a question at its point, over a grid, and against another one.
 
     A long sweep is thinned to what a picture shows. Where points are played one by one, a sweep ends with its time,
@@ -95,7 +95,7 @@ def _seconds_of_a_point(at: Evaluation) -> float:
     return time.monotonic() - began
 
 
-def _moves(leaf: Leaf) -> bool:
+def _moves(leaf: Parameter) -> bool:
     if leaf.field is None or isinstance(leaf.value, Expression) or leaf.field.domain.whole:
         return False
     return leaf.value != 0 and bool(leaf.field.domain.accepts(float(leaf.value) * _MOVED))
@@ -130,7 +130,7 @@ class _Clock:
             return None
 
 
-def _swept(question: Question, grid: Grid, clock: _Clock) -> Result | None:
+def _swept(question: Scenario, grid: Grid, clock: _Clock) -> Result | None:
     """The sweep, as many of its points as a picture shows and the time allows."""
     if not grid.axes:
         return None

@@ -18,7 +18,8 @@ import numpy as np
 from whatif import __version__
 from whatif.atomic import atomic_file
 from whatif.core.derivation import shown
-from whatif.core.scenario import Question, Request
+from whatif.core.scenario import EvaluationRequest, Scenario
+from whatif.core.sweep_figure import Y_COLUMN, headline
 from whatif.errors import UsageError
 from whatif.files.scenario_edits import scenario_words
 from whatif.plotting.picture import check_library, colour_variables
@@ -26,7 +27,6 @@ from whatif.plotting.picture_style import printed
 from whatif.report.contents import Findings, findings
 from whatif.report.provenance import files_of, values_of
 from whatif.report.sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
-from whatif.studies.sweep_figure import Y_COLUMN, headline
 from whatif.units import format_quantity
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def report_html(found: Findings, command: str) -> str:
     return template.render(parts, contents=contents, titles=_TITLES, command=command, light=light, dark=dark)
 
 
-def write_report(request: Request, path: Path, command: str, other: Question | None = None) -> Findings:
+def write_report(request: EvaluationRequest, path: Path, command: str, other: Scenario | None = None) -> Findings:
     """Write the page about a question over a grid, whole or not at all; what was found for it.
 
     Raise `UsageError` for a name that is no page's, or without the libraries.
@@ -85,7 +85,7 @@ def write_report(request: Request, path: Path, command: str, other: Question | N
     return found
 
 
-def report_command(request: Request, path: Path) -> str:
+def report_command(request: EvaluationRequest, path: Path) -> str:
     """The command line that writes the same report."""
     sweeps = ["; ".join(f"{leaf}={text}" for leaf, text in axis.texts.items()) for axis in request.grid.axes]
     words = [word for sweep in sweeps for word in ("--sweep", sweep)]

@@ -9,14 +9,14 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import structural_points
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError
 from whatif.importers.trace_formats import trace_files
 from whatif.plotting.picture_style import printed
 from whatif.report.contents import Findings
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document, shown_path
 from whatif.units import format_quantity
@@ -47,7 +47,7 @@ def values_of(program: Program) -> dict[str, list[Stated]]:
     return tables
 
 
-def _written(leaf: Leaf) -> str:
+def _written(leaf: Parameter) -> str:
     known = leaf.fitted
     error = "" if known is None else f" ± {format_quantity(known.standard_error, leaf.dimension, 2)}"
     return f"{leaf.text()}{error}"
@@ -70,7 +70,7 @@ def _swept(found: Findings) -> Iterator[Program]:
             yield program
 
 
-def _program(question: Question, choices: dict[str, str]) -> Program | None:
+def _program(question: Scenario, choices: dict[str, str]) -> Program | None:
     try:
         return question.program_at(choices)
     except InvalidFileError:

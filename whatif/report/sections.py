@@ -10,8 +10,8 @@ import numpy as np
 
 from whatif.axes import Axis
 from whatif.core.result import Result
-from whatif.core.scenario import Question
-from whatif.files.table_writers import shown_rows, worth_showing
+from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, told_apart
 from whatif.plotting.description import BarSegment, StackedBar
 from whatif.plotting.picture import Drawable, inline_svg
 from whatif.plotting.picture_style import printed
@@ -26,8 +26,8 @@ from whatif.studies.bar_charts import (
     waterfall_bars,
 )
 from whatif.studies.elasticity import Elasticity
-from whatif.studies.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, told_apart
 from whatif.table import Column, Table
+from whatif.table_writers import shown_rows, worth_showing
 from whatif.units import SECOND, Dimension, format_quantity
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _MOST_LEAVES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ReportTable:
     """A table as texts; `numeric` columns stand to the right."""
 
     heads: tuple[str, ...]
@@ -48,16 +48,16 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ReportItem:
     """A picture with its caption, and a table with its title, or one of both."""
 
     caption: str = ""
     picture: Markup | None = None
     title: str = ""
-    sheet: Sheet | None = None
+    sheet: ReportTable | None = None
 
 
-Section = tuple[Block, ...]
+Section = tuple[ReportItem, ...]
 
 
 def _picture(caption: str, description: Drawable) -> Markup:
@@ -68,15 +68,17 @@ def _picture(caption: str, description: Drawable) -> Markup:
     return Markup(inline_svg(untitled, caption))  # noqa: S704
 
 
-def _sheet(table: Table) -> Sheet:
+def _sheet(table: Table) -> ReportTable:
     rows = tuple(tuple(printed(cell) for cell in row) for row in shown_rows(table))
-    return Sheet(tuple(table.columns), rows, tuple(column.dimension is not None for column in table.columns.values()))
+    return ReportTable(
+        tuple(table.columns), rows, tuple(column.dimension is not None for column in table.columns.values())
+    )
 
 
-def _texts(heads: tuple[str, ...], rows: Iterable[Iterable[object]], words: Collection[str]) -> Sheet:
+def _texts(heads: tuple[str, ...], rows: Iterable[Iterable[object]], words: Collection[str]) -> ReportTable:
     """A table of texts, all of them numbers but for those of the columns named in `words`."""
     cells = tuple(tuple(printed(str(cell)) for cell in row) for row in rows)
-    return Sheet(heads, cells, tuple(head not in words for head in heads))
+    return ReportTable(heads, cells, tuple(head not in words for head in heads))
 
 
 def _results(table: Table) -> dict[str, Column]:
@@ -103,7 +105,7 @@ def answer(found: Findings) -> Section:
     parts = tuple(BarSegment(s.label, s.value, styles[s.label]) for s in bar.segments if s.label in styles)
     caption = "One iteration by kind of work"
     picture = _picture(caption, StackedBar(parts, bar.dimension)) if parts else None
-    return (Block(caption, picture, "", sheet),)
+    return (ReportItem(caption, picture, "", sheet),)
 
 
 def phases(found: Findings) -> Section:
@@ -119,11 +121,11 @@ def phases(found: Findings) -> Section:
     heads = ("phase", "kind of work", "starts", "takes", "of the iteration")
     caption = "One iteration phase by phase"
     picture = _picture(caption, phase_bars(found.question.program, found.timeline))
-    return (Block(caption, picture, "", _texts(heads, rows, heads[:2])),)
+    return (ReportItem(caption, picture, "", _texts(heads, rows, heads[:2])),)
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class ReportSweep:
     """The axes as a person wrote them, the points without an answer, and what is drawn."""
 
     axes: tuple[tuple[str, str], ...]
@@ -133,25 +135,25 @@ class Sweep:
     section: Section
 
 
-def sweep(found: Findings, result: Result) -> Sweep:
+def sweep(found: Findings, result: Result) -> ReportSweep:
     """The sweep as pictures and a table."""
     axes = tuple((path, axis.texts.get(path, "")) for axis in result.grid.axes for path in axis.leaves)
     drawn = () if result.impossible == result.grid.size else tuple(_curves(found, result))
-    return Sweep(axes, result.grid.size, result.impossible, result.reasons, (*drawn, _points(result)))
+    return ReportSweep(axes, result.grid.size, result.impossible, result.reasons, (*drawn, _points(result)))
 
 
-def _curves(found: Findings, result: Result) -> Iterator[Block]:
+def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:
     """Curves, or a family and a map, of the iteration time and of the first result in each other unit."""
     units = {column.dimension: name for name, column in reversed(_results(result.table()).items())}
     others = [name for unit, name in units.items() if unit != SECOND and name in result.columns]
     here = [_here(found, axis) for axis in result.grid.axes[:2]]
     for name in (Y_COLUMN, *others):
         caption = f"{name} over the sweep"
-        yield Block(caption, _picture(caption, told_apart(figure(result, name, here[0]), result)))
+        yield ReportItem(caption, _picture(caption, told_apart(figure(result, name, here[0]), result)))
         if len(here) > 1 and min(result.grid.shape[:2]) > 2:
             heat = heat_map(result, name, (here[0], here[1]))
             caption = f"{name} over both axes{'' if np.isfinite(heat.values).all() else '; hatched: no answer'}"
-            yield Block(caption, _picture(caption, heat))
+            yield ReportItem(caption, _picture(caption, heat))
 
 
 def _here(found: Findings, axis: Axis) -> float | None:
@@ -160,7 +162,7 @@ def _here(found: Findings, axis: Axis) -> float | None:
     return None if values.dtype == object or path not in found.at.values else float(found.at.values[path].ravel()[0])
 
 
-def _points(result: Result) -> Block:
+def _points(result: Result) -> ReportItem:
     """The points as a table, a few of many."""
     columns = _results(result.table())
     if len(result.reasons) == 1:
@@ -170,7 +172,7 @@ def _points(result: Result) -> Block:
     chosen = np.unique(np.linspace(0, len(table) - 1, min(len(table), _MOST_ROWS)).round().astype(int))
     few = Table({name: Column(column.values[chosen], column.dimension) for name, column in table.columns.items()})
     title = "" if len(few) == len(table) else f"{len(few)} of {len(table)} points"
-    return Block(title=title, sheet=_sheet(few))
+    return ReportItem(title=title, sheet=_sheet(few))
 
 
 def sensitivity(found: Findings) -> Section:
@@ -179,7 +181,7 @@ def sensitivity(found: Findings) -> Section:
     return (*([_tornado(found, telling)] if telling else []), *_ladder(found))
 
 
-def _tornado(found: Findings, telling: list[Elasticity]) -> Block:
+def _tornado(found: Findings, telling: list[Elasticity]) -> ReportItem:
     program = found.question.program
     rows = (
         (item.path, item.value, f"{item.elasticity:+.3g}", program.leaves[item.path].grade)
@@ -188,7 +190,7 @@ def _tornado(found: Findings, telling: list[Elasticity]) -> Block:
     caption = f"What {Y_COLUMN} follows most: by how many percent it moves for one percent of a value"
     title = f"{min(len(telling), _MOST_LEAVES)} of the {len(telling)} values that it follows"
     sheet = _texts(("value", "now", "elasticity", "grade"), rows, ("value", "grade"))
-    return Block(caption, _picture(caption, tornado_bars(program, Y_COLUMN, telling)), title, sheet)
+    return ReportItem(caption, _picture(caption, tornado_bars(program, Y_COLUMN, telling)), title, sheet)
 
 
 def _ladder(found: Findings) -> Section:
@@ -203,7 +205,7 @@ def _ladder(found: Findings) -> Section:
     ]  # fmt: skip
     caption = "What is left with a part ideal, and all above it: rates infinite, fixed times 0"
     sheet = _texts(("ideal", "saved", "left", "of the whole"), rows, ("ideal",))
-    return (Block(caption, _picture(caption, ladder_bars(program, found.ladder)), "", sheet),)
+    return (ReportItem(caption, _picture(caption, ladder_bars(program, found.ladder)), "", sheet),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ class Against:
     section: Section
 
 
-def against(found: Findings, other: Question) -> Against:
+def against(found: Findings, other: Scenario) -> Against:
     """Why another question has another answer."""
     names = names_of(found.question, other)
     section = () if found.attribution is None else (_difference(found, found.attribution, names),)
@@ -239,7 +241,7 @@ def _explained(change: Change, dimension: Dimension) -> str:
     return f"{told} ± {format_quantity(error, dimension, 2)}" if error > 1e-6 * abs(change.contribution) else told
 
 
-def _difference(found: Findings, attribution: Attribution, names: tuple[str, str]) -> Block:
+def _difference(found: Findings, attribution: Attribution, names: tuple[str, str]) -> ReportItem:
     program = found.question.program
     dimension, total = program.dimension_of(attribution.result), attribution.after - attribution.before
     rows = [
@@ -250,4 +252,4 @@ def _difference(found: Findings, attribution: Attribution, names: tuple[str, str
     caption = f"From {names[0]} to {names[1]}, whatever the order of the changes (Shapley values)"
     title = f"{len(attribution.without_effect)} other values differ and explain nothing"
     sheet = _texts(("change", *names, "explains", "of the difference"), rows, ("change", *names))
-    return Block(caption, _picture(caption, waterfall_bars(program, attribution, names)), title, sheet)
+    return ReportItem(caption, _picture(caption, waterfall_bars(program, attribution, names)), title, sheet)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from whatif.schema.fields import (
     AnyNumber,
+    AnyQuantity,
     Bytes,
     BytesPerSecond,
     Count,
@@ -15,13 +16,12 @@ from whatif.schema.fields import (
     Fraction,
     Operations,
     OperationsPerSecond,
-    Parameter,
-    Part,
     PerSecond,
     PositiveBytes,
     PositiveFactor,
     PositiveFraction,
     Seconds,
+    StrictTable,
     Unit,
 )
 
@@ -31,7 +31,7 @@ HaloModel = Literal["postal", "max_rate", "injection", "k_model", "loggp", "node
 TraceModel = Literal["postal", "max_rate", "injection", "k_model", "loggp"]
 
 
-class Grid(Part):
+class CellGrid(StrictTable):
     """A Cartesian grid of cells on a Cartesian grid of ranks."""
 
     scaling: Literal["weak", "strong"]
@@ -53,7 +53,7 @@ class Grid(Part):
     """A file beside the scenario with the node number of every rank, one a line."""
 
 
-class KernelPhase(Part):
+class KernelPhase(StrictTable):
     """A GPU kernel on the quantitative roofline, from its profiled metrics."""
 
     kind: Literal["kernel"]
@@ -87,7 +87,7 @@ class KernelPhase(Part):
     """The rank's grid in the profiled run."""
 
 
-class HaloPhase(Part):
+class HaloPhase(StrictTable):
     """Exchange of halos with the neighbours on the grid."""
 
     kind: Literal["halo"]
@@ -115,7 +115,7 @@ class HaloPhase(Part):
     """K_total, where it was measured; otherwise it is counted from the placement."""
 
 
-class CollectivePhase(Part):
+class CollectivePhase(StrictTable):
     """A collective operation over all ranks by a named algorithm."""
 
     kind: Literal["collective"]
@@ -138,7 +138,7 @@ class CollectivePhase(Part):
     """Operations in one iteration."""
 
 
-class TransferPhase(Part):
+class TransferPhase(StrictTable):
     """Copies between host and device, or on or between devices."""
 
     kind: Literal["transfer"]
@@ -161,7 +161,7 @@ class TransferPhase(Part):
     devices, each to the next one in a ring."""
 
 
-class OverheadPhase(Part):
+class OverheadPhase(StrictTable):
     """A fixed time in every iteration, measured."""
 
     kind: Literal["overhead"]
@@ -170,7 +170,7 @@ class OverheadPhase(Part):
     """Time that passes in every iteration, whatever else happens."""
 
 
-class MeasuredKernelPhase(Part):
+class MeasuredKernelPhase(StrictTable):
     """Kernels that were timed on another device, whose time follows one of its rates."""
 
     kind: Literal["measured_kernel"]
@@ -188,7 +188,7 @@ class MeasuredKernelPhase(Part):
     """Peak rate of the profiled device, for a bound that is a peak."""
 
 
-class TracePhase(Part):
+class TracePhase(StrictTable):
     """The messages and computations of a traced run, replayed message by message."""
 
     kind: Literal["trace"]
@@ -201,7 +201,7 @@ class TracePhase(Part):
     """Computations of this machine take so many times as long as the traced ones."""
 
 
-class StructuredGridPhase(Part):
+class StructuredGridPhase(StrictTable):
     """One iteration of a structured-grid program with fitted parameters (Sharif et al., Eq. 1 to 6)."""
 
     kind: Literal["structured_grid"]
@@ -239,7 +239,7 @@ class StructuredGridPhase(Part):
     """The same of all else."""
 
 
-class RegressionPhase(Part):
+class RegressionPhase(StrictTable):
     """What a regression of measured runs gives for this run: `whatif fit regression -o` writes all but `variables`."""
 
     kind: Literal["regression"]
@@ -261,7 +261,7 @@ class RegressionPhase(Part):
     """What each term is multiplied by."""
     residual: AnyNumber = 0.0
     """What is added to the sum of the terms: 0, and as far from it as single runs were from the fit."""
-    variables: dict[Key, Parameter] = {}
+    variables: dict[Key, AnyQuantity] = {}
     """The value of each variable in this run."""
 
 
@@ -279,7 +279,7 @@ Phase = Annotated[
 ]
 
 
-class Overlap(Part):
+class Overlap(StrictTable):
     """Two phases that run partly at the same time."""
 
     phases: list[str] = Field(min_length=2, max_length=2)
@@ -287,7 +287,7 @@ class Overlap(Part):
     """Share of the shorter phase that is hidden behind the longer one."""
 
 
-class Repeat(Part):
+class Repeat(StrictTable):
     """A phase that runs often in an iteration, or not in each, and ends when the slowest device does."""
 
     repeat_count: Count = 1.0
@@ -300,7 +300,7 @@ class Repeat(Part):
     """Standard deviation of a device's time in one iteration, relative to the mean: the imbalance."""
 
 
-class Application(Part):
+class Application(StrictTable):
     """An application: what one iteration does, and how often."""
 
     name: str
@@ -318,7 +318,7 @@ class Application(Part):
     communication: Literal["modelled", "simulated", "shared_links"] = "modelled"
     """modelled: closed forms; simulated: halos and collectives are played message by message;
     shared_links: so are they, and messages between nodes share the links of `[platform.network.topology]`."""
-    grid: Grid | None = None
+    grid: CellGrid | None = None
     phases: dict[Key, Phase] = Field(min_length=1)
     overlaps: dict[Key, Overlap] = {}
     repeats: dict[Key, Repeat] = {}

@@ -10,12 +10,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from whatif.schema.fields import Count, Part, PositiveFactor, Seconds
+from whatif.schema.fields import Count, PositiveFactor, Seconds, StrictTable
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
-class MatrixTerms(Part):
+class MatrixTerms(StrictTable):
     """constant + mnk M N K + mn M N + mk M K + nk N K."""
 
     constant: Seconds = 0.0
@@ -50,7 +50,7 @@ class MatrixKernel(MatrixTerms):
     """What large calls cost instead, where an accelerator takes them."""
 
 
-class SizeTerms(Part):
+class SizeTerms(StrictTable):
     """constant + size S."""
 
     constant: Seconds = 0.0
@@ -69,7 +69,7 @@ class SizeKernel(SizeTerms):
 FREE = SizeKernel()
 
 
-class Kernels(Part):
+class Kernels(StrictTable):
     """What the kernels of HPL cost on one process while all processes of the node are busy.
 
     The names are those of BLAS and of HPL's own functions; one that is not stated is free, unless it says otherwise.

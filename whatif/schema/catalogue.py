@@ -14,7 +14,7 @@ from whatif.schema.toml import Document, read_document
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """A scenario or platform: its name, its question or description, and what is wrong with its TOML, if anything."""
 
     name: str
@@ -25,10 +25,10 @@ class Entry:
     problem: str = ""
 
 
-def catalogue(folders: Iterable[Path]) -> tuple[Entry, ...]:
+def catalogue(folders: Iterable[Path]) -> tuple[CatalogueEntry, ...]:
     """Every scenario and platform, scenarios first; of two with one name the one that would be found."""
     shipped = [shipped_folder(kind).resolve() for kind in ("scenarios", "platforms")]
-    found: dict[tuple[Kind, str], Entry] = {}
+    found: dict[tuple[Kind, str], CatalogueEntry] = {}
     seen: set[Path] = set()
     for folder in (*folders, *shipped):
         for path in _files(folder):
@@ -47,17 +47,17 @@ def _files(folder: Path) -> Iterator[Path]:
         return
 
 
-def _entry(path: Path, shipped: bool) -> Entry | None:
+def _entry(path: Path, shipped: bool) -> CatalogueEntry | None:
     """What a file is; None for one that is neither scenario nor platform."""
     try:
         document = read_document(path)
     except WhatifError as problem:
-        return Entry(path.stem, "scenario", path, shipped, "", str(problem))
+        return CatalogueEntry(path.stem, "scenario", path, shipped, "", str(problem))
     kind = kind_of(document.data)
     if kind is None:
         return None
     words = question_of(document.text) if kind == "scenario" else _described(document)
-    return Entry(path.stem, kind, path, shipped, words)
+    return CatalogueEntry(path.stem, kind, path, shipped, words)
 
 
 def _described(document: Document) -> str:

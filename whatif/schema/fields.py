@@ -230,7 +230,7 @@ MoneyPerSecond = Annotated[units.Quantity | Expression, MoneyField(None, Domain(
 MoneyPerJoule = Annotated[units.Quantity | Expression, MoneyField(None, Domain(), units.JOULE, "0.15 EUR/kWh")]
 PositiveFactor = Annotated[Value, QuantityField(units.ONE, POSITIVE)]
 Measured = Annotated[units.Quantity, QuantityField(None, Domain(minimum=-math.inf))]
-Parameter = Annotated[units.Quantity | Expression, QuantityField(None, Domain(minimum=-math.inf))]
+AnyQuantity = Annotated[units.Quantity | Expression, QuantityField(None, Domain(minimum=-math.inf))]
 
 
 def _known_unit(text: str) -> str:
@@ -260,7 +260,7 @@ def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
             yield from _find(kind, (*get_args(item), *getattr(item, "__metadata__", ())))
 
 
-class Part(BaseModel):
+class StrictTable(BaseModel):
     """A table of a file: strict, frozen, unknown keys refused; docstrings of fields become their help."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True)

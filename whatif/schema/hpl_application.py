@@ -16,7 +16,7 @@ Looking = Literal["left", "crout", "right"]
 _RANKS: Final = parse_expression("application.process_rows * application.process_columns")
 
 
-class HPL(Application):
+class HPLApplication(Application):
     """High Performance Linpack: solves a dense system of equations on P x Q processes."""
 
     kind: Literal["hpl"]

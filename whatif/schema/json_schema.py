@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from whatif.schema.platform_spec import Platform
-from whatif.schema.scenario_spec import Scenario
+from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.scenario_spec import ScenarioSpec
 
 _EXTENDS = {"type": "string", "description": "Name of the file this one is laid upon."}
 _PART = {"type": "string", "description": "Name of the part that this table is laid upon."}
@@ -16,7 +16,7 @@ _PHASES = ("RegressionPhase", "StructuredGridPhase")
 
 def file_schema(kind: str) -> dict[str, Any]:
     """The schema of a `platform` or `scenario` file, as plain data."""
-    model = Platform if kind == "platform" else Scenario
+    model = PlatformSpec if kind == "platform" else ScenarioSpec
     schema: dict[str, Any] = _partial(model.model_json_schema())
     schema["$schema"] = "http://json-schema.org/draft-07/schema#"
     schema["title"] = f"whatif {kind} file"
@@ -24,10 +24,10 @@ def file_schema(kind: str) -> dict[str, Any]:
     for part in (*_PARTS, *(_PHASES if kind == "scenario" else ())):
         schema["$defs"][part]["properties"]["extends"] = _PART
     if kind == "scenario":
-        schema["$defs"]["Platform"]["properties"]["extends"] = _EXTENDS
+        schema["$defs"]["PlatformSpec"]["properties"]["extends"] = _EXTENDS
         schema["properties"]["platform"] = {
             "description": "Name of a platform, or a table that extends one and changes values.",
-            "anyOf": [{"type": "string"}, {"$ref": "#/$defs/Platform"}],
+            "anyOf": [{"type": "string"}, {"$ref": "#/$defs/PlatformSpec"}],
         }
     return schema
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from whatif.errors import InvalidFileError, Problem, did_you_mean
 from whatif.schema.explain_errors import message_of, path_of
 from whatif.schema.parts import extended_tables, part_layer, part_model, without_extends
-from whatif.schema.platform_spec import Platform
-from whatif.schema.scenario_spec import Scenario
+from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.scenario_spec import ScenarioSpec
 from whatif.schema.shipped import find, is_file, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_document, set_at, walk
 
@@ -29,7 +29,7 @@ _SWITCHES = {"true": True, "false": False}
 class Loaded:
     """A validated scenario with the layers it was merged from."""
 
-    scenario: Scenario
+    scenario: ScenarioSpec
     layers: Layers
     name: str
     question: str
@@ -59,7 +59,7 @@ def load_document(
 ) -> Loaded:
     """Like `load_scenario`, for a scenario that is already read."""
     layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders)
-    scenario = validate(Scenario, layers)
+    scenario = validate(ScenarioSpec, layers)
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
 
 
@@ -103,17 +103,17 @@ def _one_sweep(chain: list[Document]) -> list[Document]:
     return [_drop(item, "sweep") if index < asking else item for index, item in enumerate(chain)]
 
 
-def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[Platform, Layers]:
+def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:
     """Load a platform file by path or name."""
     return load_platform_document(open_document(source, "platforms", folders), folders)
 
 
-def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> tuple[Platform, Layers]:
+def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:
     """Like `load_platform`, for a file that is already read."""
     chain = extend_chain(document, "platforms", (*_folder(document), *folders))
     search = (*_folder(document), *folders)
     layers = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))
-    return validate(Platform, layers), layers
+    return validate(PlatformSpec, layers), layers
 
 
 def load_part(source: str | Path, folders: Sequence[Path] = ()) -> BaseModel:

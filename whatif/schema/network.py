@@ -12,11 +12,11 @@ from whatif.schema.fields import (
     BytesPerSecondOrZero,
     Count,
     Domain,
-    Part,
     PositiveFactor,
     PositiveFraction,
     QuantityField,
     Seconds,
+    StrictTable,
     Value,
 )
 from whatif.units import ONE
@@ -24,7 +24,7 @@ from whatif.units import ONE
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
-class PostalParameters(Part):
+class PostalParameters(StrictTable):
     """Start-up time and bandwidth of one protocol (Choi et al. 2020, Table 2: α and 1/β; Table 3)."""
 
     latency: Seconds
@@ -33,7 +33,7 @@ class PostalParameters(Part):
     """1/β: a time per byte such as `0.155 ns/B` may be written instead."""
 
 
-class MaxRateParameters(Part):
+class MaxRateParameters(StrictTable):
     """Three-parameter max-rate model (Choi et al. 2020, Eq. 2 and Table 4)."""
 
     latency: Seconds
@@ -44,7 +44,7 @@ class MaxRateParameters(Part):
     """R_Ci: bandwidth that each further process adds."""
 
 
-class InjectionParameters(Part):
+class InjectionParameters(StrictTable):
     """Max-rate model in Gropp's original form (Gropp et al. 2016)."""
 
     latency: Seconds
@@ -55,7 +55,7 @@ class InjectionParameters(Part):
     """R_N: bandwidth at which the node can inject into the network."""
 
 
-class LogGPParameters(Part):
+class LogGPParameters(StrictTable):
     """LogGP (Alexandrov et al. 1997)."""
 
     latency: Seconds
@@ -70,7 +70,7 @@ class LogGPParameters(Part):
     """1/O: bytes a second that a processor handles (LogGOPS); only a simulation charges it."""
 
 
-class Postal(Part):
+class Postal(StrictTable):
     """Postal parameters by protocol."""
 
     short: PostalParameters
@@ -78,7 +78,7 @@ class Postal(Part):
     rendezvous: PostalParameters
 
 
-class MaxRate(Part):
+class MaxRate(StrictTable):
     """Max-rate parameters by protocol: two for short messages, three for the others."""
 
     short: PostalParameters
@@ -86,7 +86,7 @@ class MaxRate(Part):
     rendezvous: MaxRateParameters
 
 
-class Injection(Part):
+class Injection(StrictTable):
     """Parameters of Gropp's form by protocol."""
 
     short: InjectionParameters
@@ -94,7 +94,7 @@ class Injection(Part):
     rendezvous: InjectionParameters
 
 
-class LogGP(Part):
+class LogGP(StrictTable):
     """LogGP parameters by protocol."""
 
     short: LogGPParameters
@@ -102,7 +102,7 @@ class LogGP(Part):
     rendezvous: LogGPParameters
 
 
-class Mode(Part):
+class Mode(StrictTable):
     """One way that messages of a size may go (N'): a mixture of some slow and many fast ones."""
 
     weight: PositiveFraction
@@ -111,7 +111,7 @@ class Mode(Part):
     """Their time, relative to the line of the piece."""
 
 
-class Piece(Part):
+class Piece(StrictTable):
     """Messages of a range of sizes (M'): a line in the size, and what the two processes are busy with themselves."""
 
     smallest_size: Bytes
@@ -132,7 +132,7 @@ class Piece(Part):
     """Modes of the time, drawn where the noise of HPL says so; none: every message takes the same."""
 
 
-class Distance(Part):
+class Distance(StrictTable):
     """Messages between two processes at one distance: protocol limits and the parameters of each model."""
 
     short_limit: Bytes
@@ -152,7 +152,7 @@ class Distance(Part):
     ones leave when it is posted, while their sender goes on, as with SimGrid's smpi/async-small-thresh."""
 
 
-class Links(Part):
+class Links(StrictTable):
     """What every topology has: one link, in one direction."""
 
     bandwidth: BytesPerSecond
@@ -210,7 +210,7 @@ class Torus(Links):
 Topology = Annotated[Star | FatTree | Dragonfly | Torus, Field(discriminator="kind")]
 
 
-class Network(Part):
+class Network(StrictTable):
     """Message parameters by distance; a missing distance takes those of the next farther one."""
 
     intra_socket: Distance | None = None

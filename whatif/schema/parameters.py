@@ -39,7 +39,7 @@ class FittedLeaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Parameter:
     """One value: numeric (it has a `field`) or structural (it decides which terms exist)."""
 
     path: str
@@ -80,9 +80,9 @@ class Leaf:
         return format_quantity(float(self.value), self.dimension, digits)
 
 
-def leaf_table(loaded: Loaded) -> dict[str, Leaf]:
+def leaf_table(loaded: Loaded) -> dict[str, Parameter]:
     """Every leaf of a scenario, in the order of the files."""
-    table: dict[str, Leaf] = {}
+    table: dict[str, Parameter] = {}
     for path, value, known in _walk(loaded.scenario, ()):
         if path[0] not in _NO_LEAVES and path[:2] not in _SAID_OF_LEAVES:
             leaf = _leaf(path, value, known, loaded.layers)
@@ -121,7 +121,7 @@ def _walk(value: Any, path: KeyPath, known: _Known = _NOTHING) -> Iterator[tuple
         yield path, value, known
 
 
-def _leaf(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Leaf:
+def _leaf(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Parameter:
     field = known.field
     dimension = field.dimension if field is not None and field.dimension is not None else ONE
     if isinstance(value, Quantity):
@@ -130,7 +130,7 @@ def _leaf(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Leaf:
     layer = layers.origin(path)
     source, grade = _provenance(path, layers, layer)
     fitted = None if field is None or layer is None else _fitted(path, layer)
-    return Leaf(".".join(path), value, field, dimension, known.choices, known.description, source, grade, fitted)
+    return Parameter(".".join(path), value, field, dimension, known.choices, known.description, source, grade, fitted)
 
 
 def _choices(info: FieldInfo) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def covers(pattern: KeyPath, path: KeyPath) -> bool:
     return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
 
 
-def sources_of(leaves: Iterable[Leaf]) -> dict[str, dict[str, str]]:
+def sources_of(leaves: Iterable[Parameter]) -> dict[str, dict[str, str]]:
     """A `[sources]` table that gives every leaf its source and grade, with one entry where all below a path agree."""
     known = {_parts(leaf.path): (leaf.source, leaf.grade) for leaf in leaves if leaf.source != DEFAULT}
     table: dict[str, dict[str, str]] = {}

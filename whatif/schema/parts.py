@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from whatif.errors import InvalidFileError, did_you_mean
 from whatif.schema.application import RegressionPhase, StructuredGridPhase
 from whatif.schema.network import Distance
-from whatif.schema.platform_spec import CPU, GPU, Fitted, FittedData, Host, NVLink, PCIe, Source
+from whatif.schema.platform_spec import CPU, GPU, FitRecord, FittedData, Host, NVLink, PCIe, Source
 from whatif.schema.shipped import find, is_name, names_in
 from whatif.schema.toml import Document, KeyPath, Layer, dotted, read_document
 
@@ -58,7 +58,7 @@ def part_model(document: Document) -> type[BaseModel]:
 @cache
 def _file_model(base: type[BaseModel], whole: bool) -> type[BaseModel]:
     """A table as a file of its own; of a phase the scenario says the rest."""
-    extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, Fitted], {})}
+    extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, FitRecord], {})}
     if not whole:
         extra["data"] = (FittedData | None, None)
     for name, info in {} if whole else base.model_fields.items():

@@ -17,11 +17,11 @@ from whatif.schema.fields import (
     Domain,
     Measured,
     OperationsPerSecond,
-    Part,
     PositiveBytes,
     PositiveFactor,
     QuantityField,
     Seconds,
+    StrictTable,
     Value,
     Watts,
     quantity_field,
@@ -36,7 +36,7 @@ GRADES: tuple[Grade, ...] = ("measured", "datasheet", "assumed")
 PCIeGeneration = Annotated[Value, QuantityField(ONE, Domain(minimum=1, maximum=6, whole=True))]
 
 
-class Source(Part):
+class Source(StrictTable):
     """Where a value comes from, and how far it can be trusted."""
 
     grade: Grade
@@ -44,7 +44,7 @@ class Source(Part):
     """A reference a reader can follow: paper and table, data sheet, file of a repository."""
 
 
-class Fitted(Part):
+class FitRecord(StrictTable):
     """How well the parameters of one table are known, from the fit that gave them."""
 
     parameters: list[str]
@@ -79,7 +79,7 @@ class Fitted(Part):
         return self
 
 
-class FittedData(Part):
+class FittedData(StrictTable):
     """The runs that a phase was fitted to, and what fitted them."""
 
     file: str = ""
@@ -102,7 +102,7 @@ def _error(message: str, path: str = "") -> PydanticCustomError:
     return PydanticCustomError("fit", "{message}", {"message": message, **({"path": path} if path else {})})
 
 
-class GPU(Part):
+class GPU(StrictTable):
     """One device: measured or datasheet peaks, as gpuroofperf's GPU files give them."""
 
     name: str
@@ -135,7 +135,7 @@ class GPU(Part):
     """Power of the clock that dynamic power follows, for `power_cap`: 3 where the voltage follows the clock."""
 
 
-class CPU(Part):
+class CPU(StrictTable):
     """The processor of one socket."""
 
     name: str
@@ -155,7 +155,7 @@ class CPU(Part):
     """What kernels that run on the processor add to it."""
 
 
-class Host(Part):
+class Host(StrictTable):
     """The processor's memory, as transfers see it."""
 
     memory_bandwidth: BytesPerSecond | None = None
@@ -172,7 +172,7 @@ class Host(Part):
     where there is no `[node.cpu]`."""
 
 
-class Staging(Part):
+class Staging(StrictTable):
     """How the driver moves pageable memory: through pinned buffers of one chunk, copied by the processor."""
 
     chunk_size: PositiveBytes = 2.0**20
@@ -189,7 +189,7 @@ class Staging(Part):
     """Like `write_bandwidth`, for the bytes in the cache."""
 
 
-class Link(Part):
+class LinkTable(StrictTable):
     """What every host-device link has: the measured time of one byte."""
 
     pinned_read_latency: Seconds
@@ -204,7 +204,7 @@ class Link(Part):
     """The way of pageable memory, for `pageable_model = "staged"`."""
 
 
-class PCIe(Link):
+class PCIe(LinkTable):
     """PCI Express, by its transaction-layer packets (Abdelhafez et al., Eq. 3 to 5)."""
 
     kind: Literal["pcie"]
@@ -224,7 +224,7 @@ class PCIe(Link):
     """Overhead of a completion with data: framing 2, sequence 2, header 12, LCRC 4 B."""
 
 
-class NVLink(Link):
+class NVLink(LinkTable):
     """NVLink, by its flits (Abdelhafez et al., Eq. 6 to 8)."""
 
     kind: Literal["nvlink"]
@@ -244,7 +244,7 @@ class NVLink(Link):
 HostLink = Annotated[PCIe | NVLink, Field(discriminator="kind")]
 
 
-class NodeLink(Part):
+class NodeLink(StrictTable):
     """A link inside a node that several copies may share."""
 
     ends: list[Annotated[str, Field(pattern=r"^(cpu|gpu|switch)[0-9]+$")]] = Field(min_length=2, max_length=2)
@@ -253,7 +253,7 @@ class NodeLink(Part):
     """Bytes a second in each direction, both at the same time."""
 
 
-class Node(Part):
+class Node(StrictTable):
     """One node."""
 
     gpu_count: Count | None = None
@@ -281,7 +281,7 @@ class Node(Part):
         return self
 
 
-class Platform(Part):
+class PlatformSpec(StrictTable):
     """A machine."""
 
     name: str
@@ -300,7 +300,7 @@ class Platform(Part):
     """What the kernels of HPL cost, where they were calibrated."""
     sources: dict[str, Source] = {}
     """Source and grade of the values, by path; `*` stands for one key and a path covers all below it."""
-    fits: dict[str, Fitted] = {}
+    fits: dict[str, FitRecord] = {}
     """Uncertainty of fitted values, by the path of the table that holds them."""
 
     @model_validator(mode="after")
@@ -310,7 +310,7 @@ class Platform(Part):
             table: object = self
             for key in path.split("."):
                 table = getattr(table, key, None)
-            fields = type(table).model_fields if isinstance(table, Part) else {}
+            fields = type(table).model_fields if isinstance(table, StrictTable) else {}
             known = known_keys(type(self), {}, tuple(path.split(".")))
             for name, error in zip(fit.parameters, fit.standard_errors, strict=True):
                 if name not in known:

@@ -14,10 +14,10 @@ from whatif.schema.fields import (
     Money,
     MoneyPerJoule,
     MoneyPerSecond,
-    Part,
     PositiveFraction,
     PositiveSeconds,
     QuantityField,
+    StrictTable,
     Value,
 )
 from whatif.units import CURRENCIES, MONEY, ONE, Dimension, Quantity
@@ -29,7 +29,7 @@ AMOUNTS: Final = (*_OF_NODES, "energy_price")
 AtLeastOne = Annotated[Value, QuantityField(ONE, Domain(minimum=1))]
 
 
-class Site(Part):
+class Site(StrictTable):
     """What the place of a machine adds to its energy."""
 
     power_usage_effectiveness: AtLeastOne = 1.0
@@ -38,7 +38,7 @@ class Site(Part):
     """Greenhouse gases of the electricity, such as `380 gCO2e/kWh`."""
 
 
-class Price(Part):
+class Price(StrictTable):
     """What nodes cost: bought (capital, lifetime, energy), or rented. All of it is in one currency."""
 
     machine_price: Money | None = None

@@ -10,8 +10,8 @@ from pydantic_core import PydanticCustomError
 
 from whatif.schema.application import (
     Application,
+    CellGrid,
     CollectivePhase,
-    Grid,
     HaloPhase,
     KernelPhase,
     Key,
@@ -20,9 +20,9 @@ from whatif.schema.application import (
     StructuredGridPhase,
     TransferPhase,
 )
-from whatif.schema.fields import Parameter, Part
-from whatif.schema.hpl_application import HPL
-from whatif.schema.platform_spec import Fitted, Platform, Source
+from whatif.schema.fields import AnyQuantity, StrictTable
+from whatif.schema.hpl_application import HPLApplication
+from whatif.schema.platform_spec import FitRecord, PlatformSpec, Source
 from whatif.units import UNITS
 
 SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
@@ -38,21 +38,22 @@ def _kind_of_application(value: Any) -> str:
     return "program" if kind is None else str(kind)
 
 
-class Scenario(Part):
+class ScenarioSpec(StrictTable):
     """A complete question, after `extends` and the platform have been merged in."""
 
-    platform: Platform
+    platform: PlatformSpec
     application: Annotated[
-        Annotated[Application, Tag("program")] | Annotated[HPL, Tag("hpl")], Discriminator(_kind_of_application)
+        Annotated[Application, Tag("program")] | Annotated[HPLApplication, Tag("hpl")],
+        Discriminator(_kind_of_application),
     ]
-    parameters: dict[Key, Parameter] = {}
+    parameters: dict[Key, AnyQuantity] = {}
     """Named values and expressions for use in expression leaves."""
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
     """Axes by name: leaf path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; leaves of one axis
     are tied and move together."""
     sources: dict[str, Source] = {}
     """Source and grade of the values this scenario states, by path."""
-    fits: dict[str, Fitted] = {}
+    fits: dict[str, FitRecord] = {}
     """How well fitted values that this scenario states are known, by the path of their table."""
 
     @model_validator(mode="after")
@@ -91,7 +92,7 @@ def _check_parameters(names: Iterable[str]) -> None:
             raise _error(f"parameters.{name}", message)
 
 
-def _check_bisection(name: str, phase: HaloPhase, grid: Grid) -> None:
+def _check_bisection(name: str, phase: HaloPhase, grid: CellGrid) -> None:
     if grid.decomposition != "bisection":
         return
     if grid.periodic or grid.mapping != "block":
@@ -135,7 +136,7 @@ def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
         raise _error(f"application.phases.{name}.{needed}", f'missing key, needed by `bound = "{phase.bound}"`')
 
 
-def _check_dimensions(grid: Grid) -> None:
+def _check_dimensions(grid: CellGrid) -> None:
     if list(grid.ranks) != list(grid.cells):
         wanted = ", ".join(grid.cells)
         raise _error(

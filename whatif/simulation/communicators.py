@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.simulation.rank_programs import COLLECTIVES, Kind, Program, Trace, unrolled
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, RankProgram, Trace, unrolled
 
 Numbers = NDArray[np.int64]
 IS_COLLECTIVE = np.isin(np.arange(len(Kind)), sorted(COLLECTIVES))
@@ -69,7 +69,7 @@ def _refuse(ranks: Numbers, reason: str) -> None:
         raise UsageError(f"rank {ranks[0]} {reason}")
 
 
-def _calls(program: Program) -> list[tuple[int, NDArray[np.int64], FloatArray]]:
+def _calls(program: RankProgram) -> list[tuple[int, NDArray[np.int64], FloatArray]]:
     """Each communicator with kind and root (0 where it has none) of its collectives, in executed order, and sizes."""
     if not IS_COLLECTIVE[program.kind].any():
         return []

@@ -37,33 +37,33 @@ from whatif.simulation.replay_state import (
     STACK,
     STARTED,
     Integers,
-    State,
+    ReplayState,
 )
 
 
-def in_memory(columns: State) -> State:
+def in_memory(columns: ReplayState) -> ReplayState:
     """The columns as they are; what is compiled has their addresses, see `compiled`."""
     return columns
 
 
-def cost(s: State, part: int, send: int) -> int:
+def cost(s: ReplayState, part: int, send: int) -> int:
     """One of the five costs of a message in ticks."""
     at = (part * 9 + s.kind[send]) * 2
     return int(s.cost[at] + s.cost[at + 1] * max(s.size[send] - s.free_size, 0.0) + 0.5)
 
 
-def finish(s: State, op: int) -> None:
+def finish(s: ReplayState, op: int) -> None:
     """Put an operation that has started or ended on the stack of those whose dependents are to be told."""
     s.link[op] = s.counts[STACK]
     s.counts[STACK] = op
 
 
-def because(s: State, op: int, by: int, why: int) -> None:
+def because(s: ReplayState, op: int, by: int, why: int) -> None:
     """Record what determined the start of an operation beside its release."""
     s.cause[op], s.why[op] = by, why
 
 
-def tell_dependents(s: State, op: int, dependents: int) -> None:
+def tell_dependents(s: ReplayState, op: int, dependents: int) -> None:
     """Tell some dependents of an operation, and all of those on the stack, and release what waits for nothing else."""
     while True:
         if dependents == 0:
@@ -81,7 +81,7 @@ def tell_dependents(s: State, op: int, dependents: int) -> None:
         dependents = 0
 
 
-def meet(s: State, op: int, dependent: int, dependents: int) -> None:
+def meet(s: ReplayState, op: int, dependent: int, dependents: int) -> None:
     """One dependency of a dependent is met, if it is among those told."""
     by, time, which = op, s.end[op], ENDED
     if dependent < 0:
@@ -96,7 +96,7 @@ def meet(s: State, op: int, dependent: int, dependents: int) -> None:
         release(s, dependent)
 
 
-def release(s: State, op: int) -> None:
+def release(s: ReplayState, op: int) -> None:
     """Nothing holds an operation back any more but processor, sides and its peer."""
     step = s.step[op]
     if step == COMPUTE:
@@ -110,7 +110,7 @@ def release(s: State, op: int) -> None:
         finish(s, op)
 
 
-def offer(s: State, send: int) -> None:
+def offer(s: ReplayState, send: int) -> None:
     """Queue a send; one that waits for its receive looks for it first."""
     waits = s.kind[send] % 3 == RENDEZVOUS
     if s.on_arrival:
@@ -132,14 +132,14 @@ def offer(s: State, send: int) -> None:
             allow(s, send, receive)
 
 
-def allow(s: State, send: int, receive: int) -> None:
+def allow(s: ReplayState, send: int, receive: int) -> None:
     """Queue a send that has waited for its receive."""
     if s.ready[receive] >= s.ready[send]:
         s.ready[send], s.released_by[send], s.why[send] = s.ready[receive], s.released_by[receive], AT_ONCE
     queue_up(s, s.lane[send], SEND, send)
 
 
-def announce(s: State, send: int) -> None:
+def announce(s: ReplayState, send: int) -> None:
     """Bring a message to a rank with wildcards, which matches in order of arrival; none overtakes an earlier one."""
     rank = s.rank[s.lane[send]]
     s.after[send] = send
@@ -150,7 +150,7 @@ def announce(s: State, send: int) -> None:
     queue_up(s, s.peer[send] * s.processors, ARRIVING, send)
 
 
-def post(s: State, receive: int) -> None:
+def post(s: ReplayState, receive: int) -> None:
     """Match a receive with a message that waits for it, or let it wait."""
     send = take(s, s.waiting, receive)
     if send < 0:
@@ -165,7 +165,7 @@ def post(s: State, receive: int) -> None:
         finish(s, receive)
 
 
-def proceed(s: State, send: int, receive: int, by: int) -> None:
+def proceed(s: ReplayState, send: int, receive: int, by: int) -> None:
     """Go on with a message that has been matched: take it if it is under way, start it if it waited."""
     if s.start[send] >= 0:
         deliver(s, send, receive, by)
@@ -175,7 +175,7 @@ def proceed(s: State, send: int, receive: int, by: int) -> None:
         allow(s, send, receive)
 
 
-def deliver(s: State, send: int, receive: int, by: int) -> None:
+def deliver(s: ReplayState, send: int, receive: int, by: int) -> None:
     """Queue a message whose receive is known, and which arrived with a message by the same rank, mostly itself."""
     if s.ready[receive] >= s.ready[send]:
         s.ready[send] = s.ready[receive]
@@ -184,7 +184,7 @@ def deliver(s: State, send: int, receive: int, by: int) -> None:
     queue_up(s, s.lane[receive], MESSAGE, send)
 
 
-def receive_taken(s: State, send: int, receive: int, by: int, why: int) -> None:
+def receive_taken(s: ReplayState, send: int, receive: int, by: int, why: int) -> None:
     """A receive has the message that was taken at `ready` for a reason; a rendezvous send ends with it."""
     because(s, receive, by, why)
     s.start[receive] = s.ready[send]
@@ -194,7 +194,7 @@ def receive_taken(s: State, send: int, receive: int, by: int, why: int) -> None:
         finish(s, send)
 
 
-def blocker(s: State, lane: int, queue: int, op: int, time: int) -> tuple[int, int]:
+def blocker(s: ReplayState, lane: int, queue: int, op: int, time: int) -> tuple[int, int]:
     """The last user of processor or side that kept an operation waiting, and why it did; `AT_ONCE` for none."""
     if s.ready[op] == time:
         return NONE, AT_ONCE
@@ -203,14 +203,14 @@ def blocker(s: State, lane: int, queue: int, op: int, time: int) -> tuple[int, i
     return s.side_user[s.rank[lane] * 2 + queue - 1], AFTER_SIDE
 
 
-def occupy(s: State, lane: int, side: int, op: int, free: int, side_free: int) -> None:
+def occupy(s: ReplayState, lane: int, side: int, op: int, free: int, side_free: int) -> None:
     """Keep a processor and a side of its rank for one operation."""
     at = s.rank[lane] * 2 + side
     s.free[lane], s.user[lane] = free, op
     s.side_free[at], s.side_user[at] = side_free, op
 
 
-def compute(s: State, lane: int, op: int, time: int) -> int:
+def compute(s: ReplayState, lane: int, op: int, time: int) -> int:
     """Start a computation; which of its dependents to tell."""
     by, why = blocker(s, lane, COMPUTE, op, time)
     if why != AT_ONCE:
@@ -221,7 +221,7 @@ def compute(s: State, lane: int, op: int, time: int) -> int:
     return STARTED | ENDED
 
 
-def send(s: State, lane: int, op: int, time: int) -> int:
+def send(s: ReplayState, lane: int, op: int, time: int) -> int:
     """Start a send and its message on its way; which of its dependents to tell."""
     by, why = blocker(s, lane, SEND, op, time)
     if why != AT_ONCE:
@@ -243,7 +243,7 @@ def send(s: State, lane: int, op: int, time: int) -> int:
     return STARTED | ENDED
 
 
-def delay(s: State, op: int, time: int) -> int:
+def delay(s: ReplayState, op: int, time: int) -> int:
     """How much later than alone a message leaves the adapter of its node, in its turn there."""
     if s.node_gap <= 0 or s.kind[op] // 3 != INTER_NODE:
         return 0
@@ -257,7 +257,7 @@ def delay(s: State, op: int, time: int) -> int:
     return max(late, 0)
 
 
-def match_arrived(s: State, send: int) -> None:
+def match_arrived(s: ReplayState, send: int) -> None:
     """Match a message that has come to a rank with wildcards."""
     by, receive = s.after[send], take(s, s.posted, send)
     if receive >= 0:
@@ -267,7 +267,7 @@ def match_arrived(s: State, send: int) -> None:
         append(s, s.waiting, send)
 
 
-def take_matched(s: State, lane: int, op: int, time: int) -> None:
+def take_matched(s: ReplayState, lane: int, op: int, time: int) -> None:
     """Take a message whose receive is known."""
     receive = s.match[op]
     by, why = blocker(s, lane, MESSAGE, op, time)
@@ -278,7 +278,7 @@ def take_matched(s: State, lane: int, op: int, time: int) -> None:
     finish(s, receive)
 
 
-def take_arrived(s: State, lane: int, op: int, time: int) -> None:
+def take_arrived(s: ReplayState, lane: int, op: int, time: int) -> None:
     """Take a message on its arrival, whether its receive is posted or not."""
     by, why = blocker(s, lane, MESSAGE, op, time)
     if why == AT_ONCE:
@@ -295,7 +295,7 @@ def take_arrived(s: State, lane: int, op: int, time: int) -> None:
         append(s, s.waiting, op)
 
 
-def channels(columns: State, table: Integers) -> int:
+def channels(columns: ReplayState, table: Integers) -> int:
     """Number the channels of all messages in order of occurrence; their count, or -1 where the table is too small.
 
     A channel is a sender, a receiver and a tag, or all that reaches a rank with wildcards. The table is open-addressed,
@@ -321,7 +321,7 @@ def channels(columns: State, table: Integers) -> int:
     return count
 
 
-def ends_of(s: State, op: int) -> tuple[int, int, int]:
+def ends_of(s: ReplayState, op: int) -> tuple[int, int, int]:
     """Sender, receiver and tag of a send or receive; of a receiver with wildcards only itself."""
     rank, peer, tag = s.rank[s.lane[op]], s.peer[op], s.tag[op]
     source, target = (rank, peer) if s.step[op] == SEND else (peer, rank)
@@ -330,7 +330,7 @@ def ends_of(s: State, op: int) -> tuple[int, int, int]:
     return source, target, tag
 
 
-def classify(columns: State) -> None:
+def classify(columns: ReplayState) -> None:
     """Distance and protocol of every send."""
     s = in_memory(columns)
     for op in range(s.operations):
@@ -347,7 +347,7 @@ def classify(columns: State) -> None:
             s.kind[op] = distance * 3 + protocol
 
 
-def advance(columns: State, event_count: int) -> None:
+def advance(columns: ReplayState, event_count: int) -> None:
     """Run a number of events, or to the end, which is where no lane is left in the heap.
 
     The first time, a run of no events, release what depends on nothing.
@@ -375,7 +375,7 @@ def advance(columns: State, event_count: int) -> None:
             dependents = start(s, lane, queue, op, time)
 
 
-def start(s: State, lane: int, queue: int, op: int, time: int) -> int:
+def start(s: ReplayState, lane: int, queue: int, op: int, time: int) -> int:
     """Start the first of a queue; which of its dependents to tell."""
     if queue == COMPUTE:
         return compute(s, lane, op, time)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from whatif.models.patterns import Pattern
 from whatif.models.quantities import FloatArray
-from whatif.simulation.rank_programs import Kind, Program, Trace
+from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 from whatif.simulation.schedule import Schedule, Step
 
 
@@ -56,10 +56,10 @@ def exchange_trace(pattern: Pattern, message_sizes: FloatArray) -> Trace:
     return Trace(tuple(programs), np.arange(ranks, dtype=np.int32))
 
 
-def _program(kind: NDArray[np.uint8], peer: FloatArray, size: FloatArray, tag: FloatArray) -> Program:
+def _program(kind: NDArray[np.uint8], peer: FloatArray, size: FloatArray, tag: FloatArray) -> RankProgram:
     """Calls of which the last waits for all others."""
     waited = len(kind) - 1
-    return Program(
+    return RankProgram(
         kind=kind,
         peer=peer.astype(np.int32),
         size=size,

@@ -21,7 +21,7 @@ from whatif.errors import UsageError
 from whatif.models.decomposition import MOST_RANKS, balanced_extents, divisors
 from whatif.simulation.communicators import IS_COLLECTIVE
 from whatif.simulation.folding import as_relative, digest, mean_size, sorted_waits
-from whatif.simulation.rank_programs import ANY, Kind, Program, Trace
+from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace
 
 MOST_DIMENSIONS: Final = 3
 _MESSAGES: Final = (Kind.SEND, Kind.RECEIVE, Kind.ISEND, Kind.IRECEIVE)
@@ -58,7 +58,7 @@ class _Grid:
     """A grid of which the ranks of a trace can be the cells."""
 
     extents: Extents
-    steps: tuple[Program, ...]
+    steps: tuple[RankProgram, ...]
     """[rank]: its program, with the codes of displacements in place of peers."""
     keys: tuple[bytes, ...]
     """[rank]: equal for programs that do the same, seen from their cells."""
@@ -66,7 +66,7 @@ class _Grid:
     """[rank]: the code of its place: first, middle or last in each dimension."""
 
 
-def _checked(trace: Trace, rank: int) -> Program:
+def _checked(trace: Trace, rank: int) -> RankProgram:
     """The program of a rank with relative peers. UsageError: something that cannot be extrapolated."""
     program = trace.programs[trace.program_of[rank]]
     is_message = np.isin(program.kind, _MESSAGES)
@@ -77,13 +77,13 @@ def _checked(trace: Trace, rank: int) -> Program:
     return sorted_waits(as_relative(program, rank, trace.rank_count))
 
 
-def _refuse(rank: int, program: Program, wrong: NDArray[np.bool_], reason: str) -> None:
+def _refuse(rank: int, program: RankProgram, wrong: NDArray[np.bool_], reason: str) -> None:
     if wrong.any():
         place = int(wrong.argmax())
         raise UsageError(f"not regular: rank {rank}, operation {place} ({Kind(program.kind[place]).name}) {reason}")
 
 
-def _grid(programs: list[Program]) -> _Grid:
+def _grid(programs: list[RankProgram]) -> _Grid:
     """The grid of the fewest dimensions, then directions, on which the ranks of a class do the same."""
     rank_count = len(programs)
     distances = [np.unique(program.peer[np.isin(program.kind, _MESSAGES)]) for program in programs]
@@ -133,7 +133,7 @@ def _places(extents: Extents) -> tuple[Numbers, Numbers]:
     return np.ravel_multi_index(tuple(parts), (3,) * len(extents)), parts
 
 
-def _on(extents: Extents, programs: list[Program]) -> _Grid:
+def _on(extents: Extents, programs: list[RankProgram]) -> _Grid:
     steps = []
     for rank, program in enumerate(programs):
         is_message = np.isin(program.kind, _MESSAGES)
@@ -158,12 +158,12 @@ def _exceptions(grid: _Grid) -> list[tuple[int, int]]:
     return found
 
 
-def _unlike(grid: _Grid, programs: list[Program], rank: int, leader: int) -> str:
+def _unlike(grid: _Grid, programs: list[RankProgram], rank: int, leader: int) -> str:
     difference = _difference(grid, programs, leader, rank)
     return f"not regular: {difference}, at the same place of a grid of {_written(grid.extents)}"
 
 
-def _difference(grid: _Grid, programs: list[Program], one: int, other: int) -> str:
+def _difference(grid: _Grid, programs: list[RankProgram], one: int, other: int) -> str:
     """The first operation in which two ranks differ."""
     first, second = grid.steps[one], grid.steps[other]
     length = min(len(first), len(second))
@@ -177,7 +177,7 @@ def _difference(grid: _Grid, programs: list[Program], one: int, other: int) -> s
     return " differs from ".join(_told(programs, rank, place) for rank in (other, one))
 
 
-def _told(programs: list[Program], rank: int, place: int) -> str:
+def _told(programs: list[RankProgram], rank: int, place: int) -> str:
     program = programs[rank]
     if place >= len(program):
         return f"rank {rank}, which ends after operation {place - 1}"
@@ -187,7 +187,7 @@ def _told(programs: list[Program], rank: int, place: int) -> str:
     return f"rank {rank}, operation {place} ({what})"
 
 
-def _no_neighbour(programs: list[Program], rank: int, peer: int) -> str:
+def _no_neighbour(programs: list[RankProgram], rank: int, peer: int) -> str:
     program = programs[rank]
     reached = (rank + program.peer.astype(np.int64)) % len(programs) == peer
     place = int((np.isin(program.kind, _MESSAGES) & reached).argmax())
@@ -212,13 +212,13 @@ def _new_extents(traced: Extents, rank_count: int, dimensions: Sequence[int] | N
     return tuple(balanced[by_extent.index(dimension)] for dimension in range(len(traced)))
 
 
-def _refuse_flat(programs: list[Program], extents: Extents) -> None:
+def _refuse_flat(programs: list[RankProgram], extents: Extents) -> None:
     """A rank alone in a dimension is first and last in it, as no rank of a traced grid is."""
     if min(extents) == 1 and any(np.isin(program.kind, _MESSAGES).any() for program in programs):
         raise UsageError(f"{prod(extents)} ranks make a grid of {_written(extents)}, with one rank along a dimension")
 
 
-def _made(grid: _Grid, programs: list[Program], place: int, rank: int, extents: Extents) -> Program:
+def _made(grid: _Grid, programs: list[RankProgram], place: int, rank: int, extents: Extents) -> RankProgram:
     """The program of a class on the new grid, of which `rank` is one."""
     members = np.flatnonzero(grid.places == place)
     if len(set(grid.keys)) == 1:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.simulation.flow_state import NONE, Queue, Side, State
+from whatif.simulation.flow_state import NONE, FlowState, Queue, Side
 from whatif.simulation.link_kernel import END, SAME_INSTANT, Heap, advance, enter_bundle, pop_flow, push, share
 
 ANY: Final = -1
@@ -21,7 +21,7 @@ SEND_OVERHEAD, SEND_GAP, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP = range(5)
 RENDEZVOUS: Final = 2
 
 
-def run(s: State) -> None:
+def run(s: FlowState) -> None:
     """Fill `start`, `end` and `match`; operations that never start keep a NaN end."""
     heap = [(0.0, READY, 0)]
     heap.pop()
@@ -45,7 +45,7 @@ def run(s: State) -> None:
         share(s, heap, now)
 
 
-def begin(s: State, heap: Heap, op: int, now: float) -> None:
+def begin(s: FlowState, heap: Heap, op: int, now: float) -> None:
     """An operation whose dependencies are met."""
     row = s.operations[op]
     if row.step == SEND:
@@ -61,7 +61,7 @@ def begin(s: State, heap: Heap, op: int, now: float) -> None:
         set_end(s, heap, op, started + size)
 
 
-def post_send(s: State, heap: Heap, send: int, now: float) -> None:
+def post_send(s: FlowState, heap: Heap, send: int, now: float) -> None:
     """Match a send, and start it unless it has to wait for its receive."""
     receive = meet(s, send)
     if waits(s, send):
@@ -72,7 +72,7 @@ def post_send(s: State, heap: Heap, send: int, now: float) -> None:
     use_side(s, heap, send, now)
 
 
-def post_receive(s: State, heap: Heap, receive: int, now: float) -> None:
+def post_receive(s: FlowState, heap: Heap, receive: int, now: float) -> None:
     """Match a receive, and start it, or the send that waits for it."""
     if s.operations[receive].channel != NONE:
         send = meet(s, receive)
@@ -89,7 +89,7 @@ def post_receive(s: State, heap: Heap, receive: int, now: float) -> None:
         use_side(s, heap, receive, now)
 
 
-def meet(s: State, op: int) -> int:
+def meet(s: FlowState, op: int) -> int:
     """The first unmatched operation of the other kind in the channel, or join those of the same kind that wait."""
     row = s.operations[op]
     channel = s.channels[row.channel]
@@ -105,7 +105,7 @@ def meet(s: State, op: int) -> int:
     return int(head)
 
 
-def offer(s: State, send: int) -> int:
+def offer(s: FlowState, send: int) -> int:
     """A receive of any that takes a message which no other receive has taken, or put the message up for one."""
     receiver = s.operations[send].peer
     if not s.wild[receiver]:
@@ -116,7 +116,7 @@ def offer(s: State, send: int) -> int:
     return receive
 
 
-def search(s: State, place: int, op: int) -> int:
+def search(s: FlowState, place: int, op: int) -> int:
     """Take the first entry of a loose list that fits an operation; those matched meanwhile are dropped."""
     row, queue = s.operations[op], s.loose[place]
     before, here = NONE, queue.head
@@ -139,7 +139,7 @@ def search(s: State, place: int, op: int) -> int:
     return NONE
 
 
-def fit(s: State, receive: int, send: int) -> bool:
+def fit(s: FlowState, receive: int, send: int) -> bool:
     """Whether a receive of any may take a message; any tag means those of the user."""
     wanted, given = s.operations[receive], s.operations[send]
     if wanted.tag != given.tag and not (wanted.tag == ANY and given.tag >= 0):
@@ -160,7 +160,7 @@ def append(
     queue.tail = op
 
 
-def use_side(s: State, heap: Heap, op: int, now: float) -> None:
+def use_side(s: FlowState, heap: Heap, op: int, now: float) -> None:
     """Start a send or receive, or let it wait in turn for its side of the rank."""
     side = 2 * s.operations[op].rank + (1 if s.operations[op].step == RECEIVE else 0)
     if s.sides[side].head != NONE:
@@ -172,7 +172,7 @@ def use_side(s: State, heap: Heap, op: int, now: float) -> None:
         start_message(s, heap, op, now)
 
 
-def wake(s: State, heap: Heap, side: int, now: float) -> None:
+def wake(s: FlowState, heap: Heap, side: int, now: float) -> None:
     """Start the first that waits for a side."""
     op = s.sides[side].head
     s.sides[side].head = s.side_next[op]
@@ -181,7 +181,7 @@ def wake(s: State, heap: Heap, side: int, now: float) -> None:
         push(heap, s.sides[side].free, WAKE, side)
 
 
-def start_message(s: State, heap: Heap, op: int, now: float) -> None:
+def start_message(s: FlowState, heap: Heap, op: int, now: float) -> None:
     """Start a send or a receive whose side is free, as soon as its processor is."""
     row = s.operations[op]
     receiving = row.step == RECEIVE
@@ -203,19 +203,19 @@ def start_message(s: State, heap: Heap, op: int, now: float) -> None:
         set_end(s, heap, op, max(processed, side.free))
 
 
-def charge(s: State, what: int, send: int) -> float:
+def charge(s: FlowState, what: int, send: int) -> float:
     """One of the five costs of a message."""
     row = s.operations[send]
     at = (what * 9 + row.cost) * 2
     return float(s.charges[at] + s.charges[at + 1] * row.size)
 
 
-def waits(s: State, send: int) -> bool:
+def waits(s: FlowState, send: int) -> bool:
     """Whether a send waits for its receive."""
     return s.operations[send].cost % 3 == RENDEZVOUS
 
 
-def enter(s: State, heap: Heap, send: int, now: float) -> None:
+def enter(s: FlowState, heap: Heap, send: int, now: float) -> None:
     """The constant part of a flight is over: the bytes follow."""
     row = s.operations[send]
     if row.size > 0:
@@ -225,7 +225,7 @@ def enter(s: State, heap: Heap, send: int, now: float) -> None:
         push(heap, now, ARRIVE, send)
 
 
-def finish(s: State, heap: Heap, bundle: int, now: float) -> None:
+def finish(s: FlowState, heap: Heap, bundle: int, now: float) -> None:
     """The first flows of a bundle have got all their bytes."""
     row = s.bundles[bundle]
     row.served, row.since, row.end = s.operations[row.root].threshold, now, np.nan
@@ -235,7 +235,7 @@ def finish(s: State, heap: Heap, bundle: int, now: float) -> None:
         flow = pop_flow(s, bundle)
 
 
-def arrive(s: State, heap: Heap, send: int, now: float) -> None:
+def arrive(s: FlowState, heap: Heap, send: int, now: float) -> None:
     """A message is there."""
     row = s.operations[send]
     row.arrived = True
@@ -249,7 +249,7 @@ def arrive(s: State, heap: Heap, send: int, now: float) -> None:
         use_side(s, heap, receive, now)
 
 
-def set_start(s: State, heap: Heap, op: int, time: float) -> None:
+def set_start(s: FlowState, heap: Heap, op: int, time: float) -> None:
     """Note a start, and tell the operations that need it."""
     s.operations[op].start = time
     for at in range(s.next_start[op], s.next_start[op + 1]):
@@ -257,7 +257,7 @@ def set_start(s: State, heap: Heap, op: int, time: float) -> None:
             release(s, heap, -1 - s.next[at], time)
 
 
-def set_end(s: State, heap: Heap, op: int, time: float) -> None:
+def set_end(s: FlowState, heap: Heap, op: int, time: float) -> None:
     """Note an end, and tell the operations that need it."""
     s.operations[op].end = time
     for at in range(s.next_start[op], s.next_start[op + 1]):
@@ -265,7 +265,7 @@ def set_end(s: State, heap: Heap, op: int, time: float) -> None:
             release(s, heap, s.next[at], time)
 
 
-def release(s: State, heap: Heap, op: int, time: float) -> None:
+def release(s: FlowState, heap: Heap, op: int, time: float) -> None:
     """One dependency less; with the last the operation is ready."""
     row = s.operations[op]
     row.start = max(row.start, time)

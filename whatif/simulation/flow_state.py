@@ -91,7 +91,7 @@ class Bundle:
 
 
 @dataclass(slots=True)
-class Link:
+class NetworkLink:
     """A link of the network."""
 
     capacity: float
@@ -109,7 +109,7 @@ class Link:
 
 
 @dataclass(slots=True)
-class Entry:
+class BundleLink:
     """A bundle on a link, with its neighbours in the list of the link."""
 
     link: int
@@ -118,7 +118,7 @@ class Entry:
     after: int = NONE
 
 
-class State(NamedTuple):
+class FlowState(NamedTuple):
     """The schedule, the network and all that changes while they run."""
 
     operations: MutableSequence[Operation]
@@ -140,8 +140,8 @@ class State(NamedTuple):
     """[rank]: whether it has receives of any."""
 
     bundles: MutableSequence[Bundle]
-    links: MutableSequence[Link]
-    entries: MutableSequence[Entry]
+    links: MutableSequence[NetworkLink]
+    entries: MutableSequence[BundleLink]
     changed: MutableSequence[int]
     """Bundles that flows have come to or gone from: the first `tally[0]`."""
     members: MutableSequence[int]
@@ -153,7 +153,7 @@ class State(NamedTuple):
     tally: MutableSequence[int]
 
 
-Row = TypeVar("Row", Operation, Side, Queue, Bundle, Link, Entry)
+Row = TypeVar("Row", Operation, Side, Queue, Bundle, NetworkLink, BundleLink)
 
 
 def rows(kind: type[Row], count: int, **columns: NDArray[Any]) -> MutableSequence[Row]:
@@ -165,15 +165,15 @@ def rows(kind: type[Row], count: int, **columns: NDArray[Any]) -> MutableSequenc
     return cast("MutableSequence[Row]", table)
 
 
-def listed(state: State) -> State:
+def listed(state: FlowState) -> FlowState:
     """The same as lists, of objects for rows, which Python reaches faster."""
     kinds = {"operations": Operation, "sides": Side, "channels": Queue, "loose": Queue}
-    kinds |= {"bundles": Bundle, "links": Link, "entries": Entry}
+    kinds |= {"bundles": Bundle, "links": NetworkLink, "entries": BundleLink}
     columns: dict[str, Any] = {}
     for name, column in state._asdict().items():
         values = column.tolist()
         columns[name] = [kinds[name](*row) for row in values] if name in kinds else values
-    return State(**columns)
+    return FlowState(**columns)
 
 
 def column(table: MutableSequence[Row], name: str) -> NDArray[Any]:

@@ -21,7 +21,19 @@ from numpy.typing import NDArray
 from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
 from whatif.simulation.flow_kernel import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
-from whatif.simulation.flow_state import NONE, Bundle, Entry, Link, Operation, Queue, Side, State, column, listed, rows
+from whatif.simulation.flow_state import (
+    NONE,
+    Bundle,
+    BundleLink,
+    FlowState,
+    NetworkLink,
+    Operation,
+    Queue,
+    Side,
+    column,
+    listed,
+    rows,
+)
 from whatif.simulation.jit import jitted
 from whatif.simulation.rank_programs import ANY
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -72,7 +84,7 @@ def replay_flows(
     return played
 
 
-def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> State:
+def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> FlowState:
     """Nothing started, all free."""
     rank = np.repeat(np.arange(schedule.rank_count, dtype=np.int32), np.diff(schedule.rank_start))
     wild = (schedule.step == Step.RECEIVE) & ((schedule.peer == ANY) | (schedule.tag == ANY))
@@ -99,7 +111,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology)
         bundle=bundle,
         need=schedule.need_count,
     )
-    return State(
+    return FlowState(
         operations=operations,
         next_start=_plain(schedule.next_start, np.int64),
         next=_plain(schedule.next, np.int32),
@@ -177,7 +189,7 @@ def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool
 
 def _network(
     routes: Routes, source: NDArray[np.int64], limits: FloatArray, topology: Topology, node_gap: float
-) -> tuple[MutableSequence[Bundle], MutableSequence[Link], MutableSequence[Entry]]:
+) -> tuple[MutableSequence[Bundle], MutableSequence[NetworkLink], MutableSequence[BundleLink]]:
     """The links, with the adapters of the nodes where these have a limit; bundles cross those that can be full."""
     start, link, capacities = routes.start, routes.link, topology.capacities
     if node_gap > 0:
@@ -189,4 +201,8 @@ def _network(
     first, last = np.searchsorted(bundle, np.stack([np.arange(len(routes)), np.arange(len(routes)) + 1]))
     latency = routes.sums(topology.latencies)
     bundles = rows(Bundle, len(routes), first=first, last=last, limit=limits, latency=latency)
-    return bundles, rows(Link, len(capacities), capacity=capacities), rows(Entry, len(link), link=link, bundle=bundle)
+    return (
+        bundles,
+        rows(NetworkLink, len(capacities), capacity=capacities),
+        rows(BundleLink, len(link), link=link, bundle=bundle),
+    )

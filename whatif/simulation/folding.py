@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-from whatif.simulation.rank_programs import ANY, Kind, Loop, Program, Trace, taken
+from whatif.simulation.rank_programs import ANY, Kind, Loop, RankProgram, Trace, taken
 
 _WINDOWS: Final = (1, 4, 16)
 """Rows that are compared at a time to find periods: a row that occurs twice in a period hides it, a window seldom."""
@@ -27,7 +27,7 @@ Numbers = NDArray[np.int64]
 Columns = NDArray[np.generic]
 
 
-def fold(program: Program, *, mean_compute: bool = False) -> Program:
+def fold(program: RankProgram, *, mean_compute: bool = False) -> RankProgram:
     """The same operations with blocks that repeat exactly, waits included, as loops; O(n log n).
 
     With `mean_compute`, durations of computations may differ between the repetitions: each place of a loop gets the
@@ -73,7 +73,7 @@ def share(trace: Trace, *, mean_compute: bool = False) -> Trace:
     return replace(trace, programs=tuple(shared), program_of=program_of)
 
 
-def as_relative(program: Program, rank: int, rank_count: int) -> Program:
+def as_relative(program: RankProgram, rank: int, rank_count: int) -> RankProgram:
     """The program of a rank with distances for peers, from -P/2 to below P/2; as it is if it receives from `ANY`."""
     is_message = np.isin(program.kind, _MESSAGES)
     if not program.relative and (is_message & (program.peer == ANY)).any():
@@ -84,7 +84,7 @@ def as_relative(program: Program, rank: int, rank_count: int) -> Program:
     return replace(program, peer=peer, relative=True)
 
 
-def digest(program: Program, mean_compute: bool = False) -> bytes:
+def digest(program: RankProgram, mean_compute: bool = False) -> bytes:
     """The same for equal programs, with `mean_compute` whatever their computations take, and for no others."""
     found = blake2b(repr((program.loops, program.sequential, program.relative)).encode(), digest_size=16)
     lists = (program.wait_start, program.waits, program.started_start, program.started, program.processor)
@@ -95,7 +95,9 @@ def digest(program: Program, mean_compute: bool = False) -> bytes:
     return found.digest()
 
 
-def _common(trace: Trace, programs: list[Program], ranks: list[int], is_relative: bool, mean_compute: bool) -> Program:
+def _common(
+    trace: Trace, programs: list[RankProgram], ranks: list[int], is_relative: bool, mean_compute: bool
+) -> RankProgram:
     """The program of some ranks with the means of their sizes."""
     first = programs[trace.program_of[ranks[0]]]
     program = as_relative(first, ranks[0], trace.rank_count) if is_relative else first
@@ -111,11 +113,11 @@ def mean_size(sizes: FloatArray) -> FloatArray:
     return mean
 
 
-def _without_compute(program: Program) -> FloatArray:
+def _without_compute(program: RankProgram) -> FloatArray:
     return np.where(program.kind == Kind.COMPUTE, 0.0, program.size)
 
 
-def sorted_waits(program: Program) -> Program:
+def sorted_waits(program: RankProgram) -> RankProgram:
     """What an operation waits for in one order, so that equal sets are equal lists."""
     program = replace(program, waits=_sorted_lists(program.wait_start, program.waits))
     if program.started_start is None or program.started is None:
@@ -127,7 +129,7 @@ def _sorted_lists(start: Numbers, values: NDArray[np.int32]) -> NDArray[np.int32
     return values[np.lexsort((values, np.repeat(np.arange(len(start) - 1), np.diff(start))))]
 
 
-def _row_hashes(program: Program, mean_compute: bool) -> Hashes:
+def _row_hashes(program: RankProgram, mean_compute: bool) -> Hashes:
     """A number for each operation that is equal where all its columns are."""
     size = _without_compute(program) if mean_compute else program.size
     rows = _mixed(np.ascontiguousarray(size, dtype=np.float64).view(np.uint64), program.kind)
@@ -200,7 +202,7 @@ def _chosen(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     return blocks[taken_blocks]
 
 
-def _mean_sizes(program: Program, blocks: NDArray[np.int64]) -> FloatArray:
+def _mean_sizes(program: RankProgram, blocks: NDArray[np.int64]) -> FloatArray:
     """Sizes where the first repetition of each block has the mean durations of all."""
     size = program.size.copy()
     for first, period, count in blocks:
@@ -210,7 +212,7 @@ def _mean_sizes(program: Program, blocks: NDArray[np.int64]) -> FloatArray:
     return size
 
 
-def _with_loops(program: Program, blocks: NDArray[np.int64]) -> Program:
+def _with_loops(program: RankProgram, blocks: NDArray[np.int64]) -> RankProgram:
     """The program with only the first repetition of each block, and the loops."""
     change = np.zeros(len(program) + 1, dtype=np.int64)
     first, period, count = blocks.T

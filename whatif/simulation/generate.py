@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.models.patterns import GridPattern, message_kinds
 from whatif.models.quantities import FloatArray
-from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, Program, Trace
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, RankProgram, Trace
 
 Operation = tuple[Kind, int, float, int]
 """Kind, peer, size and tag."""
@@ -98,7 +98,7 @@ def _neighbours(pattern: GridPattern, kind_count: int) -> tuple[NDArray[np.int32
     return np.stack(columns, axis=1), of_kind, opposite
 
 
-def _program(steps: Iterable[Operation], count: int) -> Program:
+def _program(steps: Iterable[Operation], count: int) -> RankProgram:
     """Operations that run `count` times, with a wait at the end for those that return at once."""
     operations = list(steps)
     pending = [len(operations) - at for at, step in enumerate(operations) if step[0] in {Kind.ISEND, Kind.IRECEIVE}]
@@ -107,7 +107,7 @@ def _program(steps: Iterable[Operation], count: int) -> Program:
     kind, peer, size, tag = zip(*operations, strict=True) if operations else ((), (), (), ())
     wait_start = np.zeros(len(operations) + 1, dtype=np.int64)
     wait_start[-1] = len(pending)
-    return Program(
+    return RankProgram(
         kind=np.array(kind, dtype=np.uint8),
         peer=np.array(peer, dtype=np.int32),
         size=np.array(size, dtype=np.float64),

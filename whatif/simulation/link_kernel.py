@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.simulation.flow_state import NONE, State
+from whatif.simulation.flow_state import NONE, FlowState
 
 Heap = list[tuple[float, int, int]]
 """Events: when, what, and of which bundle or operation."""
@@ -29,14 +29,14 @@ def push(heap: Heap, time: float, what: int, number: int) -> None:
     heappush(heap, (time, what, number + 0))
 
 
-def advance(s: State, bundle: int, now: float) -> None:
+def advance(s: FlowState, bundle: int, now: float) -> None:
     """Count the bytes served until now."""
     row = s.bundles[bundle]
     row.served += row.rate * (now - row.since)
     row.since = now
 
 
-def enter_bundle(s: State, bundle: int, flow: int, size: float) -> None:
+def enter_bundle(s: FlowState, bundle: int, flow: int, size: float) -> None:
     """Add a flow of `size` bytes to a bundle that has been advanced to now."""
     row = s.bundles[bundle]
     if row.flow_count == 0:
@@ -51,7 +51,7 @@ def enter_bundle(s: State, bundle: int, flow: int, size: float) -> None:
     mark(s, bundle)
 
 
-def pop_flow(s: State, bundle: int) -> int:
+def pop_flow(s: FlowState, bundle: int) -> int:
     """Take a flow that has got all its bytes out of a bundle; `NONE` if there is no other."""
     row = s.bundles[bundle]
     flow = row.root
@@ -67,7 +67,7 @@ def pop_flow(s: State, bundle: int) -> int:
     return int(flow)
 
 
-def meld(s: State, one: int, other: int) -> int:
+def meld(s: FlowState, one: int, other: int) -> int:
     """One heap out of two: the root with the higher threshold becomes a child of the lower."""
     if min(one, other) == NONE:
         return max(one, other)
@@ -78,7 +78,7 @@ def meld(s: State, one: int, other: int) -> int:
     return one
 
 
-def meld_all(s: State, first: int) -> int:
+def meld_all(s: FlowState, first: int) -> int:
     """One heap out of siblings: pair after pair, then the pairs from the last to the first."""
     pairs = NONE
     while first != NONE:
@@ -96,7 +96,7 @@ def meld_all(s: State, first: int) -> int:
     return heap
 
 
-def mark(s: State, bundle: int) -> None:
+def mark(s: FlowState, bundle: int) -> None:
     """Note that a bundle needs a new rate."""
     row = s.bundles[bundle]
     if not row.marked:
@@ -105,7 +105,7 @@ def mark(s: State, bundle: int) -> None:
         s.tally[0] += 1
 
 
-def insert_entry(s: State, entry: int) -> None:
+def insert_entry(s: FlowState, entry: int) -> None:
     """Put a bundle at the head of the list of one of its links."""
     row = s.entries[entry]
     head = s.links[row.link].head
@@ -115,7 +115,7 @@ def insert_entry(s: State, entry: int) -> None:
     s.links[row.link].head = entry
 
 
-def remove_entry(s: State, entry: int) -> None:
+def remove_entry(s: FlowState, entry: int) -> None:
     """Take a bundle out of the list of one of its links."""
     row = s.entries[entry]
     before, after = row.before, row.after
@@ -127,7 +127,7 @@ def remove_entry(s: State, entry: int) -> None:
         s.entries[after].before = before
 
 
-def share(s: State, heap: Heap, now: float) -> None:
+def share(s: FlowState, heap: Heap, now: float) -> None:
     """New rates, and ends, for all bundles that share links with those that changed, directly or through others."""
     for at in range(s.tally[0]):
         if s.bundles[s.changed[at]].flow_count == 0:
@@ -142,7 +142,7 @@ def share(s: State, heap: Heap, now: float) -> None:
     s.tally[0] = 0
 
 
-def leave(s: State, bundle: int) -> None:
+def leave(s: FlowState, bundle: int) -> None:
     """Mark all that shared links with a bundle without flows, which may have been all that joined them."""
     row = s.bundles[bundle]
     for entry in range(row.first, row.last):
@@ -152,7 +152,7 @@ def leave(s: State, bundle: int) -> None:
             here = s.entries[here].after
 
 
-def spread(s: State, bundle: int) -> None:
+def spread(s: FlowState, bundle: int) -> None:
     """The component of a bundle: all that share links with it, directly or through others, and these links."""
     s.tally[1] = s.tally[2] = 0
     include(s, bundle)
@@ -172,7 +172,7 @@ def spread(s: State, bundle: int) -> None:
         at += 1
 
 
-def include(s: State, bundle: int) -> None:
+def include(s: FlowState, bundle: int) -> None:
     """Make a bundle a member of the component."""
     row = s.bundles[bundle]
     if not row.inside:
@@ -181,7 +181,7 @@ def include(s: State, bundle: int) -> None:
         s.tally[1] += 1
 
 
-def apply(s: State, heap: Heap, now: float) -> None:
+def apply(s: FlowState, heap: Heap, now: float) -> None:
     """Give the members their rates; the first of them to end are events, as all others are looked at again then."""
     earliest = np.inf
     for at in range(s.tally[1]):
@@ -199,7 +199,7 @@ def apply(s: State, heap: Heap, now: float) -> None:
             push(heap, s.bundles[bundle].end, END, bundle)
 
 
-def fill(s: State) -> None:
+def fill(s: FlowState) -> None:
     """Max-min rates of the members, into `level`, as `sharing.max_min` finds them."""
     opened = s.tally[1]
     s.open[:opened] = s.members[:opened]
@@ -217,7 +217,7 @@ def fill(s: State) -> None:
         opened = left
 
 
-def find_levels(s: State, opened: int) -> None:
+def find_levels(s: FlowState, opened: int) -> None:
     """What each link could give its open flows, the least of that for each bundle, and the least of these again."""
     for at in range(s.tally[2]):
         link = s.links[s.component[at]]
@@ -241,7 +241,7 @@ def find_levels(s: State, opened: int) -> None:
             link.lowest = min(link.lowest, level)
 
 
-def settle(s: State, bundle: int) -> bool:
+def settle(s: FlowState, bundle: int) -> bool:
     """Whether the rate of a bundle is final: its limit, or the level of a link that holds all its open flows up."""
     row = s.bundles[bundle]
     level = row.level

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.simulation.collective_schedules import Algorithm, Expansion, chosen, expand, slot_count
 from whatif.simulation.communicators import IS_COLLECTIVE, Numbers, check_collectives, members_of, places_in
-from whatif.simulation.rank_programs import ANY, Kind, Program, Trace, executed_count, unrolled
+from whatif.simulation.rank_programs import ANY, Kind, RankProgram, Trace, executed_count, unrolled
 from whatif.simulation.schedule import Schedule, Step
 
 MOST_OPERATIONS: Final = 2**27
@@ -79,7 +79,7 @@ class _Context:
 class _Code:
     """A program without loops, and what is the same for all ranks that run it."""
 
-    program: Program
+    program: RankProgram
     tag: NDArray[np.int32]
     """Those of collectives reserved."""
     owner: Numbers
@@ -111,7 +111,7 @@ class _Part:
     """As in `Schedule`, but counted from the beginning of the rank."""
 
 
-def _lowered(context: _Context, program: Program, ranks: Numbers) -> Iterator[_Part]:
+def _lowered(context: _Context, program: RankProgram, ranks: Numbers) -> Iterator[_Part]:
     """The ranks of one program, as many at a time as keep intermediate arrays small."""
     code = _code(context.trace, program, int(ranks[0]))
     _check_peers(program, ranks, context.trace.rank_count)
@@ -126,7 +126,7 @@ def _slots(context: _Context, kind: int, communicator: int, _root: int) -> int:
     return slot_count(context.algorithms[Kind(kind)], len(members_of(context.trace, int(communicator))))
 
 
-def _code(trace: Trace, program: Program, rank: int) -> _Code:
+def _code(trace: Trace, program: RankProgram, rank: int) -> _Code:
     places = np.flatnonzero(IS_COLLECTIVE[program.kind])
     if places.size and not program.sequential:
         raise UsageError(f"rank {rank}, operation {places[0]}: a program that is a graph has no collectives")
@@ -154,7 +154,7 @@ def _dependencies(start: Numbers, distances: NDArray[np.int32], rank: int) -> tu
     return owner, target
 
 
-def _with_reserved_tags(trace: Trace, program: Program, places: Numbers) -> NDArray[np.int32]:
+def _with_reserved_tags(trace: Trace, program: RankProgram, places: Numbers) -> NDArray[np.int32]:
     """The tags of a program, where the n-th collective of communicator c has -2 - (n · communicators + c)."""
     if not places.size:
         return program.tag
@@ -167,7 +167,7 @@ def _with_reserved_tags(trace: Trace, program: Program, places: Numbers) -> NDAr
     return tag
 
 
-def _check_peers(program: Program, ranks: Numbers, rank_count: int) -> None:
+def _check_peers(program: RankProgram, ranks: Numbers, rank_count: int) -> None:
     receives = np.isin(program.kind, _RECEIVES)
     wrong = (program.peer < 0) | (program.peer >= rank_count)
     if program.relative:

@@ -33,7 +33,7 @@ from whatif.simulation.clocks import (
     repeat,
 )
 from whatif.simulation.jit import jitted
-from whatif.simulation.posted_kernel import FLIGHT, RENDEZVOUS, SEND_OVERHEAD, Messages, State
+from whatif.simulation.posted_kernel import FLIGHT, RENDEZVOUS, SEND_OVERHEAD, PostedMessages, PostedState
 from whatif.simulation.schedule import Costs, Places
 
 MOST_LINEAR: Final = 256
@@ -164,7 +164,7 @@ class _Alike:
         order = np.argsort([directions[at].opposite for at in sent])
         bounds, nobody = np.array([0, len(sent)]), np.zeros(len(sent), dtype=np.int64)
         charges = [tariffs[directions[at].kind].at(0) for at in sent]
-        self._ranks = _Ranks(Messages(bounds, nobody, nobody, bounds, order, _columns(charges)))
+        self._ranks = _Ranks(PostedMessages(bounds, nobody, nobody, bounds, order, _columns(charges)))
 
     def advance(self, clocks: Clocks) -> None:
         """One exchange."""
@@ -186,7 +186,7 @@ def _columns(charges: list[Charge]) -> FloatArray:
 class _Ranks:
     """An exchange played rank by rank."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: PostedMessages) -> None:
         self._messages = messages
 
     def advance(self, clocks: Clocks) -> None:
@@ -200,7 +200,7 @@ class _Ranks:
             decided = np.where(waits, np.maximum(decided, known[messages.receiver]), decided)
         begun, arrival, taken = np.full((3, len(waits)), np.inf)
         before = (ready, early.sending if early else ready, clocks.receiving, known)
-        state = State(*before, earliest, decided, begun, arrival, taken, *(each.copy() for each in before))
+        state = PostedState(*before, earliest, decided, begun, arrival, taken, *(each.copy() for each in before))
         self._play()(messages, state)
         if early:
             refuse_early(arrival, early.idle[messages.receiver])
@@ -210,7 +210,7 @@ class _Ranks:
             clocks.early = Early(state.last_sending, state.last)
         clocks.ready, clocks.receiving, clocks.known = state.last, state.last_receiving, state.last_start
 
-    def _play(self) -> Callable[[Messages, State], None]:
+    def _play(self) -> Callable[[PostedMessages, PostedState], None]:
         """Compiled where it pays."""
         widest = 1 + int(np.diff(self._messages.sent).max(initial=0))
         if len(self._messages.sender) * widest <= COMPILED_FROM:
@@ -218,7 +218,7 @@ class _Ranks:
         return jitted((posted_kernel,), ("settle",))[0]
 
 
-def _messages(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> Messages:
+def _messages(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> PostedMessages:
     """The messages of a grid."""
     parts = []
     for at, ((_, start, end), each) in enumerate(zip(pattern.messages(), _directions(pattern), strict=True)):
@@ -233,14 +233,14 @@ def _messages(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> Me
 
 def _ordered(
     rank_count: int, sender: Numbers, receiver: Numbers, place: Numbers, received_as: Numbers, charges: FloatArray
-) -> Messages:
+) -> PostedMessages:
     """Messages in the order in which they are posted: number `place` of the sender, `received_as` of the receiver."""
     order = np.lexsort((place, sender))
     sender, receiver, received_as = sender[order], receiver[order], received_as[order]
     ranks = np.arange(rank_count + 1)
     incoming = np.lexsort((received_as, receiver))
     received = np.searchsorted(receiver[incoming], ranks)
-    return Messages(np.searchsorted(sender, ranks), sender, receiver, received, incoming, charges[order])
+    return PostedMessages(np.searchsorted(sender, ranks), sender, receiver, received, incoming, charges[order])
 
 
 def linear_alltoall_times(
@@ -298,7 +298,7 @@ def _one_sided_alltoall(clocks: Clocks, tariff: Tariff) -> None:
     clocks.ready = np.maximum(last, send)
 
 
-def _all_messages(clocks: Clocks, tariff: Tariff) -> Messages:
+def _all_messages(clocks: Clocks, tariff: Tariff) -> PostedMessages:
     """A message from every rank to every other one."""
     rank_count = len(clocks.ready)
     sender = np.repeat(np.arange(rank_count), rank_count - 1)

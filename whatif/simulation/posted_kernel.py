@@ -13,7 +13,7 @@ SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDE
 """Columns of charges, those of `clocks.Charge`."""
 
 
-class Messages(NamedTuple):
+class PostedMessages(NamedTuple):
     """The messages of one exchange, those of a sender together and in the order in which it posts them."""
 
     sent: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Messages(NamedTuple):
     """[message, column], in ns."""
 
 
-class State(NamedTuple):
+class PostedState(NamedTuple):
     """Clocks at the beginning and at the end [rank], and the messages [message], in ns; inf: not yet."""
 
     ready: FloatArray
@@ -52,7 +52,7 @@ class State(NamedTuple):
     last_start: FloatArray
 
 
-def settle(messages: Messages, state: State) -> None:
+def settle(messages: PostedMessages, state: PostedState) -> None:
     """Play all ranks until no arrival changes; what is `last` is written."""
     stale = np.ones(len(state.ready), dtype=np.bool_)
     while stale.any():
@@ -67,7 +67,7 @@ def settle(messages: Messages, state: State) -> None:
                         stale[messages.receiver[message]] = True
 
 
-def play(messages: Messages, state: State, rank: int) -> None:
+def play(messages: PostedMessages, state: PostedState, rank: int) -> None:
     """Play one rank for the arrivals known: what can start first, of that what was known first, a send if both were."""
     for message in range(messages.sent[rank], messages.sent[rank + 1]):
         state.begun[message] = np.inf
@@ -97,7 +97,7 @@ def play(messages: Messages, state: State, rank: int) -> None:
     state.last_start[rank] = start
 
 
-def next_receive(messages: Messages, state: State, rank: int, free: float) -> tuple[int, float, float]:
+def next_receive(messages: PostedMessages, state: PostedState, rank: int, free: float) -> tuple[int, float, float]:
     """The receive that starts next, when, and when that was known (when it was sent); -1 for none."""
     chosen, start, since, known = -1, np.inf, np.inf, np.inf
     for place in range(messages.received[rank], messages.received[rank + 1]):
@@ -110,7 +110,7 @@ def next_receive(messages: Messages, state: State, rank: int, free: float) -> tu
     return chosen, start, known
 
 
-def next_send(messages: Messages, state: State, rank: int, free: float) -> tuple[int, float, float]:
+def next_send(messages: PostedMessages, state: PostedState, rank: int, free: float) -> tuple[int, float, float]:
     """The send that starts next, when, and when that was known; -1 for none."""
     chosen, start, since, known = -1, np.inf, np.inf, np.inf
     for message in range(messages.sent[rank], messages.sent[rank + 1]):

@@ -63,7 +63,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class RankProgram:
     """The operations of one rank in program order, one column each.
 
     A sequential program (MPI) calls them one after another. A graph (GOAL) starts each as soon as those it
@@ -103,7 +103,7 @@ class Program:
 class Trace:
     """The programs of all ranks."""
 
-    programs: tuple[Program, ...]
+    programs: tuple[RankProgram, ...]
     program_of: NDArray[np.int32]
     """[rank]: which program a rank runs."""
     communicators: tuple[NDArray[np.int32], ...] = ()
@@ -119,12 +119,12 @@ class Trace:
         return len(self.program_of)
 
 
-def executed_count(program: Program) -> int:
+def executed_count(program: RankProgram) -> int:
     """Operations that one rank executes, loops unrolled."""
     return len(program) + sum((loop.last - loop.first) * (loop.count - 1) for loop in program.loops)
 
 
-def unrolled(program: Program) -> Program:
+def unrolled(program: RankProgram) -> RankProgram:
     """The same operations without loops; the program itself where it has none."""
     if not program.loops:
         return program
@@ -135,7 +135,7 @@ def unrolled(program: Program) -> Program:
     return taken(program, np.concatenate([*pieces, np.arange(place, len(program))]))
 
 
-def taken(program: Program, rows: NDArray[np.int64]) -> Program:
+def taken(program: RankProgram, rows: NDArray[np.int64]) -> RankProgram:
     """The operations `rows` of a program in that order, each with its distances as they are; without loops."""
     wait_start, waits = _taken_lists(program.wait_start, program.waits, rows)
     started_start, started = None, None

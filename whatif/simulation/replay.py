@@ -15,7 +15,7 @@ from whatif.simulation import replay_queues, replay_state
 from whatif.simulation.activity import activity
 from whatif.simulation.compiled import compiled, fields_of, table_of
 from whatif.simulation.rank_programs import ANY
-from whatif.simulation.replay_state import State
+from whatif.simulation.replay_state import ReplayState
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table, serial_time
 
@@ -82,7 +82,7 @@ def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress 
     return played
 
 
-def _functions(state: State) -> tuple[Callable[..., Any], ...]:
+def _functions(state: ReplayState) -> tuple[Callable[..., Any], ...]:
     """The kernel's functions of a state: as they stand for lists, compiled for arrays."""
     entries = (kernel.classify, kernel.channels, kernel.advance)
     if isinstance(state.step, list):
@@ -112,7 +112,7 @@ def _ticks(schedule: Schedule, costs: Costs) -> int:
     return ticks
 
 
-def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> State:
+def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> ReplayState:
     """Everything that the kernel works on but the channels: lists for few operations, else arrays."""
     operations, ranks = len(schedule.step), schedule.rank_count
     processors = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
@@ -139,7 +139,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> Stat
         (("posted", "waiting"), np.int32, 0, replay_state.NONE),
     ):
         columns |= _block(names, length, dtype, value)
-    return State(
+    return ReplayState(
         **cast("dict[str, Any]", {name: _column(values, operations) for name, values in columns.items()}),
         ticks=float(ticks),
         free_size=float(costs.free_size),
@@ -206,7 +206,7 @@ def _ranks_with_wildcards(schedule: Schedule, rank: NDArray[np.int32]) -> NDArra
     return wild
 
 
-def _with_channels(state: State, channels: Callable[[State, Any], int]) -> State:
+def _with_channels(state: ReplayState, channels: Callable[[ReplayState, Any], int]) -> ReplayState:
     """The state with messages numbered by channel, and its lists of messages; the table grows until all fit."""
     operations, size = len(state.step), 1 << 10
     while (count := channels(state, _column(np.full(size, replay_state.NONE, dtype=np.int32), operations))) < 0:
@@ -215,7 +215,7 @@ def _with_channels(state: State, channels: Callable[[State, Any], int]) -> State
     return state._replace(posted=posted, waiting=waiting)
 
 
-def _result(state: State, ticks: int) -> Replay:
+def _result(state: ReplayState, ticks: int) -> Replay:
     """Columns of the run as arrays of their own, with the causes that were not recorded at once."""
     match, cause, released_by = (np.array(column, np.int32) for column in (state.match, state.cause, state.released_by))
     why = np.array(state.why, dtype=np.uint8)

@@ -14,13 +14,13 @@ from whatif.simulation.replay_state import (
     RELEASED,
     SEND,
     Integers,
-    State,
+    ReplayState,
 )
 
 # ---- Queues of a lane: pairing heaps by (ready, turn), linked through `child` and `link`.
 
 
-def meld(s: State, one: int, two: int) -> int:
+def meld(s: ReplayState, one: int, two: int) -> int:
     """Root of two heaps as one."""
     if one < 0:
         return two
@@ -33,7 +33,7 @@ def meld(s: State, one: int, two: int) -> int:
     return one
 
 
-def rest(s: State, root: int) -> int:
+def rest(s: ReplayState, root: int) -> int:
     """Root of a heap without its root: pairs from first to last, then all from last to first."""
     pairs, left = NONE, s.child[root]
     while left >= 0:
@@ -55,7 +55,7 @@ def rest(s: State, root: int) -> int:
 # ---- The heap of lanes by (when, order).
 
 
-def rise(s: State, at: int, lane: int) -> None:
+def rise(s: ReplayState, at: int, lane: int) -> None:
     """Put a lane at a place of the heap or above it."""
     when, order = s.when[lane], s.order[lane]
     while at > 0:
@@ -70,7 +70,7 @@ def rise(s: State, at: int, lane: int) -> None:
     s.place[lane] = at
 
 
-def sink(s: State, at: int, lane: int) -> None:
+def sink(s: ReplayState, at: int, lane: int) -> None:
     """Put a lane at a place of the heap or below it."""
     when, order, count = s.when[lane], s.order[lane], s.counts[LANES]
     while True:
@@ -92,7 +92,7 @@ def sink(s: State, at: int, lane: int) -> None:
     s.place[lane] = at
 
 
-def possible(s: State, lane: int, queue: int, op: int) -> int:
+def possible(s: ReplayState, lane: int, queue: int, op: int) -> int:
     """When an operation, or the receipt of a message, could start; messages are matched at once."""
     if queue == ARRIVING:
         return s.ready[op]
@@ -102,7 +102,7 @@ def possible(s: State, lane: int, queue: int, op: int) -> int:
     return time
 
 
-def settle(s: State, lane: int) -> None:
+def settle(s: ReplayState, lane: int) -> None:
     """Choose what the first lane of the heap starts next, and put the lane in its place."""
     best, best_time, best_turn = NONE, 0, 0
     for queue in range(QUEUES):
@@ -121,7 +121,7 @@ def settle(s: State, lane: int) -> None:
         sink(s, 0, s.heap[s.counts[LANES]])
 
 
-def queue_up(s: State, lane: int, queue: int, op: int) -> None:
+def queue_up(s: ReplayState, lane: int, queue: int, op: int) -> None:
     """Note, in order, that an operation is ready for a queue of a lane."""
     s.child[op] = QUEUES * lane + queue
     s.link[op] = NONE
@@ -132,7 +132,7 @@ def queue_up(s: State, lane: int, queue: int, op: int) -> None:
     s.counts[LAST_READY] = op
 
 
-def fill_queues(s: State) -> None:
+def fill_queues(s: ReplayState) -> None:
     """Put everything that is ready into its queue; a lane moves ahead if this is what it starts next."""
     while s.counts[FIRST_READY] >= 0:
         op = s.counts[FIRST_READY]
@@ -156,7 +156,7 @@ def fill_queues(s: State) -> None:
 # ---- Matching: lists of receives and of messages by channel, linked through `after`.
 
 
-def append(s: State, ends: Integers, op: int) -> None:
+def append(s: ReplayState, ends: Integers, op: int) -> None:
     """Add to a list of the channel."""
     channel = s.channel[op]
     s.after[op] = NONE
@@ -167,7 +167,7 @@ def append(s: State, ends: Integers, op: int) -> None:
     ends[2 * channel + 1] = op
 
 
-def fits(s: State, send: int, receive: int) -> bool:
+def fits(s: ReplayState, send: int, receive: int) -> bool:
     """Whether a receive takes a message of its channel; any tag is any tag of the user."""
     peer, tag = s.peer[receive], s.tag[receive]
     if peer != ANY and peer != s.rank[s.lane[send]]:
@@ -175,7 +175,7 @@ def fits(s: State, send: int, receive: int) -> bool:
     return tag == s.tag[send] or (tag == ANY and s.tag[send] >= 0)
 
 
-def take(s: State, ends: Integers, op: int) -> int:
+def take(s: ReplayState, ends: Integers, op: int) -> int:
     """Remove the first of a list of the channel that fits a send or a receive."""
     channel = s.channel[op]
     before, other = NONE, ends[2 * channel]
@@ -194,6 +194,6 @@ def take(s: State, ends: Integers, op: int) -> int:
     return other
 
 
-def pair(s: State, send: int, receive: int) -> None:
+def pair(s: ReplayState, send: int, receive: int) -> None:
     """A message and its receive have found each other."""
     s.match[send], s.match[receive] = receive, send

@@ -19,7 +19,7 @@ NONE: Final = -1
 ANY: Final = -1
 UNRELEASED: Final = -(2**31)
 
-# Costs of a message; their order in `State.cost`.
+# Costs of a message; their order in `ReplayState.cost`.
 SEND_OVERHEAD: Final = 0
 SEND_GAP: Final = 1
 FLIGHT: Final = 2
@@ -41,7 +41,7 @@ AFTER_ARRIVAL: Final = 5
 STARTED: Final = 1
 ENDED: Final = 2
 
-# Places in `State.counts`.
+# Places in `ReplayState.counts`.
 LANES: Final = 0
 RELEASED: Final = 1
 FINISHED: Final = 2
@@ -53,7 +53,7 @@ Integers = MutableSequence[int]
 Reals = MutableSequence[float]
 
 
-class State(NamedTuple):
+class ReplayState(NamedTuple):
     """Columns of the schedule, of the machine and of the run: arrays when compiled, lists when not."""
 
     step: Integers

@@ -16,7 +16,7 @@ SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDE
 """Columns of charges, those of `clocks.Charge`."""
 
 
-class Machine(NamedTuple):
+class RoundMachine(NamedTuple):
     """Where ranks are [rank], and charges [distance, column] in ns."""
 
     node: NDArray[np.int32]
@@ -30,7 +30,7 @@ class Machine(NamedTuple):
     """Whether it matters when a message is taken."""
 
 
-class Ranks(NamedTuple):
+class RankClocks(NamedTuple):
     """Clocks [rank] in ns; `sending` and `idle` are used where messages are taken as they arrive."""
 
     ready: FloatArray
@@ -39,7 +39,7 @@ class Ranks(NamedTuple):
     idle: FloatArray
 
 
-def distance(machine: Machine, one: int, other: int) -> int:
+def distance(machine: RoundMachine, one: int, other: int) -> int:
     """How far a message goes."""
     if machine.near:
         return 0
@@ -48,7 +48,7 @@ def distance(machine: Machine, one: int, other: int) -> int:
     return 1 if machine.socket[one] != machine.socket[other] else 0
 
 
-def transfer(machine: Machine, ranks: Ranks, first: int, shift: int, step: int, count: int) -> bool:
+def transfer(machine: RoundMachine, ranks: RankClocks, first: int, shift: int, step: int, count: int) -> bool:
     """Blocking messages from `first`, `first + step`, .. to the ranks `shift` further on; False if one is too early."""
     charges, ready, receiving, early = machine.charges, ranks.ready, ranks.receiving, machine.early
     for sender in range(first, first + count * step, step):
@@ -78,7 +78,7 @@ def transfer(machine: Machine, ranks: Ranks, first: int, shift: int, step: int, 
     return True
 
 
-def spread(machine: Machine, ranks: Ranks, first: int, last: int, power: int, least: int) -> bool:
+def spread(machine: RoundMachine, ranks: RankClocks, first: int, last: int, power: int, least: int) -> bool:
     """Rounds of a broadcast among ranks `first` to `last` at the distances `power`, `power` / 2, .. to `least`."""
     while power >= least:
         if last - first > power and not transfer(
@@ -89,7 +89,7 @@ def spread(machine: Machine, ranks: Ranks, first: int, last: int, power: int, le
     return True
 
 
-def collect(machine: Machine, ranks: Ranks, first: int, last: int, power: int, most: int) -> bool:
+def collect(machine: RoundMachine, ranks: RankClocks, first: int, last: int, power: int, most: int) -> bool:
     """Rounds of a reduction among ranks `first` to `last` at the distances `power`, 2 `power`, .. to `most`."""
     while power <= most:
         if last - first > power and not transfer(
@@ -100,7 +100,7 @@ def collect(machine: Machine, ranks: Ranks, first: int, last: int, power: int, m
     return True
 
 
-def broadcast(machine: Machine, ranks: Ranks, highest: int, block: int) -> bool:
+def broadcast(machine: RoundMachine, ranks: RankClocks, highest: int, block: int) -> bool:
     """All rounds along a binomial tree: the short distances block by block, while the block is in the cache."""
     count = len(ranks.ready)
     if not spread(machine, ranks, 0, count, highest, block):
@@ -111,7 +111,7 @@ def broadcast(machine: Machine, ranks: Ranks, highest: int, block: int) -> bool:
     return True
 
 
-def reduce(machine: Machine, ranks: Ranks, highest: int, block: int) -> bool:
+def reduce(machine: RoundMachine, ranks: RankClocks, highest: int, block: int) -> bool:
     """The same backwards."""
     count = len(ranks.ready)
     for first in range(0, count, block):

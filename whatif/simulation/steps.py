@@ -18,8 +18,8 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation import round_kernel
 from whatif.simulation.clocks import OUT_OF_TURN, Charge, Clocks, Ranks, Tariff, refuse_early, repeat
 from whatif.simulation.jit import jitted
-from whatif.simulation.round_kernel import Machine
-from whatif.simulation.round_kernel import Ranks as TreeRanks
+from whatif.simulation.round_kernel import RankClocks as TreeRanks
+from whatif.simulation.round_kernel import RoundMachine
 
 BLOCK: Final = 16384
 """Ranks of a block, a power of two: all its arrays fit the second cache."""
@@ -62,7 +62,7 @@ def _along_tree(clocks: Clocks, message_size: float, name: str) -> None:
     tariff, early, unused = Tariff(clocks.costs, message_size), clocks.early, np.empty(0)
     node = np.asarray(clocks.places.node, dtype=np.int32)
     socket = np.asarray(clocks.places.socket, dtype=np.int32)
-    machine = Machine(node, socket, tariff.rows, tariff.uniform, early is not None, tariff.in_turn)
+    machine = RoundMachine(node, socket, tariff.rows, tariff.uniform, early is not None, tariff.in_turn)
     sides = (early.sending, early.idle) if early else (unused, unused)
     play = jitted((round_kernel,), ("broadcast", "reduce"))[("broadcast", "reduce").index(name)]
     _require(
@@ -156,7 +156,7 @@ def _shifted(distance: int, start: int, stop: int, rank_count: int) -> Ranks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class RankBlock:
     """Some ranks in a row, those they receive from and send to, and what these messages cost."""
 
     own: slice
@@ -166,7 +166,7 @@ class Block:
     outgoing: Charge
 
 
-def plan(clocks: Clocks, turn: Exchange, tariff: Tariff) -> Iterator[Block]:
+def plan(clocks: Clocks, turn: Exchange, tariff: Tariff) -> Iterator[RankBlock]:
     """The blocks of an exchange."""
     count = len(clocks.ready)
     for start, stop in blocks(count):
@@ -176,7 +176,7 @@ def plan(clocks: Clocks, turn: Exchange, tariff: Tariff) -> Iterator[Block]:
         if not turn.paired and (tariff.rendezvous or not tariff.uniform):
             target = turn.receivers(start, stop, count)
             outgoing = clocks.charged(tariff, own, target)
-        yield Block(own, source, target, incoming, outgoing)
+        yield RankBlock(own, source, target, incoming, outgoing)
 
 
 def exchange(clocks: Clocks, turn: Exchange) -> None:
@@ -193,7 +193,7 @@ def exchange(clocks: Clocks, turn: Exchange) -> None:
         repeat(clocks, turn.count, partial(_play, clocks, list(plan(clocks, turn, tariff)), tariff))
 
 
-def _play(clocks: Clocks, planned: Iterable[Block], tariff: Tariff) -> None:
+def _play(clocks: Clocks, planned: Iterable[RankBlock], tariff: Tariff) -> None:
     """One round."""
     following = clocks.following()
     if not (following.early and tariff.rendezvous):
@@ -210,7 +210,7 @@ def _play(clocks: Clocks, planned: Iterable[Block], tariff: Tariff) -> None:
     clocks.follow(following)
 
 
-def _exchange(clocks: Clocks, following: Clocks, tariff: Tariff, block: Block, taken: FloatArray | None) -> None:
+def _exchange(clocks: Clocks, following: Clocks, tariff: Tariff, block: RankBlock, taken: FloatArray | None) -> None:
     """Write what follows for the ranks of a block, and when their receives start."""
     own, incoming, outgoing = block.own, block.incoming, block.outgoing
     send, sent = clocks.ready[own], clocks.ready[block.source]

@@ -22,7 +22,7 @@ from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 
 Choices = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -70,7 +70,7 @@ class _Group:
     """Leaves that change together; no leaves: the structure."""
 
     name: str
-    leaves: tuple[tuple[Leaf, Leaf], ...]
+    leaves: tuple[tuple[Parameter, Parameter], ...]
     before: str
     after: str
 
@@ -128,7 +128,7 @@ def _listed(which: Indices, count: int, contributions: FloatArray, errors: Float
     return found
 
 
-def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[Leaf, Leaf]], tuple[str, ...]]:
+def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[Parameter, Parameter]], tuple[str, ...]]:
     """Numbers that both have and that differ: those that reach the result, and the paths of the others."""
     reached = first.inputs_of(first.term_of(result)) | second.inputs_of(second.term_of(result))
     both = [(leaf, second.leaves[path]) for path, leaf in first.leaves.items() if path in second.leaves]
@@ -137,19 +137,19 @@ def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[L
     return [(a, b) for a, b in pairs if a.path in reached], idle
 
 
-def _is_number(leaf: Leaf) -> bool:
+def _is_number(leaf: Parameter) -> bool:
     return leaf.field is not None and leaf.value is not None and not isinstance(leaf.value, Expression)
 
 
-def _group(name: str, leaves: Sequence[tuple[Leaf, Leaf]]) -> _Group:
+def _group(name: str, leaves: Sequence[tuple[Parameter, Parameter]]) -> _Group:
     texts = [(a.text(4), b.text(4)) for a, b in leaves]
     if len(leaves) == 1:
         return _Group(name, tuple(leaves), *texts[0])
     return _Group(name, tuple(leaves), f"{len(leaves)} values", f"{len(leaves)} values")
 
 
-def _tables(pairs: Sequence[tuple[Leaf, Leaf]]) -> list[_Group]:
-    tables: dict[str, list[tuple[Leaf, Leaf]]] = {}
+def _tables(pairs: Sequence[tuple[Parameter, Parameter]]) -> list[_Group]:
+    tables: dict[str, list[tuple[Parameter, Parameter]]] = {}
     for a, b in pairs:
         tables.setdefault(a.path.rpartition(".")[0] or a.path, []).append((a, b))
     return [_group(name, leaves) for name, leaves in tables.items()]

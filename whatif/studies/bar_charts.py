@@ -8,12 +8,12 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from whatif.core.iteration_timeline import Timeline
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import CATEGORIES, Program
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription, series_style
 from whatif.studies.attribution import Attribution
-from whatif.studies.bottlenecks import Ladder
+from whatif.studies.bottlenecks import Bottlenecks
 from whatif.studies.elasticity import Elasticity
 from whatif.studies.ranking import Ranking
 from whatif.studies.sobol import Variance
@@ -78,7 +78,7 @@ def merit_bars(found: Ranking) -> BarChart:
     return BarChart(title, AxisDescription("merit"), tuple(rows))
 
 
-def ladder_bars(program: Program, found: Ladder) -> BarChart:
+def ladder_bars(program: Program, found: Bottlenecks) -> BarChart:
     """What is left of a result with the worst part ideal, then the next one too."""
     dimension = program.dimension_of(found.result)
 
@@ -113,7 +113,7 @@ def waterfall_bars(program: Program, found: Attribution, names: tuple[str, str])
     )
 
 
-def names_of(one: Question, other: Question) -> tuple[str, str]:
+def names_of(one: Scenario, other: Scenario) -> tuple[str, str]:
     """What tells two questions apart: their machines, or else their scenarios."""
     here, there = one.program.loaded, other.program.loaded
     machines = here.scenario.platform.name, there.scenario.platform.name

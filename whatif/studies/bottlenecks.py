@@ -18,7 +18,7 @@ from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.units import SECOND
 
 _INFINITE: Final = 1e12
@@ -29,7 +29,7 @@ _LEAST: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class Bottleneck:
     """A part that is made ideal, after those of the rungs before."""
 
     part: str
@@ -40,15 +40,15 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class Bottlenecks:
     """The result as it stands, and what is left of it rung by rung."""
 
     result: str
     time: float
-    rungs: tuple[Rung, ...]
+    rungs: tuple[Bottleneck, ...]
 
 
-def ladder(program: Program, result: str = "iteration_time") -> Ladder:
+def ladder(program: Program, result: str = "iteration_time") -> Bottlenecks:
     """The rungs for a result column or phase (`terms.NAME`), until one saves less than 0.1 % of it.
 
     Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result, `ImpossiblePointError` where it
@@ -57,7 +57,7 @@ def ladder(program: Program, result: str = "iteration_time") -> Ladder:
     term = program.term_of(result)
     parts = ideal_parts(program, result)
     ideal: list[str] = []
-    rungs: list[Rung] = []
+    rungs: list[Bottleneck] = []
     first = left = float(_results(program, term, [[]], parts)[0])
     while len(ideal) < len(parts):
         candidates = [name for name in parts if name not in ideal]
@@ -69,13 +69,13 @@ def ladder(program: Program, result: str = "iteration_time") -> Ladder:
         # A trillionth of what it was is what is left of nothing.
         left = float(found[best]) if found[best] > _NOTHING * first else 0.0
         ideal.append(candidates[best])
-        rungs.append(Rung(candidates[best], saved, left))
-    return Ladder(result, first, tuple(rungs))
+        rungs.append(Bottleneck(candidates[best], saved, left))
+    return Bottlenecks(result, first, tuple(rungs))
 
 
-def ideal_parts(program: Program, result: str) -> dict[str, list[Leaf]]:
+def ideal_parts(program: Program, result: str) -> dict[str, list[Parameter]]:
     """What a rung may make ideal, by name, with the leaves of each; raise `UsageError` for an unknown result."""
-    parts: dict[str, list[Leaf]] = {}
+    parts: dict[str, list[Parameter]] = {}
     inputs = program.inputs_of(program.term_of(result))
     for path, leaf in program.leaves.items():
         stated = path in inputs and leaf.field is not None and not isinstance(leaf.value, Expression)
@@ -84,7 +84,7 @@ def ideal_parts(program: Program, result: str) -> dict[str, list[Leaf]]:
     return parts
 
 
-def _is_rate(leaf: Leaf) -> bool:
+def _is_rate(leaf: Parameter) -> bool:
     return str(leaf.dimension).endswith("/s")
 
 
@@ -96,7 +96,7 @@ def _part(path: str) -> str:
 
 
 def _results(
-    program: Program, term: str, ideals: Sequence[Sequence[str]], parts: Mapping[str, list[Leaf]]
+    program: Program, term: str, ideals: Sequence[Sequence[str]], parts: Mapping[str, list[Parameter]]
 ) -> FloatArray:
     """[point]: the result with some parts ideal; infinity where it has none."""
     swept: Values = {}
@@ -111,7 +111,7 @@ def _results(
     return np.where(np.isfinite(numbers), numbers, np.inf)
 
 
-def _ideal(leaf: Leaf) -> float:
+def _ideal(leaf: Parameter) -> float:
     if _is_rate(leaf):
         return float(leaf.value) * _INFINITE
     assert leaf.field is not None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
@@ -74,7 +74,7 @@ class BreakEven:
 
 
 def break_even(
-    one: Question, other: Question, names: tuple[str, str], varied: Sequence[Varied], result: str = "iteration_time",
+    one: Scenario, other: Scenario, names: tuple[str, str], varied: Sequence[Varied], result: str = "iteration_time",
     *, same_machine: bool = False, told: Told = lambda count: None,
 ) -> BreakEven:  # fmt: skip
     """All crossings over the range of the first leaf, for each value of the second leaf if there is one.

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from whatif.studies.attribution import Attribution
-from whatif.studies.bottlenecks import Ladder
+from whatif.studies.bottlenecks import Bottlenecks
 from whatif.studies.sobol import Variance
 from whatif.table import Table
 from whatif.units import ONE, Dimension, format_quantity
@@ -15,7 +15,7 @@ _BAR_WIDTH: Final = 24
 _CELL_WIDTH: Final = 20
 
 
-def ladder_table(found: Ladder, dimension: Dimension, *, bars: bool = False) -> Table:
+def ladder_table(found: Bottlenecks, dimension: Dimension, *, bars: bool = False) -> Table:
     """One row a rung: what it saves, and what is left of the result with it and all above ideal."""
     columns: dict[str, Dimension | None] = {"ideal": None, "saved": dimension, "left": dimension, "share_left": ONE}
     columns |= {"what_is_left": None} if bars else {}
@@ -26,7 +26,7 @@ def ladder_table(found: Ladder, dimension: Dimension, *, bars: bool = False) -> 
     return Table.of_rows(columns, rows, {"result": found.result, "time": f"{found.time!r}"})
 
 
-def ladder_in_words(found: Ladder, dimension: Dimension) -> str:
+def ladder_in_words(found: Bottlenecks, dimension: Dimension) -> str:
     """What the rungs begin with."""
     now = format_quantity(found.time, dimension, 4)
     return f"{found.result}: {now} as it stands; each rung is ideal with all above"

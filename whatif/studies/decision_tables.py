@@ -9,20 +9,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.files.table_writers import worth_showing
 from whatif.schema.load import stated_values
 from whatif.studies.decompositions import Layout, Layouts, same
 from whatif.studies.purchase import Offer
 from whatif.studies.ranking import Ranking, Standing
 from whatif.table import Table
+from whatif.table_writers import worth_showing
 from whatif.units import JOULE, ONE, Dimension
 
 _LISTED: Final = 3
 
 
-def on_all_machines(question: Question) -> str:
+def on_all_machines(question: Scenario) -> str:
     """Which values a scenario's file states of every machine that it is asked on; empty where it states none."""
     paths = stated_values(question.document, question.folders)
     more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
@@ -107,7 +107,7 @@ def layouts_shown(found: Layouts, count: int) -> list[tuple[int, Layout]]:
     return [(at, item) for at, item in enumerate(found.ranked, start=1) if at <= count or same(item, found.present)]
 
 
-def layouts_table(found: Layouts, question: Question, count: int) -> Table:
+def layouts_table(found: Layouts, question: Scenario, count: int) -> Table:
     """The best layouts, and the present one with its rank among all."""
     now = found.present
     columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}

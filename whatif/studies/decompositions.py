@@ -12,13 +12,13 @@ import numpy as np
 from whatif.core.context import DIMENSIONS
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import why_not
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
-from whatif.schema.application import Grid
-from whatif.schema.hpl_application import HPL
+from whatif.schema.application import CellGrid
+from whatif.schema.hpl_application import HPLApplication
 from whatif.studies.scaling import GRID
 
 _CHUNK: Final = 16
@@ -59,7 +59,7 @@ class Layouts:
 
 
 def layouts(
-    question: Question, result: str = "iteration_time", told: Callable[[int, int], None] = lambda done, count: None
+    question: Scenario, result: str = "iteration_time", told: Callable[[int, int], None] = lambda done, count: None
 ) -> Layouts:
     """Every ordered factorisation of the ranks over the grid's dimensions, with every mapping and order of ranks, and
     the bisection, ranked by a result; of equal ones the present one first.
@@ -70,7 +70,7 @@ def layouts(
     """
     program = question.program
     grid = program.loaded.scenario.application.grid
-    if isinstance(program.loaded.scenario.application, HPL):
+    if isinstance(program.loaded.scenario.application, HPLApplication):
         raise UsageError("the grid of HPL is P x Q: search it with `whatif tune hpl`")
     if grid is None:
         raise UsageError("the scenario has no `[application.grid]`, so there is nothing to lay out")
@@ -100,7 +100,7 @@ def same(one: Layout, other: Layout) -> bool:
     return (one.ranks, one.mapping, one.order) == (other.ranks, other.mapping, other.order)
 
 
-def settings(layout: Layout, question: Question) -> dict[str, str]:
+def settings(layout: Layout, question: Scenario) -> dict[str, str]:
     """What a scenario must state to have a layout; nothing for what it says already."""
     program = question.program
     grid = program.loaded.scenario.application.grid
@@ -121,11 +121,11 @@ def _stated(decomposition: str, ranks: Mapping[str, float]) -> dict[str, str]:
     return {f"{GRID}.decomposition": decomposition, **along}
 
 
-def _mappings(grid: Grid) -> list[str]:
+def _mappings(grid: CellGrid) -> list[str]:
     return ["block", "round_robin", "tiles", *(["file"] if grid.mapping == "file" else [])]
 
 
-def _ranks(grid: Grid, evaluation: Evaluation) -> tuple[int, ...]:
+def _ranks(grid: CellGrid, evaluation: Evaluation) -> tuple[int, ...]:
     """Ranks along each dimension as the scenario stands; empty for a bisection."""
     if grid.decomposition == "bisection":
         return ()
@@ -137,17 +137,17 @@ def _ranks(grid: Grid, evaluation: Evaluation) -> tuple[int, ...]:
     return tuple(int(extent) for extent in np.nan_to_num(found))
 
 
-def _present(program: Program, grid: Grid, now: Evaluation, result: str) -> Layout:
+def _present(program: Program, grid: CellGrid, now: Evaluation, result: str) -> Layout:
     number, reason = float(now.numbers(program.term_of(result))), next(iter(now.reasons()), "")
     return Layout(_ranks(grid, now), grid.mapping, grid.order, number, reason)
 
 
-def _shapes(now: Evaluation, grid: Grid) -> list[tuple[int, ...]]:
+def _shapes(now: Evaluation, grid: CellGrid) -> list[tuple[int, ...]]:
     return list(ordered_factorisations(int(now.values["application.rank_count"]), len(grid.cells)))
 
 
 def _laid_out(
-    question: Question, grid: Grid, shapes: Sequence[tuple[int, ...]], choice: tuple[str, str], result: str
+    question: Scenario, grid: CellGrid, shapes: Sequence[tuple[int, ...]], choice: tuple[str, str], result: str
 ) -> Iterator[Layout]:
     """The layouts of one mapping and order."""
     mapping, order = choice
@@ -170,7 +170,7 @@ def _results(
         yield tuple(int(n) for n in shape), number, str(reason)
 
 
-def _bisected(question: Question, result: str) -> list[Layout]:
+def _bisected(question: Scenario, result: str) -> list[Layout]:
     """The bisection, where the scenario's phases allow one."""
     sets = {f"{GRID}.decomposition": "bisection", f"{GRID}.mapping": "block"}
     try:

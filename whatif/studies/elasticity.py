@@ -15,7 +15,7 @@ from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.units import SECOND
 
 
@@ -54,7 +54,7 @@ _OCTAVE: Final = _Steps(2.0, 0.5, "x2 and /2", "x2", "/2")
 class _Move:
     """A leaf with its two steps; a step is None where the leaf may not have that value."""
 
-    leaf: Leaf
+    leaf: Parameter
     steps: _Steps
     up: float | None
     down: float | None
@@ -85,13 +85,13 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     return tuple(sorted(found, key=lambda item: -1.0 if item.reason else abs(item.elasticity), reverse=True))
 
 
-def _moves(leaf: Leaf, inputs: Collection[str]) -> bool:
+def _moves(leaf: Parameter, inputs: Collection[str]) -> bool:
     """Whether a leaf is a number of its own, other than 0, that the result depends on."""
     number = leaf.field is not None and not isinstance(leaf.value, Expression)
     return number and leaf.path in inputs and leaf.value != 0
 
 
-def _move(program: Program, leaf: Leaf) -> _Move:
+def _move(program: Program, leaf: Parameter) -> _Move:
     assert leaf.field is not None
     domain, value = leaf.field.domain, float(leaf.value)
     steps = _OCTAVE if domain.whole or _makes_whole(program, leaf.path) else _PERCENT
@@ -135,7 +135,7 @@ def _elasticity(move: _Move, base: float, numbers: FloatArray, reasons: Sequence
     return Elasticity(leaf.path, leaf.text(), math.log(high / low) / math.log(moved), change)
 
 
-def _why_not(leaf: Leaf, reasons: Sequence[str]) -> str:
+def _why_not(leaf: Parameter, reasons: Sequence[str]) -> str:
     assert leaf.field is not None
     allowed = f"it must be {leaf.field.domain.describe(leaf.dimension)}"
     return next((reason for reason in reasons if reason), allowed)

@@ -10,7 +10,7 @@ from typing import Literal
 from whatif.core.energy import GPU
 from whatif.core.evaluate import Evaluation, Values, evaluate
 from whatif.core.iteration_timeline import possible_result
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.models.roofline import (
@@ -119,7 +119,7 @@ def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
     )
 
 
-def second_gpu(question: Question, platform: str) -> SecondGpu:
+def second_gpu(question: Scenario, platform: str) -> SecondGpu:
     """The question's kernels as they stand, with the GPU of another platform in the place of the present one.
 
     Ranks, nodes and network stay, so that the kernels do the same work; `share` is of the iteration of that machine.

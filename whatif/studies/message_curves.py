@@ -18,7 +18,7 @@ from whatif.models.patterns import message_counts, message_kinds
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.schema.fields import QuantityField
-from whatif.schema.parameters import DEFAULT, STATED, Leaf
+from whatif.schema.parameters import DEFAULT, STATED, Parameter
 from whatif.studies.placement_layout import halo_pattern, halo_phase
 from whatif.units import BYTE, ONE, Quantity
 
@@ -28,7 +28,7 @@ LARGEST_SIZE: Final = 2.0**40
 
 # The leaf that is swept; no name in a file has a space.
 _SIZE: Final = "message curve.size"
-_SIZE_LEAF: Final = Leaf(_SIZE, 1.0, QuantityField(BYTE), BYTE, (), "", DEFAULT, STATED)
+_SIZE_LEAF: Final = Parameter(_SIZE, 1.0, QuantityField(BYTE), BYTE, (), "", DEFAULT, STATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SizeLimits:
     """The largest sizes in B that are sent as short and as eager messages over a distance."""
 
     distance: str
@@ -117,7 +117,7 @@ class MessageCurves:
     sizes: FloatArray
     """In B, whole numbers in ascending order, with the last of each protocol and the first of the next one."""
     curves: tuple[Curve, ...]
-    limits: tuple[Limits, ...]
+    limits: tuple[SizeLimits, ...]
     phases: tuple[PhaseMessages, ...]
     impossible: str
     """Why the point cannot exist, and so has no messages and no k; empty where it can."""
@@ -165,14 +165,14 @@ def _number(values: Values, name: str) -> float:
     return float(np.ravel(values[name])[0])
 
 
-def _limits(program: Program, values: Values) -> Iterator[Limits]:
+def _limits(program: Program, values: Values) -> Iterator[SizeLimits]:
     for distance in DISTANCES:
         if getattr(program.loaded.scenario.platform.network, distance) is not None:
             at = f"platform.network.{distance}"
-            yield Limits(distance, _number(values, f"{at}.short_limit"), _number(values, f"{at}.eager_limit"))
+            yield SizeLimits(distance, _number(values, f"{at}.short_limit"), _number(values, f"{at}.eager_limit"))
 
 
-def _sizes(limits: Sequence[Limits], phases: Sequence[PhaseMessages]) -> FloatArray:
+def _sizes(limits: Sequence[SizeLimits], phases: Sequence[PhaseMessages]) -> FloatArray:
     """Whole sizes from 1 B to three octaves beyond all limits and messages, with both sides of every limit."""
     last = np.floor([limit for item in limits for limit in (item.short_limit, item.eager_limit)])
     sent = [message.size for item in phases for message in item.messages]

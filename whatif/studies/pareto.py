@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from whatif.core.evaluate import evaluate
 from whatif.core.result import CHUNK_POINTS
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
@@ -114,7 +114,7 @@ def _dominated(points: FloatArray, by: FloatArray) -> NDArray[np.bool_]:
 
 
 def front(
-    question: Question, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target] = (),
+    question: Scenario, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target] = (),
     points: int | None = None, told: Told = lambda count: None,
 ) -> Front:  # fmt: skip
     """The front over a grid of the leaves and all choices, of the points that meet all targets.

@@ -11,7 +11,7 @@ import numpy as np
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import array_of, has_column, result_of, run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import swept_leaf
 from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
@@ -21,7 +21,7 @@ from whatif.schema.toml import read_document
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Machine:
+class PlatformRow:
     """One row of a comparison."""
 
     name: str
@@ -43,8 +43,8 @@ class Machine:
 
 
 def comparison(
-    question: Question, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
-) -> tuple[Machine, ...]:
+    question: Scenario, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
+) -> tuple[PlatformRow, ...]:
     """The question as it stands, then on its machine without edits of that, if any, then on the other platforms.
 
     Edits of the application stay on every machine. Those of the present machine (`platform.*`) are given up on the
@@ -62,20 +62,22 @@ def comparison(
     return (*rows, *(_machine(question.on_platform(name), name, "", grid, column) for name in others))
 
 
-def _machine(question: Question, name: str, mark: str, grid: Grid, column: str) -> Machine:
+def _machine(question: Scenario, name: str, mark: str, grid: Grid, column: str) -> PlatformRow:
     try:
         program = question.program
         result = result_of(evaluate(program), Grid())
     except WhatifError as error:
         no_curve = str(error) if grid.axes else ""
-        return Machine(name, f"{name}{mark}", {}, {}, "", str(error), None, no_curve)
+        return PlatformRow(name, f"{name}{mark}", {}, {}, "", str(error), None, no_curve)
     columns = {column: float(value) for column, value in result.columns.items()}
     phases = {phase: float(value) for phase, value in result.terms.items()}
     label = f"{program.loaded.scenario.platform.name}{mark}"
-    return Machine(name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(question, grid, column))
+    return PlatformRow(
+        name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(question, grid, column)
+    )
 
 
-def _curve(question: Question, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
+def _curve(question: Scenario, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
     """A column along the first axis; None, and why, where the axis, or the column, says nothing of this machine."""
     if not grid.axes:
         return None, ""
@@ -92,7 +94,7 @@ def _curve(question: Question, grid: Grid, column: str) -> tuple[FloatArray | No
     return np.array(result.grid.spread(array_of(result, column))), ""
 
 
-def known_platforms(question: Question) -> tuple[str, ...]:
+def known_platforms(question: Scenario) -> tuple[str, ...]:
     """The platforms that the question can be asked on, by name: beside the scenario, in its folders, shipped.
 
     Scenarios and other files that are no platforms, or cannot be read, are left out.

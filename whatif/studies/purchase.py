@@ -12,7 +12,7 @@ from whatif.axes import Grid
 from whatif.core.energy import BUSY_POWER, OWNED_COST, PRICE, node_capital
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import result_of
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.price import currencies
@@ -46,7 +46,7 @@ class Offer:
 
 
 def offers(
-    questions: Mapping[str, Question], platforms: Sequence[str], limits: Mapping[str, Quantity]
+    questions: Mapping[str, Scenario], platforms: Sequence[str], limits: Mapping[str, Quantity]
 ) -> tuple[Offer, ...]:
     """For each application by name, what each platform gives within all limits, the most jobs first.
 

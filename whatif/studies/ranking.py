@@ -16,7 +16,7 @@ import numpy as np
 
 from whatif.axes import Grid
 from whatif.core.result import array_of, run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
@@ -27,7 +27,7 @@ BESIDE: Final = ("total_energy", "total_cost")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class MachineScore:
     """The time, or energy, or cost, of an application on a machine, with what it is worth."""
 
     number: float
@@ -60,7 +60,7 @@ class Standing:
     """A machine with its merit; NaN where an application has no answer there."""
 
     platform: str
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, MachineScore]
     """By application."""
     speedups: Mapping[str, float]
     """Reference time over time, by application."""
@@ -106,7 +106,7 @@ class Ranking:
 
 
 def ranking(
-    questions: Mapping[str, Question],
+    questions: Mapping[str, Scenario],
     platforms: Sequence[str],
     weights: Mapping[str, float] | None = None,
     references: Mapping[str, float] | None = None,
@@ -136,8 +136,8 @@ def ranking(
 
 
 def _answers(
-    questions: Mapping[str, Question], platforms: Sequence[str], result: str, sampling: Sampling | None
-) -> tuple[dict[str, dict[str, Answer]], int]:
+    questions: Mapping[str, Scenario], platforms: Sequence[str], result: str, sampling: Sampling | None
+) -> tuple[dict[str, dict[str, MachineScore]], int]:
     """By platform and application; also how many values are uncertain."""
     asked = {
         name: {app: question.changed(question.sets, name) for app, question in questions.items()} for name in platforms
@@ -154,13 +154,13 @@ def _answers(
     return found, len(alike.keys)
 
 
-def _known(given: Mapping[str, float], questions: Mapping[str, Question], what: str) -> None:
+def _known(given: Mapping[str, float], questions: Mapping[str, Scenario], what: str) -> None:
     for name in given:
         if name not in questions:
             raise UsageError(f"{what} of `{name}`: it is none of the applications {', '.join(questions)}")
 
 
-def _shares(questions: Mapping[str, Question], weights: Mapping[str, float]) -> dict[str, float]:
+def _shares(questions: Mapping[str, Scenario], weights: Mapping[str, float]) -> dict[str, float]:
     _known(weights, questions, "weight")
     stated = {name: float(weights.get(name, 1.0)) for name in questions}
     for name, weight in stated.items():
@@ -172,26 +172,26 @@ def _shares(questions: Mapping[str, Question], weights: Mapping[str, float]) -> 
     return {name: weight / total for name, weight in stated.items()}
 
 
-def _answer(question: Question, result: str) -> Answer:
+def _answer(question: Scenario, result: str) -> MachineScore:
     """A result on the platform of a question."""
     try:
         answer = run_whole(question, Grid())
     except WhatifError as error:
-        return Answer(np.nan, str(error))
+        return MachineScore(np.nan, str(error))
     if result in answer.program.missing:
-        return Answer(np.nan, answer.program.lack(result))
+        return MachineScore(np.nan, answer.program.lack(result))
     answer.program.term_of(result)
     dimension, number = answer.dimensions[result], float(array_of(answer, result))
     known = [name for name in BESIDE if name in answer.columns]
     beside = {name: Quantity(float(array_of(answer, name)), answer.dimensions[name]) for name in known}
     told = (answer.grade, tuple(answer.extrapolated), dimension, beside)
     if not answer.reasons and not number > 0:
-        return Answer(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", *told)
-    return Answer(number, "; ".join(answer.reasons), *told)
+        return MachineScore(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", *told)
+    return MachineScore(number, "; ".join(answer.reasons), *told)
 
 
 def _references(
-    questions: Mapping[str, Question], given: Mapping[str, float], first: str, answer: Mapping[str, Answer]
+    questions: Mapping[str, Scenario], given: Mapping[str, float], first: str, answer: Mapping[str, MachineScore]
 ) -> dict[str, float]:
     _known(given, questions, "reference time")
     found = {}
@@ -203,7 +203,7 @@ def _references(
 
 
 def _standing(
-    name: str, answers: Mapping[str, Answer], shares: Mapping[str, float], references: Mapping[str, float]
+    name: str, answers: Mapping[str, MachineScore], shares: Mapping[str, float], references: Mapping[str, float]
 ) -> Standing:
     speedups = {app: references[app] / answer.number for app, answer in answers.items()}
     counted = [shares[app] * np.log(speedup) for app, speedup in speedups.items() if shares[app] > 0]

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import ImpossiblePointError
 from whatif.studies.scaling import MEMORY, RANKS, Planner
 from whatif.studies.threshold import parse_target
@@ -20,7 +20,7 @@ _BETWEEN: Final = 33
 """Numbers of nodes that are tried between one that misses and one that meets the target."""
 
 
-def nodes_needed(question: Question, target: str) -> float:
+def nodes_needed(question: Scenario, target: str) -> float:
     """The fewest nodes that meet a target, such as `total_time <= 60 s`, with the whole problem of a scenario.
 
     Raise `ImpossiblePointError` where no number of nodes that the machine has does, or where the scenario has no grid

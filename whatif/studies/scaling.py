@@ -19,13 +19,13 @@ import numpy as np
 from whatif.core.context import DIMENSIONS
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import why_not
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.decomposition import largest_box, local_cells
 from whatif.models.quantities import FloatArray
-from whatif.schema.application import Grid
-from whatif.schema.hpl_application import HPL
+from whatif.schema.application import CellGrid
+from whatif.schema.hpl_application import HPLApplication
 
 Mode = Literal["strong", "weak"]
 GRID: Final = "application.grid"
@@ -68,14 +68,14 @@ class Scaling:
 class Planner:
     """The problem of a scenario, as its file states it at its number of ranks, at any other scale."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Scenario) -> None:
         self.question = question
         program = question.program
         application = program.loaded.scenario.application
-        if isinstance(application, HPL):
+        if isinstance(application, HPLApplication):
             raise UsageError("HPL is played run by run: sweep P x Q with `whatif run`, or use `whatif tune hpl`")
         self.now = evaluate(program)
-        self.grid: Grid | None = application.grid
+        self.grid: CellGrid | None = application.grid
         self.rank_count = float(self.now.values[RANKS])
         stated = "application.ranks_per_node"
         self.ranks_per_node = float(self.now.values[stated if stated in program.leaves else "placement.ranks_per_node"])
@@ -154,7 +154,7 @@ class Planner:
         sets = {f"{GRID}.cells.{key}": f"{count:.0f}" for key, count in zip(self.keys, cells, strict=True)}
         return {f"{GRID}.scaling": mode, **sets}
 
-    def of_whole_grid(self) -> Question:
+    def of_whole_grid(self) -> Scenario:
         """The question as strong scaling of the same grid; raise `UsageError` for a scenario without one."""
         if self.grid is None:
             raise UsageError("the scenario has no `[application.grid]`, so there is no whole grid to keep")
@@ -164,7 +164,7 @@ class Planner:
         """The scenario in one way to scale, for any number of ranks."""
         return self.of_any_ranks(mode).program
 
-    def of_any_ranks(self, mode: Mode) -> Question:
+    def of_any_ranks(self, mode: Mode) -> Scenario:
         """The question in one way to scale; without a grid as it is."""
         if self.grid is None:
             return self.question

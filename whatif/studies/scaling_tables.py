@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.scenario import Question
-from whatif.files.table_writers import worth_showing
-from whatif.plotting.description import AxisDescription, Line, PlotDescription, Scale
+from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import suiting
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
 from whatif.studies.pareto import Front, excesses
 from whatif.studies.population import Objective
 from whatif.studies.scaling import Mode, Planner, Scaling, answers
 from whatif.studies.search_space import quantity_named, tails
-from whatif.studies.sweep_figure import suiting
 from whatif.table import Column, Table
+from whatif.table_writers import worth_showing
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 _HOUR: Final = 3600.0
@@ -61,12 +61,12 @@ def places_in_words(places: Table) -> Iterator[str]:
 
 def scaling_picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
     """The efficiency over the nodes, a curve for each way to scale."""
-    lines = tuple(Line(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
+    lines = tuple(PlotLine(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
     axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("efficiency")
     return PlotDescription("parallel efficiency", *axes, lines)
 
 
-def front_table(found: Front, question: Question, *, short: bool = False) -> Table:
+def front_table(found: Front, question: Scenario, *, short: bool = False) -> Table:
     """One row a point: choices, leaves, results; `short`: by the ends of their paths."""
     chosen = list(dict.fromkeys(path for choices in found.choices for path in choices))
     names = [*chosen, *found.values, *found.results]
@@ -77,7 +77,7 @@ def front_table(found: Front, question: Question, *, short: bool = False) -> Tab
     return Table(columns, {"points": str(found.points)})
 
 
-def operating_range(found: Front, question: Question, objectives: Sequence[Objective], within: float) -> list[str]:
+def operating_range(found: Front, question: Scenario, objectives: Sequence[Objective], within: float) -> list[str]:
     """Where no result of a front is further than a share from its best, and the best compromise, a line each."""
     excess = excesses(found, objectives)
     if np.isnan(excess).any() or not found.values:
@@ -103,11 +103,11 @@ def _texts(found: Front, path: str) -> Any:
     return np.array([choices.get(path, "") for choices in found.choices], dtype=object)
 
 
-def front_picture(found: Front, question: Question) -> PlotDescription:
+def front_picture(found: Front, question: Scenario) -> PlotDescription:
     """The first two objectives, one line for each combination of choices."""
     (x, across), (y, up) = list(found.results.items())[:2]
     of = np.array([", ".join(choices.values()) or "front" for choices in found.choices], dtype=object)
-    lines = tuple(Line(str(name), across[of == name], up[of == name]) for name in dict.fromkeys(of.tolist()))
+    lines = tuple(PlotLine(str(name), across[of == name], up[of == name]) for name in dict.fromkeys(of.tolist()))
     axes = [
         AxisDescription(name, quantity_named(name, question.program)[1], suiting([array]))
         for name, array in ((x, across), (y, up))

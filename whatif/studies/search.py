@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_LEAF
 from whatif.schema.load import stated_platform
 from whatif.studies.population import MISSED, Population, Wish, change_of, look, results_of
@@ -28,7 +28,7 @@ _BINDS: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class Optimum:
     """The best point of one combination of choices, or the one that comes closest to the targets."""
 
     combination: Combination
@@ -71,9 +71,9 @@ class Answer:
 
 
 def search(
-    question: Question, varied: Sequence[Varied], wish: Wish, seed: int = 0, points: int | None = None,
+    question: Scenario, varied: Sequence[Varied], wish: Wish, seed: int = 0, points: int | None = None,
     told: Callable[[Combination, int], None] = lambda combination, count: None,
-) -> Iterator[Answer | Combination]:  # fmt: skip
+) -> Iterator[Optimum | Combination]:  # fmt: skip
     """The answer of each combination of choices, or the combination where it has none; ends after an interruption.
 
     `told` hears how many points of a combination are evaluated. Raise `UsageError` for a leaf without any effect.
@@ -92,13 +92,13 @@ def search(
             return
 
 
-def ranked(answers: Sequence[Answer], wish: Wish, question: Question) -> list[Answer]:
+def ranked(answers: Sequence[Optimum], wish: Wish, question: Scenario) -> list[Optimum]:
     """The best first; without an objective, those with the fewest other choices."""
 
-    def others(answer: Answer) -> int:
+    def others(answer: Optimum) -> int:
         return sum(text != present_choice(question, path) for path, text in answer.combination.choices.items())
 
-    def aim(answer: Answer) -> float:
+    def aim(answer: Optimum) -> float:
         # Where the objective has no number now, each combination's worths are in units of their own.
         if objective is None or not answer.is_met:
             return answer.worth
@@ -110,7 +110,7 @@ def ranked(answers: Sequence[Answer], wish: Wish, question: Question) -> list[An
     return sorted(answers, key=lambda answer: (not answer.is_met, others(answer) if answer.is_met else 0, answer.worth))
 
 
-def present_choice(question: Question, path: str) -> str:
+def present_choice(question: Scenario, path: str) -> str:
     """What a choice is as the question stands; empty where the files do not say it."""
     if path == PLATFORM_LEAF:
         return question.platform or stated_platform(question.document, question.folders) or ""
@@ -125,7 +125,7 @@ def present_choice(question: Question, path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _searched(combination: Combination, population: Population, seed: int, limit: int) -> Answer:
+def _searched(combination: Combination, population: Population, seed: int, limit: int) -> Optimum:
     ended = True
     try:
         look(population, seed, limit)
@@ -136,11 +136,11 @@ def _searched(combination: Combination, population: Population, seed: int, limit
     return _answer(combination, population, ended)
 
 
-def _answer(combination: Combination, population: Population, ended: bool) -> Answer:
+def _answer(combination: Combination, population: Population, ended: bool) -> Optimum:
     worth, ways = population.best
     values = population.values(ways[None, :])
     evaluation = evaluate(population.program, values)
-    return Answer(
+    return Optimum(
         combination,
         tuple(population.within),
         {path: float(array[0]) for path, array in values.items()},

@@ -12,15 +12,15 @@ import numpy as np
 
 from whatif.core.evaluate import Evaluation
 from whatif.core.result import unfit
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import RANGE, is_machine, leaf_points, swept_leaf
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.schema.hpl_application import HPL
-from whatif.schema.parameters import Leaf
+from whatif.schema.hpl_application import HPLApplication
+from whatif.schema.parameters import Parameter
 from whatif.units import Dimension, Quantity, format_quantity
 
 SPREAD: Final = 1000.0
@@ -49,7 +49,7 @@ class Span:
     have equal parts of it.
     """
 
-    leaf: Leaf
+    leaf: Parameter
     low: float
     high: float
     values: FloatArray | None = None
@@ -132,7 +132,7 @@ def parse_varied(text: str, program: Program) -> Varied:
     return Varied(path, _end(low, leaf, text), _end(high, leaf, text))
 
 
-def _varied_choice(path: str, leaf: Leaf | None, spec: str, program: Program) -> Varied:
+def _varied_choice(path: str, leaf: Parameter | None, spec: str, program: Program) -> Varied:
     words: str | tuple[str, ...] = spec or (() if leaf is None else leaf.choices)
     if not words:
         raise UsageError(f"--vary {path}: say which: {path}=A, B, C")
@@ -140,7 +140,7 @@ def _varied_choice(path: str, leaf: Leaf | None, spec: str, program: Program) ->
     return Varied(path, choices=tuple(dict.fromkeys(map(str, points))))
 
 
-def _end(text: str, leaf: Leaf, whole: str) -> float:
+def _end(text: str, leaf: Parameter, whole: str) -> float:
     """One end of a range in base units."""
     assert leaf.field is not None
     try:
@@ -154,7 +154,7 @@ def _end(text: str, leaf: Leaf, whole: str) -> float:
     return end
 
 
-def combinations(question: Question, varied: Iterable[Varied]) -> Iterator[Combination]:
+def combinations(question: Scenario, varied: Iterable[Varied]) -> Iterator[Combination]:
     """Every way to choose, compiled; one that its machine cannot be asked says why. One without choices is as it is."""
     chosen = [item for item in varied if item.choices]
     count = int(np.prod([len(item.choices) for item in chosen]))
@@ -176,7 +176,7 @@ def _why_not(problem: InvalidFileError, choices: Mapping[str, str]) -> str:
 
 
 def prepared(
-    question: Question, varied: Sequence[Varied], names: Sequence[str]
+    question: Scenario, varied: Sequence[Varied], names: Sequence[str]
 ) -> list[tuple[Combination, list[Span]]]:
     """Every combination of choices, and where its leaves may be: those that matter for the results of such names.
 
@@ -219,14 +219,14 @@ def span_of(program: Program, varied: Varied) -> Span:
     return Span(leaf, *ends(leaf, varied.low, varied.high))
 
 
-def own_number(path: str, leaf: Leaf | None) -> Leaf:
+def own_number(path: str, leaf: Parameter | None) -> Parameter:
     """The leaf itself; raise `UsageError` for one that is no number, or is computed from others."""
     if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
         raise UsageError(f"`{path}`: only a number of its own can be sought")
     return leaf
 
 
-def ends(leaf: Leaf, low: float | None, high: float | None) -> tuple[float, float]:
+def ends(leaf: Parameter, low: float | None, high: float | None) -> tuple[float, float]:
     """The ends of a range in base units; where not given, so far from the present value as the leaf may be."""
     assert leaf.field is not None
     domain, present = leaf.field.domain, float(leaf.value)
@@ -277,7 +277,7 @@ def is_played(program: Program) -> bool:
     """Whether every point of a program is played message by message, or step by step, which takes its time."""
     application = program.loaded.scenario.application
     traced = any(phase.kind == "trace" for phase in application.phases.values())
-    return isinstance(application, HPL) or application.communication != "modelled" or traced
+    return isinstance(application, HPLApplication) or application.communication != "modelled" or traced
 
 
 def tails(paths: Sequence[str]) -> dict[str, str]:

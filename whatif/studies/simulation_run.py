@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.message_simulation import MACHINE_INPUTS, Machine, block_places, machine_of
+from whatif.core.message_simulation import MACHINE_INPUTS, MessageMachine, block_places, machine_of
 from whatif.core.phases.simulated_exchange import ALGORITHMS, contributed
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.term import Program, Term
@@ -21,8 +21,7 @@ from whatif.simulation.activity import Activity, activity
 from whatif.simulation.exchange import exchange_trace
 from whatif.simulation.generate import collective_trace, halo_trace
 from whatif.simulation.lower import lower
-from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, Trace
-from whatif.simulation.rank_programs import Program as RankProgram
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, RankProgram, Trace
 from whatif.simulation.replay import Replay, replay
 from whatif.simulation.schedule import Places, Schedule
 from whatif.studies.placement_layout import halo_pattern
@@ -39,7 +38,7 @@ class Simulation:
 
     schedule: Schedule
     places: Places
-    machine: Machine
+    machine: MessageMachine
     activity: Activity
     phase: str
     """The phase whose model charges the messages."""
@@ -138,7 +137,7 @@ def _number(evaluation: Evaluation, name: str) -> float:
     return float(np.ravel(evaluation.values[name])[0])
 
 
-def _machine(evaluation: Evaluation, term: Term) -> Machine:
+def _machine(evaluation: Evaluation, term: Term) -> MessageMachine:
     """The machine that a term is played on."""
     stated = [
         np.asarray(evaluation.values[str(term.inputs[name])]).reshape(shape) if name in term.inputs else default

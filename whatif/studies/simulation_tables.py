@@ -11,7 +11,7 @@ from whatif.core.phases.message import DISTANCES, PROTOCOLS
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
 from whatif.simulation.critical import CriticalPath, critical_path
-from whatif.simulation.rank_programs import COLLECTIVES, Kind, Program, Trace
+from whatif.simulation.rank_programs import COLLECTIVES, Kind, RankProgram, Trace
 from whatif.simulation.schedule_checks import cost_table
 from whatif.studies.simulation_run import Simulation
 from whatif.table import Column, Table
@@ -99,7 +99,7 @@ def trace_table(trace: Trace) -> Table:
     return Table(ranks | {name: Column(values, dimension) for (name, dimension), values in named}, trace.notes)
 
 
-def _counted(program: Program) -> tuple[float, ...]:
+def _counted(program: RankProgram) -> tuple[float, ...]:
     repeats = np.ones(len(program))
     for loop in program.loops:
         repeats[loop.first : loop.last] = loop.count

@@ -20,7 +20,7 @@ from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.studies.search_space import ends, idle_leaf, own_number, phase_times, quantity_named, reached_by, term_named
 from whatif.units import SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
 
@@ -48,11 +48,11 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class SeekResult:
     """The nearest value that meets a target, or the one that comes closest to it."""
 
     target: Target
-    leaf: Leaf
+    leaf: Parameter
     value: float
     now: float
     """The result as the leaf stands; NaN where it has none."""
@@ -101,7 +101,9 @@ def parse_target(text: str, program: Program) -> Target:
     return Target(match["result"], at_most, bound.value, dimension)
 
 
-def seek(program: Program, path: str, target: Target, low: float | None = None, high: float | None = None) -> Sought:
+def seek(
+    program: Program, path: str, target: Target, low: float | None = None, high: float | None = None
+) -> SeekResult:
     """The value of a leaf nearest to the present one that meets a target, between two ends in base units.
 
     Near is by factor, or by difference where values may be 0 or less. Ends that are not given are a thousandth of the
@@ -126,7 +128,7 @@ def seek(program: Program, path: str, target: Target, low: float | None = None, 
     return _sought(program, target, leaf, float(grid[_nearest(grid, met, present)]), now)
 
 
-def _leaf(program: Program, path: str, target: Target) -> Leaf:
+def _leaf(program: Program, path: str, target: Target) -> Parameter:
     from whatif.core.sweep import swept_leaf
 
     leaf = own_number(path, swept_leaf(path, program))
@@ -135,7 +137,7 @@ def _leaf(program: Program, path: str, target: Target) -> Leaf:
     return leaf
 
 
-def _grid(leaf: Leaf, first: float, last: float) -> FloatArray:
+def _grid(leaf: Parameter, first: float, last: float) -> FloatArray:
     """Values of the range in order, each a constant factor from the next; whole where they have to be."""
     assert leaf.field is not None
     domain = leaf.field.domain
@@ -150,7 +152,7 @@ def _nearest(grid: FloatArray, met: Choices, present: float) -> int:
     return int(np.where(met, np.abs(far), np.inf).argmin())
 
 
-def _between(grid: FloatArray, met: Choices, present: float, leaf: Leaf) -> FloatArray:
+def _between(grid: FloatArray, met: Choices, present: float, leaf: Parameter) -> FloatArray:
     """A finer grid from the value that meets the target nearest to the present one to its neighbour on that side."""
     assert leaf.field is not None
     at = _nearest(grid, met, present)
@@ -162,7 +164,7 @@ def _between(grid: FloatArray, met: Choices, present: float, leaf: Leaf) -> Floa
     return np.unique(np.append(finer, grid[at]))
 
 
-def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, leaf: Leaf) -> float:
+def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, leaf: Parameter) -> float:
     then = evaluation.numbers(term_named(target.result, evaluation.program))
     if not np.isfinite(then).any():
         between = " and ".join(format_quantity(end, leaf.dimension, 4) for end in (grid[0], grid[-1]))
@@ -172,8 +174,8 @@ def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, leaf: Lea
     return float(grid[worth.argmin()])
 
 
-def _sought(program: Program, target: Target, leaf: Leaf, value: float, now: float) -> Sought:
+def _sought(program: Program, target: Target, leaf: Parameter, value: float, now: float) -> SeekResult:
     evaluation = evaluate(program, {leaf.path: np.array([value])})
     then = float(evaluation.numbers(term_named(target.result, program))[0])
     met = bool(target.met(np.array(then)))
-    return Sought(target, leaf, value, now, then, met, phase_times(evaluation))
+    return SeekResult(target, leaf, value, now, then, met, phase_times(evaluation))

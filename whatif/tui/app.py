@@ -18,28 +18,28 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.theme import Theme
 
-from whatif.core.scenario import Question, Request
+from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plotting.description import shorten
 from whatif.studies.platform_comparison import known_platforms
-from whatif.tui.command_runner import Conductor
+from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, default_keys, keymap
 from whatif.tui.events import ChangeAsked, FileAsked, StopAsked
-from whatif.tui.file_sync import Keeper
+from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
-from whatif.tui.screens.dialogs import Asking, Deciding, Reading, may_write, toml_path
-from whatif.tui.screens.main_screen import Desk
-from whatif.tui.state import Study, View
+from whatif.tui.screens.dialogs import Asking, Deciding, TextDialog, may_write, toml_path
+from whatif.tui.screens.main_screen import MainScreen
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.parameter_tree import LeafTree
-from whatif.tui.widgets.prompt import Line, Prompt
+from whatif.tui.widgets.parameter_tree import ParameterTree
+from whatif.tui.widgets.prompt import Prompt, PromptInput
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.tui.widgets.why_tree import WhyTree
-from whatif.tui.worker import Beside, keep_memory
+from whatif.tui.worker import Worker, keep_memory
 
 LOOK_SECONDS: Final = 0.7
 """How often the files are looked at, and edits written down for the worst."""
@@ -69,7 +69,7 @@ class Explorer(App[None]):
 
     def __init__(
         self,
-        question: Question,
+        question: Scenario,
         config: Config | None = None,
         *,
         opening: Iterable[str] = (),
@@ -81,15 +81,15 @@ class Explorer(App[None]):
         self.config = config or Config()
         bound = (
             Explorer,
-            Desk,
-            LeafTree,
+            MainScreen,
+            ParameterTree,
             TableView,
             PlotView,
             CursorList,
             WhyTree,
-            Line,
+            PromptInput,
             Prompt,
-            Reading,
+            TextDialog,
             Deciding,
             Asking,
         )
@@ -98,21 +98,21 @@ class Explorer(App[None]):
         self._journal, self._recovery_folder = journal, recovery_folder
         self._start(question, Session.start(question))
 
-    def _start(self, question: Question, session: Session) -> None:
+    def _start(self, question: Scenario, session: Session) -> None:
         """Begin with a question."""
         self._file_error = ""
-        self.conductor = Conductor(Study.start(session, View(marker=self.config.marker)), self._shown)
-        self.keeper = Keeper(question, self.conductor, self._journal, self._recovery_folder)
+        self.conductor = CommandRunner(ExplorerState.start(session, View(marker=self.config.marker)), self._shown)
+        self.keeper = FileSync(question, self.conductor, self._journal, self._recovery_folder)
 
     @property
-    def study(self) -> Study:
+    def study(self) -> ExplorerState:
         """What is shown."""
         return self.conductor.study
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> MainScreen:
         """The screen under whatever window is open."""
-        return next(screen for screen in self.screen_stack if isinstance(screen, Desk))
+        return next(screen for screen in self.screen_stack if isinstance(screen, MainScreen))
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -128,7 +128,7 @@ class Explorer(App[None]):
         terminal = self.console.color_system == "standard"
         self.theme = self.config.theme or ("ansi-dark" if terminal else DEFAULT_THEME)
         self.set_keymap(self._keys)
-        await self.push_screen(Desk(self.study))
+        await self.push_screen(MainScreen(self.study))
         self._listen()
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
@@ -326,13 +326,13 @@ class Explorer(App[None]):
     async def action_report(self) -> None:
         """Write a report about the values and the sweep as they are."""
         name = await self.push_screen_wait(Asking("Write a report to", "report.html"))
-        path, writer = Path(name).expanduser(), Beside()
+        path, writer = Path(name).expanduser(), Worker()
         if not name or not await may_write(self, path):
             return
         asked, report = self.study.session.asked, import_module("whatif.tui.report_job").report
         self._say(f"writing {path}")
         try:
-            self._say(await writer.run(report, Request(asked.question, asked.grid), path))
+            self._say(await writer.run(report, EvaluationRequest(asked.question, asked.grid), path))
         except WhatifError as problem:
             self._shown(str(problem))
         finally:
@@ -344,9 +344,9 @@ class Explorer(App[None]):
         """Open another scenario in place of this one."""
         if not await self._may_leave("open it"):
             return
-        unsaved, loader = self.study.unsaved(), Beside()
+        unsaved, loader = self.study.unsaved(), Worker()
         try:
-            question = Question.open(event.source, folders=self.study.session.question.folders)
+            question = Scenario.open(event.source, folders=self.study.session.question.folders)
             session = await loader.run(Session.start, question)
         except WhatifError as problem:
             self._shown(str(problem))
@@ -356,12 +356,12 @@ class Explorer(App[None]):
         # Keys were pressed meanwhile.
         if self.study.unsaved() != unsaved and not await self._may_leave("open it"):
             return
-        while not isinstance(self.screen, Desk):
+        while not isinstance(self.screen, MainScreen):
             self.pop_screen()
         self.keeper.recovery.forget()
         self._close()
         self._start(session.question, session)
-        await self.switch_screen(Desk(self.study))
+        await self.switch_screen(MainScreen(self.study))
         self.conductor.beside.warm()
 
     async def _may_leave(self, words: str) -> bool:
@@ -393,5 +393,5 @@ class Explorer(App[None]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The commands of Textual and those of the program."""
         yield from super().get_system_commands(screen)
-        if isinstance(screen, Desk):
+        if isinstance(screen, MainScreen):
             yield from screen.commands(self)

@@ -7,7 +7,7 @@ from typing import Final
 
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.session import Asked
+from whatif.core.session import SessionInputs
 from whatif.core.uncertainty import Bands, Sampling, bands_of, uncertain
 from whatif.tui.state import View
 from whatif.units import counted
@@ -45,7 +45,7 @@ def sampling_of(view: View) -> Sampling | None:
     return None if view.samples == "off" else Sampling(int(view.samples), spreads=_SPREADS[view.spread])
 
 
-def uncertainty(asked: Asked, sampling: Sampling) -> Uncertainty:
+def uncertainty(asked: SessionInputs, sampling: Sampling) -> Uncertainty:
     """The bands of what a session is asked."""
     program, grid = asked.program, asked.grid
     point = bands_of(program, Grid(), sampling)

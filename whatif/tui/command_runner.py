@@ -18,8 +18,8 @@ from whatif.models import placement
 from whatif.tui.commands import (
     Change,
     Choose,
+    CommandOutcome,
     Nudge,
-    Outcome,
     Restore,
     Show,
     is_instant,
@@ -30,8 +30,8 @@ from whatif.tui.commands import (
     supersedes,
 )
 from whatif.tui.history import History
-from whatif.tui.state import Study, View
-from whatif.tui.worker import Beside
+from whatif.tui.state import ExplorerState, View
+from whatif.tui.worker import Worker
 
 QUICK_SECONDS: Final = 0.010
 """What takes longer is computed beside the event loop."""
@@ -39,13 +39,13 @@ _GRACE_SECONDS: Final = 0.3
 """What a job that nobody wants any more may still take: a new process would take longer."""
 
 
-class Conductor:
+class CommandRunner:
     """Holds the study; `shown(error)` is called whenever it has changed, or an error is to be told."""
 
-    def __init__(self, study: Study, shown: Callable[[str], None]) -> None:
+    def __init__(self, study: ExplorerState, shown: Callable[[str], None]) -> None:
         self.study = study
         self.history = History()
-        self.beside = Beside()
+        self.beside = Worker()
         self._shown = shown
         self._counting: dict[tuple[str, bool], float] = {}
         self._note_counting()
@@ -190,7 +190,7 @@ class Conductor:
         try:
             outcome = await self.beside.run(perform_afresh, self.study.state, changes)
         except WhatifError as problem:
-            outcome = Outcome(self.study, (), str(problem), 0.0)
+            outcome = CommandOutcome(self.study, (), str(problem), 0.0)
         self._task, self._running = None, ()
         if not self._stale:
             self._take(outcome)
@@ -219,7 +219,7 @@ class Conductor:
             self.beside.stop()
         self._task, self._running = None, ()
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, outcome: CommandOutcome) -> None:
         """Take in an outcome; after an error the last good picture simply stays."""
         told = outcome.error
         if outcome.done:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from whatif.core.scenario import Question
-from whatif.core.session import Session, Step
+from whatif.core.scenario import Scenario
+from whatif.core.session import NudgeSize, Session
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.tui.seek_job import Seek
-from whatif.tui.state import State, Study, View
+from whatif.tui.state import ExplorerState, UndoState, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Edit:
     path: str
     text: str
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the value."""
         return study.asking(study.session.edit(self.path, self.text))
 
@@ -41,7 +41,7 @@ class EditAll:
 
     texts: tuple[tuple[str, str], ...]
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the values."""
         question = study.session.question
         parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(".extends"))
@@ -60,9 +60,9 @@ class Nudge:
 
     path: str
     steps: int
-    size: Step = Step.FINE
+    size: NudgeSize = NudgeSize.FINE
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the leaf moved."""
         return study.asking(study.session.nudge(self.path, self.steps, self.size))
 
@@ -72,13 +72,13 @@ class Nudge:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepParameter:
     """Sweep one leaf, over a range or over the default one."""
 
     path: str
     text: str | None = None
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the sweep."""
         return study.asking(study.session.sweep(self.path, self.text))
 
@@ -94,7 +94,7 @@ class Also:
     path: str
     text: str | None = None
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the second axis."""
         session = study.session
         if self.text is None and any(self.path in axis.leaves for axis in session.grid.axes[1:]):
@@ -107,10 +107,10 @@ class Also:
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
+class SwapAxes:
     """Exchange the first two axes."""
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the second axis along x."""
         axes = study.session.grid.axes
         if len(axes) < 2:
@@ -129,7 +129,7 @@ class Adopt:
     name: str
     folder: str = ""
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study on the platform."""
         session, question = study.session, study.session.question
         if self.folder and Path(self.folder) not in question.folders:
@@ -146,7 +146,7 @@ class Adopt:
 class Pin:
     """Compare with the present values from now on."""
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with a new baseline."""
         return study.pinned()
 
@@ -161,7 +161,7 @@ class Revert:
 
     path: str = ""
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the values of the file."""
         question = study.session.question
         kept = {path: text for path, text in question.sets.items() if self.path not in ("", path)}
@@ -182,7 +182,7 @@ class Show:
     key: str
     value: str
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with another entry of its view."""
         return replace(study, view=study.view.with_entry(self.key, self.value))
 
@@ -202,7 +202,7 @@ class Choose:
         """What is asked for, given the view that was asked for before."""
         return Show(self.key, self.value_in(view))
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the entry."""
         return self.on(study.view).apply(study)
 
@@ -211,9 +211,9 @@ class Choose:
 class Reread:
     """Take in another text of the file; the edits stay."""
 
-    question: Question
+    question: Scenario
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study on the new text."""
         return study.over(self.question)
 
@@ -226,10 +226,10 @@ class Reread:
 class Restore:
     """Go back, or forth, to a state that the study was in."""
 
-    state: State
+    state: UndoState
     word: str
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study in that state, looked at on the same screen."""
         view = replace(self.state.view, screen=study.view.screen)
         return study.at(replace(self.state, view=view))
@@ -239,7 +239,9 @@ class Restore:
         return self.word
 
 
-Change = Edit | EditAll | Seek | Nudge | Sweep | Also | Swap | Adopt | Pin | Revert | Show | Reread | Restore
+Change = (
+    Edit | EditAll | Seek | Nudge | SweepParameter | Also | SwapAxes | Adopt | Pin | Revert | Show | Reread | Restore
+)
 
 
 def _optional(word: str, path: str, text: str | None) -> str:
@@ -261,9 +263,9 @@ def _edit(path: str, text: str) -> Edit | EditAll:
 
 def _nudge(path: str, text: str) -> Nudge:
     steps, _, size = text.partition(" ")
-    sizes = [step.name.lower() for step in Step]
+    sizes = [step.name.lower() for step in NudgeSize]
     try:
-        return Nudge(path, int(steps), Step[(size.strip() or "fine").upper()])
+        return Nudge(path, int(steps), NudgeSize[(size.strip() or "fine").upper()])
     except (ValueError, KeyError):
         raise UsageError(f"nudge {path} = {text}: expected whole steps and one of {', '.join(sizes)}") from None
 
@@ -273,11 +275,11 @@ _WORDS: Final[dict[str, tuple[str, Callable[[str, str], Change]]]] = {
     "set": ("PATH = VALUE", _edit),
     "seek": ("PATH = TARGET", Seek),
     "nudge": ("PATH = STEPS SIZE", _nudge),
-    "sweep": ("PATH", lambda path, text: Sweep(path, text or None)),
+    "sweep": ("PATH", lambda path, text: SweepParameter(path, text or None)),
     "also": ("PATH", lambda path, text: Also(path, text or None)),
     "platform": ("NAME", Adopt),
     "show": ("KEY = VALUE", Show),
-    "swap": ("", lambda _, __: Swap()),
+    "swap": ("", lambda _, __: SwapAxes()),
     "pin": ("", lambda _, __: Pin()),
     "revert": ("", lambda path, _: Revert(path)),
 }
@@ -316,8 +318,8 @@ def queued(queue: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
 
 def supersedes(change: Change, last: Change) -> bool:
     """Whether a change makes the one before it pointless."""
-    if isinstance(change, Sweep):
-        return isinstance(last, Sweep | Also)
+    if isinstance(change, SweepParameter):
+        return isinstance(last, SweepParameter | Also)
     if isinstance(change, Edit):
         return isinstance(last, Edit | Nudge) and last.path == change.path
     if isinstance(change, Show):
@@ -326,11 +328,11 @@ def supersedes(change: Change, last: Change) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class CommandOutcome:
     """A study after some changes; those that were carried out with the state before each; what was wrong."""
 
-    study: Study
-    done: tuple[tuple[Change, State], ...]
+    study: ExplorerState
+    done: tuple[tuple[Change, UndoState], ...]
     error: str
     seconds: float
 
@@ -341,7 +343,7 @@ INTERNAL: Final = "this went wrong inside whatif"
 _SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
 
 
-def perform(study: Study, changes: tuple[Change, ...]) -> Outcome:
+def perform(study: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
     """Carry out changes in order; one that fails leaves the study as it was."""
     error, done = "", []
     began = time.perf_counter()
@@ -358,13 +360,13 @@ def perform(study: Study, changes: tuple[Change, ...]) -> Outcome:
             error = f"{INTERNAL}: {type(problem).__name__}: {problem}"
         else:
             done.append((change, before))
-    return Outcome(study, tuple(done), error, time.perf_counter() - began)
+    return CommandOutcome(study, tuple(done), error, time.perf_counter() - began)
 
 
-def perform_afresh(state: State, changes: tuple[Change, ...]) -> Outcome:
+def perform_afresh(state: UndoState, changes: tuple[Change, ...]) -> CommandOutcome:
     """`perform` in another process, which has no numbers yet; of its answer the largest stay there."""
     draft = Session.unswept(state.asked)
-    outcome = perform(Study(draft, state.baseline, state.view), changes)
+    outcome = perform(ExplorerState(draft, state.baseline, state.view), changes)
     study = outcome.study
     if outcome.done and study.session is draft:
         study = study.asking(Session.of(state.asked))
@@ -375,7 +377,7 @@ def perform_afresh(state: State, changes: tuple[Change, ...]) -> Outcome:
 _MOST_KEPT_POINTS: Final = 100_000
 
 
-def _light(study: Study) -> Study:
+def _light(study: ExplorerState) -> ExplorerState:
     if study.session.grid.size <= _MOST_KEPT_POINTS:
         return study
     behind = study.behind and replace(study.behind, evaluation=None)

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from textual.theme import BUILTIN_THEMES
 
 from whatif.errors import InvalidFileError, Problem, did_you_mean
-from whatif.schema.fields import Part
+from whatif.schema.fields import StrictTable
 from whatif.schema.load import validate
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document, Layer, Layers, dotted, read_document, walk
@@ -53,7 +53,7 @@ class Config:
         return self.document.problem(("keys", binding) if quoted else ("keys", *binding.split(".")), message)
 
 
-class _Settings(Part):
+class _Settings(StrictTable):
     """The file as people write it."""
 
     theme: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from whatif.core.session import Asked
+from whatif.core.session import SessionInputs
 from whatif.errors import ImpossiblePointError
 from whatif.studies.elasticity import Elasticity, elasticities
 
@@ -18,7 +18,7 @@ class Leverage:
     reason: str = ""
 
 
-def leverage(asked: Asked, result: str) -> Leverage:
+def leverage(asked: SessionInputs, result: str) -> Leverage:
     """The elasticities of a result column or `terms.PHASE` at the values as they stand."""
     try:
         return Leverage(result, elasticities(asked.program, result))

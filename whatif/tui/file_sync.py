@@ -6,24 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from whatif.atomic import atomic_file
-from whatif.core.scenario import Question
-from whatif.core.session import Asked
+from whatif.core.scenario import Scenario
+from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
 from whatif.files.scenario_edits import command_line, rewritten, save, toml_patch
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document
-from whatif.tui.command_runner import Conductor
+from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Reread
 from whatif.tui.history import lines_to
 from whatif.tui.recovery import Recovery
 from whatif.tui.scenario_file import News, ScenarioFile, values_before
 
 
-class Keeper:
+class FileSync:
     """Stands between a study and the disk."""
 
     def __init__(
-        self, question: Question, conductor: Conductor, journal: Path | None = None, folder: Path | None = None
+        self, question: Scenario, conductor: CommandRunner, journal: Path | None = None, folder: Path | None = None
     ) -> None:
         self.file = ScenarioFile(question)
         self.recovery = Recovery(self.file.path, folder)
@@ -35,7 +35,7 @@ class Keeper:
         self._conflicts: dict[str, str] = {}
 
     @property
-    def _question(self) -> Question:
+    def _question(self) -> Scenario:
         return self._conductor.study.session.question
 
     @property
@@ -84,7 +84,7 @@ class Keeper:
         text = rewritten(question.document, question.sets, question.platform, question.folders)
         with atomic_file(path) as temporary:
             temporary.write_bytes(text.encode())
-        moved = Question.open(path, folders=question.folders)
+        moved = Scenario.open(path, folders=question.folders)
         _ = moved.program
         self._saved(moved.document)
         self.file = ScenarioFile(self._question)
@@ -97,8 +97,8 @@ class Keeper:
         conductor, question = self._conductor, self._question
         study = conductor.study
         conductor.history.rebase(document, values_before(question))
-        fresh = Question(document, None, {}, question.folders)
-        session = replace(study.session, asked=Asked(fresh, study.session.grid))
+        fresh = Scenario(document, None, {}, question.folders)
+        session = replace(study.session, asked=SessionInputs(fresh, study.session.grid))
         conductor.study = replace(study, session=session)
         self.file.watch(session.program)
         self._conflicts = {}

@@ -18,7 +18,7 @@ from whatif.units import BYTE, Dimension, UnitError, format_quantity, parse_quan
 
 if TYPE_CHECKING:
     from whatif.fitting.message_parameters import Model, NetworkFit
-    from whatif.fitting.points import Points
+    from whatif.fitting.points import MessagePoints
 
 CURVE_POINTS: Final = 160
 MOST_CURVES: Final = 4
@@ -46,7 +46,7 @@ class FittedCurve:
     error: FloatArray
 
 
-class Parameter(NamedTuple):
+class FitParameter(NamedTuple):
     """A value in base units with its standard error, NaN where the points do not tell it."""
 
     name: str
@@ -59,13 +59,13 @@ class Protocol(NamedTuple):
     """The parameters of one protocol; `error` is the root mean square of the relative residuals."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FitParameter, ...]
     point_count: int
     error: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class DistanceFit:
     """A fit of one model to the measurements of one distance."""
 
     source: str
@@ -97,18 +97,18 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class FitRefusal:
     """Why there is no fit."""
 
     reason: str
 
 
-def fitted(view: View) -> Fitted | Refused:
+def fitted(view: View) -> DistanceFit | FitRefusal:
     """The fit that a view asks for."""
     try:
         return _shown(view, _fit(*_read(view)), fit_of(view))
     except WhatifError as problem:
-        return Refused(str(problem))
+        return FitRefusal(str(problem))
 
 
 def measured(view: View) -> Measured | None:
@@ -150,7 +150,7 @@ def limits_text(short_limit: float, eager_limit: float) -> str:
     return ", ".join(format_quantity(limit, BYTE, 17) for limit in (short_limit, eager_limit))
 
 
-def limits_of(view: View, found: Fitted) -> tuple[float, float]:
+def limits_of(view: View, found: DistanceFit) -> tuple[float, float]:
     """The limits that are asked for: those of the fit may be on their way."""
     try:
         return parse_limits(view.fit_limits) if view.fit_limits else found.found_limits
@@ -158,7 +158,7 @@ def limits_of(view: View, found: Fitted) -> tuple[float, float]:
         return found.limits
 
 
-def moved(view: View, found: Fitted, chosen: int, steps: int) -> str:
+def moved(view: View, found: DistanceFit, chosen: int, steps: int) -> str:
     """The entry of a view with one limit moved up or down to another measured size; where it may not go, as it is."""
     limits, stops = list(limits_of(view, found)), found.stops
     at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
@@ -226,14 +226,14 @@ def _kinds(table: Table) -> list[str]:
     return sorted({str(kind) for kind in table.columns["buffers"].values}, key=lambda kind: (kind != "host", kind))
 
 
-def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> Fitted:
+def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
     # To leave points out takes a hundred times longer than to fit with other limits.
     held_out, recommended = found.held_out_errors, found.recommended
     model = next((name for name in fit.models if name == view.fit_model), recommended)
     table, points = _table(_read(view)[0]), fit.points_of(model)
     kinds = _kinds(table)
     chosen = view.measured_buffers if view.measured_buffers in kinds else kinds[0]
-    return Fitted(
+    return DistanceFit(
         source=" ".join(table.notes[key] for key in ("tool", "version") if key in table.notes),
         distance=fit.distance,
         model=model,
@@ -254,7 +254,7 @@ def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> Fitted:
     )
 
 
-def _plain(points: Points) -> Measured:
+def _plain(points: MessagePoints) -> Measured:
     return Measured(points.message_size, points.process_count, points.time)
 
 
@@ -282,7 +282,7 @@ def _protocols(fit: NetworkFit, model: str) -> Iterator[Protocol]:
         place, _, name = part.path.rpartition(".")
         if place.endswith(f".{model}"):
             known = zip(part.dimensions.items(), part.values, part.standard_errors, strict=True)
-            parameters = (Parameter(key, float(value), float(error), unit) for (key, unit), value, error in known)
+            parameters = (FitParameter(key, float(value), float(error), unit) for (key, unit), value, error in known)
             yield Protocol(name, tuple(parameters), part.point_count, part.error)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
-from whatif.core.scenario import Question
-from whatif.core.session import Asked
+from whatif.core.scenario import Scenario
+from whatif.core.session import SessionInputs
 from whatif.core.sweep import PLATFORM_LEAF
 from whatif.errors import UsageError
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
-from whatif.tui.commands import Adopt, Change, EditAll, Nudge, Outcome, Reread, Restore, Show
-from whatif.tui.state import State, Study
+from whatif.tui.commands import Adopt, Change, CommandOutcome, EditAll, Nudge, Reread, Restore, Show
+from whatif.tui.state import ExplorerState, UndoState
 
 _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 
@@ -24,12 +24,12 @@ _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 class History:
     """The states before and after the present one, and every command so far."""
 
-    past: list[State] = field(default_factory=list)
-    future: list[State] = field(default_factory=list)
+    past: list[UndoState] = field(default_factory=list)
+    future: list[UndoState] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     _last: Change | None = None
 
-    def record(self, outcome: Outcome) -> None:
+    def record(self, outcome: CommandOutcome) -> None:
         """Take in what was carried out."""
         afters = [*(before for _, before in outcome.done[1:]), outcome.study.state]
         for (change, before), after in zip(outcome.done, afters, strict=False):
@@ -42,14 +42,14 @@ class History:
             elif not _is_navigation(change) and not before.same_as(after):
                 self._changed(change, before)
 
-    def _changed(self, change: Change, before: State) -> None:
+    def _changed(self, change: Change, before: UndoState) -> None:
         # Many small steps of one leaf are one thing to take back.
         if not (_continues(change, self._last) and self.past):
             self.past.append(before)
         self.future.clear()
         self._last = change
 
-    def _moved(self, change: Restore, before: State) -> None:
+    def _moved(self, change: Restore, before: UndoState) -> None:
         source, target = (self.past, self.future) if change.word == "undo" else (self.future, self.past)
         source.pop()
         target.append(before)
@@ -74,11 +74,11 @@ class History:
         self._last = None
 
 
-def _on(state: State, document: Document, before: Mapping[str, str]) -> State:
+def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> UndoState:
     question = state.asked.question
     platform = question.platform or before.get(PLATFORM_LEAF)
     sets = {path: text for path, text in before.items() if path != PLATFORM_LEAF} | dict(question.sets)
-    return replace(state, asked=Asked(Question(document, platform, sets, question.folders), state.asked.grid))
+    return replace(state, asked=SessionInputs(Scenario(document, platform, sets, question.folders), state.asked.grid))
 
 
 def _is_navigation(change: Change) -> bool:
@@ -92,7 +92,7 @@ def _continues(change: Change, last: Change | None) -> bool:
     )
 
 
-def _folder_of(question: Question) -> str:
+def _folder_of(question: Scenario) -> str:
     """The folder beside the usual ones that holds the platform of a question."""
     holding = (str(folder) for folder in question.folders if is_file(folder / f"{question.platform}.toml"))
     return next(holding, "")
@@ -109,7 +109,7 @@ def _table_of(path: str) -> str:
     return path if distance is None else distance[0]
 
 
-def lines_to(study: Study) -> list[str]:
+def lines_to(study: ExplorerState) -> list[str]:
     """The commands that lead from the file to the study: short, whatever the way there was."""
     session = study.session
     question = session.question

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any, Final
 
-from whatif.core.session import Asked
+from whatif.core.session import SessionInputs
 from whatif.errors import WhatifError
 from whatif.hpl.predictions import HPLRuns
 from whatif.hpl.simulation.configuration import Configuration
-from whatif.hpl.simulation.simulator import Outcome, rank_of_process
+from whatif.hpl.simulation.simulator import HPLOutcome, rank_of_process
 from whatif.models.quantities import IntArray
-from whatif.tui.simulation_job import Refused
+from whatif.tui.simulation_job import SimulationRefusal
 from whatif.tui.state import HPL_PANELS
 
 MOST_PANELS: Final = int(HPL_PANELS[-1])
@@ -35,10 +35,10 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class HPLRunView:
     """The run of the study."""
 
-    outcome: Outcome
+    outcome: HPLOutcome
     nodes: IntArray
     """[process row, process column]"""
     machine: str
@@ -54,21 +54,21 @@ class GridRate:
     rate: float
 
 
-def played(asked: Asked, known: frozenset[Grid], tell: Callable[[Any], None]) -> Refused | None:
+def played(asked: SessionInputs, known: frozenset[Grid], tell: Callable[[Any], None]) -> SimulationRefusal | None:
     """Tell the run of a study and the rates on all grids, but for those that are known; None when all is told."""
     try:
         runs = HPLRuns(asked.program)
         configuration = runs.configuration
         refusal = runs.refusal(configuration)
         if refusal is not None:
-            return Refused(refusal.message)
+            return SimulationRefusal(refusal.message)
         if grid_of(configuration) not in known:
             _tell_run(runs, configuration, tell)
         _tell_grids(runs, configuration, known, tell)
     except WhatifError as problem:
-        return Refused(str(problem))
+        return SimulationRefusal(str(problem))
     except MemoryError:
-        return Refused("this needs more memory than there is")
+        return SimulationRefusal("this needs more memory than there is")
     return None
 
 
@@ -89,7 +89,7 @@ def _tell_run(runs: HPLRuns, configuration: Configuration, tell: Callable[[Any],
     outcome = runs.run(configuration, runs.seed, lambda done, steps: told(Share(False, done / steps)), count)
     nodes = (rank_of_process(configuration) // runs.ranks_per_node).reshape(grid_of(configuration))
     machine = runs.program.loaded.scenario.platform.name
-    tell(Run(outcome, nodes, machine, runs.seed, runs.plan.noise))
+    tell(HPLRunView(outcome, nodes, machine, runs.seed, runs.plan.noise))
 
 
 def _tell_grids(

@@ -7,9 +7,9 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.hpl.simulation.simulator import Outcome
+from whatif.hpl.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.tui.rank_lanes import PARTS, Lanes, Messages, Window, main_groups
+from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, Window, main_groups
 
 WORK: Final = ("factorisation", "broadcast", "waiting", "update")
 """What a process may be doing; `Lanes.group` is 1 + a place here."""
@@ -37,7 +37,7 @@ class GridLine(NamedTuple):
         return found
 
 
-def panel_lanes(outcome: Outcome, nodes: IntArray, line: GridLine, panel_count: int) -> Lanes:
+def panel_lanes(outcome: HPLOutcome, nodes: IntArray, line: GridLine, panel_count: int) -> Lanes:
     """The processes of a line from the begin of the run to the end of the updates with its first panels.
 
     A process without a panel waits until that is factored; from then on it is broadcast. All other time is that of
@@ -53,7 +53,7 @@ def panel_lanes(outcome: Outcome, nodes: IntArray, line: GridLine, panel_count: 
     window = 0.0, float(known[:panel_count].max(initial=0.0))
     group = _groups(spans, window, known.max(axis=(0, 2), initial=0.0))
     nobody = np.empty(0, dtype=np.int32)
-    messages = Messages(nobody, nobody, np.empty(0), np.empty(0), np.empty(0))
+    messages = MessageLines(nobody, nobody, np.empty(0), np.empty(0), np.empty(0))
     return Lanes(window, 0, line.of_grid(nodes).astype(np.int32), group, np.full(PARTS, -1, np.int32), messages, 0)
 
 

@@ -10,19 +10,19 @@ from typing import Any, Final
 
 from whatif.errors import WhatifError
 from whatif.tui.pages.page import Job
-from whatif.tui.worker import Beside
+from whatif.tui.worker import Worker
 
 _GRACE_SECONDS: Final = 0.5
 """What a request that is no longer wanted may still take: a new process would take longer."""
 
 
-class Latest:
+class LatestOnly:
     """Hands the answer to the last request, and what it tells before, to `taken`, or what was wrong to `failed`; what
     comes of earlier requests is dropped."""
 
     def __init__(self, taken: Callable[[Any], None], failed: Callable[[str], None]) -> None:
         self._taken, self._failed = taken, failed
-        self._beside = Beside()
+        self._beside = Worker()
         self._task: asyncio.Task[None] | None = None
         self._wanted: Job | None = None
         self._began = 0.0

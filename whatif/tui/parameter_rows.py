@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from whatif.core.term import Program
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeRow:
     """One line: a table (folded or not) or a leaf, by dotted path."""
 
     path: str
@@ -38,7 +38,7 @@ class _Table:
             self.tables.setdefault(words[0], _Table(place)).add(path)
 
 
-def outline(paths: Iterable[str], folded: Collection[str] = (), words: str = "") -> tuple[Row, ...]:
+def outline(paths: Iterable[str], folded: Collection[str] = (), words: str = "") -> tuple[TreeRow, ...]:
     """The rows of all leaves whose path has every one of `words`, leaves before tables; a search unfolds all."""
     wanted = words.lower().split()
     root = _Table("")
@@ -48,20 +48,20 @@ def outline(paths: Iterable[str], folded: Collection[str] = (), words: str = "")
     return tuple(_rows(root, 0, () if wanted else folded))
 
 
-def _rows(table: _Table, depth: int, folded: Collection[str]) -> Iterator[Row]:
+def _rows(table: _Table, depth: int, folded: Collection[str]) -> Iterator[TreeRow]:
     for path in table.leaves:
-        yield Row(path, path.rpartition(".")[2], depth, table=False)
+        yield TreeRow(path, path.rpartition(".")[2], depth, table=False)
     for name, inner in table.tables.items():
         # A table that holds one table only is not worth a line.
         while not inner.leaves and len(inner.tables) == 1:
             word, inner = next(iter(inner.tables.items()))  # noqa: PLW2901
             name = f"{name}.{word}"  # noqa: PLW2901
-        yield Row(inner.path, name, depth, table=True, folded=inner.path in folded)
+        yield TreeRow(inner.path, name, depth, table=True, folded=inner.path in folded)
         if inner.path not in folded:
             yield from _rows(inner, depth + 1, folded)
 
 
-def matters(program: Program, leaf: Leaf) -> bool:
+def matters(program: Program, leaf: Parameter) -> bool:
     """Whether another value could make a difference: it reaches a term, or it is a real choice."""
     return leaf.path in program.reached or (leaf.structural and len(leaf.choices) > 1)
 

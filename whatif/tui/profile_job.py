@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
-from whatif.schema.fields import Part
+from whatif.schema.fields import StrictTable
 from whatif.schema.load import load_document, load_platform
 from whatif.schema.parameters import provenance
-from whatif.schema.platform_spec import GPU, Platform
+from whatif.schema.platform_spec import GPU, PlatformSpec
 from whatif.table import Table
-from whatif.tui.fit_job import Refused
-from whatif.tui.state import Study
+from whatif.tui.fit_job import FitRefusal
+from whatif.tui.state import ExplorerState
 
 if TYPE_CHECKING:
     from whatif.profiles.profile_data import Profile
@@ -46,10 +46,10 @@ class Wanted(NamedTuple):
     path: str
     latencies: str
     """The machine whose latencies count; empty for the present one's own."""
-    target: Platform
+    target: PlatformSpec
     edited: bool
     """Whether the devices and links of the present machine are not what its file says."""
-    unedited: Question
+    unedited: Scenario
     """The scenario on its present platform, without edits."""
     window: Window | None = None
 
@@ -72,7 +72,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class TimelineSpan:
     """A time line, measured or projected: from the first start to the last end, in s, and how much of that time two
     kinds of operations run at once."""
 
@@ -89,7 +89,7 @@ class Streams:
     window: Window
     whole: float
     kinds: tuple[str, ...]
-    bands: tuple[Band, ...]
+    bands: tuple[TimelineSpan, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,16 +122,16 @@ class Profiled:
     warnings: tuple[str, ...]
 
 
-def wanted(study: Study, window: Window | None = None) -> Wanted:
+def wanted(study: ExplorerState, window: Window | None = None) -> Wanted:
     """What a study asks for."""
     question, view = study.session.question, study.view
     # How many there are of something makes no copy faster.
     edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in question.sets)
-    unedited = Question(question.document, question.platform, {}, question.folders)
+    unedited = Scenario(question.document, question.platform, {}, question.folders)
     return Wanted(view.profile, view.profile_from, _present_platform(study.session), edited, unedited, window)
 
 
-def _present_platform(session: Session) -> Platform:
+def _present_platform(session: Session) -> PlatformSpec:
     """The platform with the values of its nodes as they stand: numbers that were edited are in the program alone."""
     platform, values = session.program.loaded.scenario.platform, session.at.values
     leaves = (leaf for path, leaf in session.program.leaves.items() if path.startswith(_NODE) and not leaf.structural)
@@ -139,23 +139,25 @@ def _present_platform(session: Session) -> Platform:
     return platform.model_copy(update={"node": _with_values(platform.node, _NODE, stand)})
 
 
-def _with_values(part: Part, path: str, values: Mapping[str, float]) -> Part:
+def _with_values(part: StrictTable, path: str, values: Mapping[str, float]) -> StrictTable:
     """A table of a platform, and those in it, with other values; `path` leads to its leaves."""
     parts = {name: getattr(part, name) for name in type(part).model_fields}
     tables = {
-        name: _with_values(item, f"{path}{name}.", values) for name, item in parts.items() if isinstance(item, Part)
+        name: _with_values(item, f"{path}{name}.", values)
+        for name, item in parts.items()
+        if isinstance(item, StrictTable)
     }
     numbers = {name: values[f"{path}{name}"] for name in parts if f"{path}{name}" in values}
     return part.model_copy(update={**tables, **numbers})
 
 
-def profiled(asked: Wanted) -> Profiled | Refused:
+def profiled(asked: Wanted) -> Profiled | FitRefusal:
     """The profile that is asked for; why there is none."""
     try:
         file = _file(asked.path)
         profile = _profile(file)
     except WhatifError as problem:
-        return Refused(str(problem))
+        return FitRefusal(str(problem))
     projected, reason, cases = _answer(asked, file)
     notes = profile.operations.notes
     return Profiled(
@@ -259,8 +261,8 @@ def _answer(asked: Wanted, file: _File) -> tuple[Projected | None, str, tuple[_C
 class _Machines:
     """Where latencies are from, and the present machine; platforms themselves have no hash."""
 
-    source: Platform
-    target: Platform
+    source: PlatformSpec
+    target: PlatformSpec
 
     def __hash__(self) -> int:
         return hash((self.source.name, self.target.name))
@@ -280,12 +282,12 @@ def _machines(asked: Wanted, profile: Profile) -> tuple[_Machines, bool]:
     return _Machines(source if named is None else named, target), here and not any(there) and not asked.edited
 
 
-def _named(asked: Wanted) -> Platform:
+def _named(asked: Wanted) -> PlatformSpec:
     beside = asked.unedited.document.folder
     return load_platform(asked.latencies, (*([] if beside is None else [beside]), *asked.unedited.folders))[0]
 
 
-def _before_and_now(asked: Wanted) -> tuple[Platform, Platform]:
+def _before_and_now(asked: Wanted) -> tuple[PlatformSpec, PlatformSpec]:
     """The present machine with its GPU at the rates of before any edit, at which a profile was taken; and as it is:
     with a GPU of another name where those rates were edited, for that one was never profiled."""
     from whatif.profiles.copy_times import RATES  # noqa: PLC0415 - not to be loaded by the explorer itself
@@ -299,11 +301,11 @@ def _before_and_now(asked: Wanted) -> tuple[Platform, Platform]:
     return _with_gpu(asked.target, then), _with_gpu(asked.target, now.model_copy(update={"name": "edited"}))
 
 
-def _with_gpu(platform: Platform, device: GPU) -> Platform:
+def _with_gpu(platform: PlatformSpec, device: GPU) -> PlatformSpec:
     return platform.model_copy(update={"node": platform.node.model_copy(update={"gpu": device})})
 
 
-def _unedited(asked: Wanted) -> Platform:
+def _unedited(asked: Wanted) -> PlatformSpec:
     """The present platform as its file says; as it is where the scenario does not stand without its edits."""
     question = asked.unedited
     if not asked.edited:
@@ -365,7 +367,7 @@ def _streams(lanes: _Lanes, cases: Sequence[_Case], window: Window | None) -> St
     totals = [total_time(case.start, case.time) for case in cases]
     seen = window or (0.0, max(totals))
     bands = (
-        Band(case.name, total, case.overlapped_time, tuple(_drawn(lanes, case, seen)))
+        TimelineSpan(case.name, total, case.overlapped_time, tuple(_drawn(lanes, case, seen)))
         for case, total in zip(cases, totals, strict=True)
     )
     return Streams(seen, max(totals), lanes.kinds, tuple(bands))

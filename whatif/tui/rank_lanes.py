@@ -19,7 +19,7 @@ Ranks32 = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Messages:
+class MessageLines:
     """Messages of a window in the order of their sends; `sent`: a send began, `received`: a receive ended, in s."""
 
     sender: Ranks32
@@ -41,7 +41,7 @@ class Lanes:
     """[lane, part]: 1 + a place in `GROUPS`, 0 where most of the part is idle."""
     critical: NDArray[np.int32]
     """[part]: the rank, of all ranks, on which the critical path spends most of it; -1 where it is on none."""
-    messages: Messages
+    messages: MessageLines
     """Those of the rank that is asked for, or of all lanes; none of more than `MOST_MARKED`."""
     message_count: int
     """How many there are of them."""

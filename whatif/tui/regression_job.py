@@ -15,7 +15,7 @@ from whatif.fitting.candidates import Coefficient, candidates, coefficients, var
 from whatif.fitting.formula_edits import first_formula
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
-from whatif.tui.fit_job import Refused, stamps_of
+from whatif.tui.fit_job import FitRefusal, stamps_of
 from whatif.tui.labels import percent
 from whatif.tui.state import View
 from whatif.units import Dimension, format_quantity
@@ -34,7 +34,7 @@ _HEAVY: Final = 1.0
 """Cook's distance above which one run makes another fit."""
 
 
-class Compared(NamedTuple):
+class ModelComparison(NamedTuple):
     """A model beside the present one, in words."""
 
     name: str
@@ -74,7 +74,7 @@ class Regressed:
     quality: tuple[str, ...]
     """How good it is for its own."""
     warnings: tuple[str, ...]
-    models: tuple[Compared, ...]
+    models: tuple[ModelComparison, ...]
     table: Table
     """Measured, fit and interval of each run."""
 
@@ -94,13 +94,13 @@ class _Runs(NamedTuple):
     stamps: tuple[tuple[str, int, int], ...]
 
 
-def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed | Refused:
+def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
     """The regression that a view asks for, beside the one before it; terms that were `seen` can be added again."""
     try:
         runs = _runs_of(view)
         return _shown(view, runs, fit_of(view), last, seen)
     except WhatifError as problem:
-        return Refused(str(problem))
+        return FitRefusal(str(problem))
 
 
 def fit_of(view: View) -> RunsFit:
@@ -246,7 +246,7 @@ def _warnings(fit: RunsFit, checks: Diagnostics) -> Iterator[str]:
         yield f"run {run} weighs most: without it the fit is another one (Cook's distance {distances.max():.2g})"
 
 
-def _models(runs: _Runs, fit: RunsFit, others: dict[str, str]) -> Iterator[Compared]:
+def _models(runs: _Runs, fit: RunsFit, others: dict[str, str]) -> Iterator[ModelComparison]:
     """The present model and the others beside it; one that the runs no longer allow is told as such."""
     yield _compared("present", runs, fit, "")
     told = {fit.formula.text}
@@ -256,12 +256,12 @@ def _models(runs: _Runs, fit: RunsFit, others: dict[str, str]) -> Iterator[Compa
             try:
                 yield _compared(name, runs, _fit(runs, formula), _verdict(runs, fit, formula))
             except WhatifError as problem:
-                yield Compared(name, formula, 0, "–", "–", str(problem))
+                yield ModelComparison(name, formula, 0, "–", "–", str(problem))
 
 
-def _compared(name: str, runs: _Runs, fit: RunsFit, verdict: str) -> Compared:
+def _compared(name: str, runs: _Runs, fit: RunsFit, verdict: str) -> ModelComparison:
     error = _in_unit(fit, _left_out(runs, fit.formula.text).rmse)
-    return Compared(name, fit.formula.text, len(fit.formula.terms), _residual(fit), error, verdict)
+    return ModelComparison(name, fit.formula.text, len(fit.formula.terms), _residual(fit), error, verdict)
 
 
 def _verdict(runs: _Runs, fit: RunsFit, formula: str) -> str:

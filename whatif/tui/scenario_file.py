@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.schema.load import stated_platform
 from whatif.schema.toml import Document, read_document
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 
 Stamp = tuple[int, int, int] | None
 
@@ -19,7 +19,7 @@ Stamp = tuple[int, int, int] | None
 class News:
     """The question on the newest text of its files, what that changed, and which edits now stand against it."""
 
-    question: Question
+    question: Scenario
     changes: tuple[str, ...]
     conflicts: dict[str, str]
     """By the path of an edited leaf."""
@@ -31,7 +31,7 @@ class ScenarioFile:
     They are looked at by their time and size: notices of changes do not reach a network file system's other nodes.
     """
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Scenario) -> None:
         self.path = Path(question.document.name).resolve()
         self._stamps: dict[Path, Stamp] = {}
         self.watch(question.program)
@@ -53,7 +53,7 @@ class ScenarioFile:
         """Whether the scenario's file is no longer there."""
         return self._stamps.get(self.path) is None
 
-    def reread(self, study: Study) -> News:
+    def reread(self, study: ExplorerState) -> News:
         """The study's question on what the files say now; raise `InvalidFileError` where that is wrong."""
         question = study.session.question
         document = self._read(question.document)
@@ -86,7 +86,7 @@ def _differences(before: Program | None, after: Program | None) -> Iterable[tupl
             yield path, f"{path}: {was} → {now}"
 
 
-def values_before(question: Question) -> dict[str, str]:
+def values_before(question: Scenario) -> dict[str, str]:
     """What the file said, to the last digit, where the question has edits; `platform` for its machine."""
     original = question.original
     if original is None:

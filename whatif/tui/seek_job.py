@@ -11,12 +11,12 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.core.result import has_column
+from whatif.core.sweep_figure import Y_COLUMN
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.studies.search_space import is_played, term_named
-from whatif.studies.sweep_figure import Y_COLUMN
-from whatif.studies.threshold import Sought, parse_target, seek
-from whatif.tui.state import Study
+from whatif.studies.threshold import SeekResult, parse_target, seek
+from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity, parse_quantity
 
 _DIGITS: Final = (6, 9)
@@ -29,7 +29,7 @@ class Seek:
     path: str
     target: str
 
-    def apply(self, study: Study) -> Study:
+    def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
         program = study.session.program
         if is_played(program):
@@ -48,12 +48,12 @@ class Seek:
         return f"seek {self.path} = {self.target}"
 
 
-def drawn(study: Study) -> str:
+def drawn(study: ExplorerState) -> str:
     """The result that a target is about unless it names one."""
     return study.view.y if has_column(study.session.point, study.view.y) else Y_COLUMN
 
 
-def _text(program: Program, found: Sought) -> str:
+def _text(program: Program, found: SeekResult) -> str:
     """The value in as few digits as still meet the target: rounded away from the present value, else exactly."""
     leaf, target = found.leaf, found.target
     term = term_named(target.result, program)
@@ -65,7 +65,7 @@ def _text(program: Program, found: Sought) -> str:
     return format_quantity(found.value, leaf.dimension, 17)
 
 
-def _rounded(found: Sought) -> Iterator[str]:
+def _rounded(found: SeekResult) -> Iterator[str]:
     away = math.copysign(0.5, found.value - float(found.leaf.value)) * math.copysign(1.0, found.value)
     for digits in _DIGITS:
         yield format_quantity(found.value * (1 + away * 10.0 ** (1 - digits)), found.leaf.dimension, digits)

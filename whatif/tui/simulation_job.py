@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.session import Asked
+from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
 from whatif.simulation.activity import Activity
-from whatif.tui.rank_lanes import Lanes, Messages, Ranks32, Window, main_groups, path_owners
+from whatif.tui.rank_lanes import Lanes, MessageLines, Ranks32, Window, main_groups, path_owners
 from whatif.tui.state import View
 from whatif.units import SECOND, UnitError, format_quantity, parse_quantity
 
@@ -79,7 +79,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Played:
+class SimulationPart:
     """The part in sight; without a summary where the page knows it."""
 
     lanes: Lanes
@@ -87,13 +87,13 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class SimulationRefusal:
     """Why there is no run to show."""
 
     reason: str
 
 
-def played(asked: Asked, view: View, rank: int | None, known: bool) -> Played | Refused:
+def played(asked: SessionInputs, view: View, rank: int | None, known: bool) -> SimulationPart | SimulationRefusal:
     """The part of the run that a view asks for; `rank` is the one whose messages are wanted, `known` says that the
     summary is."""
     try:
@@ -104,10 +104,10 @@ def played(asked: Asked, view: View, rank: int | None, known: bool) -> Played | 
         last = max(0, len(kept.summary.node) - BLOCK)
         lanes = _lanes(kept, window, min(block_of(view), last), rank)
     except WhatifError as problem:
-        return Refused(str(problem))
+        return SimulationRefusal(str(problem))
     except MemoryError:
-        return Refused("this needs more memory than there is")
-    return Played(lanes, None if known else kept.summary)
+        return SimulationRefusal("this needs more memory than there is")
+    return SimulationPart(lanes, None if known else kept.summary)
 
 
 def parse_window(text: str) -> Window | None:
@@ -168,10 +168,10 @@ class _Run:
 
     words: tuple[object, ...]
     iterations: int
-    asked: Asked = field(compare=False, repr=False)
+    asked: SessionInputs = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, asked: Asked, view: View) -> _Run:
+    def of(cls, asked: SessionInputs, view: View) -> _Run:
         question = asked.question
         sets = tuple(sorted((path, str(value)) for path, value in question.sets.items()))
         document = question.document
@@ -202,7 +202,7 @@ def _kept(run: _Run) -> _Kept:
     return _Kept(simulation.activity, spans, _summary(run, simulation, program, path))
 
 
-def played_program(asked: Asked) -> Program:
+def played_program(asked: SessionInputs) -> Program:
     """The question, its messages played where the study has a closed form for them; raise `WhatifError`."""
     if not _is_modelled(asked.program):
         return asked.program
@@ -295,7 +295,7 @@ def _lanes(kept: _Kept, window: Window, first: int, rank: int | None) -> Lanes:
     wanted = _wanted(spans, window, (first, first + len(node)) if rank is None else (rank, rank + 1))
     shown = wanted if len(wanted) <= MOST_MARKED else wanted[:0]
     ranks, times = (spans.sender[shown], spans.receiver[shown]), (spans.sent[shown], spans.received[shown])
-    messages = Messages(*ranks, spans.message_size[shown], *times)
+    messages = MessageLines(*ranks, spans.message_size[shown], *times)
     return Lanes(window, first, node, group, critical, messages, len(wanted))
 
 

@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from whatif.core.scenario import Question
-from whatif.core.session import Asked, Session, still_there
+from whatif.core.scenario import Scenario
+from whatif.core.session import Session, SessionInputs, still_there
 from whatif.errors import UsageError, WhatifError, did_you_mean
-from whatif.schema.hpl_application import HPL
+from whatif.schema.hpl_application import HPLApplication
 from whatif.schema.load import stated_platform
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 
 SCREENS: Final = (
     "explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile", "decide",
@@ -153,27 +153,27 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class UndoState:
     """What can be undone, without the sweep's numbers: what is asked, what it is compared with, how it is looked at."""
 
-    asked: Asked
+    asked: SessionInputs
     baseline: Session
     view: View
 
-    def same_as(self, other: State) -> bool:
+    def same_as(self, other: UndoState) -> bool:
         """Whether both ask, compare and show the same."""
         ours, theirs = (_words_of(state) for state in (self, other))
         return ours == theirs
 
 
-def _words_of(state: State) -> tuple[object, ...]:
+def _words_of(state: UndoState) -> tuple[object, ...]:
     asked, before = state.asked, state.baseline.question
     axes = [(axis.name, dict(axis.texts)) for axis in asked.grid.axes]
     return state.view, asked.question.sets, asked.question.platform, axes, before.sets, before.platform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Study:
+class ExplorerState:
     """What the explorer shows. `baseline` is compared with at the point; `behind` is it over the present sweep,
     where it differs and has such a one."""
 
@@ -183,27 +183,27 @@ class Study:
     behind: Session | None = None
 
     @classmethod
-    def start(cls, session: Session, view: View = View()) -> Study:
+    def start(cls, session: Session, view: View = View()) -> ExplorerState:
         """A study at its beginning, where nothing is changed yet."""
         return cls(session, session.at_rest(), view)
 
     @property
-    def state(self) -> State:
+    def state(self) -> UndoState:
         """The study without its numbers."""
-        return State(self.session.asked, self.baseline, self.view)
+        return UndoState(self.session.asked, self.baseline, self.view)
 
-    def at(self, state: State) -> Study:
+    def at(self, state: UndoState) -> ExplorerState:
         """The study in another state."""
         asked = state.asked
         asked = replace(asked, grid=still_there(asked.grid, asked.program))
         session = Session.of(asked, self.session)
-        return Study(session, state.baseline, state.view, self.behind)._compared()
+        return ExplorerState(session, state.baseline, state.view, self.behind)._compared()
 
-    def asking(self, session: Session) -> Study:
+    def asking(self, session: Session) -> ExplorerState:
         """The study with another session."""
         return replace(self, session=session)._compared()
 
-    def pinned(self) -> Study:
+    def pinned(self) -> ExplorerState:
         """The study compared with its present values from now on."""
         return replace(self, baseline=self.session.at_rest(), behind=None)
 
@@ -211,7 +211,7 @@ class Study:
     def page(self) -> str:
         """The page that shows its screen."""
         application = self.session.program.loaded.scenario.application
-        return HPL_PAGE if self.view.screen == "ranks" and isinstance(application, HPL) else self.view.screen
+        return HPL_PAGE if self.view.screen == "ranks" and isinstance(application, HPLApplication) else self.view.screen
 
     @property
     def changed(self) -> bool:
@@ -219,7 +219,7 @@ class Study:
         now, before = self.session.question, self.baseline.question
         return (now.document.text, now.sets, now.platform) != (before.document.text, before.sets, before.platform)
 
-    def _compared(self) -> Study:
+    def _compared(self) -> ExplorerState:
         """The study with its baseline over the present sweep."""
         grid, behind = self.session.grid, self.behind
         if not self.changed:
@@ -245,11 +245,11 @@ class Study:
         named = {"platform": question.platform} if question.platform is not None else {}
         return named | {path: str(text) for path, text in question.sets.items()}
 
-    def leaf_before(self, path: str) -> Leaf | None:
+    def leaf_before(self, path: str) -> Parameter | None:
         """The leaf of the baseline, where it differs from the present one."""
         now, before = self.session.program.leaves.get(path), self.baseline.program.leaves.get(path)
         return before if before is not None and now is not None and now.value != before.value else None
 
-    def over(self, question: Question) -> Study:
+    def over(self, question: Scenario) -> ExplorerState:
         """The study on another text of its file; what it is compared with stays."""
         return self.asking(self.session.asking(question))

@@ -102,7 +102,7 @@ def keep_memory() -> None:
     gc.freeze()
 
 
-class Beside:
+class Worker:
     """One helping process, started when it is first needed or `warm`ed; it does one job at a time."""
 
     def __init__(self) -> None:

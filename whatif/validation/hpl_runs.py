@@ -22,10 +22,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, Swap
-from whatif.hpl.simulation.costs import KERNELS, RENDEZVOUS, WHEN_RECEIVED, Column
-from whatif.hpl.simulation.simulator import Machine, simulate
+from whatif.core.scenario import Scenario
+from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
+from whatif.hpl.simulation.costs import KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
+from whatif.hpl.simulation.simulator import HPLMachine, simulate
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, SECOND, Dimension
@@ -43,7 +43,7 @@ _EAGER: Final = 65536.0
 _DTRSM: Final = KERNELS.index("dtrsm")
 
 
-class Compared(NamedTuple):
+class RunComparison(NamedTuple):
     """A run, or what all runs of a kind come to; NaN where there is no such number."""
 
     reference: str
@@ -60,7 +60,7 @@ class Play(NamedTuple):
     """What to simulate."""
 
     configuration: Configuration
-    machine: Machine
+    machine: HPLMachine
     noisy: bool = False
 
 
@@ -68,7 +68,7 @@ Row = Mapping[str, str]
 Rows = Sequence[Row]
 
 
-def compared(emulator: Rows, dahu: Rows, what_ifs: Rows, trees: Rows) -> list[Compared]:
+def compared(emulator: Rows, dahu: Rows, what_ifs: Rows, trees: Rows) -> list[RunComparison]:
     """All comparisons, from the rows of the four files."""
     sizes = sorted(int(row["matrix_size"]) for row in dahu if row["origin"] == MEASURED)
     return [*emulator_runs(emulator), *dahu_runs(dahu, tuple(DGEMM), sizes), *what_if_runs(what_ifs), *tree_runs(trees)]
@@ -87,11 +87,11 @@ _SWITCHES: Final = {"ideal": (2e-6, 12.5e9), "slow": (10e-6, 1.25e9)}
 _LINEAR_COST: Final = 1.029e-11
 
 
-def emulator_runs(rows: Rows) -> list[Compared]:
+def emulator_runs(rows: Rows) -> list[RunComparison]:
     """The runs of `hpl_emulator.csv` and ours, and the errors of each kind taken together."""
     ours = times([Play(configuration_of(row), _emulated_machine(row)) for row in rows])
     found = [
-        Compared(f"emulator, {row['network']}, {row['origin']}", name_of(row), float(row["time_s"]), time, np.nan)
+        RunComparison(f"emulator, {row['network']}, {row['origin']}", name_of(row), float(row["time_s"]), time, np.nan)
         for row, time in zip(rows, ours, strict=True)
     ]
     found = [run._replace(error=run.time / run.reference_time - 1) for run in found]
@@ -104,7 +104,12 @@ _BESIDE_CONFIGURATION: Final = ("origin", "network", "ranks_per_node", "time_s")
 def configuration_of(row: Row) -> Configuration:
     """The run of a row of `hpl_emulator.csv`; choices are stated by their numbers in HPL.dat."""
     numbers = {name: int(value) for name, value in row.items() if name not in _BESIDE_CONFIGURATION}
-    kinds = {"broadcast": Broadcast, "swap": Swap, "panel_factorisation": Looking, "recursive_factorisation": Looking}
+    kinds = {
+        "broadcast": Broadcast,
+        "swap": RowSwap,
+        "panel_factorisation": Looking,
+        "recursive_factorisation": Looking,
+    }
     choices: dict[str, Any] = {name: kind(numbers[name]) for name, kind in kinds.items()}
     return Configuration(**numbers | choices)
 
@@ -121,14 +126,14 @@ def name_of(row: Row) -> str:
     return f"{grid} {words}" if usual else f"{grid} {words} {panel}"
 
 
-def _emulated_machine(row: Row) -> Machine:
+def _emulated_machine(row: Row) -> HPLMachine:
     ranks = int(row["process_rows"]) * int(row["process_columns"])
     if row["network"] == "dahu":
         return dahu_machine("C1", ranks, int(row["ranks_per_node"]))
     latency, bandwidth = _SWITCHES[row["network"]]
     pieces = _pieces([(0.0, latency, 1 / bandwidth)])
     kernels = _kernels(_LINEAR_COST, _LINEAR_COST)
-    return Machine(kernels, np.stack([pieces, pieces]), np.arange(ranks), np.ones(ranks))
+    return HPLMachine(kernels, np.stack([pieces, pieces]), np.arange(ranks), np.ones(ranks))
 
 
 def _kernels(dgemm: float, dtrsm: float) -> FloatArray:
@@ -141,11 +146,11 @@ def _kernels(dgemm: float, dtrsm: float) -> FloatArray:
 
 def _pieces(ranges: Sequence[tuple[float, float, float]]) -> FloatArray:
     """[piece, column] for ranges of (least size, latency, time per byte); SMPI's senders wait from 64 KiB on."""
-    table = np.zeros((len(ranges) + 1, len(Column)))
-    table[:-1, : Column.PER_BYTE + 1] = ranges
+    table = np.zeros((len(ranges) + 1, len(PieceColumn)))
+    table[:-1, : PieceColumn.PER_BYTE + 1] = ranges
     table[-1] = table[-2]
-    table[-1, Column.SMALLEST_SIZE] = _EAGER
-    table[:, Column.PROTOCOL] = np.where(table[:, Column.SMALLEST_SIZE] < _EAGER, WHEN_RECEIVED, RENDEZVOUS)
+    table[-1, PieceColumn.SMALLEST_SIZE] = _EAGER
+    table[:, PieceColumn.PROTOCOL] = np.where(table[:, PieceColumn.SMALLEST_SIZE] < _EAGER, WHEN_RECEIVED, RENDEZVOUS)
     return table
 
 
@@ -190,14 +195,14 @@ binding = "by_socket"
 """
 
 
-def dahu_runs(rows: Rows, models: Sequence[str], sizes: Sequence[int]) -> list[Compared]:
+def dahu_runs(rows: Rows, models: Sequence[str], sizes: Sequence[int]) -> list[RunComparison]:
     """Our times by model and matrix size beside the emulator's for the same letter, and beside the real runs."""
     reference = {(row["origin"], int(row["matrix_size"])): float(row["time_s"]) for row in rows}
     asked = [(model, size) for model in models for size in sizes]
     ours = times([Play(dahu_configuration(n), dahu_machine(m), m[0] in "BD") for m, n in asked])
     played = dict(zip(asked, ours, strict=True))
     emulated = [
-        Compared(f"Dahu, emulator, {model}", f"{size}", time, played[model, size], played[model, size] / time - 1)
+        RunComparison(f"Dahu, emulator, {model}", f"{size}", time, played[model, size], played[model, size] / time - 1)
         for model, size in asked
         for time in [reference.get((model, size), np.nan)]
     ]
@@ -205,31 +210,31 @@ def dahu_runs(rows: Rows, models: Sequence[str], sizes: Sequence[int]) -> list[C
     return [*emulated, *summaries(emulated), *real, *summaries(real)]
 
 
-def _beside_reality(reference: Mapping[tuple[str, int], float], model: str, size: int, time: float) -> Compared:
+def _beside_reality(reference: Mapping[tuple[str, int], float], model: str, size: int, time: float) -> RunComparison:
     measured = reference[MEASURED, size]
     emulated = reference.get((model, size), np.nan)
     errors = (time / measured - 1, emulated / measured - 1)
-    return Compared(f"Dahu, {MEASURED}, {model}", f"{size}", measured, time, *errors)
+    return RunComparison(f"Dahu, {MEASURED}, {model}", f"{size}", measured, time, *errors)
 
 
 def dahu_configuration(matrix_size: int) -> Configuration:
     """The run of the paper's Figure 9."""
-    grid = (matrix_size, 128, 32, 32, Broadcast.TWO_RING, 1, Swap.BINARY_EXCHANGE)
+    grid = (matrix_size, 128, 32, 32, Broadcast.TWO_RING, 1, RowSwap.BINARY_EXCHANGE)
     return Configuration(*grid, 64, Looking.CROUT, 2, 2, Looking.RIGHT)
 
 
 @cache
-def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -> Machine:
+def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -> HPLMachine:
     """Dahu with the kernels of a model letter; rank r of a node is on its socket r mod 2."""
     platform, dgemm = DGEMM[model]
     document = parse_document(f'platform = "{platform}"\n{_SCENARIO}', f"HPL on {platform}")
-    program = Question(document).program
+    program = Scenario(document).program
     plan: Any = program.terms["hpl.times"].options["plan"]
     values = evaluate(program, {"hpl.times": np.zeros(2)}).values
     leaves = {leaf: float(values[leaf]) for leaf in plan.leaves}
     if "_het" not in model:
         leaves |= {leaf: 1.0 for leaf in leaves if leaf.startswith(_OF_PROCESSORS)}
-    machine: Machine = plan.machine(leaves, rank_count, ranks_per_node, 2)
+    machine: HPLMachine = plan.machine(leaves, rank_count, ranks_per_node, 2)
     if dgemm is None:
         return machine
     kernels = machine.kernels.copy()
@@ -259,7 +264,7 @@ _FACTORS: Final = (
 )  # fmt: skip
 
 
-def what_if_runs(rows: Rows) -> list[Compared]:
+def what_if_runs(rows: Rows) -> list[RunComparison]:
     """Effects of a faster or slower part, the emulator's and ours: the time over that of the default."""
     ours = times([Play(_what_if_configuration(row), what_if_machine(**_change(row))) for row in rows])
     played = [(row, float(row["time_s"]), time) for row, time in zip(rows, ours, strict=True)]
@@ -269,7 +274,7 @@ def what_if_runs(rows: Rows) -> list[Compared]:
         was, ours_was = defaults[row["matrix_size"]] if row["changed"] else (1.0, 1.0)
         what = f"{row['changed']} x {row['factor']}" if row["changed"] else "default, the time itself"
         error = (time / ours_was) / (emulated / was) - 1
-        found.append(Compared("what-if, fat tree", f"{row['matrix_size']} {what}", emulated, time, error))
+        found.append(RunComparison("what-if, fat tree", f"{row['matrix_size']} {what}", emulated, time, error))
     return [*found, *summaries([run for run in found if "default" not in run.run])]
 
 
@@ -280,10 +285,10 @@ def _change(row: Row) -> dict[str, Any]:
 def _what_if_configuration(row: Row) -> Configuration:
     """The first run of the authors' HPL.dat."""
     size = int(row["matrix_size"])
-    return Configuration(size, 120, *_GRID, Broadcast.RING, 0, Swap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
+    return Configuration(size, 120, *_GRID, Broadcast.RING, 0, RowSwap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
 
 
-def tree_runs(rows: Rows) -> list[Compared]:
+def tree_runs(rows: Rows) -> list[RunComparison]:
     """Effects of few links between switches of 10 Mbit/s, over the time with as many as a switch has nodes."""
     ours = times([Play(_tree_configuration(row), _tree_machine(row)) for row in rows])
     played = {tuple(row.values())[:-1]: (float(row["time_s"]), time) for row, time in zip(rows, ours, strict=True)}
@@ -292,7 +297,7 @@ def tree_runs(rows: Rows) -> list[Compared]:
         was, ours_was = played[origin, count, size, depth, str(_PROCESS_ROWS[int(count)]), "0"]
         words = f"{count} ranks, N {size}, depth {depth}, {roots} links upwards{', shuffled' * (shuffled == '1')}"
         error = (time / ours_was) / (reference / was) - 1
-        found.append(Compared(f"few links between switches, {origin}", words, reference, time, error))
+        found.append(RunComparison(f"few links between switches, {origin}", words, reference, time, error))
     return [*found, *summaries([run for run in found if run.error])]
 
 
@@ -303,7 +308,7 @@ def _tree_configuration(row: Row) -> Configuration:
     return replace(_what_if_configuration(row), process_rows=grid[0], process_columns=grid[1], depth=depth)
 
 
-def _tree_machine(row: Row) -> Machine:
+def _tree_machine(row: Row) -> HPLMachine:
     """The machine where messages share the links of their switches; shuffled: its nodes in an order by chance."""
     factors = _FACTORS if row["origin"] == "published" else ((0, 1.0, 1.0),)
     ranks = np.arange(int(row["rank_count"]))
@@ -319,7 +324,7 @@ def what_if_machine(
     speed: float = 1.0,
     rank_count: int = _GRID[0] * _GRID[1],
     factors: Sequence[tuple[float, float, float]] = _FACTORS,
-) -> Machine:
+) -> HPLMachine:
     """Nodes of one rank on a fat tree of two levels, its links and nodes so many times as fast (latency: long).
 
     A message crosses two links below the same switch, and four otherwise; links are not shared.
@@ -330,7 +335,7 @@ def what_if_machine(
         for links in (2, 4)
     ]  # fmt: skip
     ranks = np.arange(rank_count)
-    return Machine(
+    return HPLMachine(
         _kernels(_DGEMM / speed, _DTRSM_COST / speed), np.stack(sides), ranks // _NODES_PER_LEAF, np.ones(len(ranks))
     )
 
@@ -338,14 +343,14 @@ def what_if_machine(
 # ---- what they come to
 
 
-def summaries(runs: Sequence[Compared]) -> Iterator[Compared]:
+def summaries(runs: Sequence[RunComparison]) -> Iterator[RunComparison]:
     """Mean and largest absolute error by reference, in their order."""
     for reference in dict.fromkeys(run.reference for run in runs):
         ours = _absolute([run.error for run in runs if run.reference == reference])
         theirs = _absolute([run.emulator_error for run in runs if run.reference == reference])
         for name, function in (("mean", np.mean), ("largest", np.max)):
             both = [float(function(errors)) if len(errors) else np.nan for errors in (ours, theirs)]
-            yield Compared(reference, f"{name} absolute error of {len(ours)}", np.nan, np.nan, *both)
+            yield RunComparison(reference, f"{name} absolute error of {len(ours)}", np.nan, np.nan, *both)
 
 
 def _absolute(errors: Sequence[float]) -> FloatArray:

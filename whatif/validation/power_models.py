@@ -9,7 +9,7 @@ import numpy as np
 
 from whatif.core.energy import BUSY_POWER, CAP, CLOCK, GPU
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
@@ -35,7 +35,7 @@ overhead_time = "1 s"
 
 
 def _at_full_load(machine: str, **sets: str) -> Program:
-    return Question(parse_document(_FULL_LOAD, f"full load of {machine}"), machine, sets).program
+    return Scenario(parse_document(_FULL_LOAD, f"full load of {machine}"), machine, sets).program
 
 
 def machine_power(rows: Rows) -> Table:

@@ -15,7 +15,7 @@ import numpy as np
 from whatif.models.quantities import FloatArray
 from whatif.simulation.flows import FlowReplay, replay_flows
 from whatif.simulation.lower import lower
-from whatif.simulation.rank_programs import Kind, Program, Trace
+from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 from whatif.simulation.schedule import Costs, Places, Schedule
 from whatif.simulation.topology import Topology, star
 
@@ -37,9 +37,9 @@ def played(row: Row) -> float:
     return as_seen_by_the_ranks(schedule, replay_flows(schedule, *machine_of_row(row), compiled_loop=False))
 
 
-def program(calls: list[Call]) -> Program:
+def program(calls: list[Call]) -> RankProgram:
     """Calls of one rank."""
-    return Program(
+    return RankProgram(
         kind=np.array([call[0] for call in calls], dtype=np.uint8),
         peer=np.array([call[1] for call in calls], dtype=np.int32),
         size=np.array([call[2] for call in calls], dtype=np.float64),

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.models.patterns import GridPattern
 from whatif.models.quantities import FloatArray
@@ -23,7 +23,7 @@ from whatif.schema.shipped import shipped_folder
 from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times, linear_alltoall_times
-from whatif.simulation.rank_programs import Kind, Program, Trace
+from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 from whatif.simulation.replay import replay
 from whatif.simulation.rounds import broadcast_times, dissemination_times
 from whatif.simulation.schedule import Costs, Places
@@ -80,7 +80,7 @@ def pattern_trace(pattern: str, rank_count: int, message_size: float) -> Trace:
         return all_to_all_trace(rank_count, message_size)
     powers = [2**power for power in range((rank_count - 1).bit_length())]
     peers = np.array([sign * power for power in powers for sign in (1, -1)], dtype=np.int32)
-    program = Program(
+    program = RankProgram(
         kind=np.tile(np.array([Kind.ISEND, Kind.RECEIVE], dtype=np.uint8), len(powers)),
         peer=peers,
         size=np.full(len(peers), message_size),
@@ -149,7 +149,7 @@ def _counted() -> Iterator[tuple[Any, ...]]:
         application, machine = row["app"], row["machine"]
         for rank_count in _RANKS[application]:
             sets = {"application.rank_count": str(rank_count), "platform.node_count": "4096"}
-            question = Question.open(application.lower(), platform=machine.lower(), sets=sets)
+            question = Scenario.open(application.lower(), platform=machine.lower(), sets=sets)
             phase = next(name for name, phase in _phases(question).items() if phase.kind == "halo")
             found = counts(question.program, evaluate(question.program), phase)
             printed = (float(row["K_inter"]), float(row["K_total"]))
@@ -160,7 +160,7 @@ def _counted() -> Iterator[tuple[Any, ...]]:
 _RANKS: Final = {"Jacobi2D": (768, 1536), "MiniFE": (256, 512, 1024), "MiniMD": (256, 1024)}
 
 
-def _phases(question: Question) -> Mapping[str, Any]:
+def _phases(question: Scenario) -> Mapping[str, Any]:
     return question.program.loaded.scenario.application.phases
 
 

@@ -14,15 +14,15 @@ from tests.page_harness import few_machines
 from tests.scenarios_at_hand import FEW
 from whatif.axes import Grid
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep import parse_option
-from whatif.studies.platform_comparison import Machine, known_platforms
+from whatif.studies.platform_comparison import PlatformRow, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.labels import brief, duration
-from whatif.tui.pages.compare import Compare, baseline, chosen_machines, order
-from whatif.tui.state import Study
+from whatif.tui.pages.compare import ComparePage, baseline, chosen_machines, order
+from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
@@ -42,7 +42,7 @@ class Desk(App[None]):
 
     def __init__(self, page, session):
         super().__init__()
-        self.page, self.study = page, Study.start(session)
+        self.page, self.study = page, ExplorerState.start(session)
         self.changes, self.errors = [], []
 
     def get_theme_variable_defaults(self):
@@ -95,7 +95,7 @@ def watch(check, page, session, size=(200, 40)):
 
 
 def opened(name="jacobi2d", **options):
-    return Session.start(Question.open(name, **options))
+    return Session.start(Scenario.open(name, **options))
 
 
 def answer(name, platform, *options):
@@ -128,7 +128,7 @@ def test_every_machine_has_the_times_of_the_command_line(name):
                 times = [row["iteration_time"], row["total_time"], *filter(None, row["terms"].values())]
                 assert all(duration(time) in words for time in times)
 
-    watch(check, Compare(), opened(name), (400, 30))
+    watch(check, ComparePage(), opened(name), (400, 30))
 
 
 def test_ratios_are_those_of_the_times_to_the_chosen_machine():
@@ -152,7 +152,7 @@ def test_ratios_are_those_of_the_times_to_the_chosen_machine():
         assert desk.study.view.against == ""
         assert "0.568x" in row_of(desk, "Lassen")
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 def test_a_machine_with_edits_stands_above_itself_without_them():
@@ -168,7 +168,7 @@ def test_a_machine_with_edits_stands_above_itself_without_them():
         assert "assumed" in row_of(desk, "Summit (edited)")
         assert "datasheet" in words
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
@@ -192,7 +192,7 @@ def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
         assert desk.study.view.sort == ""
         assert labels() == ["Summit", "Bridges", "Lassen"]
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 def test_sorting_brings_its_column_into_sight():
@@ -204,7 +204,7 @@ def test_sorting_brings_its_column_into_sight():
         assert desk.study.view.sort == "terms.overhead"
         assert "overhead ▲" in desk.text()
 
-    watch(check, Compare(), opened(), (90, 30))
+    watch(check, ComparePage(), opened(), (90, 30))
 
 
 def test_the_cursor_stays_with_its_machine_when_the_order_changes():
@@ -216,7 +216,7 @@ def test_the_cursor_stays_with_its_machine_when_the_order_changes():
         await pilot.pause()
         assert desk.study.view.marked == "lassen"
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 @pytest.mark.parametrize("name", ["jacobi2d_strong", "minife"])
@@ -226,14 +226,14 @@ def test_each_machine_has_the_curve_of_its_own_sweep(name):
         lines = {line.label: line for line in desk.page.query_one(PlotView).description.lines}
         assert len(lines) > 1
         for label, line in lines.items():
-            question = Question.open(name, platform=label.lower())
+            question = Scenario.open(name, platform=label.lower())
             result = run_whole(question, Grid(session.grid.axes[:1]))
             assert_allclose(line.y, result.columns["iteration_time"], rtol=1e-14, atol=0)
             (values,) = session.grid.axes[0].leaves.values()
             assert_allclose(line.x, values, rtol=1e-14, atol=0)
         assert f"{len(lines)} of 3 drawn" in desk.text()
 
-    watch(check, Compare(), opened(name))
+    watch(check, ComparePage(), opened(name))
 
 
 def test_only_marked_machines_are_drawn_until_none_is_marked():
@@ -256,7 +256,7 @@ def test_only_marked_machines_are_drawn_until_none_is_marked():
         await pilot.pause()
         assert (desk.study.view.marked, drawn()) == ("", ["Summit", "Bridges", "Lassen"])
 
-    watch(check, Compare(), opened("jacobi2d_strong"))
+    watch(check, ComparePage(), opened("jacobi2d_strong"))
 
 
 def test_a_marked_machine_without_a_curve_says_why():
@@ -268,7 +268,7 @@ def test_a_marked_machine_without_a_curve_says_why():
         assert not desk.page.query_one(PlotView).display
         assert f"No curve of Bridges: {NODES}" in desk.text()
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 def test_the_table_shows_the_numbers_of_the_curves():
@@ -285,7 +285,7 @@ def test_the_table_shows_the_numbers_of_the_curves():
         await pilot.pause()
         assert desk.page.query_one(PlotView).display
 
-    watch(check, Compare(), opened("jacobi2d_strong"))
+    watch(check, ComparePage(), opened("jacobi2d_strong"))
 
 
 def test_enter_goes_to_another_machine_and_moving_the_cursor_does_not():
@@ -299,14 +299,14 @@ def test_enter_goes_to_another_machine_and_moving_the_cursor_does_not():
         assert desk.study.session.program.loaded.scenario.platform.name == "Lassen"
         assert "base" in row_of(desk, "Lassen")
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 def test_an_impossible_point_is_a_reason_in_every_row():
     async def check(desk, pilot):
         assert [" ".join(row_of(desk, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
 
-    watch(check, Compare(), opened(sets={RANKS: "60000"}))
+    watch(check, ComparePage(), opened(sets={RANKS: "60000"}))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_a_machine_that_lacks_values_says_which():
         assert "2 of 3 drawn" in desk.text()
 
     session = opened("jacobi2d_strong", sets={"application.phases.device_to_host.direction": "peer_to_peer"})
-    watch(check, Compare(), session)
+    watch(check, ComparePage(), session)
 
 
 def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
@@ -340,7 +340,7 @@ def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
         assert " ".join(row_of(desk, "Bridges")).startswith(duration(expected))
         assert f"2 of 3 drawn · Bridges: `{leaf}`: there is no such leaf" in desk.text()
 
-    watch(check, Compare(), opened("jacobi2d_strong", sets={RANKS: "48"}).sweep(leaf, "1, 2"))
+    watch(check, ComparePage(), opened("jacobi2d_strong", sets={RANKS: "48"}).sweep(leaf, "1, 2"))
 
 
 def test_a_sweep_of_platforms_has_no_curves_and_says_so():
@@ -350,7 +350,7 @@ def test_a_sweep_of_platforms_has_no_curves_and_says_so():
 
     session = opened()
     axis = parse_option("platform=summit, lassen", session.program, 10)
-    watch(check, Compare(), session.over((axis,)))
+    watch(check, ComparePage(), session.over((axis,)))
 
 
 def test_without_a_sweep_the_page_says_how_to_begin_one():
@@ -362,7 +362,7 @@ def test_without_a_sweep_the_page_says_how_to_begin_one():
         await pilot.pause()
         assert "press s" in desk.text()
 
-    watch(check, Compare(), opened().over(()))
+    watch(check, ComparePage(), opened().over(()))
 
 
 def test_a_choice_is_swept_on_every_machine():
@@ -374,7 +374,7 @@ def test_a_choice_is_swept_on_every_machine():
             expected = answer("jacobi2d", "lassen", "--set", f"{MODEL}={model}")["iteration_time"]
             assert_allclose(lines["Lassen"][at], expected, rtol=1e-14, atol=0)
 
-    watch(check, Compare(), opened().sweep(MODEL, "postal, max_rate, k_model"))
+    watch(check, ComparePage(), opened().sweep(MODEL, "postal, max_rate, k_model"))
 
 
 def test_another_column_is_asked_and_drawn_for_every_machine():
@@ -389,7 +389,7 @@ def test_another_column_is_asked_and_drawn_for_every_machine():
         expected = answer("jacobi2d", "lassen", "--set", f"{GPUS}={counts[-1]:g}")["total_time"]
         assert_allclose(lines["Lassen"][-1], expected, rtol=1e-14, atol=0)
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 def test_machines_are_asked_again_only_for_another_question():
@@ -405,7 +405,7 @@ def test_machines_are_asked_again_only_for_another_question():
         assert desk.text() == before
         assert desk.page.job(study) is not None
 
-    watch(check, Compare(), opened())
+    watch(check, ComparePage(), opened())
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("minimd", SIZES[::2])])
@@ -426,7 +426,7 @@ def test_at_every_size_columns_are_whole(name, sizes):
             await pilot.resize_terminal(*size)
             assert len(desk.lines()) == size[1]
 
-    watch(check, Compare(), opened(name), sizes[0])
+    watch(check, ComparePage(), opened(name), sizes[0])
 
 
 def test_left_and_right_bring_the_other_columns():
@@ -442,7 +442,7 @@ def test_left_and_right_bring_the_other_columns():
         await pilot.press(*["left"] * 9)
         assert "iteration  " in desk.text()
 
-    watch(check, Compare(), opened(), (80, 24))
+    watch(check, ComparePage(), opened(), (80, 24))
 
 
 def test_without_colours_letters_tell_the_curves(monkeypatch):
@@ -455,13 +455,13 @@ def test_without_colours_letters_tell_the_curves(monkeypatch):
         assert "c  Lassen" in text
         assert "━━ c Lassen" in text
 
-    watch(check, Compare(), opened("jacobi2d_strong"))
+    watch(check, ComparePage(), opened("jacobi2d_strong"))
 
 
 def made_up(name, time, curve=True):
     columns = {} if time is None else {"iteration_time": time, "total_time": time}
     reason = "it cannot be" if time is None else ""
-    return Machine(name, name, columns, {}, "", reason, np.ones(3) if curve else None, "" if curve else "none")
+    return PlatformRow(name, name, columns, {}, "", reason, np.ones(3) if curve else None, "" if curve else "none")
 
 
 def test_names_of_machines_are_those_of_their_files():

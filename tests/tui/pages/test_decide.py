@@ -14,16 +14,16 @@ from numpy.testing import assert_allclose
 from tests.driver import GPUS, MEMORY, RANKS, drive, predicted
 from tests.page_harness import SIZES, few_machines, on_page
 from whatif.cli.main import program
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.plotting.bars import LESS, MORE, BarRow
 from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
-from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
-from whatif.tui.pages.decide import Decide
+from whatif.tui.pages.decide import DecidePage
 from whatif.tui.seek_job import Seek
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.chart_bars import ChartBars, axis_of
 from whatif.tui.widgets.data_table import TableView
 
@@ -38,7 +38,7 @@ def _few(monkeypatch):
 
 
 def study_of(*changes, scenario="jacobi2d"):
-    study = Study.start(Session.start(Question.open(scenario)))
+    study = ExplorerState.start(Session.start(Scenario.open(scenario)))
     for change in changes:
         study = change.apply(study)
     return study
@@ -48,7 +48,7 @@ def answer(name, *changes, scenario="jacobi2d", result="iteration_time", seconds
     study = study_of(*changes, scenario=scenario)
     looks = replace(study.view, decision=name, **view)
     asked = study.session.asked, study.baseline.asked, study.changed
-    return decide(Request(*asked, looks, result, seconds))
+    return decide(DecisionRequest(*asked, looks, result, seconds))
 
 
 def printed(command):
@@ -232,7 +232,7 @@ def test_every_question_fills_every_size():
             await page.change(Show("decision", page.app.study.view.next_of("decision")))
             assert page.fills(size)
 
-    on_page(Decide, check, size=sizes[0], changes=(FASTER,))
+    on_page(DecidePage, check, size=sizes[0], changes=(FASTER,))
 
 
 def test_bars_begin_and_end_where_the_axis_says():
@@ -267,7 +267,7 @@ def test_the_page_says_where_bars_begin_and_turns_to_the_table():
         assert page.app.focused is page.app.query_one(TableView)
         assert MEMORY in page.line("GB/s")
 
-    on_page(Decide, check, changes=(Edit(MEMORY, "800 GB/s"),))
+    on_page(DecidePage, check, changes=(Edit(MEMORY, "800 GB/s"),))
 
 
 def test_an_answer_is_asked_for_once_and_not_again_for_another_picture():
@@ -281,7 +281,7 @@ def test_an_answer_is_asked_for_once_and_not_again_for_another_picture():
         assert page.page.job(page.app.study) is job is not None
         assert page.page.command == ""
 
-    on_page(Decide, check)
+    on_page(DecidePage, check)
 
 
 def test_x_compares_with_one_machine_after_the_other_and_a_click_asks_another_question():
@@ -294,7 +294,7 @@ def test_x_compares_with_one_machine_after_the_other_and_a_click_asks_another_qu
         await page.settle()
         assert "parallel efficiency" in page.text
 
-    on_page(Decide, check, changes=(Show("decision", "why"),))
+    on_page(DecidePage, check, changes=(Show("decision", "why"),))
 
 
 @pytest.mark.parametrize(

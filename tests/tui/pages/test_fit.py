@@ -16,7 +16,7 @@ from textual.events import Key
 from tests.driver import GPUS, drive
 from tests.page_harness import SIZES, on_page
 from tests.paths import DATA as TEST_DATA
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.load import load_platform
@@ -24,10 +24,10 @@ from whatif.tui.commands import Edit, EditAll, Show, parse_line
 from whatif.tui.fit_job import fitted, limits_text, parse_limits
 from whatif.tui.history import lines_to
 from whatif.tui.labels import with_error
-from whatif.tui.pages.fit import NOTHING, Fit, summary
-from whatif.tui.pages.messages import Messages
+from whatif.tui.pages.fit import NOTHING, FitPage, summary
+from whatif.tui.pages.messages import MessagesPage
 from whatif.tui.screens.dialogs import Asking, Deciding
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.fit_plot import FitPlot
 from whatif.tui.widgets.message_costs import distinct
@@ -96,7 +96,7 @@ def test_without_measurements_the_page_says_what_to_do():
         assert " ".join(NOTHING.split()) in page.text
         await page.act("accept")
 
-    on_page(Fit, check)
+    on_page(FitPage, check)
 
 
 def test_points_curve_residuals_and_parameters_are_shown(osu):
@@ -115,7 +115,7 @@ def test_points_curve_residuals_and_parameters_are_shown(osu):
         assert re.search(r"rendezvous +beyond 8 KiB +5(\.0+)?( ± \S+)? us +10(\.0+)?( ± \S+)? GB/s +9 +0.0%", page.text)
         assert "only the postal model" in page.text
 
-    on_page(Fit, check, changes=(Show("measured", osu),))
+    on_page(FitPage, check, changes=(Show("measured", osu),))
 
 
 def test_the_axes_of_both_plots_stand_in_one_column_and_the_mouse_reads_both(several):
@@ -130,7 +130,7 @@ def test_the_axes_of_both_plots_stand_in_one_column_and_the_mouse_reads_both(sev
             await page.settle()
             assert plot.cross is not None, down
 
-    on_page(Fit, check, changes=(Show("measured", several),))
+    on_page(FitPage, check, changes=(Show("measured", several),))
 
 
 def test_several_pair_counts_make_a_curve_each_and_a_recommendation(several):
@@ -145,7 +145,7 @@ def test_several_pair_counts_make_a_curve_each_and_a_recommendation(several):
         assert fitted(replace(view, fit_model=page.app.study.view.fit_model)).model != fit.model
         assert "process bandwidth" not in page.text or fit.model != "injection"
 
-    on_page(Fit, check, changes=(Show("measured", several),))
+    on_page(FitPage, check, changes=(Show("measured", several),))
 
 
 def test_the_table_has_every_point_with_its_residual(osu):
@@ -155,7 +155,7 @@ def test_the_table_has_every_point_with_its_residual(osu):
         assert table.row_count == len(MEASURED_SIZES)
         assert "0.0%" in page.line("8 KiB", "us")
 
-    on_page(Fit, check, changes=(Show("measured", osu),))
+    on_page(FitPage, check, changes=(Show("measured", osu),))
 
 
 @pytest.mark.parametrize("colours", [True, False])
@@ -174,7 +174,7 @@ def test_every_size_of_screen_can_be_drawn(several, monkeypatch, colours):
         await page.act("table")
         assert "fitted" in page.line("message size", "pairs", "measured")
 
-    on_page(Fit, check, changes=(Show("measured", several),))
+    on_page(FitPage, check, changes=(Show("measured", several),))
 
 
 WRONG = {
@@ -198,7 +198,7 @@ def test_what_is_wrong_with_a_file_is_told_on_the_page(tmp_path, monkeypatch, na
         assert words in page.text
         assert not page.page.query_one("#fitted").display
 
-    on_page(Fit, check, changes=(Show("measured", name),))
+    on_page(FitPage, check, changes=(Show("measured", name),))
 
 
 def test_a_limit_moves_by_key_with_the_fit_until_other_measurements_are_read(osu, several):
@@ -292,7 +292,7 @@ def test_warnings_of_other_models_are_not_shown(osu):
         told = summary(replace(page.page._found, warnings=(*words, "network.inter_node.eager_limit: both"))).plain
         assert ["far" in told, "near" in told, "both" in told] == [False, True, True]
 
-    on_page(Fit, check, changes=(Show("measured", osu),))
+    on_page(FitPage, check, changes=(Show("measured", osu),))
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_limits_never_pass_each_other_nor_leave_the_measured_sizes(osu, start, o
             await page.act("move", steps)
         assert page.app.study.view.fit_limits == end
 
-    on_page(Fit, check, size=(80, 24), changes=(Show("measured", osu), Show("fit_limits", start)))
+    on_page(FitPage, check, size=(80, 24), changes=(Show("measured", osu), Show("fit_limits", start)))
 
 
 def test_limits_are_read_as_they_are_written():
@@ -358,7 +358,7 @@ def test_a_platform_is_written_and_taken_or_it_is_told_why_not(osu, tmp_path):
         assert (leaf.grade, leaf.source) == ("measured", "fitted to osu.txt")
         # What is kept aside for the worst finds it again.
         again = [parse_line(line) for line in lines_to(driver.study) if line.startswith("platform")]
-        study = Study.start(Session.start(Question.open("jacobi2d")))
+        study = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
         assert again[0].apply(study).platform_name == "summit_measured"
         await typed(driver, "A", "summit_measured")
         await driver.until(lambda: isinstance(driver.app.screen, Deciding))
@@ -382,7 +382,7 @@ def test_measured_points_lie_over_the_curves_of_the_messages_page(osu):
         await page.change(Show("measured", ""))
         assert "measured" not in page.text
 
-    on_page(Messages, check, changes=(Show("measured", osu),))
+    on_page(MessagesPage, check, changes=(Show("measured", osu),))
 
 
 def test_points_that_fall_together_are_drawn_once():
@@ -395,7 +395,7 @@ def test_points_that_fall_together_are_drawn_once():
 
 
 def test_several_values_at_once_make_a_table_that_is_missing():
-    study = Study.start(Session.start(Question.open("jacobi2d", platform="frontier")))
+    study = ExplorerState.start(Session.start(Scenario.open("jacobi2d", platform="frontier")))
     at = "platform.network.intra_socket"
     assert f"{at}.short_limit" not in study.session.program.leaves
     with pytest.raises(WhatifError):

@@ -9,17 +9,17 @@ from numpy.testing import assert_allclose
 from tests.driver import drive
 from tests.page_harness import on_page
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.hpl.phase import outcome_at
 from whatif.hpl.simulation.configuration import Broadcast
 from whatif.tui.commands import Edit, Revert, Show
-from whatif.tui.hpl_job import GridRate, Run, Share, grids
+from whatif.tui.hpl_job import GridRate, HPLRunView, Share, grids
 from whatif.tui.hpl_lanes import WORK, GridLine, panel_lanes
 from whatif.tui.labels import duration
-from whatif.tui.pages.hpl import HPL
+from whatif.tui.pages.hpl import HPLPage
 from whatif.tui.rank_lanes import PARTS
-from whatif.tui.state import HPL_PARTS, Study
+from whatif.tui.state import HPL_PARTS, ExplorerState
 from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, rate_plot, rate_words, share_words
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.units import FLOP_PER_SECOND, format_quantity
@@ -50,7 +50,7 @@ def scenario(tmp_path):
 
 def outcome(scenario, **sets):
     """The run that `simulate` plays for some leaves of the application."""
-    question = Question.open(scenario, sets={f"application.{name}": str(value) for name, value in sets.items()})
+    question = Scenario.open(scenario, sets={f"application.{name}": str(value) for name, value in sets.items()})
     values, term = evaluate(question.program).values, question.program.terms["hpl.times"]
     plan = term.options["plan"]
     numbers = (float(values[str(term.inputs[name])]) for name in ("rank_count", "ranks_per_node", "socket_count"))
@@ -85,7 +85,7 @@ def test_the_numbers_are_those_of_the_run(scenario):
         assert page.line(" 0.15 ", format_quantity(run.progress()[1][2], FLOP_PER_SECOND, 5))
         assert " 0.1 " not in page.text
 
-    on_page(HPL, check, scenario)
+    on_page(HPLPage, check, scenario)
 
 
 def test_a_leaf_that_is_edited_moves_the_page(scenario):
@@ -103,7 +103,7 @@ def test_a_leaf_that_is_edited_moves_the_page(scenario):
         await page.settle()
         assert "playing: 34%" in page.text
 
-    on_page(HPL, check, scenario)
+    on_page(HPLPage, check, scenario)
 
 
 def test_why_hpl_cannot_be_played_is_told(scenario):
@@ -126,7 +126,7 @@ def test_why_hpl_cannot_be_played_is_told(scenario):
         assert "F factorisation B broadcast w waiting - update" in page.text
         assert set(page.line("│ 1 ").split("│ 1 ")[1]) >= set("Fw-")
 
-    on_page(HPL, check, scenario)
+    on_page(HPLPage, check, scenario)
 
 
 def test_what_there_is_room_for_is_shown_and_a_key_brings_the_rest(scenario):
@@ -147,7 +147,7 @@ def test_what_there_is_room_for_is_shown_and_a_key_brings_the_rest(scenario):
             await page.change(Show("hpl_part", part))
             assert page.fills(size), (size, part)
 
-    on_page(HPL, check, scenario, size=(120, 30))
+    on_page(HPLPage, check, scenario, size=(120, 30))
 
 
 def runs_of(scenario, **sets):
@@ -248,7 +248,7 @@ def test_a_person_looks_at_panels_and_takes_a_grid(scenario):
 
 def test_other_applications_keep_the_page_of_the_ranks(scenario):
     for name, page in (("jacobi2d", "ranks"), (scenario, "hpl")):
-        study = Show("screen", "ranks").apply(Study.start(Session.start(Question.open(name))))
+        study = Show("screen", "ranks").apply(ExplorerState.start(Session.start(Scenario.open(name))))
         assert (study.page, Show("screen", "why").apply(study).page) == (page, "why")
 
 
@@ -266,7 +266,7 @@ def test_what_another_page_interrupted_goes_on(scenario):
         job = page.page.job(page.app.study)
         assert page.page.job(page.app.study) is job
         told = told_by(job)
-        assert [type(value) for value in told] == [Run, GridRate, GridRate, GridRate]
+        assert [type(value) for value in told] == [HPLRunView, GridRate, GridRate, GridRate]
         for value in told[:2]:
             page.page.take(value)
         page.page.display = False
@@ -276,4 +276,4 @@ def test_what_another_page_interrupted_goes_on(scenario):
         assert again is not job
         assert [value.grid for value in told_by(again)] == [value.grid for value in told[2:]]
 
-    on_page(HPL, check, scenario)
+    on_page(HPLPage, check, scenario)

@@ -16,19 +16,19 @@ from textual.app import App, ComposeResult
 from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.plotting.description import text_cells
 from whatif.schema.toml import parse_document
 from whatif.tui.commands import Choose
 from whatif.tui.events import ChangeAsked, JobAsked
 from whatif.tui.labels import duration
-from whatif.tui.pages.messages import Messages, chosen_phase, gather
-from whatif.tui.state import Study
+from whatif.tui.pages.messages import MessagesPage, chosen_phase, gather
+from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.message_costs import Detail, curve_label, curve_picture, fitting_picture, message_rows
-from whatif.tui.widgets.placement_map import COLOURS, Placement, node_colours, placement_runs, room_for_ranks
+from whatif.tui.widgets.placement_map import COLOURS, PlacementMap, node_colours, placement_runs, room_for_ranks
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import SECOND, format_quantity
 
@@ -49,7 +49,7 @@ SHARED = 12.3e9, 2.58e7
 class Harness(App[None]):
     """The page alone; jobs are done at once, changes carried out as the explorer would."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: ExplorerState) -> None:
         super().__init__()
         self.study = study
         self.asked: list[str] = []
@@ -58,18 +58,18 @@ class Harness(App[None]):
         return series_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
-        yield Messages()
+        yield MessagesPage()
 
     def on_mount(self) -> None:
         self.show(self.study)
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         self.study = study
-        self.query_one(Messages).show(study)
+        self.query_one(MessagesPage).show(study)
         self.work()
 
     def work(self) -> None:
-        page = self.query_one(Messages)
+        page = self.query_one(MessagesPage)
         job = pickle.loads(pickle.dumps(page.job(self.study)))  # noqa: S301 - as it goes to another process
         page.take(pickle.loads(pickle.dumps(job.function(*job.arguments))))  # noqa: S301
 
@@ -86,7 +86,7 @@ class Harness(App[None]):
 class Driver:
     def __init__(self, app: Harness, pilot) -> None:
         self.app, self.pilot = app, pilot
-        self.page = app.query_one(Messages)
+        self.page = app.query_one(MessagesPage)
 
     def text(self) -> str:
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
@@ -114,14 +114,14 @@ class Driver:
         return self.app.query_one(PlotView)
 
     @property
-    def placement(self) -> Placement:
-        return self.app.query_one(Placement)
+    def placement(self) -> PlacementMap:
+        return self.app.query_one(PlacementMap)
 
 
 def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, sets=None):
     async def main():
-        question = scenario if isinstance(scenario, Question) else Question.open(scenario, platform=platform, sets=sets)
-        app = Harness(Study.start(Session.start(question)))
+        question = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, sets=sets)
+        app = Harness(ExplorerState.start(Session.start(question)))
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
             await driver.settle()
@@ -139,8 +139,8 @@ def predicted(scenario, *sets):
 
 
 def gathered(scenario="jacobi2d", width=400, height=400, plane=None, sets=None, platform=None, phase=None):
-    question = scenario if isinstance(scenario, Question) else Question.open(scenario, platform=platform, sets=sets)
-    study = Study.start(Session.start(question))
+    question = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, sets=sets)
+    study = ExplorerState.start(Session.start(question))
     return gather(study.session.asked, phase or chosen_phase(study), width, height, plane)
 
 
@@ -211,7 +211,7 @@ def test_the_messages_stand_as_points_on_their_curves():
     points = {(x, y) for x, y in zip(sent.x, sent.y, strict=True) if np.isfinite(y)}
     assert points == {(message.size, message.time) for message in found.phase.messages}
     assert np.isnan(sent.y[1::2]).all()
-    program = Question.open("minife").program
+    program = Scenario.open("minife").program
     values = evaluate(program).values
     # Of the kinds x, y, z, xy, xz, yz, xyz: 200 x 200 cells of 8 B, 200 cells, one.
     between = values["halo.inter_node.message_time"].ravel()
@@ -542,8 +542,8 @@ neighbours = "faces"
 """
 
 
-def question(body: str) -> Question:
-    return Question(parse_document(HEAD + body, "test.toml"))
+def question(body: str) -> Scenario:
+    return Scenario(parse_document(HEAD + body, "test.toml"))
 
 
 def test_a_collective_has_rounds_and_no_placement():

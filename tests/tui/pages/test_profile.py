@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from tests.driver import drive
 from tests.page_harness import SIZES, on_page
 from tests.paths import DATA as TEST_DATA
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import total_time
@@ -21,12 +21,12 @@ from whatif.profiles.projection import project
 from whatif.schema.load import load_platform
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, Edit, Show
-from whatif.tui.fit_job import Refused
+from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.profile import NOTHING, Profile
-from whatif.tui.profile_job import BIN_COUNT, Band, Interval, Lane, Streams, profiled, wanted
+from whatif.tui.pages.profile import NOTHING, ProfilePage
+from whatif.tui.profile_job import BIN_COUNT, Interval, Lane, Streams, TimelineSpan, profiled, wanted
 from whatif.tui.screens.dialogs import Asking
-from whatif.tui.state import CHOICES, Study
+from whatif.tui.state import CHOICES, ExplorerState
 from whatif.tui.widgets.profile_bars import kernel_lines, length, short_name, size_classes, size_lines, time_lines
 from whatif.tui.widgets.profile_streams import stream_lines
 
@@ -46,7 +46,7 @@ def shown(path):
 
 def answer(*changes):
     """What the page has computed beside."""
-    study = Study.start(Session.start(Question.open("jacobi2d")))
+    study = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
     for change in changes:
         study = change.apply(study)
     return profiled(wanted(study))
@@ -73,7 +73,7 @@ def test_without_a_profile_the_page_says_what_to_do_and_with_one_every_side_fits
             assert {len(line) for line in page.lines} == {size[0]}
             assert page.text
 
-    on_page(Profile, check)
+    on_page(ProfilePage, check)
 
 
 @pytest.mark.parametrize("colours", [True, False])
@@ -119,7 +119,7 @@ def test_totals_projection_and_time_lines_are_those_of_the_engine():
         assert f"Kernels {low:.3g} to {high:.3g} times as long" in page.text
         assert "Latencies of Perlmutter, data sheet of Titan" in page.text
 
-    on_page(Profile, check, size=(140, 42), changes=(Adopt("perlmutter"), shown(SAXPY)))
+    on_page(ProfilePage, check, size=(140, 42), changes=(Adopt("perlmutter"), shown(SAXPY)))
 
 
 def test_an_edited_machine_is_followed_and_judged_by_the_rates_of_before():
@@ -144,7 +144,7 @@ def test_a_profile_without_copies_has_no_projection_but_its_kernels_and_streams(
         await page.change(Show("profile_side", "sizes"))
         assert "There are no copies" in page.text
 
-    on_page(Profile, check, size=(100, 30), changes=(shown(VCOPY),))
+    on_page(ProfilePage, check, size=(100, 30), changes=(shown(VCOPY),))
 
 
 WRONG = {
@@ -162,7 +162,7 @@ def test_what_is_wrong_with_a_file_is_told_in_words(tmp_path, name):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     found = answer(shown(tmp_path / name))
-    assert isinstance(found, Refused)
+    assert isinstance(found, FitRefusal)
     assert words in found.reason
 
 
@@ -222,7 +222,7 @@ def test_bars_begin_and_end_where_the_times_say_and_streams_without_a_line_are_c
     quarter = BIN_COUNT // 4
     busy = lane("stream 7", (0, 0, quarter), (1, 2 * quarter, 3 * quarter), named=(Interval(0.0, 1.0, "ns::axpy"),))
     lanes = (busy, *(lane(f"stream {at}") for at in range(8, 12)))
-    bands = tuple(Band(name, 4.0, 0.0, lanes) for name in ("measured", "projected"))
+    bands = tuple(TimelineSpan(name, 4.0, 0.0, lanes) for name in ("measured", "projected"))
     lines = stream_lines(Streams((0.0, 4.0), 4.0, ("kernel", "fill"), bands), 94, 9, colours=colours)
     text = text_of(lines)
     assert text[0].rstrip() == "measured 4 s, 3 more streams"

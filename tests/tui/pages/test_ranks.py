@@ -14,16 +14,16 @@ from numpy.testing import assert_allclose
 from tests.driver import GPUS, RANKS, drive, predicted
 from tests.page_harness import SIZES, on_page
 from whatif.cli.main import program
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
 from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
-from whatif.tui.pages.ranks import Ranks, moved
-from whatif.tui.rank_lanes import PARTS, Lanes, Messages, main_groups, path_owners
+from whatif.tui.pages.ranks import RanksPage, moved
+from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 from whatif.tui.simulation_job import parse_window, played
-from whatif.tui.state import SCREENS, Study, View
+from whatif.tui.state import SCREENS, ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars
 from whatif.tui.widgets.title import Title, _word
 
@@ -89,7 +89,9 @@ def lanes_of(spans, node, path=(), messages=(), window=(0.0, 1.0)):
     owners = path_owners(ways[0].astype(np.int32), ways[1], ways[2], window)
     ends = [np.array(column) for column in zip(*messages, strict=True)] or [np.empty(0)] * 5
     ranks = (column.astype(np.int32) for column in ends[:2])
-    return Lanes(window, 0, np.array(node, dtype=np.int32), group, owners, Messages(*ranks, *ends[2:]), len(messages))
+    return Lanes(
+        window, 0, np.array(node, dtype=np.int32), group, owners, MessageLines(*ranks, *ends[2:]), len(messages)
+    )
 
 
 def text_of(lines):
@@ -211,7 +213,7 @@ def test_a_trace_has_the_times_of_the_command_line(chain):
         for row in rows:
             assert page.line(f" {duration(row['time'])} ", duration(row["compute_time"]))
 
-    on_page(Ranks, check, chain)
+    on_page(RanksPage, check, chain)
 
 
 def test_a_modelled_study_is_played_beside_and_both_times_are_told():
@@ -223,7 +225,7 @@ def test_a_modelled_study_is_played_beside_and_both_times_are_told():
         assert f"closed forms say {duration(study)}, the messages played one by one {time}" in page.text
         assert f"2 iterations of jacobi2d · {time} on Summit · 96 ranks on 16 nodes" in page.lines[0]
 
-    on_page(Ranks, check, changes=(Edit(RANKS, "96"), Show("iterations", "2")))
+    on_page(RanksPage, check, changes=(Edit(RANKS, "96"), Show("iterations", "2")))
 
 
 @pytest.mark.parametrize(
@@ -254,11 +256,11 @@ def test_a_deadlock_is_told_with_its_ranks(chain):
         assert "rank 1, operation 0 (receive): receive of 8 B from rank 0" in page.text
         assert "u takes the last change back" in page.text
 
-    on_page(Ranks, check, chain)
+    on_page(RanksPage, check, chain)
 
 
 def _study(scenario):
-    return Study.start(Session.start(Question.open(scenario)))
+    return ExplorerState.start(Session.start(Scenario.open(scenario)))
 
 
 def test_a_window_of_many_ranks_is_small_and_its_block_holds_the_ranks_in_sight():
@@ -316,7 +318,7 @@ def test_a_run_that_is_known_or_under_way_is_not_begun_anew(chain):
         await page.change(Show("picture", "table"), work=False)
         assert page.page.job(page.app.study) is job
 
-    on_page(Ranks, check, chain)
+    on_page(RanksPage, check, chain)
 
 
 @pytest.mark.parametrize("width", [80, 96, 119, 120, 139, 140, 200])

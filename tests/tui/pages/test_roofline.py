@@ -12,15 +12,15 @@ from tests.driver import MEMORY, RANKS, drive, predicted
 from tests.page_harness import few_machines
 from tests.scenarios_at_hand import FEW
 from whatif.core.evaluate import evaluate
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.toml import parse_document
 from whatif.studies.kernel_rooflines import kernel_points, second_gpu
 from whatif.tui.commands import Choose, Show
 from whatif.tui.events import ChangeAsked
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.roofline import Roofline, rows, scene_of
-from whatif.tui.state import Study
+from whatif.tui.pages.roofline import RooflinePage, rows, scene_of
+from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.roofline_plot import RoofsView, letter, roofline_runs
@@ -52,7 +52,7 @@ class Desk(App[None]):
 
     def __init__(self, session):
         super().__init__()
-        self.page, self.study, self.changes = Roofline(), Study.start(session), []
+        self.page, self.study, self.changes = RooflinePage(), ExplorerState.start(session), []
 
     def get_theme_variable_defaults(self):
         return series_variables(self.current_theme)
@@ -97,11 +97,11 @@ def watch(check, session, size=(140, 42)):
 
 
 def opened(name="jacobi2d", **options):
-    return Session.start(Question.open(name, **options))
+    return Session.start(Scenario.open(name, **options))
 
 
 def made_up(body, platform="summit"):
-    return Session.start(Question(parse_document(HEAD.format(platform=platform) + body, "t.toml")))
+    return Session.start(Scenario(parse_document(HEAD.format(platform=platform) + body, "t.toml")))
 
 
 def kernel(name, operations, size, dominant="fp_64"):
@@ -109,7 +109,7 @@ def kernel(name, operations, size, dominant="fp_64"):
 
 
 def drawn(session, width=140, height=40, second=None, marker="braille"):
-    scene, _ = scene_of(Study.start(session), second)
+    scene, _ = scene_of(ExplorerState.start(session), second)
     return ["".join(run.text for run in line) for line in roofline_runs(scene, width, height, marker)]
 
 
@@ -185,7 +185,7 @@ def test_every_kernel_of_every_scenario_has_a_point_where_the_engine_puts_it(nam
 @pytest.mark.parametrize("name", FEW)
 def test_every_kernel_has_its_letter_once(name, size):
     session = opened(name)
-    scene, _ = scene_of(Study.start(session), None)
+    scene, _ = scene_of(ExplorerState.start(session), None)
     lines = roofline_runs(scene, *size)[1:-3]
     written = "".join(run.text for line in lines for run in line if run.style in ("label", "marker"))
     letters = sorted(char for char in written if char.isalpha() and char != "k")
@@ -493,7 +493,7 @@ def test_every_marker_fills_every_size(marker):
 
 def test_rows_bear_the_letters_of_the_picture():
     session = opened("minimd")
-    scene, reason = scene_of(Study.start(session), None)
+    scene, reason = scene_of(ExplorerState.start(session), None)
     found = kernel_points(session.program, evaluate(session.program))
     cells = rows(scene, with_roofs=False).cells
     assert reason == ""

@@ -15,7 +15,7 @@ from tests.driver import drive
 from tests.page_harness import on_page
 from tests.paths import DATA, ROOT
 from whatif.cli.open import measured_lines
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.fitting.candidates import candidates, coefficients
@@ -25,10 +25,10 @@ from whatif.fitting.least_squares import fit_runs
 from whatif.fitting.model_checks import compare, diagnose
 from whatif.table import Column, Table
 from whatif.tui.commands import EditAll, Show
-from whatif.tui.pages.runs import NOTHING, Runs, term_rows
+from whatif.tui.pages.runs import NOTHING, RunsPage, term_rows
 from whatif.tui.regression_job import Regressed, regressed, write_regressed
 from whatif.tui.screens.dialogs import Asking
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 from whatif.units import ONE, SECOND
 
 FILE = DATA / "runs" / "zeus" / "bert_squad_v100.csv"
@@ -153,7 +153,7 @@ def test_what_is_wrong_with_runs_or_a_formula_is_said(tmp_path, text):
 
 def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
     shutil.copy(ROOT / "scenarios" / "jacobi2d.toml", tmp_path / "own.toml")
-    study = Study.start(Session.start(Question.open(tmp_path / "own.toml")))
+    study = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
     for formula in ("", "time_per_epoch ~ log(batch_size)"):
         view = replace(VIEW, runs_formula=formula)
         taken = write_regressed(view, tmp_path / "model.toml", None)
@@ -167,7 +167,7 @@ def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
 def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_path):
     taken = write_regressed(VIEW, tmp_path / "model.toml", "summit")
     assert taken == ((), tmp_path / "model_question.toml")
-    assert Question.open(taken.scenario).program
+    assert Scenario.open(taken.scenario).program
     assert write_regressed(VIEW, tmp_path / "model.toml", "summit") == taken
     taken.scenario.write_text("# mine\n")
     with pytest.raises(UsageError, match="is there already"):
@@ -198,7 +198,7 @@ def test_without_runs_the_page_says_what_to_do():
             await page.act(action)
         assert page.page.command == ""
 
-    on_page(Runs, check)
+    on_page(RunsPage, check)
 
 
 def test_every_size_of_screen_can_be_drawn():
@@ -212,7 +212,7 @@ def test_every_size_of_screen_can_be_drawn():
         assert page.app.study.view.runs_against == "batch_size"
         assert "upper" in page.text
 
-    on_page(Runs, check, changes=(Show("runs", str(FILE)),))
+    on_page(RunsPage, check, changes=(Show("runs", str(FILE)),))
 
 
 def test_terms_go_in_and_out_by_key_and_the_copied_command_fits_the_same(whatif_main):
@@ -234,7 +234,7 @@ def test_terms_go_in_and_out_by_key_and_the_copied_command_fits_the_same(whatif_
         words.extend(shlex.split(page.page.command))
 
     words = []
-    on_page(Runs, check, size=(160, 42), changes=(Show("runs", str(FILE)),))
+    on_page(RunsPage, check, size=(160, 42), changes=(Show("runs", str(FILE)),))
     assert whatif_main(*words[1:])[0] == 0
 
 
@@ -256,7 +256,7 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
     monkeypatch.setattr("whatif.tui.pages.runs._beside", here)
 
     async def check(driver):
-        await driver.until(lambda: isinstance(driver.desk.page, Runs) and driver.desk.page._found is not None)
+        await driver.until(lambda: isinstance(driver.desk.page, RunsPage) and driver.desk.page._found is not None)
         page, before = driver.desk.page, driver.study.baseline
         assert "no such column" in driver.screen_text()
         await typed(driver, FIRST)

@@ -9,13 +9,13 @@ from tests.driver import MEMORY, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
 from tests.scenarios_at_hand import FEW
 from whatif.core.iteration_timeline import Bar, timeline
-from whatif.core.iteration_timeline import Timeline as Schedule
-from whatif.core.scenario import Question
+from whatif.core.iteration_timeline import TimelinePage as Schedule
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.studies.sweep_figure import breakdown
+from whatif.core.sweep_figure import breakdown
 from whatif.tui.commands import Edit, Pin, Show
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.timeline import Timeline
+from whatif.tui.pages.timeline import TimelinePage
 from whatif.tui.widgets.breakdown import bar_legend
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.time_bars import TimeBars, time_bars
@@ -72,7 +72,7 @@ def test_every_phase_has_the_time_and_share_of_the_command_line(scenario):
             words = page.line(f"ernel {duration(row['kernel_time'])}").replace("Kernel", "kernel")
             assert (f"{kind} {duration(time)}" in words) == (time > 0)
 
-    on_page(Timeline, check, scenario)
+    on_page(TimelinePage, check, scenario)
 
 
 def test_the_iterations_of_the_run_are_counted():
@@ -81,7 +81,7 @@ def test_the_iterations_of_the_run_are_counted():
         await page.change(Edit("application.iteration_count", "1"))
         assert "1 iteration: 10.222 ms, of which setup 0 s." in page.text
 
-    on_page(Timeline, check)
+    on_page(TimelinePage, check)
 
 
 def test_bars_begin_and_end_where_the_times_say():
@@ -144,7 +144,7 @@ def test_phases_that_find_no_line_are_named_or_counted():
         times = predicted(scenario="minimd")["terms"]
         assert min(times[name] for name in shown) >= max(times[name] for name in names if name not in shown)
 
-    on_page(Timeline, check, "minimd", (44, 14))
+    on_page(TimelinePage, check, "minimd", (44, 14))
 
 
 def test_an_overlap_has_a_lane_of_its_own_and_is_said_in_words(overlapped):
@@ -165,7 +165,7 @@ def test_an_overlap_has_a_lane_of_its_own_and_is_said_in_words(overlapped):
         # The stencil begins before the halo ends.
         assert min(lane) <= max(cells_of(lines[0], "series-2"))
 
-    on_page(Timeline, check, str(overlapped))
+    on_page(TimelinePage, check, str(overlapped))
 
 
 def test_the_iteration_before_is_drawn_below_on_the_same_axis_with_the_difference():
@@ -190,7 +190,7 @@ def test_the_iteration_before_is_drawn_below_on_the_same_axis_with_the_differenc
         await page.change(Pin())
         assert "before" not in page.text
 
-    on_page(Timeline, check, changes=(FASTER,))
+    on_page(TimelinePage, check, changes=(FASTER,))
 
 
 def test_a_change_that_makes_no_difference_draws_no_second_iteration():
@@ -198,14 +198,14 @@ def test_a_change_that_makes_no_difference_draws_no_second_iteration():
         assert "The iteration takes as long as before: 10.222 ms." in page.text
         assert not any(" before " in line and "shorter" not in line and "as long" not in line for line in page.lines)
 
-    on_page(Timeline, check, changes=(Edit("platform.node.gpu.l2_bandwidth", "9 TB/s"),))
+    on_page(TimelinePage, check, changes=(Edit("platform.node.gpu.l2_bandwidth", "9 TB/s"),))
 
 
 def test_a_longer_iteration_is_said_to_be_longer():
     async def check(page):
         assert " longer than before: 10.222 ms." in page.text
 
-    on_page(Timeline, check, changes=(Edit(MEMORY, "600 GB/s"),))
+    on_page(TimelinePage, check, changes=(Edit(MEMORY, "600 GB/s"),))
 
 
 def test_an_impossible_point_says_why_and_which_key_helps():
@@ -217,7 +217,7 @@ def test_an_impossible_point_says_why_and_which_key_helps():
         assert page.app.query_one(TimeBars).display
         assert "■ stencil" in page.text
 
-    on_page(Timeline, check, changes=(TOO_FEW,))
+    on_page(TimelinePage, check, changes=(TOO_FEW,))
 
 
 def test_an_impossible_baseline_is_told_beside_the_present_iteration():
@@ -225,7 +225,7 @@ def test_an_impossible_baseline_is_told_beside_the_present_iteration():
         assert "What it is compared with is impossible: the ranks need more nodes" in page.text
         assert "■ stencil" in page.text
 
-    on_page(Timeline, check, changes=(TOO_FEW, Pin(), Edit("platform.node_count", "4608")))
+    on_page(TimelinePage, check, changes=(TOO_FEW, Pin(), Edit("platform.node_count", "4608")))
 
 
 @pytest.mark.parametrize("scenario", FEW)
@@ -246,7 +246,7 @@ def test_the_table_has_the_same_numbers(scenario):
         assert page.app.query_one(TimeBars).display
         assert not page.app.query_one(TableView).display
 
-    on_page(Timeline, check, scenario, changes=(Show("picture", "table"),))
+    on_page(TimelinePage, check, scenario, changes=(Show("picture", "table"),))
 
 
 def test_the_table_takes_the_keys_where_nothing_else_has_them():
@@ -256,7 +256,7 @@ def test_the_table_takes_the_keys_where_nothing_else_has_them():
         await page.press("down", "down")
         assert page.app.query_one(TableView).cursor == 2
 
-    on_page(Timeline, check)
+    on_page(TimelinePage, check)
 
 
 def test_the_table_compares_too():
@@ -266,7 +266,7 @@ def test_the_table_compares_too():
         for phase, time in before.items():
             assert page.line(f" {phase} ").rstrip(" │").endswith(duration(time))
 
-    on_page(Timeline, check, changes=(FASTER, Show("picture", "table")))
+    on_page(TimelinePage, check, changes=(FASTER, Show("picture", "table")))
 
 
 @pytest.mark.parametrize(("scenario", "sizes"), [("minimd", (SHRINKING + GROWING)[::2])])
@@ -278,7 +278,7 @@ def test_no_size_is_too_small_or_too_large(scenario, sizes):
                 await page.resize(size)
                 assert page.fills(size), size
 
-    on_page(Timeline, check, scenario, sizes[0])
+    on_page(TimelinePage, check, scenario, sizes[0])
 
 
 @pytest.mark.parametrize("size", [(1, 1), (5, 1), (16, 2), (40, 5), (200, 60)])
@@ -309,7 +309,7 @@ def test_a_scenario_that_takes_no_time_has_a_page_all_the_same(tmp_path):
         assert "No phase takes any time." in page.text
         assert "1 iteration: 0 s, of which setup 0 s." in page.text
 
-    on_page(Timeline, check, str(path))
+    on_page(TimelinePage, check, str(path))
 
 
 def test_without_colours_letters_tell_the_phases_apart():
@@ -336,11 +336,11 @@ def test_the_page_draws_letters_where_the_person_wants_no_colours(monkeypatch):
         assert "DDD" in page.text
         assert "■" not in page.text
 
-    on_page(Timeline, check)
+    on_page(TimelinePage, check)
 
 
 def test_the_bars_have_the_colours_of_the_breakdown():
-    session = Session.start(Question.open("minimd"))
+    session = Session.start(Scenario.open("minimd"))
     lines = drawn(timeline(session.program, session.at), width=140, height=30)
     for entry in bar_legend(breakdown(session.point)):
         own = next(line for line in lines if f"■ {entry.label} " in "".join(run.text for run in line))

@@ -12,16 +12,16 @@ from tests.page_harness import GROWING, SHRINKING, on_page
 from tests.scenarios_at_hand import FEW
 from whatif.cli.main import program
 from whatif.core.derivation import explain
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.plotting.description import shorten
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.commands import Edit, Nudge, Show
 from whatif.tui.elasticity_job import is_time, leverage, sentence, written
 from whatif.tui.labels import duration
-from whatif.tui.pages.why import Why, explained, in_words
+from whatif.tui.pages.why import WhyPage, explained, in_words
 from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.elasticity_bars import LeverageBars
+from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import SHOWN_ABOVE, WhyTree, rows_of, titled, unfolded
 
 TOO_FEW = Edit("platform.node_count", "20")
@@ -37,7 +37,7 @@ def told(scenario, name):
 
 
 def tree_of(scenario, name="iteration_time"):
-    return explain(Session.start(Question.open(scenario)).at, name)
+    return explain(Session.start(Scenario.open(scenario)).at, name)
 
 
 def slope(path, low, high, result="iteration_time", **others):
@@ -71,7 +71,7 @@ def test_the_tree_has_the_rows_of_the_command_line(scenario):
 
 @pytest.mark.parametrize("scenario", FEW)
 def test_the_numbers_on_the_screen_are_those_of_the_command_line(scenario):
-    row, program = predicted(scenario=scenario), Question.open(scenario).program
+    row, program = predicted(scenario=scenario), Scenario.open(scenario).program
 
     async def check(page):
         shown = page.line("▾ iteration.time")
@@ -83,7 +83,7 @@ def test_the_numbers_on_the_screen_are_those_of_the_command_line(scenario):
             label = program.term_of(f"terms.{phase}").rpartition(".")[2]
             assert f"{time / row['iteration_time']:.1%}" in page.line(f" {label} ", "%")
 
-    on_page(Why, check, scenario, (140, 60))
+    on_page(WhyPage, check, scenario, (140, 60))
 
 
 def test_terms_fold_and_unfold_and_the_cursor_goes_up_and_down_the_tree():
@@ -110,7 +110,7 @@ def test_terms_fold_and_unfold_and_the_cursor_goes_up_and_down_the_tree():
         await page.press("g")
         assert tree.row.label == "iteration.time"
 
-    on_page(Why, check, size=(70, 28))
+    on_page(WhyPage, check, size=(70, 28))
 
 
 def test_a_click_folds_and_unfolds():
@@ -123,7 +123,7 @@ def test_a_click_folds_and_unfolds():
             assert tree.row.label == "kernel_time"
             assert ("stencil" in name_column(page)) == there
 
-    on_page(Why, check, size=(70, 28))
+    on_page(WhyPage, check, size=(70, 28))
 
 
 @pytest.mark.parametrize("size", [(140, 42), (300, 80)])
@@ -144,7 +144,7 @@ def test_from_a_repeated_term_enter_goes_to_its_first_place(size):
         assert not tree.row.repeated
         assert rows.index(tree.row) < rows.index(repeated)
 
-    on_page(Why, check, size=size)
+    on_page(WhyPage, check, size=size)
 
 
 def test_the_row_under_the_cursor_is_said_in_full_below():
@@ -157,7 +157,7 @@ def test_the_row_under_the_cursor_is_said_in_full_below():
         assert "T = max(W / P, Q / BW)" in below
         assert "measured Konstantinidis and Cotronis 2017; gpuroofperf" in below
 
-    on_page(Why, check, size=(70, 28))
+    on_page(WhyPage, check, size=(70, 28))
 
 
 def test_a_note_of_the_model_is_said_too():
@@ -169,7 +169,7 @@ def test_a_note_of_the_model_is_said_too():
         await page.settle()
         assert noted.node.note in page.text
 
-    on_page(Why, check, "minife_gpus_per_node", size=(99, 60), changes=(Show("why", "terms.halo"),))
+    on_page(WhyPage, check, "minife_gpus_per_node", size=(99, 60), changes=(Show("why", "terms.halo"),))
 
 
 def test_brackets_in_the_name_of_a_file_are_no_markup(tmp_path):
@@ -184,7 +184,7 @@ def test_brackets_in_the_name_of_a_file_are_no_markup(tmp_path):
         await page.settle()
         assert "a[red]b.toml" in page.text.replace(" ", "")
 
-    on_page(Why, check, str(path), size=(99, 60))
+    on_page(WhyPage, check, str(path), size=(99, 60))
 
 
 def test_what_is_folded_stays_so_when_numbers_change():
@@ -196,7 +196,7 @@ def test_what_is_folded_stays_so_when_numbers_change():
         assert (name_column(page), tree.row.key) == before
         assert duration(predicted()["iteration_time"])[:5] not in page.line("iteration.time")
 
-    on_page(Why, check)
+    on_page(WhyPage, check)
 
 
 def test_what_was_unfolded_for_being_the_longest_stays_so_when_it_is_no_longer():
@@ -212,7 +212,7 @@ def test_what_was_unfolded_for_being_the_longest_stays_so_when_it_is_no_longer()
         assert f"{row['reduce'] * 1e3:.4g} ms" in page.line(" reduce ")
         assert name_column(page) == before
 
-    on_page(Why, check, size=(99, 23))
+    on_page(WhyPage, check, size=(99, 23))
 
 
 def test_more_room_unfolds_more_level_by_level_the_longest_first():
@@ -228,7 +228,7 @@ def test_more_room_unfolds_more_level_by_level_the_longest_first():
 
 
 def test_the_elasticities_are_those_of_runs_beside_the_present_value():
-    leaf = Session.start(Question.open("jacobi2d")).leaf(MEMORY).value
+    leaf = Session.start(Scenario.open("jacobi2d")).leaf(MEMORY).value
     expected = slope(MEMORY, (0.99 * leaf, " B/s"), (1.01 * leaf, " B/s"))
     cells = slope("application.grid.cells.x", (8192, ""), (32768, ""))
 
@@ -244,12 +244,12 @@ def test_the_elasticities_are_those_of_runs_beside_the_present_value():
             assert ("█" in faster, "█" in slower) == (left, not left)
         assert "faster" in page.line("faster").partition("slower")[0]
 
-    on_page(Why, check)
+    on_page(WhyPage, check)
 
 
 def test_bars_are_as_long_as_the_elasticities_are_large():
     async def check(page):
-        bars = page.app.query_one(LeverageBars)
+        bars = page.app.query_one(ElasticityBars)
         items = {item.path: item for item in bars._items}
         width = bars.size.width
         lengths = {}
@@ -260,7 +260,7 @@ def test_bars_are_as_long_as_the_elasticities_are_large():
         for path, item in items.items():
             assert abs(lengths[path] - lengths[largest.path] * abs(item.elasticity / largest.elasticity)) <= 2, path
 
-    on_page(Why, check, size=(300, 80))
+    on_page(WhyPage, check, size=(300, 80))
 
 
 def test_leaves_without_influence_come_last_without_a_bar():
@@ -271,12 +271,12 @@ def test_leaves_without_influence_come_last_without_a_bar():
         assert not set("█▌▐▏▕") & set(last)
         assert "makes no difference to the iteration time here" in page.text
 
-    on_page(Why, check, size=(74, 20))
+    on_page(WhyPage, check, size=(74, 20))
 
 
 def test_the_sentence_says_what_the_elasticity_under_the_cursor_means():
     async def check(page):
-        bars = page.app.query_one(LeverageBars)
+        bars = page.app.query_one(ElasticityBars)
         bars.move_to(next(index for index, item in enumerate(bars._items) if item.path == MEMORY))
         await page.settle()
         faster = 1 - predicted(f"{MEMORY}=787.205 GB/s")["iteration_time"] / predicted()["iteration_time"]
@@ -284,7 +284,7 @@ def test_the_sentence_says_what_the_elasticity_under_the_cursor_means():
         assert f"1 % more of {MEMORY}, now 779.411 GB/s, makes the iteration time 0.85 % shorter." in page.text
         assert "Elasticity -0.58: 1 % more of a leaf is 0.58 % less time." in page.text
 
-    on_page(Why, check, size=(70, 28))
+    on_page(WhyPage, check, size=(70, 28))
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_the_next_result_is_explained_columns_first_then_phases():
         await page.act("result", -1)
         assert explained(page.app.study) == seen[-1]
 
-    on_page(Why, check)
+    on_page(WhyPage, check)
 
 
 def test_until_the_new_elasticities_are_there_the_last_ones_stay_under_their_name():
@@ -351,14 +351,14 @@ def test_until_the_new_elasticities_are_there_the_last_ones_stay_under_their_nam
         await page.change(work=True)
         assert "elasticities of the phase halo" in page.lines[0]
 
-    on_page(Why, check)
+    on_page(WhyPage, check)
 
 
 def test_a_result_that_is_not_there_gives_way_to_the_iteration():
     async def check(page):
         assert "why the iteration time" in page.lines[0]
 
-    on_page(Why, check, changes=(Show("why", "terms.no_such_phase"),))
+    on_page(WhyPage, check, changes=(Show("why", "terms.no_such_phase"),))
 
 
 def test_an_impossible_point_tells_its_reasons_and_which_key_helps():
@@ -371,7 +371,7 @@ def test_an_impossible_point_tells_its_reasons_and_which_key_helps():
         assert "▾ kernel_time" in page.text
         assert "gpu.dram_bandwidth" in page.text
 
-    on_page(Why, check, size=(99, 60), changes=(TOO_FEW,))
+    on_page(WhyPage, check, size=(99, 60), changes=(TOO_FEW,))
 
 
 def test_a_point_without_a_number_shows_the_term_that_has_none():
@@ -380,7 +380,7 @@ def test_a_point_without_a_number_shows_the_term_that_has_none():
         assert " 608.3 us " in page.line(" pack ")
         assert "There are no elasticities: the model gives no number there. u takes" in page.text
 
-    on_page(Why, check, size=(300, 80), changes=(INFINITE,))
+    on_page(WhyPage, check, size=(300, 80), changes=(INFINITE,))
 
 
 def test_a_result_of_zero_has_a_tree_but_no_elasticities():
@@ -388,23 +388,23 @@ def test_a_result_of_zero_has_a_tree_but_no_elasticities():
         assert "iteration.transfer_time 0 s 0.0%" in page.text
         assert "There are no elasticities: `transfer_time` is 0. y explains the next result." in page.text
 
-    on_page(Why, check, size=(300, 80), changes=(Show("why", "transfer_time"),))
+    on_page(WhyPage, check, size=(300, 80), changes=(Show("why", "transfer_time"),))
 
 
 def test_a_reason_of_another_result_is_given_up_with_it():
-    assert leverage(Session.start(Question.open("jacobi2d")).asked, "transfer_time").reason == "`transfer_time` is 0"
+    assert leverage(Session.start(Scenario.open("jacobi2d")).asked, "transfer_time").reason == "`transfer_time` is 0"
 
     async def check(page):
         await page.change(Show("why", "kernel_time"))
         assert "There are no elasticities" not in page.text
         assert "█" in page.text
 
-    on_page(Why, check, changes=(Show("why", "transfer_time"),))
+    on_page(WhyPage, check, changes=(Show("why", "transfer_time"),))
 
 
 def test_where_there_is_room_for_one_half_a_key_turns_to_the_other():
     async def check(page):
-        tree, bars = page.app.query_one(WhyTree), page.app.query_one(LeverageBars)
+        tree, bars = page.app.query_one(WhyTree), page.app.query_one(ElasticityBars)
         assert page.app.focused is tree
         assert "elasticities" not in page.text
         await page.act("half")
@@ -415,7 +415,7 @@ def test_where_there_is_room_for_one_half_a_key_turns_to_the_other():
         assert page.app.focused is tree
         assert "why the" in page.text
 
-    on_page(Why, check, size=(44, 14))
+    on_page(WhyPage, check, size=(44, 14))
 
 
 @pytest.mark.parametrize("size", [(140, 42), (70, 28)])
@@ -424,19 +424,19 @@ def test_where_there_is_room_for_both_the_key_goes_from_one_to_the_other(size):
         assert "why the iteration time" in page.text
         assert "elasticities of the iteration time" in page.text
         await page.act("half")
-        assert page.app.focused is page.app.query_one(LeverageBars)
+        assert page.app.focused is page.app.query_one(ElasticityBars)
         await page.press("tab")
         page.app.query_one(WhyTree).focus()
         await page.settle()
         await page.act("half")
-        assert page.app.focused is page.app.query_one(LeverageBars)
+        assert page.app.focused is page.app.query_one(ElasticityBars)
 
-    on_page(Why, check, size=size)
+    on_page(WhyPage, check, size=size)
 
 
 def test_the_table_has_the_same_elasticities_and_the_focus_of_the_bars():
     async def check(page):
-        items = page.app.query_one(LeverageBars)._items
+        items = page.app.query_one(ElasticityBars)._items
         await page.act("half")
         await page.act("table")
         table = page.app.query_one(TableView)
@@ -449,9 +449,9 @@ def test_the_table_has_the_same_elasticities_and_the_focus_of_the_bars():
         await page.press("down", "down")
         assert sentence(items[2], "the iteration time") in page.text
         await page.act("table")
-        assert page.app.focused is page.app.query_one(LeverageBars)
+        assert page.app.focused is page.app.query_one(ElasticityBars)
 
-    on_page(Why, check, size=(300, 80))
+    on_page(WhyPage, check, size=(300, 80))
 
 
 @pytest.mark.parametrize("sizes", [GROWING[::3] + SHRINKING[1::3]])
@@ -466,12 +466,12 @@ def test_no_size_is_too_small_or_too_large(sizes):
                     await page.press("end")
                     assert page.fills(size), size
 
-    on_page(Why, check, size=sizes[0])
+    on_page(WhyPage, check, size=sizes[0])
 
 
 def test_no_row_is_wider_than_its_list():
     async def check(page):
-        tree, bars = page.app.query_one(WhyTree), page.app.query_one(LeverageBars)
+        tree, bars = page.app.query_one(WhyTree), page.app.query_one(ElasticityBars)
         tree._folds = {row.key: False for row in tree._all}
         tree._lay_out(())
         for rows, count in ((tree, len(tree._rows)), (bars, len(bars._items))):
@@ -480,7 +480,7 @@ def test_no_row_is_wider_than_its_list():
                 for index in range(count):
                     assert sum(len(run.text) for run in rows.draw_row(index, width)) <= max(width, 12)
 
-    on_page(Why, check, "minife")
+    on_page(WhyPage, check, "minife")
 
 
 def test_key_6_opens_the_page_and_y_explains_the_next_result():
@@ -494,6 +494,6 @@ def test_key_6_opens_the_page_and_y_explains_the_next_result():
         await driver.press("Y")
         assert driver.study.view.why == "iteration_time"
         await driver.press("m")
-        assert driver.app.focused is driver.desk.query_one(LeverageBars)
+        assert driver.app.focused is driver.desk.query_one(ElasticityBars)
 
     drive(check)

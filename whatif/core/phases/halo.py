@@ -34,7 +34,7 @@ _BOX_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 @dataclass(frozen=True)
-class Exchange:
+class HaloWiring:
     """A halo phase being wired: where it stands, and what its counting functions are fed with."""
 
     context: Context
@@ -59,7 +59,7 @@ def wire_halo(context: Context, name: str, phase: HaloPhase) -> list[PhaseTerm]:
     """The terms of a halo phase; its time is that of all exchanges of one iteration."""
     wiring = context.wiring
     sizes = _sizes(context, name, phase, message_kinds(len(context.grid.cells), phase.neighbours))
-    exchange = Exchange(context, name, phase, *_placement(context, phase), sizes)
+    exchange = HaloWiring(context, name, phase, *_placement(context, phase), sizes)
     counts = exchange.count("rank_counts")
     wiring.add(f"{name}.rank_size", rank_size, {"rank_counts": counts, "message_sizes": sizes})
     once = _node_aware(exchange, counts) if phase.model == "node_aware" else _by_rank(exchange, counts)
@@ -82,7 +82,7 @@ def _placement(context: Context, phase: HaloPhase) -> tuple[dict[str, Reference]
     return ranks | {"dims": context.rank_dimensions}, choices | {"mapping": context.mapping}
 
 
-def _by_rank(exchange: Exchange, counts: str) -> str:
+def _by_rank(exchange: HaloWiring, counts: str) -> str:
     """The paper's models: each message at its own distance, the slowest rank decides."""
     context, model = exchange.context, exchange.phase.model
     sharing = _sharing(exchange)
@@ -93,7 +93,7 @@ def _by_rank(exchange: Exchange, counts: str) -> str:
     return context.wiring.add(f"{exchange.name}.exchange_time", function, {"rank_counts": counts} | times)
 
 
-def _sharing(exchange: Exchange) -> dict[str, Reference]:
+def _sharing(exchange: HaloWiring) -> dict[str, Reference]:
     """The k of each distance."""
     sharing: dict[str, Reference] = {distance: exchange.context.sharing(distance) for distance in DISTANCES}
     if exchange.phase.model == "k_model":
@@ -103,7 +103,7 @@ def _sharing(exchange: Exchange) -> dict[str, Reference]:
     return sharing
 
 
-def _played(exchange: Exchange) -> str:
+def _played(exchange: HaloWiring) -> str:
     """The exchange played message by message."""
     from whatif.core.phases.simulated_exchange import wire_simulated_halo
 
@@ -113,7 +113,7 @@ def _played(exchange: Exchange) -> str:
     )
 
 
-def _effective_k(exchange: Exchange) -> str:
+def _effective_k(exchange: HaloWiring) -> str:
     """k of the K-model: the processes of a node, scaled by the share of messages that leave it."""
     wiring, phase = exchange.context.wiring, exchange.phase
     inputs: dict[str, Reference] = {"process_count": exchange.context.sharing("inter_node")}
@@ -126,7 +126,7 @@ def _effective_k(exchange: Exchange) -> str:
     return wiring.add(f"{exchange.name}.effective_k", effective_process_count, {"k": k})
 
 
-def _node_aware(exchange: Exchange, counts: str) -> str:
+def _node_aware(exchange: HaloWiring, counts: str) -> str:
     """The node-aware model: ranks work off their own messages, nodes the bytes that leave them."""
     context, name = exchange.context, exchange.name
     inputs: dict[str, Reference] = {

@@ -21,7 +21,7 @@ RESIDUAL: Final = "residual"
 
 
 @dataclass(frozen=True)
-class Prediction:
+class RegressionTerm:
     """`y = b_1 t_1(x) + b_2 t_2(x) + .. + e`, or its exponential where the regression was of the logarithm.
 
     Called with the coefficients b, the residual e and the variables x in base units, all of shapes that broadcast.
@@ -84,7 +84,7 @@ def wire_prediction(context: Context, path: str, name: str, phase: RegressionPha
     wiring.raise_problems()
     dimension, size = parse_unit(phase.response_unit)
     sizes = tuple((variable, parse_unit(unit)[1]) for variable, unit in phase.units.items())
-    function = Prediction(phase.formula, tuple(terms.values()), sizes, phase.link, size)
+    function = RegressionTerm(phase.formula, tuple(terms.values()), sizes, phase.link, size)
     inputs: dict[str, Reference] = {f"coefficients.{key}": f"{path}.coefficients.{key}" for key in terms}
     inputs |= {RESIDUAL: f"{path}.residual"}
     inputs |= {variable: f"{path}.variables.{variable}" for variable in phase.units}

@@ -18,7 +18,7 @@ from whatif.core.message_simulation import (
     UNLIMITED,
     Limits,
     LinkCounts,
-    Machine,
+    MessageMachine,
     block_places,
     each_point,
     machine_of,
@@ -127,7 +127,7 @@ def _grid(row: FloatArray, choices: Mapping[str, Any]) -> GridPattern | None:
     return GridPattern(tuple(dims), per_node, per_socket, **choices)
 
 
-def _exchange(pattern: Pattern, sizes: FloatArray, machine: Machine) -> float:
+def _exchange(pattern: Pattern, sizes: FloatArray, machine: MessageMachine) -> float:
     if isinstance(pattern, GridPattern) and machine.links is None:
         # Where the recurrences do not hold they say so, and messages are played one by one.
         with suppress(UsageError):
@@ -173,7 +173,7 @@ def simulated_collective_time(
     return each_point(play, (0, 0, 0, 0, *MACHINE_CORES), *arrays, *machine)
 
 
-def _collective(algorithm: str, numbers: list[int], message_size: float, machine: Machine) -> float:
+def _collective(algorithm: str, numbers: list[int], message_size: float, machine: MessageMachine) -> float:
     kind, recurrence = ALGORITHMS[algorithm]
     size = contributed(kind, message_size, numbers[0])
     places = block_places(*numbers)

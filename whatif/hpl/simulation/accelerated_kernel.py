@@ -21,7 +21,7 @@ from whatif.hpl.simulation.layout import (
     SWAPPED,
     UPDATED,
     UPDATED_SO_FAR,
-    Run,
+    RunNumbers,
     columns_behind,
     owned,
     owned_from,
@@ -30,8 +30,8 @@ from whatif.hpl.simulation.layout import (
 )
 from whatif.hpl.simulation.loop_kernel import update_right_hand_side
 from whatif.hpl.simulation.step_kernel import (
-    Messages,
-    State,
+    HPLState,
+    PanelMessages,
     broadcast,
     end_step,
     factor,
@@ -42,7 +42,7 @@ from whatif.hpl.simulation.step_kernel import (
 from whatif.models.quantities import FloatArray
 
 
-def far_columns(panel: int, q: int, run: Run, split_fraction: float) -> int:
+def far_columns(panel: int, q: int, run: RunNumbers, split_fraction: float) -> int:
     """Local columns of the far section behind a panel: all where a process column has nobody to swap with."""
     behind = columns_behind(panel, q, run)
     if run.p == 1:
@@ -50,7 +50,7 @@ def far_columns(panel: int, q: int, run: Run, split_fraction: float) -> int:
     return min(behind, int(owned(run.n + 1, run.nb, q, run.q) * split_fraction) // run.nb * run.nb)
 
 
-def copy_panel(panel: int, way: int, state: State, run: Run, copies: FloatArray) -> None:
+def copy_panel(panel: int, way: int, state: HPLState, run: RunNumbers, copies: FloatArray) -> None:
     """Copy what the processes have of a panel to the host (`way` 0) or back (1)."""
     for p in range(run.p):
         size = 8.0 * owned_from(panel * run.nb, run.n, run.nb, p, run.p) * width_of(panel, run)
@@ -59,8 +59,8 @@ def copy_panel(panel: int, way: int, state: State, run: Run, copies: FloatArray)
 
 
 def factor_on_host(
-    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
-    copies: FloatArray, noisy: bool, random: Any,
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, copies: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Bring a panel to the host, factor it, bring it back, and broadcast it from the device."""
     copy_panel(panel, 0, state, run, copies)
@@ -71,7 +71,7 @@ def factor_on_host(
 
 
 def update_on_device(
-    panel: int, q: int, columns: int, state: State, run: Run, kernels: FloatArray, noisy: bool, random: Any
+    panel: int, q: int, columns: int, state: HPLState, run: RunNumbers, kernels: FloatArray, noisy: bool, random: Any
 ) -> None:
     """Give the devices of a process column the update of so many columns, whose rows the host has swapped by now."""
     times, width = state.times, width_of(panel, run)
@@ -88,7 +88,7 @@ def update_on_device(
 
 
 def swap_after(
-    moment: int, panel: int, q: int, columns: int, crowded: bool, state: State, run: Run, kernels: FloatArray,
+    moment: int, panel: int, q: int, columns: int, crowded: bool, state: HPLState, run: RunNumbers, kernels: FloatArray,
     pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Swap rows of so many columns of a process column, which the devices have updated at column `moment` of times."""
@@ -107,8 +107,8 @@ def swap_after(
 
 
 def swap_ahead(
-    panel: int, state: State, run: Run, split_fraction: float, kernels: FloatArray, pieces: FloatArray, noisy: bool,
-    random: Any,
+    panel: int, state: HPLState, run: RunNumbers, split_fraction: float, kernels: FloatArray, pieces: FloatArray,
+    noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Swap rows of the far section and of the next panel's columns, which are the first to be updated next."""
     following = panel + 1
@@ -122,8 +122,8 @@ def swap_ahead(
 
 
 def step_beside(
-    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
-    copies: FloatArray, split_fraction: float, noisy: bool, random: Any,
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, copies: FloatArray, split_fraction: float, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """One step: the device updates with the panel before while the host factors and broadcasts this one."""
     times, owner, old = state.times, panel % run.q, panel - 1
@@ -145,7 +145,7 @@ def step_beside(
     swap_ahead(panel, state, run, split_fraction, kernels, pieces, noisy, random)
 
 
-def meet(panel: int, state: State) -> None:
+def meet(panel: int, state: HPLState) -> None:
     """Let every host wait for its device."""
     for me in range(state.times.shape[0]):
         state.times[me, CLOCK] = max(state.times[me, CLOCK], state.times[me, DEVICE])
@@ -154,7 +154,8 @@ def meet(panel: int, state: State) -> None:
 
 
 def accelerated_steps(
-    first: int, last: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray,
+    first: int, last: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray,
+    pieces: FloatArray,
     lines: FloatArray, last_lines: FloatArray, copies: FloatArray, split_fraction: float, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Steps [first, last), with look-ahead of one panel or none."""

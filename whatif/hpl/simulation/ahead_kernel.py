@@ -37,7 +37,7 @@ from whatif.hpl.simulation.layout import (
     STATUS,
     SWAPPED,
     UPDATED,
-    Run,
+    RunNumbers,
     columns_behind,
     spreads,
 )
@@ -54,10 +54,10 @@ taken; its panel with nothing else to do; nothing any more."""
 TARGETS = 3
 BELOW, MESSAGE, OWN, PLACE = 0, 1, 2, 3
 TARGET, SOURCE, WIDE, PENDING, ITEMS = 0, 3, 4, 5, 6
-"""Columns of `Step.columns`."""
+"""Columns of `PanelStep.columns`."""
 
 
-class Step(NamedTuple):
+class PanelStep(NamedTuple):
     """What the processes of one step share."""
 
     times: FloatArray
@@ -86,11 +86,11 @@ class Step(NamedTuple):
     old: int
     width: int
     """Columns of the old panel."""
-    run: Run
+    run: RunNumbers
     noisy: bool
 
 
-def begin(step: Step, targets: IntArray) -> None:
+def begin(step: PanelStep, targets: IntArray) -> None:
     """Put every process before its swap, with its columns still to be updated."""
     times, marks, run = step.times, step.marks, step.run
     for place in range(run.q):
@@ -109,7 +109,7 @@ def begin(step: Step, targets: IntArray) -> None:
         send_on(p * run.q + step.panel % run.q, step)
 
 
-def earliest_sent(me: int, source: int, step: Step) -> float:
+def earliest_sent(me: int, source: int, step: PanelStep) -> float:
     """A time before which a process's source cannot send it the panel, from that of the source."""
     clock, bound = step.times[source, CLOCK], step.times[source, ABSENT]
     before = step.columns[source % step.run.q, SOURCE]
@@ -125,7 +125,7 @@ def earliest_sent(me: int, source: int, step: Step) -> float:
     return float(max(clock, bound) + wire)
 
 
-def update_ahead(step: Step, random: Any) -> None:
+def update_ahead(step: PanelStep, random: Any) -> None:
     """Apply the old panel to the columns behind the new one, while that is broadcast."""
     run = step.run
     step.waiting[-1] = 0
@@ -137,7 +137,7 @@ def update_ahead(step: Step, random: Any) -> None:
         go_on_with_all(step, random)
 
 
-def go_on_with_all(step: Step, random: Any) -> None:
+def go_on_with_all(step: PanelStep, random: Any) -> None:
     """Play the processes that can go on until none is left."""
     waiting = step.waiting
     while waiting[-1] > 0:
@@ -145,7 +145,7 @@ def go_on_with_all(step: Step, random: Any) -> None:
         go_on(int(waiting[waiting[-1]]), step, random)
 
 
-def wake(me: int, step: Step) -> None:
+def wake(me: int, step: PanelStep) -> None:
     """A process need not wait any longer. It may be woken once more for each target, before it is played again."""
     waiting = step.waiting
     if step.marks[me, STATUS] == ASKING:
@@ -155,7 +155,7 @@ def wake(me: int, step: Step) -> None:
     waiting[-1] += 1
 
 
-def answer_earliest(step: Step) -> bool:
+def answer_earliest(step: PanelStep) -> bool:
     """Tell the process that asked first that its panel has not been sent; whether there was one."""
     found, earliest = -1, inf
     for q in range(step.run.q):
@@ -169,7 +169,7 @@ def answer_earliest(step: Step) -> bool:
     return found >= 0
 
 
-def go_on(me: int, step: Step, random: Any) -> None:
+def go_on(me: int, step: PanelStep, random: Any) -> None:
     """Play a process until it has to wait for another one, or is done."""
     marks = step.marks
     if marks[me, STATUS] != READY:
@@ -183,7 +183,7 @@ def go_on(me: int, step: Step, random: Any) -> None:
     answer_targets(me, step)
 
 
-def answer_targets(me: int, step: Step) -> None:
+def answer_targets(me: int, step: PanelStep) -> None:
     """Those who asked whether this process had sent them the panel know it now that its clock is later."""
     q = me % step.run.q
     for number in range(TARGETS):
@@ -194,7 +194,7 @@ def answer_targets(me: int, step: Step) -> None:
                 wake(other, step)
 
 
-def may_go_on(me: int, step: Step, random: Any) -> bool:
+def may_go_on(me: int, step: PanelStep, random: Any) -> bool:
     """Take the panel if it has been sent by now; whether the process need not wait for that."""
     times, marks = step.times, step.marks
     clock, posted = times[me, CLOCK], times[me, POSTED]
@@ -210,7 +210,7 @@ def may_go_on(me: int, step: Step, random: Any) -> bool:
     return bool(marks[me, STATUS] == READY)
 
 
-def gather(me: int, step: Step, random: Any) -> None:
+def gather(me: int, step: PanelStep, random: Any) -> None:
     """Begin the swap: collect the rows that are to be sent."""
     marks, run = step.marks, step.run
     p, columns = marks[me, ROW], marks[me, LEFT]
@@ -224,7 +224,7 @@ def gather(me: int, step: Step, random: Any) -> None:
         )  # fmt: skip
 
 
-def exchange_rows(me: int, step: Step, random: Any) -> None:
+def exchange_rows(me: int, step: PanelStep, random: Any) -> None:
     """The exchanges of a process that are left, until its partner in one has not come to it."""
     times, marks, run = step.times, step.marks, step.run
     q = me % run.q
@@ -249,7 +249,7 @@ def exchange_rows(me: int, step: Step, random: Any) -> None:
         times[me, SWAPPED] += times[me, CLOCK] - times[me, BEGUN]
 
 
-def take(me: int, step: Step, random: Any) -> None:
+def take(me: int, step: PanelStep, random: Any) -> None:
     """Receive the panel, let its sender go on, and pass it on."""
     times, marks, pieces, q = step.times, step.marks, step.pieces, me % step.run.q
     from_column = step.columns[q, SOURCE]
@@ -275,7 +275,7 @@ def take(me: int, step: Step, random: Any) -> None:
     send_on(me, step)
 
 
-def send_on(me: int, step: Step) -> None:
+def send_on(me: int, step: PanelStep) -> None:
     """Send the panel to the targets that are left, until one of them has to take it first."""
     times, marks, pieces, q = step.times, step.marks, step.pieces, me % step.run.q
     size = step.rows[MESSAGE, marks[me, ROW]]
@@ -294,7 +294,7 @@ def send_on(me: int, step: Step) -> None:
         marks[me, SENT] += 1
 
 
-def finish(me: int, step: Step, random: Any) -> None:
+def finish(me: int, step: PanelStep, random: Any) -> None:
     """Update the columns, block by block until the panel has been taken, unless it has to be passed on first."""
     times, marks = step.times, step.marks
     if marks[me, HAS_PANEL] == 0:
@@ -315,7 +315,7 @@ def finish(me: int, step: Step, random: Any) -> None:
             step.seen[step.old, me, 4] = times[me, CLOCK]
 
 
-def columns_time(me: int, columns: int, step: Step) -> tuple[float, float]:
+def columns_time(me: int, columns: int, step: PanelStep) -> tuple[float, float]:
     """Mean and standard deviation of the time of a process to update so many columns."""
     p, factor = step.marks[me, ROW], step.times[me, FACTOR]
     below, alone, holds_block = int(step.rows[BELOW, p]), step.run.p == 1, step.rows[PLACE, p] == 0
@@ -326,7 +326,7 @@ def columns_time(me: int, columns: int, step: Step) -> tuple[float, float]:
     return time, update_deviation(below, columns, step.width, scale, alone, holds_block, step.kernels)
 
 
-def update_until_sent(me: int, step: Step, random: Any) -> float:
+def update_until_sent(me: int, step: PanelStep, random: Any) -> float:
     """Update block after block of columns until the panel has been sent; since when there was nothing to update.
 
     Many blocks at once deviate as the root of their number; with noise the last ones before the panel come one by one.

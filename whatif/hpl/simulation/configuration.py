@@ -19,7 +19,7 @@ class Broadcast(IntEnum):
     LONG_MODIFIED = 5
 
 
-class Swap(IntEnum):
+class RowSwap(IntEnum):
     """How rows are swapped along a process column; the numbers are those of HPL.dat."""
 
     BINARY_EXCHANGE = 0
@@ -57,9 +57,9 @@ class Configuration:
     broadcast: Broadcast = Broadcast.RING_MODIFIED
     depth: int = 1
     """Panels that are factored ahead of the update."""
-    swap: Swap = Swap.MIX
+    swap: RowSwap = RowSwap.MIX
     swap_threshold: int = 64
-    """Columns up to which `Swap.MIX` exchanges, above it spreads and rolls."""
+    """Columns up to which `RowSwap.MIX` exchanges, above it spreads and rolls."""
     panel_factorisation: Looking = Looking.RIGHT
     """PFACT: of the innermost columns."""
     recursion_minimum: int = 4

@@ -5,8 +5,8 @@ and standard deviation, the same where it is offloaded, and the least M, N, K fo
 (1, S) of the mean and (1, S) of the deviation. A call lasts T + sd (|z| - sqrt(2/pi)) / sqrt(1 - 2/pi), z normal:
 half-normal noise that keeps the mean (Cornebize et al. 2019, section 6.1, N-2).
 
-Messages are charged by [local or remote, piece, `Column`]; a piece is a range of sizes with one protocol. AT_ONCE: the
-message leaves whether its receive is posted or not; WHEN_RECEIVED: it leaves when that is posted, while its sender
+Messages are charged by [local or remote, piece, `PieceColumn`]; a piece is a range of sizes with one protocol. AT_ONCE:
+the message leaves whether its receive is posted or not; WHEN_RECEIVED: it leaves when that is posted, while its sender
 goes on; RENDEZVOUS: it leaves when both sides are ready, and keeps both until it has arrived.
 """
 
@@ -31,7 +31,7 @@ SPREAD: Final = 1 / sqrt(1 - 2 / pi)
 SHIFT: Final = SPREAD * sqrt(2 / pi)
 
 
-class Column(IntEnum):
+class PieceColumn(IntEnum):
     """Columns of a table of pieces."""
 
     SMALLEST_SIZE = 0

@@ -32,7 +32,7 @@ rows that each sends, whether these carry their index (one word a row), what eac
 next exchange of each, -1: none."""
 
 
-class Run(NamedTuple):
+class RunNumbers(NamedTuple):
     """The whole numbers of a configuration, in HPL's letters."""
 
     n: int
@@ -59,28 +59,28 @@ def owned_from(start: int, extent: int, block: int, place: int, count: int) -> i
     return owned(extent, block, place, count) - owned(min(start, extent), block, place, count)
 
 
-def width_of(panel: int, run: Run) -> int:
+def width_of(panel: int, run: RunNumbers) -> int:
     """Columns of a panel."""
     return min(run.nb, run.n - panel * run.nb)
 
 
-def rows_below(panel: int, p: int, run: Run) -> int:
+def rows_below(panel: int, p: int, run: RunNumbers) -> int:
     """Local rows of a process row that a panel's update changes."""
     rows = owned_from(panel * run.nb, run.n, run.nb, p, run.p)
     return rows - width_of(panel, run) if p == panel % run.p else rows
 
 
-def columns_behind(panel: int, q: int, run: Run) -> int:
+def columns_behind(panel: int, q: int, run: RunNumbers) -> int:
     """Local columns behind a panel, the right-hand side included."""
     return owned_from(min((panel + 1) * run.nb, run.n), run.n + 1, run.nb, q, run.q)
 
 
-def panel_bytes(panel: int, p: int, run: Run) -> float:
+def panel_bytes(panel: int, p: int, run: RunNumbers) -> float:
     """Size of a panel's message in one process row: L2, L1, the pivots and one more word."""
     width = width_of(panel, run)
     return 8.0 * (rows_below(panel, p, run) * width + width * width + width + 1)
 
 
-def spreads(columns: int, run: Run) -> bool:
+def spreads(columns: int, run: RunNumbers) -> bool:
     """Whether rows of so many columns are swapped by spread-roll."""
     return run.swap == 1 or (run.swap == 2 and columns > run.threshold)

@@ -6,15 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from whatif.hpl.simulation.ahead_kernel import BELOW, ITEMS, MESSAGE, OWN, PLACE, Step, begin, update_ahead
-from whatif.hpl.simulation.layout import Run, columns_behind, owned_from, panel_bytes, rows_below, width_of
-from whatif.hpl.simulation.step_kernel import Messages, State, broadcast, end_step, factor, latest, update_column
+from whatif.hpl.simulation.ahead_kernel import BELOW, ITEMS, MESSAGE, OWN, PLACE, PanelStep, begin, update_ahead
+from whatif.hpl.simulation.layout import RunNumbers, columns_behind, owned_from, panel_bytes, rows_below, width_of
+from whatif.hpl.simulation.step_kernel import (
+    HPLState,
+    PanelMessages,
+    broadcast,
+    end_step,
+    factor,
+    latest,
+    update_column,
+)
 from whatif.models.quantities import FloatArray, IntArray
 
 
 def step_at_once(
-    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
-    noisy: bool, random: Any,
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """One step without look-ahead: factor, broadcast, update."""
     factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
@@ -25,8 +33,8 @@ def step_at_once(
 
 
 def step_ahead(
-    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
-    columns: IntArray, rows: FloatArray, places: IntArray, noisy: bool, random: Any,
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, columns: IntArray, rows: FloatArray, places: IntArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """One step of the main loop: factor a panel, then update with the oldest while the panel is broadcast."""
     old = panel - run.depth
@@ -43,7 +51,7 @@ def step_ahead(
         place = (p - old) % run.p
         rows[BELOW, p], rows[MESSAGE, p] = rows_below(old, p, run), panel_bytes(panel, p, run)
         rows[OWN, p], rows[PLACE, p], places[place] = state.counts[slot, place], place, p * run.q
-    step = Step(
+    step = PanelStep(
         state.times, state.marks, state.seen, state.swaps[slot], state.used[slot], state.openings[slot], columns, rows,
         places, state.waiting, state.adapters, kernels, pieces, panel, old, width_of(old, run), run, noisy,
     )  # fmt: skip
@@ -52,8 +60,8 @@ def step_ahead(
 
 
 def fill_pipeline(
-    state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
-    last_lines: FloatArray, noisy: bool, random: Any,
+    state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Factor and broadcast the first panels, each applied to those of them behind it."""
     for panel in range(run.depth):
@@ -67,8 +75,8 @@ def fill_pipeline(
 
 
 def steps(
-    first: int, last: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray,
-    lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
+    first: int, last: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray,
+    pieces: FloatArray, lines: FloatArray, last_lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Steps [first, last), filling the pipeline of look-ahead and draining it where they lie in it."""
     columns, rows, places = np.zeros((run.q, ITEMS), np.int64), np.zeros((4, run.p)), np.zeros(run.p, np.int64)
@@ -87,7 +95,7 @@ def steps(
 
 
 def update_right_hand_side(
-    state: State, run: Run, kernels: FloatArray, pieces: FloatArray, noisy: bool, random: Any
+    state: HPLState, run: RunNumbers, kernels: FloatArray, pieces: FloatArray, noisy: bool, random: Any
 ) -> None:
     """Apply the last panels, which look-ahead has not applied, to the right-hand side."""
     owner = run.n // run.nb % run.q

@@ -19,7 +19,7 @@ from whatif.hpl.simulation.costs import KERNELS
 from whatif.models.quantities import FloatArray
 
 
-class Call(NamedTuple):
+class KernelCall(NamedTuple):
     """A kernel between two pivots, of size `fixed` and `each` for every local row; dgemm has `columns` and `depth`."""
 
     kernel: str
@@ -32,7 +32,7 @@ class Call(NamedTuple):
     pivot_row_only: bool = False
 
 
-PIVOT: Final = Call("pivot")
+PIVOT: Final = KernelCall("pivot")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Variant:
     minimum: int
     divisions: int
 
-    def panel(self, width: int, first: int) -> Iterator[Call]:
+    def panel(self, width: int, first: int) -> Iterator[KernelCall]:
         """The calls of the recursion over `width` columns from column `first` of the panel."""
         if width <= self.minimum:
             yield from _column_by_column(width, first, _STEPS[self.pivot])
@@ -55,65 +55,67 @@ class _Variant:
             yield from self._before(start, now, first)
             yield from self.panel(now, first + start)
             yield from self._after(start, now, rest, first)
-            yield Call("dlatcpy", fixed=float((first + start) * now), pivot_row_only=True)
+            yield KernelCall("dlatcpy", fixed=float((first + start) * now), pivot_row_only=True)
 
-    def _before(self, start: int, now: int, first: int) -> Iterator[Call]:
+    def _before(self, start: int, now: int, first: int) -> Iterator[KernelCall]:
         """Left-looking and Crout bring the columns up to date before they are factored."""
         if self.block is Looking.LEFT:
-            yield Call("dtrsm", fixed=float(now * start * start))
+            yield KernelCall("dtrsm", fixed=float(now * start * start))
         if self.block is not Looking.RIGHT and start:
-            yield Call("dgemm", columns=now, depth=start, done=first + start, each=1.0)
+            yield KernelCall("dgemm", columns=now, depth=start, done=first + start, each=1.0)
 
-    def _after(self, start: int, now: int, rest: int, first: int) -> Iterator[Call]:
+    def _after(self, start: int, now: int, rest: int, first: int) -> Iterator[KernelCall]:
         """Crout and right-looking apply them to the columns behind."""
         if self.block is Looking.LEFT or not rest:
             return
         if self.block is Looking.CROUT and start:
-            yield Call("dgemm", fixed=float(rest), columns=now, depth=start)
-        yield Call("dtrsm", fixed=float(rest * now * now))
+            yield KernelCall("dgemm", fixed=float(rest), columns=now, depth=start)
+        yield KernelCall("dtrsm", fixed=float(rest * now * now))
         if self.block is Looking.RIGHT:
-            yield Call("dgemm", columns=rest, depth=now, done=first + start + now, each=1.0)
+            yield KernelCall("dgemm", columns=rest, depth=now, done=first + start + now, each=1.0)
 
 
-def _column_by_column(width: int, first: int, step: Callable[[int, int, int], Iterator[Call]]) -> Iterator[Call]:
+def _column_by_column(
+    width: int, first: int, step: Callable[[int, int, int], Iterator[KernelCall]]
+) -> Iterator[KernelCall]:
     """A pivot for each of `width` columns from column `first` on; `step` brings the next one up to date."""
-    yield Call("idamax", each=1.0, done=first)
+    yield KernelCall("idamax", each=1.0, done=first)
     for column in range(width - 1):
         yield PIVOT
         yield from step(width, column, first + column + 1)
     yield PIVOT
-    yield Call("dscal", each=1.0, done=first + width)
+    yield KernelCall("dscal", each=1.0, done=first + width)
 
 
-def _left(width: int, column: int, done: int) -> Iterator[Call]:
-    yield Call("dtrsv", fixed=float(column + 1))
+def _left(width: int, column: int, done: int) -> Iterator[KernelCall]:
+    yield KernelCall("dtrsv", fixed=float(column + 1))
     yield from _by_column(column, done)
 
 
-def _crout(width: int, column: int, done: int) -> Iterator[Call]:
+def _crout(width: int, column: int, done: int) -> Iterator[KernelCall]:
     if column:
-        yield Call("dgemv", fixed=float((width - 1 - column) * column))
+        yield KernelCall("dgemv", fixed=float((width - 1 - column) * column))
     yield from _by_column(column, done)
 
 
-def _by_column(column: int, done: int) -> Iterator[Call]:
-    yield Call("dscal", each=1.0, done=done)
-    yield Call("dgemv", each=float(column + 1), done=done)
-    yield Call("idamax", each=1.0, done=done)
+def _by_column(column: int, done: int) -> Iterator[KernelCall]:
+    yield KernelCall("dscal", each=1.0, done=done)
+    yield KernelCall("dgemv", each=float(column + 1), done=done)
+    yield KernelCall("idamax", each=1.0, done=done)
 
 
-def _right(width: int, column: int, done: int) -> Iterator[Call]:
-    yield Call("dscal", each=1.0, done=done)
-    yield Call("daxpy", each=1.0, done=done)
-    yield Call("idamax", each=1.0, done=done)
+def _right(width: int, column: int, done: int) -> Iterator[KernelCall]:
+    yield KernelCall("dscal", each=1.0, done=done)
+    yield KernelCall("daxpy", each=1.0, done=done)
+    yield KernelCall("idamax", each=1.0, done=done)
     if width - 2 - column:
-        yield Call("dger", each=float(width - 2 - column), done=done)
+        yield KernelCall("dger", each=float(width - 2 - column), done=done)
 
 
 _STEPS: Final = {Looking.LEFT: _left, Looking.CROUT: _crout, Looking.RIGHT: _right}
 
 
-def panel_calls(configuration: Configuration, width: int) -> Iterator[Call]:
+def panel_calls(configuration: Configuration, width: int) -> Iterator[KernelCall]:
     """The kernels of one panel in order, with `PIVOT` where a pivot is agreed upon: `width` times."""
     variant = _Variant(
         configuration.panel_factorisation,
@@ -143,7 +145,7 @@ def panel_lines(configuration: Configuration, width: int, kernels: FloatArray) -
     return lines
 
 
-def _matrix_line(call: Call, kernels: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _matrix_line(call: KernelCall, kernels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(constant, slope, less) of the mean, and (constant, slope) of the deviation."""
     inner, columns, depth = float(call.columns * call.depth), call.columns, call.depth
     slopes = np.array([0.0, inner, columns, depth, 0.0])
@@ -155,7 +157,7 @@ def _matrix_line(call: Call, kernels: FloatArray) -> tuple[FloatArray, FloatArra
     )
 
 
-def _size_line(call: Call, kernel: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _size_line(call: KernelCall, kernel: FloatArray) -> tuple[FloatArray, FloatArray]:
     constant, slope = kernel[0] + kernel[1] * call.fixed, kernel[1] * call.each
     if call.pivot_row_only:  # What the pivot block's row has less is negative: it has more.
         return np.array([0.0, 0.0, -constant]), np.zeros(2)

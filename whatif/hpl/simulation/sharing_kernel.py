@@ -16,7 +16,7 @@ from math import floor
 from typing import NamedTuple
 
 from whatif.hpl.simulation.costs import mean_wire
-from whatif.hpl.simulation.layout import CLOCK, GROUP, LINK, Run, width_of
+from whatif.hpl.simulation.layout import CLOCK, GROUP, LINK, RunNumbers, width_of
 from whatif.models.quantities import FloatArray, IntArray
 
 NOT_NOTED = -1
@@ -103,7 +103,7 @@ def partner(place: int, dimension: int, dimensions: int) -> int:
     return place ^ (1 << dimension) if place < cube else -1
 
 
-def share_links(panel: int, gaps: FloatArray, adapters: Adapters, marks: IntArray, run: Run) -> None:
+def share_links(panel: int, gaps: FloatArray, adapters: Adapters, marks: IntArray, run: RunNumbers) -> None:
     """[dimension, distance] of `gaps`: time per byte that links leave to messages which agree on pivots, 0: all."""
     q = panel % run.q
     for dimension in range(gaps.shape[0]):
@@ -118,8 +118,8 @@ def share_links(panel: int, gaps: FloatArray, adapters: Adapters, marks: IntArra
 
 
 def note_pivots(
-    panel: int, ended: FloatArray, gaps: FloatArray, adapters: Adapters, times: FloatArray, marks: IntArray, run: Run,
-    pieces: FloatArray,
+    panel: int, ended: FloatArray, gaps: FloatArray, adapters: Adapters, times: FloatArray, marks: IntArray,
+    run: RunNumbers, pieces: FloatArray,
 ) -> None:  # fmt: skip
     """Write the messages down that agreed on a panel's pivots: those of a dimension as one, spread over its part.
 

@@ -24,11 +24,11 @@ from whatif.hpl.simulation import (
     swap_kernel,
 )
 from whatif.hpl.simulation.broadcasts import paths_of
-from whatif.hpl.simulation.configuration import Configuration, Mapping, Swap
-from whatif.hpl.simulation.layout import Run
+from whatif.hpl.simulation.configuration import Configuration, Mapping, RowSwap
+from whatif.hpl.simulation.layout import RunNumbers
 from whatif.hpl.simulation.panel import panel_lines
 from whatif.hpl.simulation.sharing_kernel import NOTED_COLUMNS, Adapters
-from whatif.hpl.simulation.step_kernel import Messages, Room, State
+from whatif.hpl.simulation.step_kernel import HPLState, PanelMessages, Room
 from whatif.hpl.simulation.swaps import exchanges_of
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.simulation.jit import jitted
@@ -41,7 +41,7 @@ COMPONENTS: Final = {
     "back_substitution": layout.SOLVED,
     "broadcast": layout.BROADCAST,
 }
-"""Parts of the time, as HPL's detailed timing names them, and the broadcast, by column of `State.times`."""
+"""Parts of the time, as HPL's detailed timing names them, and the broadcast, by column of `HPLState.times`."""
 Progress = Callable[[int, int], None]
 """Told the steps that are done, and of how many; may raise to end the run."""
 _MODULES: Final = (
@@ -62,7 +62,7 @@ _MOST_SETTLED: Final = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Host:
+class HostProcessors:
     """The processors of a node, where the matrix lies on its accelerators and panels are factored beside them."""
 
     kernels: FloatArray
@@ -75,7 +75,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Machine:
+class HPLMachine:
     """What HPL is charged with; see `whatif.hpl.simulation.costs`."""
 
     kernels: FloatArray
@@ -94,12 +94,12 @@ class Machine:
     """[rank]: whose links its messages share, if not the adapter of its node: the switch it is connected to."""
     links: IntArray | None = None
     """[rank]: the one of a group's links that messages to it take (D-mod-k); None: each group has one."""
-    host: Host | None = None
+    host: HostProcessors | None = None
     """None: panels are factored where the matrix lies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class HPLOutcome:
     """What came of one run."""
 
     configuration: Configuration
@@ -131,13 +131,13 @@ class Outcome:
 
 def simulate(
     configuration: Configuration,
-    machine: Machine,
+    machine: HPLMachine,
     *,
     seed: int = 0,
     noisy: bool = False,
     panels_seen: int = 0,
     progress: Progress | None = None,
-) -> Outcome:
+) -> HPLOutcome:
     """Play one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
 
     `panels_seen` first panels are written down for every process. Raise `UsageError` where the machine has not as many
@@ -151,7 +151,7 @@ def simulate(
     random = np.random.Generator(np.random.PCG64(seed))
     _play(configuration, run, state, machine, bool(noisy), random, progress)
     shape = (run.p, run.q)
-    return Outcome(
+    return HPLOutcome(
         configuration,
         float(state.times[:, layout.CLOCK].max()),
         {name: state.times[:, at].reshape(shape).copy() for name, at in COMPONENTS.items()},
@@ -161,15 +161,15 @@ def simulate(
 
 
 def replicate(
-    configuration: Configuration, machine: Machine, seeds: Sequence[int], *, worker_count: int = 2
-) -> list[Outcome]:
+    configuration: Configuration, machine: HPLMachine, seeds: Sequence[int], *, worker_count: int = 2
+) -> list[HPLOutcome]:
     """Noisy runs with so many seeds, on threads."""
     with ThreadPoolExecutor(worker_count) as pool:
         return list(pool.map(lambda seed: simulate(configuration, machine, seed=seed, noisy=True), seeds))
 
 
 def _play(
-    configuration: Configuration, run: Run, state: State, machine: Machine, noisy: bool, random: Any,
+    configuration: Configuration, run: RunNumbers, state: HPLState, machine: HPLMachine, noisy: bool, random: Any,
     progress: Progress | None,
 ) -> None:  # fmt: skip
     count, messages, host = configuration.step_count, _messages(configuration), machine.host
@@ -188,13 +188,13 @@ def _play(
     back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
 
 
-def _sharing(configuration: Configuration, machine: Machine) -> int:
+def _sharing(configuration: Configuration, machine: HPLMachine) -> int:
     """Most processes of a node that are in one process column."""
     nodes = machine.nodes[rank_of_process(configuration)].reshape(configuration.process_rows, -1)
     return max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
 
 
-def _run(configuration: Configuration, machine: Machine) -> Run:
+def _run(configuration: Configuration, machine: HPLMachine) -> RunNumbers:
     """HPL does not look ahead with a single process column, or further than a panel where those go to the host."""
     p, q, depth = configuration.process_rows, configuration.process_columns, configuration.depth
     if machine.host is not None and depth > 1:
@@ -203,23 +203,23 @@ def _run(configuration: Configuration, machine: Machine) -> Run:
         depth = 0
     n, nb = configuration.matrix_size, configuration.block_size
     depth = min(depth, configuration.step_count)
-    return Run(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold)
+    return RunNumbers(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold)
 
 
-def _messages(configuration: Configuration) -> Messages:
+def _messages(configuration: Configuration) -> PanelMessages:
     paths = paths_of(configuration.broadcast, configuration.process_columns)
     exchanges = exchanges_of(configuration.process_rows)
     targets = np.column_stack([paths.targets, paths.sources])
-    return Messages(
+    return PanelMessages(
         targets, paths.spread, paths.roll, paths.chunk_count, exchanges.binary, exchanges.roll, exchanges.cube
     )
 
 
-def _state(configuration: Configuration, machine: Machine, depth: int, panels_seen: int) -> State:
+def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels_seen: int) -> HPLState:
     p, q = configuration.process_rows, configuration.process_columns
     exchanges = exchanges_of(p)
     # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
-    rolling = 0 if configuration.swap is Swap.BINARY_EXCHANGE else len(exchanges.roll) + 4 * p * p.bit_length()
+    rolling = 0 if configuration.swap is RowSwap.BINARY_EXCHANGE else len(exchanges.roll) + 4 * p * p.bit_length()
     capacity = max(len(exchanges.binary), rolling, 1)
     place = rank_of_process(configuration)
     deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
@@ -234,7 +234,7 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
         np.zeros((5, p)), np.zeros((4, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)),
         np.zeros(p + 1), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
-    return State(
+    return HPLState(
         times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
         np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, layout.SWAP_COLUMNS)),
         np.zeros((depth + 1, 2), dtype=np.int64), np.zeros((depth + 1, 2, p), dtype=np.int64),
@@ -243,7 +243,7 @@ def _state(configuration: Configuration, machine: Machine, depth: int, panels_se
     )  # fmt: skip
 
 
-def _adapters(configuration: Configuration, machine: Machine, marks: IntArray, capacity: int) -> Adapters:
+def _adapters(configuration: Configuration, machine: HPLMachine, marks: IntArray, capacity: int) -> Adapters:
     process_count, p, q = len(marks), configuration.process_rows, configuration.process_columns
     pivots = capacity * q
     panels = pivots + p * p.bit_length()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from whatif.hpl.simulation.costs import DAXPY, DGEMV, DTRSV, deliver, size_time
-from whatif.hpl.simulation.layout import CLOCK, NODE, SOLVED, Run, owned, owned_from
+from whatif.hpl.simulation.layout import CLOCK, NODE, SOLVED, RunNumbers, owned, owned_from
 from whatif.models.quantities import FloatArray, IntArray
 
 
@@ -22,7 +22,13 @@ def pass_words(
 
 
 def back_substitute(
-    times: FloatArray, marks: IntArray, kernels: FloatArray, pieces: FloatArray, run: Run, noisy: bool, random: Any
+    times: FloatArray,
+    marks: IntArray,
+    kernels: FloatArray,
+    pieces: FloatArray,
+    run: RunNumbers,
+    noisy: bool,
+    random: Any,
 ) -> None:
     """Advance all clocks over the solution of the triangular system."""
     for process in range(run.p * run.q):
@@ -43,8 +49,8 @@ def back_substitute(
 
 
 def substitute_block(
-    block: int, width: int, times: FloatArray, marks: IntArray, kernels: FloatArray, pieces: FloatArray, run: Run,
-    noisy: bool, random: Any,
+    block: int, width: int, times: FloatArray, marks: IntArray, kernels: FloatArray, pieces: FloatArray,
+    run: RunNumbers, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Apply block + 1 of x (`width` long), then solve for block `block`."""
     column, following = (block + 1) % run.q, block % run.q

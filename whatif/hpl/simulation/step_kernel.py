@@ -33,7 +33,7 @@ from whatif.hpl.simulation.layout import (
     SECOND,
     SWAPPED,
     UPDATED,
-    Run,
+    RunNumbers,
     owned_from,
     panel_bytes,
     rows_below,
@@ -84,7 +84,7 @@ class Room(NamedTuple):
     """[process row]"""
 
 
-class Messages(NamedTuple):
+class PanelMessages(NamedTuple):
     """Who sends to whom; see `Paths` and `Exchanges`."""
 
     targets: IntArray
@@ -96,7 +96,7 @@ class Messages(NamedTuple):
     cube: int
 
 
-class State(NamedTuple):
+class HPLState(NamedTuple):
     """What a run is made of while it goes on."""
 
     times: FloatArray
@@ -123,8 +123,8 @@ class State(NamedTuple):
 
 
 def factor(
-    panel: int, state: State, run: Run, messages: Messages, kernels: FloatArray, pieces: FloatArray, lines: FloatArray,
-    noisy: bool, random: Any,
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, kernels: FloatArray, pieces: FloatArray,
+    lines: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Factor a panel in its process column, and draw where its pivots lie."""
     q, count = panel % run.q, run.p
@@ -152,7 +152,9 @@ def factor(
         prepare_swaps(panel, column[1], state, run, messages, random)
 
 
-def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages: Messages, random: Any) -> None:
+def prepare_swaps(
+    panel: int, rows: FloatArray, state: HPLState, run: RunNumbers, messages: PanelMessages, random: Any
+) -> None:
     """Draw the pivots of a panel and lay out the exchanges of the algorithms that are used."""
     slot, width = panel % state.counts.shape[0], width_of(panel, run)
     counts, room = state.counts[slot], state.room
@@ -169,7 +171,9 @@ def prepare_swaps(panel: int, rows: FloatArray, state: State, run: Run, messages
         string_exchanges(state.swaps[slot, algorithm], state.used[slot, algorithm], state.openings[slot, algorithm])
 
 
-def broadcast(panel: int, state: State, run: Run, messages: Messages, pieces: FloatArray, random: Any) -> None:
+def broadcast(
+    panel: int, state: HPLState, run: RunNumbers, messages: PanelMessages, pieces: FloatArray, random: Any
+) -> None:
     """Broadcast a panel along every process row, everyone waiting for it."""
     row = state.room.row
     for p in range(run.p):
@@ -250,8 +254,8 @@ def update_time(
 
 
 def update_column(
-    panel: int, q: int, columns: int, crowded: bool, state: State, run: Run, kernels: FloatArray, pieces: FloatArray,
-    noisy: bool, random: Any,
+    panel: int, q: int, columns: int, crowded: bool, state: HPLState, run: RunNumbers, kernels: FloatArray,
+    pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Apply a panel to so many columns of one process column, with no broadcast on the way."""
     times, width = state.times, width_of(panel, run)
@@ -274,8 +278,8 @@ def update_column(
 
 
 def swap_column(
-    panel: int, q: int, columns: int, crowded: bool, state: State, run: Run, kernels: FloatArray, pieces: FloatArray,
-    noisy: bool, random: Any,
+    panel: int, q: int, columns: int, crowded: bool, state: HPLState, run: RunNumbers, kernels: FloatArray,
+    pieces: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Advance one process column over the swap of so many columns; `crowded` where all process columns swap."""
     spreading, slot, times = spreads(columns, run), panel % state.counts.shape[0], state.times
@@ -301,7 +305,7 @@ def latest(times: FloatArray) -> float:
     return found
 
 
-def end_step(panel: int, state: State) -> None:
+def end_step(panel: int, state: HPLState) -> None:
     """Write down when a step ended, and who shared adapters in it."""
     state.ends[panel] = latest(state.times)
     if state.adapters.gap > 0.0:

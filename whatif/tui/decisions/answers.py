@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from whatif.core.scenario import Question
-from whatif.core.session import Asked
+from whatif.core.scenario import Scenario
+from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.files.scenario_edits import scenario_words
 from whatif.plotting.bars import BarChart
@@ -19,11 +19,11 @@ from whatif.tui.state import View
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class DecisionRequest:
     """A study in short."""
 
-    asked: Asked
-    baseline: Asked
+    asked: SessionInputs
+    baseline: SessionInputs
     changed: bool
     """Whether the values differ from those of the baseline."""
     view: View
@@ -38,7 +38,7 @@ class Request:
         return self.asked.program
 
     @property
-    def question(self) -> Question:
+    def question(self) -> Scenario:
         """The file with its changes."""
         return self.asked.question
 
@@ -49,7 +49,7 @@ class Request:
         return question.platform or stated_platform(question.document, question.folders) or ""
 
     @property
-    def unedited(self) -> Question:
+    def unedited(self) -> Scenario:
         """The question without edits of the present machine: they say nothing of the others."""
         return self.question.on_platform(self.question.platform)
 
@@ -63,7 +63,7 @@ class Request:
         names = dict.fromkeys([self.present, *known_platforms(self.question)])
         return [name for name in names if name]
 
-    def command(self, verb: str, *options: str, question: Question | None = None, machine: bool = True) -> str:
+    def command(self, verb: str, *options: str, question: Scenario | None = None, machine: bool = True) -> str:
         """A command line about the same scenario, on its machine or on those that the options name."""
         words = scenario_words(question or self.question, machine=machine)
         return shlex.join(["whatif", *verb.split(), *words, *options])

@@ -17,7 +17,7 @@ from whatif.studies.ranking import BESIDE, Ranking, Standing, ranking
 from whatif.table import Table
 from whatif.tui.band_job import NOTHING_UNCERTAIN, sampling_of
 from whatif.tui.commands import Adopt, EditAll
-from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.labels import brief
 from whatif.units import Quantity, format_quantity
 
@@ -28,7 +28,7 @@ _JOB: Final = "job"
 """What the application is called in the titles of columns."""
 
 
-def machines(request: Request) -> Decision:
+def machines(request: DecisionRequest) -> Decision:
     """All machines by their speedup over the present one, those that cannot run the application last."""
     program, result, platforms = request.program, request.result, request.platforms()
     sampling = sampling_of(request.view)
@@ -52,13 +52,13 @@ def machines(request: Request) -> Decision:
     )  # fmt: skip
 
 
-def _of_machines(request: Request, alone: str) -> list[str]:
+def _of_machines(request: DecisionRequest, alone: str) -> list[str]:
     """What was changed of the present machine counts for, and what the scenario's file changes of all of them."""
     edited = [f"What was changed of the present machine counts in {alone} alone."] if request.edited else []
     return edited + [text for text in [on_all_machines(request.question)] if text]
 
 
-def _adopting(name: str, able: bool, request: Request) -> Adopt | None:
+def _adopting(name: str, able: bool, request: DecisionRequest) -> Adopt | None:
     return Adopt(name) if able and name != request.present else None
 
 
@@ -75,7 +75,7 @@ def _best(its: Standing) -> float:
     return its.chances.best if its.chances is not None else 0.0
 
 
-def _machine(its: Standing, request: Request) -> BarRow:
+def _machine(its: Standing, request: DecisionRequest) -> BarRow:
     label = _named(its.platform, request)
     if not math.isfinite(its.merit):
         return BarRow(label, math.nan, math.nan, "faint", brief(_reason(its)))
@@ -85,7 +85,7 @@ def _machine(its: Standing, request: Request) -> BarRow:
     return BarRow(label, 0.0, its.merit, "faint" if its.platform == request.present else LESS, "  ".join(words))
 
 
-def _named(platform: str, request: Request) -> str:
+def _named(platform: str, request: DecisionRequest) -> str:
     """A row's label; none is that of the study at present where values of its machine are edited."""
     return _labelled(platform, platform == request.present and not request.edited)
 
@@ -115,7 +115,7 @@ def _reason(its: Standing) -> str:
     return its.reason.removeprefix(f"{_JOB}: ")
 
 
-def layout(request: Request) -> Decision:
+def layout(request: DecisionRequest) -> Decision:
     """The best decompositions of the grid and mappings of its ranks."""
     question, result, dimension = request.question, request.result, request.program.dimension_of(request.result)
     found = layouts(question, result)
@@ -146,7 +146,7 @@ def _layout_words(item: Layout) -> str:
     return f"{' x '.join(map(str, item.ranks)) or 'bisection'} {item.mapping} {item.order}"
 
 
-def budget(request: Request) -> Decision:
+def budget(request: DecisionRequest) -> Decision:
     """Nodes and jobs a day on every machine, for the power or the money of the present one."""
     limits, missing = _limits(request)
     if missing:
@@ -174,7 +174,7 @@ def budget(request: Request) -> Decision:
     )
 
 
-def _limits(request: Request) -> tuple[dict[str, Quantity], str]:
+def _limits(request: DecisionRequest) -> tuple[dict[str, Quantity], str]:
     """The power of all nodes, or where the cost is asked about their price; or what is not stated for it."""
     program, values = request.program, evaluate(request.program).values
     money = request.result.endswith("_cost") or BUSY_POWER not in program.terms
@@ -186,7 +186,7 @@ def _limits(request: Request) -> tuple[dict[str, Quantity], str]:
     return {name: Quantity(float(values[each]) * float(values["platform.node_count"]), dimension)}, ""
 
 
-def _offer(row: Offer, request: Request) -> BarRow:
+def _offer(row: Offer, request: DecisionRequest) -> BarRow:
     label = _named(row.platform, request)
     if row.reason:
         return BarRow(label, math.nan, math.nan, "faint", brief(row.reason))

@@ -9,10 +9,10 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.errors import WhatifError
-from whatif.schema.hpl_application import HPL
+from whatif.schema.hpl_application import HPLApplication
 from whatif.studies.bottlenecks import ideal_parts
 from whatif.studies.search_space import is_played
-from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.choices import budget, layout, machines
 from whatif.tui.decisions.explanations import bottlenecks, uncertainty, why
 from whatif.tui.decisions.scale_plans import pareto, scaling
@@ -24,7 +24,7 @@ _SAMPLED: Final = ("uncertain", "machines")
 """The questions that evaluate so many points for each sample."""
 _WARM, _TIMED = 1.01, 1.02
 """Two points beside the present one, which may be known already."""
-_ANSWERS: Final[dict[str, tuple[Callable[[Request], Decision], int, str]]] = {
+_ANSWERS: Final[dict[str, tuple[Callable[[DecisionRequest], Decision], int, str]]] = {
     "bottlenecks": (bottlenecks, 100, "sensitivity --show ladder"),
     "why": (why, 500, "diff"),
     "uncertain": (uncertainty, 10, "sensitivity --show sobol"),
@@ -37,7 +37,7 @@ _ANSWERS: Final[dict[str, tuple[Callable[[Request], Decision], int, str]]] = {
 """The function of each question, about how many points it evaluates, and the verb that does the same."""
 
 
-def decide(request: Request) -> Decision:
+def decide(request: DecisionRequest) -> Decision:
     """The answer to the question of a view; where there is none, why."""
     name = request.view.decision
     answer, points, verb = _ANSWERS[name]
@@ -53,14 +53,14 @@ def decide(request: Request) -> Decision:
         return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('impossible: ')}.",))
 
 
-def _is_refused(request: Request) -> bool:
+def _is_refused(request: DecisionRequest) -> bool:
     """Whether a question is none of HPL, as its answer says at once."""
     view = request.view
     planned = view.decision in ("scaling", "layout") or (view.decision == "pareto" and not view.front_over)
-    return planned and isinstance(request.program.loaded.scenario.application, HPL)
+    return planned and isinstance(request.program.loaded.scenario.application, HPLApplication)
 
 
-def _seconds(request: Request, points: int) -> float:
+def _seconds(request: DecisionRequest, points: int) -> float:
     """What a further point takes, 0 where points are not played.
 
     What the present one took has loading and compiling in it: where that would be too long, another one is timed.

@@ -18,10 +18,10 @@ from whatif.studies.cause_tables import (
 )
 from whatif.studies.sobol import sobol_indices
 from whatif.tui.band_job import sampling_of
-from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.answers import Decision, DecisionRequest
 
 
-def bottlenecks(request: Request) -> Decision:
+def bottlenecks(request: DecisionRequest) -> Decision:
     """The ladder of ideals."""
     program, dimension = request.program, request.program.dimension_of(request.result)
     found = ladder(program, request.result)
@@ -35,7 +35,7 @@ def bottlenecks(request: Request) -> Decision:
     )
 
 
-def why(request: Request) -> Decision:
+def why(request: DecisionRequest) -> Decision:
     """The waterfall from the baseline to the present values, or to another machine."""
     if request.changed:
         return _waterfall(request, request.baseline.program, request.program, ("before", "now"), "")
@@ -49,7 +49,9 @@ def why(request: Request) -> Decision:
     return _waterfall(request, request.program, there, names, "" if question.platform else command)
 
 
-def _waterfall(request: Request, one: Program, other: Program, names: tuple[str, str], command: str) -> Decision:
+def _waterfall(
+    request: DecisionRequest, one: Program, other: Program, names: tuple[str, str], command: str
+) -> Decision:
     dimension = one.dimension_of(request.result)
     found = _attributed(one, other, request.result)
     return Decision(
@@ -69,7 +71,7 @@ def _attributed(one: Program, other: Program, result: str) -> Attribution:
         return attribute(one, other, result, by_table=True)
 
 
-def uncertainty(request: Request) -> Decision:
+def uncertainty(request: DecisionRequest) -> Decision:
     """Sobol' indices of the uncertain values."""
     program, result, view = request.program, request.result, request.view
     sampling, title = sampling_of(view), f"what explains the variance of {result}"

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.studies.pareto import Front, front
 from whatif.studies.population import Objective
@@ -16,7 +16,7 @@ from whatif.studies.scaling_tables import front_picture, front_table, places_in_
 from whatif.studies.scaling_tables import scaling_table as plans_table
 from whatif.studies.search_space import Varied, parse_varied
 from whatif.tui.commands import EditAll
-from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.units import format_quantity
 
 _EFFICIENCY: Final = 0.5
@@ -27,7 +27,7 @@ _SAME: Final = 1e-9
 _PRICES: Final = ("total_energy", "total_cost")
 
 
-def scaling(request: Request) -> Decision:
+def scaling(request: DecisionRequest) -> Decision:
     """The efficiency of strong and weak scaling over the nodes, and where the sweet spots are."""
     planner = Planner(request.question)
     plans = {mode: planner.scaling(mode, planner.doublings()) for mode in planner.modes()}
@@ -45,7 +45,7 @@ def scaling(request: Request) -> Decision:
     )
 
 
-def pareto(request: Request) -> Decision:
+def pareto(request: DecisionRequest) -> Decision:
     """Total time against energy, cost or ranks, over the ranks or a leaf."""
     question, varied, said = _over(request)
     spec = f"{varied.path}={', '.join(f'{value:g}' for value in varied.values)}" if varied.values else varied.path
@@ -73,13 +73,13 @@ def _same(found: Front) -> Iterator[str]:
         yield "All of them come to the same: nothing is traded here."
 
 
-def _price(request: Request) -> str:
+def _price(request: DecisionRequest) -> str:
     """What time is paid with: the energy or the cost, as asked for and known, else ranks."""
     known = [name for name in _PRICES if name in request.program.columns]
     return request.result if request.result in known else next(iter(known), RANKS)
 
 
-def _over(request: Request) -> tuple[Question, Varied, str]:
+def _over(request: DecisionRequest) -> tuple[Scenario, Varied, str]:
     """The question, the leaf that it is asked over, and what there is to say of both."""
     leaf = request.view.front_over
     if leaf:
@@ -91,7 +91,7 @@ def _over(request: Request) -> tuple[Question, Varied, str]:
     return question, Varied(RANKS, values=ranks), f"{words}x: over the leaf under the cursor of the tree (t)."
 
 
-def _changes(found: Front, present: Question, asked: Question) -> Iterator[EditAll]:
+def _changes(found: Front, present: Scenario, asked: Scenario) -> Iterator[EditAll]:
     """What leads from the present question to each point of the front."""
     beside = [(path, str(text)) for path, text in asked.sets.items() if present.sets.get(path) != text]
     for at, choices in enumerate(found.choices):

@@ -14,17 +14,17 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.axes import Grid
-from whatif.core.scenario import Question
-from whatif.plotting.description import AxisDescription, Line, PlotDescription, Scale, series_style
-from whatif.studies.platform_comparison import Machine, comparison, known_platforms
-from whatif.studies.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
+from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import MAXIMUM_CURVES, Y_COLUMN, figure, plot_table, suiting
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale, series_style
+from whatif.studies.platform_comparison import PlatformRow, comparison, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked
 from whatif.tui.labels import brief, duration
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import SECOND
 
@@ -40,35 +40,35 @@ _ARROWS: Final = (" ▲", " ▼")
 """Behind the title of the column that machines are sorted by: the smallest or the largest first."""
 
 
-Asked = tuple[Question, Grid, str]
+Asked = tuple[Scenario, Grid, str]
 
 
-def compared(question: Question, grid: Grid, column: str) -> tuple[Machine, ...]:
+def compared(question: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
     """The question on every platform that is known."""
     return comparison(question, known_platforms(question), grid, column)
 
 
-class Compare(Page):
+class ComparePage(Page):
     """A table of machines with their results, and below it the swept leaf with a curve for each of them."""
 
     NAME: ClassVar[str] = "compare"
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    Compare ColumnsView, Compare #curves {
+    ComparePage ColumnsView, ComparePage #curves {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
-    Compare #curves { height: 1fr; }
-    Compare #no-curves { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
-    Compare.-short ColumnsView, Compare.-short #curves { border: none; border-top: round $primary 40%; }
-    Compare.-slight ColumnsView { border: none; max-height: 100%; }
-    Compare.-slight #curves { display: none; }
+    ComparePage #curves { height: 1fr; }
+    ComparePage #no-curves { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
+    ComparePage.-short ColumnsView, ComparePage.-short #curves { border: none; border-top: round $primary 40%; }
+    ComparePage.-slight ColumnsView { border: none; max-height: 100%; }
+    ComparePage.-slight #curves { display: none; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._machines: tuple[Machine, ...] = ()
+        self._machines: tuple[PlatformRow, ...] = ()
         self._asked: Asked | None = None
         self._order: list[int] = []
         self._sorted = ""
@@ -90,13 +90,13 @@ class Compare(Page):
         self.set_class(event.size.height < SHORT, "-short")
         self.set_class(event.size.height < SLIGHT, "-slight")
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show a study; while the machines are being asked, the last picture stays."""
         self._study = study
         if self._fresh(study) or not self._machines:
             self._fill(study)
 
-    def _fresh(self, study: Study) -> bool:
+    def _fresh(self, study: ExplorerState) -> bool:
         """Whether the machines were asked this very question."""
         if self._asked is None:
             return False
@@ -104,20 +104,20 @@ class Compare(Page):
         session = study.session
         return question is session.question and grid is session.grid and column == study.view.y
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Ask all machines, unless only the view has changed."""
         if self._fresh(study):
             return None
         return Job(compared, (study.session.question, Grid(study.session.grid.axes[:1]), study.view.y))
 
-    def take(self, value: tuple[Machine, ...]) -> None:
+    def take(self, value: tuple[PlatformRow, ...]) -> None:
         """Show what the machines answered."""
         if self._study is not None:
             self._machines = value
             self._asked = self._study.session.question, self._study.session.grid, self._study.view.y
             self._fill(self._study)
 
-    def _fill(self, study: Study) -> None:
+    def _fill(self, study: ExplorerState) -> None:
         machines, view, pointed = self._machines, study.view, self._pointed
         base, chosen = baseline(machines, view.against), chosen_machines(machines, view.marked)
         drawn = [at for at in chosen if _has_curve(machines[at])][:MAXIMUM_CURVES]
@@ -147,7 +147,7 @@ class Compare(Page):
         """What tells a curve: its colour, or without colours the letter that the plot gives it."""
         return Cell(chr(ord("a") + place) if self.app.no_color else "━━", series_style(place))
 
-    def _draw(self, study: Study, machines: list[Machine]) -> None:
+    def _draw(self, study: ExplorerState, machines: list[PlatformRow]) -> None:
         """The curves of some machines, or their numbers."""
         panel, plot = self.query_one("#curves"), self.query_one(PlotView)
         numbers, tabular = self.query_one("#curve-numbers", TableView), study.view.picture == "table"
@@ -215,50 +215,52 @@ class Compare(Page):
         self.choose("y", lambda view: stepped(columns, view.y, steps) if view.y in columns else columns[0])
 
 
-def keys(machines: tuple[Machine, ...]) -> list[str]:
+def keys(machines: tuple[PlatformRow, ...]) -> list[str]:
     """What a view calls each machine: the first one `present`, one without a platform's file `unedited`."""
     return [PRESENT if at == 0 else machine.name or "unedited" for at, machine in enumerate(machines)]
 
 
-def baseline(machines: tuple[Machine, ...], against: str) -> int:
+def baseline(machines: tuple[PlatformRow, ...], against: str) -> int:
     """The machine that the others are compared with; the present one where there is no such name."""
     # Behind the present machine with its edits stands the same one without.
     names = [(key, machine.name) for key, machine in zip(keys(machines), machines, strict=True)]
     return next((at for at in reversed(range(len(names))) if against and against in names[at]), 0)
 
 
-def chosen_machines(machines: tuple[Machine, ...], marked: str) -> list[int]:
+def chosen_machines(machines: tuple[PlatformRow, ...], marked: str) -> list[int]:
     """The machines to draw: those marked, or all where none of them is."""
     marks = marked.split(",")
     return [at for at, key in enumerate(keys(machines)) if key in marks] or list(range(len(machines)))
 
 
-def _has_curve(machine: Machine) -> bool:
+def _has_curve(machine: PlatformRow) -> bool:
     return machine.curve is not None and bool(np.isfinite(machine.curve).any())
 
 
-def value(machine: Machine, column: str) -> float:
+def value(machine: PlatformRow, column: str) -> float:
     """A result column, or the time of a phase as `terms.NAME`; NaN where there is none."""
     if column.startswith("terms."):
         return machine.phases.get(column.removeprefix("terms."), math.nan)
     return machine.columns.get(column, math.nan)
 
 
-def result_columns(machines: tuple[Machine, ...], by: str) -> tuple[str, ...]:
+def result_columns(machines: tuple[PlatformRow, ...], by: str) -> tuple[str, ...]:
     """The columns of times: the results, then the phases, or with `category` the kinds of work, that take any time."""
     phases = dict.fromkeys(f"terms.{phase}" for machine in machines for phase in machine.phases)
     names = (*RESULTS, *(CATEGORY_TIMES if by == "category" else phases))
     return tuple(name for name in names if name in RESULTS or any(value(machine, name) > 0 for machine in machines))
 
 
-def order(machines: tuple[Machine, ...], sort: str) -> list[int]:
+def order(machines: tuple[PlatformRow, ...], sort: str) -> list[int]:
     """The machines by a column, those without a number last; `-COLUMN` for the largest first."""
     column, sign = sort.removeprefix("-"), -1.0 if sort.startswith("-") else 1.0
     numbers = [value(machine, column) if column else 0.0 for machine in machines]
     return sorted(range(len(machines)), key=lambda at: (math.isnan(numbers[at]), sign * numbers[at]))
 
 
-def rows(machines: tuple[Machine, ...], shown: list[int], base: int, signs: dict[int, Cell], view: View) -> Rows:
+def rows(
+    machines: tuple[PlatformRow, ...], shown: list[int], base: int, signs: dict[int, Cell], view: View
+) -> TableRows:
     """The table: signs of the curves, machines, and each time with its ratio to that of the baseline."""
     columns, names, marks = result_columns(machines, view.breakdown), keys(machines), view.marked.split(",")
     titles = [title for name in columns for title in (_title(name, view.sort), "")]
@@ -271,7 +273,7 @@ def rows(machines: tuple[Machine, ...], shown: list[int], base: int, signs: dict
         )
         for at in shown
     )
-    return Rows(("", "machine", *titles), cells, frozenset((0, 1, _KEPT + _BEFORE_GRADE)))
+    return TableRows(("", "machine", *titles), cells, frozenset((0, 1, _KEPT + _BEFORE_GRADE)))
 
 
 def _title(column: str, sort: str) -> str:
@@ -279,7 +281,7 @@ def _title(column: str, sort: str) -> str:
     return f"{column.removesuffix('_time').removeprefix('terms.')}{arrow}"
 
 
-def _cells(machine: Machine, base: Machine, columns: tuple[str, ...]) -> list[Cell]:
+def _cells(machine: PlatformRow, base: PlatformRow, columns: tuple[str, ...]) -> list[Cell]:
     """Each time with its ratio, and the grade; or why there is no answer."""
     if machine.reason:
         return [Cell(brief(machine.reason.splitlines()[0]), WORDS), *[Cell("")] * (2 * len(columns))]
@@ -291,12 +293,12 @@ def _cells(machine: Machine, base: Machine, columns: tuple[str, ...]) -> list[Ce
     return cells
 
 
-def curves(study: Study, machines: list[Machine]) -> PlotDescription:
+def curves(study: ExplorerState, machines: list[PlatformRow]) -> PlotDescription:
     """The column of a study's view, for machines, over the first axis."""
     session, view = study.session, study.view
     frame = figure(session.result, Y_COLUMN, session.here, None, _scale(view.x_scale))
     lines = tuple(
-        Line(machine.label, frame.lines[0].x, machine.curve) for machine in machines if machine.curve is not None
+        PlotLine(machine.label, frame.lines[0].x, machine.curve) for machine in machines if machine.curve is not None
     )
     label = view.y.removesuffix("_time").removeprefix("terms.")
     axis = AxisDescription(label, SECOND, _scale(view.y_scale) or suiting([line.y for line in lines]))
@@ -307,7 +309,7 @@ def _scale(choice: str) -> Scale | None:
     return None if choice == "auto" else Scale(choice)
 
 
-def why_no_curves(study: Study, machines: list[Machine]) -> str:
+def why_no_curves(study: ExplorerState, machines: list[PlatformRow]) -> str:
     """Why none of some machines is drawn, in a sentence."""
     if not machines:
         return ""

@@ -11,21 +11,21 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.studies.platform_comparison import known_platforms
-from whatif.studies.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.tui.commands import Show
-from whatif.tui.decisions.answers import Decision, Request
+from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
 from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.pages.why import explained
-from whatif.tui.state import DECISIONS, Study
+from whatif.tui.state import DECISIONS, ExplorerState
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import format_quantity
 
@@ -51,24 +51,24 @@ class Questions(Static):
             self.post_message(ChangeAsked(Show("decision", name)))
 
 
-class Decide(Page):
+class DecidePage(Page):
     """From numbers to decisions: bottlenecks, differences, machines, scale, layouts, fronts and budgets."""
 
     NAME: ClassVar[str] = "decide"
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    Decide #questions { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    Decide #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
-    Decide #frame { border-subtitle-color: $text-muted; }
-    Decide #frame:focus-within { border: round $primary; }
-    Decide #words { height: auto; max-height: 5; width: 1fr; color: $text-muted; }
-    Decide #row { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
-    Decide.-none #words { height: 1fr; max-height: 100%; }
-    Decide.-low #frame { border: none; border-top: round $primary 40%; padding: 0; }
-    Decide.-low #words { max-height: 2; }
-    Decide.-flat #words, Decide.-flat #questions { display: none; }
-    Decide.-flat #frame { border: none; }
-    Decide.-flat.-none #words { display: block; }
+    DecidePage #questions { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    DecidePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
+    DecidePage #frame { border-subtitle-color: $text-muted; }
+    DecidePage #frame:focus-within { border: round $primary; }
+    DecidePage #words { height: auto; max-height: 5; width: 1fr; color: $text-muted; }
+    DecidePage #row { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
+    DecidePage.-none #words { height: 1fr; max-height: 100%; }
+    DecidePage.-low #frame { border: none; border-top: round $primary 40%; padding: 0; }
+    DecidePage.-low #words { max-height: 2; }
+    DecidePage.-flat #words, DecidePage.-flat #questions { display: none; }
+    DecidePage.-flat #frame { border: none; }
+    DecidePage.-flat.-none #words { display: block; }
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Decide(Page):
     def _fresh(self) -> bool:
         return bool(self._asked) and self._asked == self._answered
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show a study; while the same question is answered anew, the last answer stays."""
         self._study = study
         before, self._asked = self._asked, _asked(study)
@@ -116,13 +116,15 @@ class Decide(Page):
             self._decision = None
         self._fill(study)
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Answer the question, unless only the picture has changed."""
         if self._fresh:
             return None
         if self._job is None:
             session, seconds = study.session, sum(study.session.at.seconds.values())
-            request = Request(session.asked, study.baseline.asked, study.changed, study.view, explained(study), seconds)
+            request = DecisionRequest(
+                session.asked, study.baseline.asked, study.changed, study.view, explained(study), seconds
+            )
             self._job = Job(decide, (request,))
         return self._job
 
@@ -132,7 +134,7 @@ class Decide(Page):
         if self._study is not None:
             self._fill(self._study)
 
-    def _fill(self, study: Study) -> None:
+    def _fill(self, study: ExplorerState) -> None:
         found, name = self._decision, study.view.decision
         self.query_one(Questions).show(name)
         frame = self.query_one("#frame")
@@ -207,7 +209,7 @@ class Decide(Page):
 
     def _leaf(self) -> str:
         """The leaf under the cursor of the tree; empty where it is the one taken already, or on none."""
-        leaf = next((tree.leaf for tree in self.screen.query(LeafTree)), None)
+        leaf = next((tree.leaf for tree in self.screen.query(ParameterTree)), None)
         return "" if leaf is None or self._study is None or leaf.path == self._study.view.front_over else leaf.path
 
     @on(TableView.Chosen)
@@ -222,7 +224,7 @@ class Decide(Page):
             self.post_message(ErrorTold("there is nothing to take in this row"))
 
 
-def _asked(study: Study) -> tuple[object, ...]:
+def _asked(study: ExplorerState) -> tuple[object, ...]:
     """All that an answer follows from; the question first."""
     view = study.view
     looks = view.samples, view.spread, view.against, view.front_over

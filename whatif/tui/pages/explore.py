@@ -10,15 +10,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.core.session import Asked
+from whatif.core.session import SessionInputs
+from whatif.core.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
 from whatif.plotting.description import HeatMap, PlotDescription, Scale
-from whatif.studies.sweep_figure import Y_COLUMN, breakdown, columns_to_plot, figure, heat_map, plot_table
 from whatif.tui.band_job import Uncertainty, sampling_of, uncertainty
-from whatif.tui.commands import Swap
+from whatif.tui.commands import SwapAxes
 from whatif.tui.events import ChangeAsked
 from whatif.tui.labels import grade_style
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
@@ -27,14 +27,14 @@ from whatif.tui.widgets.sweep_plot import PlotView
 _SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
 
 
-class Explore(Page):
+class ExplorePage(Page):
     """Headline, plot and breakdown of a study."""
 
     NAME: ClassVar[str] = "explore"
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: tuple[Asked, Uncertainty] | None = None
+        self._known: tuple[SessionInputs, Uncertainty] | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -45,7 +45,7 @@ class Explore(Page):
             yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
         yield Breakdown()
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show a study."""
         self._study = study
         self._show_headline(study)
@@ -54,7 +54,7 @@ class Explore(Page):
         parts.show(breakdown(study.session.point, study.view.breakdown))
         self._show_curves(study)
 
-    def _show_headline(self, study: Study) -> None:
+    def _show_headline(self, study: ExplorerState) -> None:
         program = study.session.program
         headline, scenario = self.query_one(HeadlineView), program.loaded.scenario
         found = self._bands(study)
@@ -62,7 +62,7 @@ class Explore(Page):
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
         headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
 
-    def _show_curves(self, study: Study) -> None:
+    def _show_curves(self, study: ExplorerState) -> None:
         session, view = study.session, study.view
         drawn, tabular = bool(session.grid.axes), view.picture == "table"
         self.query_one(PlotView).display = drawn and not tabular
@@ -79,7 +79,7 @@ class Explore(Page):
         else:
             self.query_one(PlotView).show(description)
 
-    def _bands(self, study: Study) -> Uncertainty | None:
+    def _bands(self, study: ExplorerState) -> Uncertainty | None:
         """The bands that were computed for what a study asks."""
         wanted = sampling_of(study.view)
         if self._known is None or wanted is None:
@@ -87,7 +87,7 @@ class Explore(Page):
         asked, found = self._known
         return found if asked is study.session.asked and found.point.sampling == wanted else None
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Draw samples, where they are wanted and not there yet."""
         sampling = sampling_of(study.view)
         if sampling is None or self._bands(study) is not None:
@@ -112,15 +112,15 @@ class Explore(Page):
 
     def action_swap(self) -> None:
         """Exchange the axes."""
-        self.post_message(ChangeAsked(Swap()))
+        self.post_message(ChangeAsked(SwapAxes()))
 
 
-def drawn_column(study: Study) -> str:
+def drawn_column(study: ExplorerState) -> str:
     """The column that is drawn: the one asked for, where it takes any time."""
     return study.view.y if study.view.y in columns_to_plot(study.session.result) else Y_COLUMN
 
 
-def picture(study: Study, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
+def picture(study: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
     """What the sweep of a study is drawn as, with bands where they are known."""
     session, view, y = study.session, study.view, drawn_column(study)
     scales = _SCALES[view.x_scale], _SCALES[view.y_scale]

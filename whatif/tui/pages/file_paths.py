@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.schema.shipped import shipped_folder
 from whatif.tui.fit_job import paths_of
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 
 
-def own_folder(study: Study) -> Path:
+def own_folder(study: ExplorerState) -> Path:
     """Where a person's own platforms for a study go, told from here: beside the scenario, unless it is shipped."""
     folder = study.session.question.document.folder
     if folder is None or folder.resolve() in (shipped_folder("scenarios").resolve(), Path.cwd()):
@@ -18,7 +18,7 @@ def own_folder(study: Study) -> Path:
     return folder
 
 
-def search_folders(question: Question) -> tuple[Path, ...]:
+def search_folders(question: Scenario) -> tuple[Path, ...]:
     """Where platforms are looked for, but those that are shipped."""
     beside = question.document.folder
     return (*([] if beside is None else [beside]), *question.folders)

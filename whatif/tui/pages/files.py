@@ -12,38 +12,38 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.atomic import atomic_file
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.files.scenario_edits import difference, rewritten, template
-from whatif.schema.catalogue import Entry, catalogue
+from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked, ErrorTold, FileAsked, JobAsked
 from whatif.tui.pages.page import Job, Page
-from whatif.tui.screens.dialogs import Asking, Reading, may_write, toml_path
-from whatif.tui.state import Study
+from whatif.tui.screens.dialogs import Asking, TextDialog, may_write, toml_path
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 
 _HINT = "⏎ opens a scenario, takes a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}
 
 
-class Files(Page):
+class FilesPage(Page):
     """A table of files; enter opens a scenario, or takes a platform for the present one."""
 
     NAME: ClassVar[str] = "files"
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    Files ColumnsView { height: 1fr; max-height: 100%; }
-    Files ColumnsView, Files #about { border: round $primary 40%; border-title-color: $text-primary; }
-    Files ColumnsView:focus { border: round $primary; }
-    Files #about { height: auto; max-height: 50%; padding: 0 1; }
+    FilesPage ColumnsView { height: 1fr; max-height: 100%; }
+    FilesPage ColumnsView, FilesPage #about { border: round $primary 40%; border-title-color: $text-primary; }
+    FilesPage ColumnsView:focus { border: round $primary; }
+    FilesPage #about { height: auto; max-height: 50%; padding: 0 1; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._entries: tuple[Entry, ...] = ()
+        self._entries: tuple[CatalogueEntry, ...] = ()
 
     def compose(self) -> ComposeResult:
         """The table, and below it more about the file under the cursor."""
@@ -56,16 +56,16 @@ class Files(Page):
         """The table wants the keys."""
         self.query_one(ColumnsView).focus()
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show which file is open."""
         self._study = study
         self._fill()
 
-    def job(self, study: Study) -> Job:
+    def job(self, study: ExplorerState) -> Job:
         """Look through the folders."""
         return Job(catalogue, (_folders(study.session.question),))
 
-    def take(self, value: tuple[Entry, ...]) -> None:
+    def take(self, value: tuple[CatalogueEntry, ...]) -> None:
         """Show what is there."""
         if self._study is not None and not self._entries:
             # The first time the cursor stands on the file that is open.
@@ -81,11 +81,11 @@ class Files(Page):
             machine = self._study.platform_name
             rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
             titles = ("", "name", "kind", "where", "question or description")
-            self.query_one(ColumnsView).fill(Rows(titles, rows, frozenset(range(5))), 2, _HINT)
+            self.query_one(ColumnsView).fill(TableRows(titles, rows, frozenset(range(5))), 2, _HINT)
             self._tell()
 
     @property
-    def _entry(self) -> Entry | None:
+    def _entry(self) -> CatalogueEntry | None:
         table = self.query_one(ColumnsView)
         return self._entries[table.cursor] if table.cursor < len(self._entries) else None
 
@@ -117,7 +117,7 @@ class Files(Page):
         if entry is None:
             return
         if entry.problem:
-            self.app.push_screen(Reading(entry.problem, entry.path.name))
+            self.app.push_screen(TextDialog(entry.problem, entry.path.name))
         elif entry.kind == "scenario":
             self.post_message(FileAsked(str(entry.path)))
         else:
@@ -131,7 +131,7 @@ class Files(Page):
             self.post_message(ErrorTold(str(problem)))
         else:
             title = "the open scenario against its file"
-            self.app.push_screen(Reading(coloured(lines or "nothing differs from the file"), title))
+            self.app.push_screen(TextDialog(coloured(lines or "nothing differs from the file"), title))
 
     @work
     async def action_new(self) -> None:
@@ -178,13 +178,13 @@ def _free(stem: str) -> str:
     return next((name for name in names if not Path(name).exists()), f"{stem}.toml")
 
 
-def _folders(question: Question) -> tuple[Path, ...]:
+def _folders(question: Scenario) -> tuple[Path, ...]:
     """Where a person's own files are: here, beside the scenario, and where platforms are looked for."""
     folder = question.document.folder
     return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *question.folders)))
 
 
-def _row(entry: Entry, opened: bool, machine: bool) -> tuple[Cell, ...]:
+def _row(entry: CatalogueEntry, opened: bool, machine: bool) -> tuple[Cell, ...]:
     mark = "▶" if opened and entry.kind == "scenario" else "●" if machine and entry.kind == "platform" else ""
     part = "marked" if mark else "text"
     where = "shipped" if entry.shipped else shown_path(entry.path.parent)

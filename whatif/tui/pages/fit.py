@@ -14,17 +14,17 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.shipped import is_file, is_name
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, EditAll
 from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.fit_job import (
-    Fitted,
-    Parameter,
+    DistanceFit,
+    FitParameter,
+    FitRefusal,
     Protocol,
-    Refused,
     fitted,
     limits_of,
     moved,
@@ -35,12 +35,12 @@ from whatif.tui.labels import percent, with_error
 from whatif.tui.pages.file_paths import missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
 from whatif.tui.widgets.message_costs import DISTANCES, MODELS
-from whatif.tui.worker import Beside
+from whatif.tui.worker import Worker
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
 NOTHING: Final = (
@@ -57,32 +57,32 @@ _WARNINGS: Final = 3
 """Those that are shown; the first ones are of the files."""
 
 
-class Fit(Page):
+class FitPage(Page):
     """Measured points with the fitted curve, its residuals and parameters; protocol limits move by `,` and `.`."""
 
     NAME: ClassVar[str] = "fit"
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    Fit #fitted, Fit #parameters {
+    FitPage #fitted, FitPage #parameters {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
-    Fit #fitted { height: 1fr; }
-    Fit #parameters { height: auto; max-height: 50%; }
-    Fit #fit-words { height: auto; max-height: 5; padding: 0 1; }
-    Fit.-empty #fitted, Fit.-empty #parameters { display: none; }
-    Fit.-empty #fit-words { max-height: 100%; }
-    Fit.-short #fitted, Fit.-short #parameters { border: none; border-top: round $primary 40%; }
-    Fit.-short #fit-words { max-height: 2; }
-    Fit.-slight #parameters, Fit.-slight #fit-words { display: none; }
-    Fit.-slight.-empty #fit-words { display: block; }
-    Fit.-slight #fitted { border: none; }
+    FitPage #fitted { height: 1fr; }
+    FitPage #parameters { height: auto; max-height: 50%; }
+    FitPage #fit-words { height: auto; max-height: 5; padding: 0 1; }
+    FitPage.-empty #fitted, FitPage.-empty #parameters { display: none; }
+    FitPage.-empty #fit-words { max-height: 100%; }
+    FitPage.-short #fitted, FitPage.-short #parameters { border: none; border-top: round $primary 40%; }
+    FitPage.-short #fit-words { max-height: 2; }
+    FitPage.-slight #parameters, FitPage.-slight #fit-words { display: none; }
+    FitPage.-slight.-empty #fit-words { display: block; }
+    FitPage.-slight #fitted { border: none; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Fitted | Refused | None = None
+        self._found: DistanceFit | FitRefusal | None = None
         self._asked: tuple[str, ...] = ()
         self._chosen = 1
 
@@ -104,21 +104,21 @@ class Fit(Page):
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height < _SLIGHT, "-slight")
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show what is known of the measurements of a study."""
         self._study = study
         if not study.view.measured:
             self._found = None
         self._fill()
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""
         asked = _asked(study.view)
         if not study.view.measured or (asked == self._asked and self._found is not None):
             return None
         return Job(fitted, (study.view,))
 
-    def take(self, value: Fitted | Refused) -> None:
+    def take(self, value: DistanceFit | FitRefusal) -> None:
         """Show a fit, or why there is none."""
         if self._study is not None:
             self._found, self._asked = value, _asked(self._study.view)
@@ -129,15 +129,15 @@ class Fit(Page):
         if study is None:
             return
         words = self.query_one("#fit-words", Static)
-        self.set_class(not isinstance(found, Fitted), "-empty")
-        if isinstance(found, Fitted):
+        self.set_class(not isinstance(found, DistanceFit), "-empty")
+        if isinstance(found, DistanceFit):
             self._draw(study, found)
             words.update(summary(found))
         else:
             waiting = f"reading {study.view.measured} …" if study.view.measured else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
 
-    def _draw(self, study: Study, found: Fitted) -> None:
+    def _draw(self, study: ExplorerState, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
         limits, tabular = limits_of(study.view, found), study.view.picture == "table"
         plot, table, panel = self.query_one(FitPlot), self.query_one("#points", TableView), self.query_one("#fitted")
@@ -164,20 +164,20 @@ class Fit(Page):
 
     async def _readable(self, view: View, text: str) -> bool:
         """Whether measurements may take the place of those that are shown: a good fit gives way to another one only."""
-        if not isinstance(self._found, Fitted):
+        if not isinstance(self._found, DistanceFit):
             return True
-        reader = Beside()
+        reader = Worker()
         self.query_one("#fitted").border_subtitle = Content(f"reading {text} …")
         try:
             value = await reader.run(fitted, replace(view, measured=text, fit_limits=""))
         except WhatifError as problem:
-            value = Refused(str(problem))
+            value = FitRefusal(str(problem))
         finally:
             reader.close()
-        if isinstance(value, Refused):
+        if isinstance(value, FitRefusal):
             self._fill()
             self.post_message(ErrorTold(value.reason))
-        return isinstance(value, Fitted)
+        return isinstance(value, DistanceFit)
 
     @work
     async def action_columns(self) -> None:
@@ -190,7 +190,7 @@ class Fit(Page):
 
     def action_model(self) -> None:
         """Draw the next model."""
-        if isinstance(self._found, Fitted):
+        if isinstance(self._found, DistanceFit):
             models, recommended = self._found.models, self._found.recommended
             self.choose(
                 "fit_model", lambda view: stepped(models, view.fit_model if view.fit_model in models else recommended)
@@ -198,7 +198,7 @@ class Fit(Page):
 
     def action_buffers(self) -> None:
         """Fit the measurements with the next kind of buffers."""
-        if isinstance(self._found, Fitted):
+        if isinstance(self._found, DistanceFit):
             kinds = tuple(sorted(self._found.buffers))
             shown = self._found.buffers[0]
             self.choose(
@@ -214,7 +214,7 @@ class Fit(Page):
     def action_move(self, steps: int) -> None:
         """Move the limit to another measured size; the other one is never passed."""
         found, chosen = self._found, self._chosen
-        if isinstance(found, Fitted):
+        if isinstance(found, DistanceFit):
             self.choose("fit_limits", lambda view: moved(view, found, chosen, steps))
 
     def action_automatic(self) -> None:
@@ -243,9 +243,9 @@ class Fit(Page):
         if name and await may_write(self.app, toml_path(name)):
             await self._write(study, toml_path(name), machine)
 
-    async def _write(self, study: Study, path: Path, machine: str) -> None:
+    async def _write(self, study: ExplorerState, path: Path, machine: str) -> None:
         """Write a platform beside, and take it where it will be found."""
-        writer = Beside()
+        writer = Worker()
         try:
             adoption = _adoption(study.session.question, path)
             await writer.run(write_fitted, study.view, path, machine, search_folders(study.session.question))
@@ -257,9 +257,9 @@ class Fit(Page):
         finally:
             writer.close()
 
-    def _ready(self) -> Fitted | None:
+    def _ready(self) -> DistanceFit | None:
         """The fit that is asked for; while it is on its way, or cannot be, that is told."""
-        if self._study is None or not isinstance(self._found, Fitted):
+        if self._study is None or not isinstance(self._found, DistanceFit):
             self.post_message(ErrorTold("there is no fit to take; n reads measurements"))
             return None
         if self._asked != _asked(self._study.view):
@@ -268,7 +268,7 @@ class Fit(Page):
         return self._found
 
 
-def _adoption(question: Question, path: Path) -> Adopt:
+def _adoption(question: Scenario, path: Path) -> Adopt:
     """What takes a platform that is yet to be written; raise `UsageError` where its name would find no, or another,
     file."""
     if not is_name(path.stem) or path.suffix != ".toml":
@@ -286,21 +286,21 @@ def _asked(view: View) -> tuple[str, ...]:
     return (*files, view.fit_distance, view.fit_model, view.fit_limits)
 
 
-def headed(found: Fitted, view: View) -> str:
+def headed(found: DistanceFit, view: View) -> str:
     """What was measured, where, and what is drawn."""
     names = ", ".join(path.name for path in paths_of(view.measured))
     parts = (names, found.source, DISTANCES[found.distance], found.buffers[0], MODELS[found.model])
     return " · ".join(part for part in parts if part)
 
 
-def _limits_words(found: Fitted, limits: tuple[float, float]) -> str:
+def _limits_words(found: DistanceFit, limits: tuple[float, float]) -> str:
     if limits != found.limits:
         return "fitting …"
     words = "limits found" if limits == found.found_limits else "limits moved, r finds them again"
     return f"{words} · x other limit · , . move it"
 
 
-def parameter_rows(found: Fitted) -> Rows:
+def parameter_rows(found: DistanceFit) -> TableRows:
     """A row for each protocol: where it holds, its parameters with standard errors, how far its points lie off."""
     names = list(dict.fromkeys(item.name for protocol in found.protocols for item in protocol.parameters))
     titles = ("protocol", "messages", *(name.replace("_", " ") for name in names), "points", "residual")
@@ -308,7 +308,7 @@ def parameter_rows(found: Fitted) -> Rows:
         (Cell(item.name, "text"), Cell(words, "text"), *_values(item, names), *_fit_cells(item))
         for item, words in zip(found.protocols, _ranges(found.limits), strict=True)
     )
-    return Rows(titles, rows, frozenset((0, 1)))
+    return TableRows(titles, rows, frozenset((0, 1)))
 
 
 def _values(protocol: Protocol, names: list[str]) -> list[Cell]:
@@ -316,7 +316,7 @@ def _values(protocol: Protocol, names: list[str]) -> list[Cell]:
     return [_value(known[name]) if name in known else Cell("–", "faint") for name in names]
 
 
-def _value(item: Parameter) -> Cell:
+def _value(item: FitParameter) -> Cell:
     return Cell(with_error(item.value, item.error, item.dimension))
 
 
@@ -329,7 +329,7 @@ def _ranges(limits: tuple[float, float]) -> tuple[str, str, str]:
     return f"to {short}", f"to {eager}", f"beyond {eager}"
 
 
-def points_table(found: Fitted) -> Table:
+def points_table(found: DistanceFit) -> Table:
     """The points in numbers."""
     points = found.points
     residual = np.array([percent(value) for value in found.fitted / points.time - 1], dtype=object)
@@ -350,7 +350,7 @@ def _is_of(warning: str, model: str) -> bool:
     return place is None or place["model"] == model or place["model"] not in MODELS
 
 
-def summary(found: Fitted) -> Content:
+def summary(found: DistanceFit) -> Content:
     """How good the fit is, which model does best, and what to mind."""
     good = f"{MODELS[found.model]} is off by {percent(found.error)} (root mean square)"
     others = ", ".join(f"{MODELS[name]} {percent(error)}" for name, error in found.held_out.items())

@@ -11,16 +11,16 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.core.scenario import Question
-from whatif.studies.sweep_figure import plot_table
+from whatif.core.scenario import Scenario
+from whatif.core.sweep_figure import plot_table
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeAsked
-from whatif.tui.hpl_job import Grid, GridRate, Run, Share, grid_of, grids, played
+from whatif.tui.hpl_job import Grid, GridRate, HPLRunView, Share, grid_of, grids, played
 from whatif.tui.hpl_lanes import GridLine, panel_lanes
 from whatif.tui.labels import brief
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.simulation_job import Refused, first_of
-from whatif.tui.state import HPL_PAGE, HPL_PANELS, HPL_PARTS, Study, View
+from whatif.tui.simulation_job import SimulationRefusal, first_of
+from whatif.tui.state import HPL_PAGE, HPL_PANELS, HPL_PARTS, ExplorerState, View
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.hpl_labels import (
@@ -45,38 +45,38 @@ _LOW, _FLAT = 14, 9
 _ELSE: Final = "u takes the last change back."
 
 
-class HPL(Page):
+class HPLPage(Page):
     """HPL played step by step: its rate as it goes on, what takes its time, its first panels, and other grids P x Q."""
 
     NAME: ClassVar[str] = HPL_PAGE
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    HPL #hpl-words { height: auto; max-height: 3; padding: 0 1; }
-    HPL #quarters { height: 1fr; grid-size: 2 2; grid-columns: 1fr 1fr; grid-rows: 1fr 1fr; }
-    HPL.-alone #quarters { grid-size: 1 1; grid-columns: 1fr; grid-rows: 1fr; }
-    HPL .part {
+    HPLPage #hpl-words { height: auto; max-height: 3; padding: 0 1; }
+    HPLPage #quarters { height: 1fr; grid-size: 2 2; grid-columns: 1fr 1fr; grid-rows: 1fr 1fr; }
+    HPLPage.-alone #quarters { grid-size: 1 1; grid-columns: 1fr; grid-rows: 1fr; }
+    HPLPage .part {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
-    HPL .part:focus-within { border: round $primary; }
-    HPL ColumnsView { max-height: 100%; height: 1fr; }
-    HPL.-low .part, HPL.-low .part:focus-within { border: none; border-top: round $primary 40%; }
-    HPL.-flat .part, HPL.-flat .part:focus-within { border: none; }
-    HPL.-low #hpl-words { max-height: 1; }
-    HPL.-flat #hpl-words { display: none; }
-    HPL.-empty #hpl-words { display: block; max-height: 100%; }
-    HPL.-empty #quarters { display: none; }
+    HPLPage .part:focus-within { border: round $primary; }
+    HPLPage ColumnsView { max-height: 100%; height: 1fr; }
+    HPLPage.-low .part, HPLPage.-low .part:focus-within { border: none; border-top: round $primary 40%; }
+    HPLPage.-flat .part, HPLPage.-flat .part:focus-within { border: none; }
+    HPLPage.-low #hpl-words { max-height: 1; }
+    HPLPage.-flat #hpl-words { display: none; }
+    HPLPage.-empty #hpl-words { display: block; max-height: 100%; }
+    HPLPage.-empty #quarters { display: none; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._run: Run | None = None
-        self._run_of: Question | None = None
+        self._run: HPLRunView | None = None
+        self._run_of: Scenario | None = None
         self._rates: dict[Grid, float] = {}
         self._share: Share | None = None
         self._reason = ""
-        self._asked: Question | None = None
+        self._asked: Scenario | None = None
         self._job: Job | None = None
         self._finished = False
 
@@ -108,12 +108,12 @@ class HPL(Page):
         """What was under way is given up when another page comes: on return it goes on from what is known."""
         self._job = None
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show what is known of a study's run."""
         self._study = study
         self._fill()
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Play the run and the other grids, as far as they are not known; what is under way is not begun anew."""
         question = study.session.question
         if question != self._asked:
@@ -129,20 +129,20 @@ class HPL(Page):
         """Whether the run in sight is the one that is asked for."""
         return self._run is not None and self._run_of == self._asked
 
-    def take(self, value: Run | GridRate | Share | Refused | None) -> None:
+    def take(self, value: HPLRunView | GridRate | Share | SimulationRefusal | None) -> None:
         """Show what is told: how far the playing is, the run, the rate of a grid, or why there is none."""
         if isinstance(value, Share):
             self._share = value
-        elif isinstance(value, Run):
+        elif isinstance(value, HPLRunView):
             self._take_run(value)
         elif isinstance(value, GridRate):
             self._rates[value.grid] = value.rate
         else:
             self._finished, self._job, self._share = True, None, None
             self._reason = value.reason if value is not None else ""
-        self._fill(anew=isinstance(value, Run))
+        self._fill(anew=isinstance(value, HPLRunView))
 
-    def _take_run(self, run: Run) -> None:
+    def _take_run(self, run: HPLRunView) -> None:
         """Show another run, the cursor on its grid where that is another one."""
         here, before = grid_of(run.outcome.configuration), self._run
         if before is None or grid_of(before.outcome.configuration) != here:
@@ -169,7 +169,7 @@ class HPL(Page):
             self._draw_grids(run)
         self._arrange()
 
-    def _words(self, run: Run) -> list[str]:
+    def _words(self, run: HPLRunView) -> list[str]:
         """What the run comes to; while the next one is played, how far that is, first where there is one line."""
         first, second = sentences(run)
         if self._current:
@@ -177,7 +177,7 @@ class HPL(Page):
         told = share_words(self._share)
         return [told] if self.has_class("-low") else [f"before: {first}", told]
 
-    def _draw(self, run: Run, view: View) -> None:
+    def _draw(self, run: HPLRunView, view: View) -> None:
         """All parts but the grids, whether in sight or not."""
         self._title("rates", "rate over the run", "v shows the numbers")
         plot = rate_plot(run.outcome)
@@ -192,7 +192,7 @@ class HPL(Page):
         )
         self.query_one(RankBars).show(lanes, first_of(view))
 
-    def _draw_grids(self, run: Run) -> None:
+    def _draw_grids(self, run: HPLRunView) -> None:
         chosen = run.outcome.configuration
         here, shown = grid_of(chosen), grids(chosen.rank_count)
         told = self._reason or (

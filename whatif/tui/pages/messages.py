@@ -13,10 +13,10 @@ from textual.content import Content
 from textual.geometry import Size
 
 from whatif.core.evaluate import evaluate
-from whatif.core.session import Asked
+from whatif.core.session import SessionInputs
 from whatif.core.term import Program
 from whatif.errors import WhatifError
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
 from whatif.studies.placement_layout import placement_picture
@@ -24,9 +24,9 @@ from whatif.tui.events import JobAsked
 from whatif.tui.fit_job import Measured, measured
 from whatif.tui.labels import duration
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.message_costs import MODELS, MessageCosts
-from whatif.tui.widgets.placement_map import Placed, Placement, flowing, node_colours, room_for_ranks
+from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, node_colours, room_for_ranks
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity
 
@@ -50,7 +50,7 @@ class Gathered:
 
 
 def gather(
-    asked: Asked, phase: str | None, width: int, height: int, plane: int | None, view: View | None = None
+    asked: SessionInputs, phase: str | None, width: int, height: int, plane: int | None, view: View | None = None
 ) -> Gathered:
     """Curves, messages, k and placement of the point as it stands; the latter two of a halo phase.
 
@@ -88,7 +88,7 @@ def sending_phases(program: Program) -> tuple[str, ...]:
     return tuple(name for name, phase in phases.items() if isinstance(phase, HaloPhase | CollectivePhase))
 
 
-def chosen_phase(study: Study) -> str | None:
+def chosen_phase(study: ExplorerState) -> str | None:
     """The phase that is looked at: the one that is drawn, where it sends messages, else the first one that does."""
     names = sending_phases(study.session.program)
     drawn = study.view.y.removeprefix("terms.")
@@ -152,28 +152,28 @@ class Facts(Picture):
         """Ask for the lines that are needed."""
         return len(self._lines(width))
 
-    def draw(self, width: int, height: int) -> list[list[Run]]:
+    def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw as many lines as there is room for."""
         return self._lines(width)[:height]
 
-    def _lines(self, width: int) -> list[list[Run]]:
-        words = [(Run(f"{name} ", "label"), Run(number, "title")) for name, number in self._facts]
+    def _lines(self, width: int) -> list[list[TextRun]]:
+        words = [(TextRun(f"{name} ", "label"), TextRun(number, "title")) for name, number in self._facts]
         sentence = textwrap.wrap(self._sentence, max(1, width))
-        return [*flowing(words, width), *([Run(line, "title")] for line in sentence)]
+        return [*flowing(words, width), *([TextRun(line, "title")] for line in sentence)]
 
 
-class Messages(Page):
+class MessagesPage(Page):
     """Time over message size, the messages of one phase, and the placement of its ranks."""
 
     NAME: ClassVar[str] = "messages"
     DEFAULT_CSS = """
-    Messages Facts, Messages .panel { border: round $primary 40%; border-title-color: $text-primary; }
-    Messages Facts { padding: 0 1; max-height: 50%; }
-    Messages Horizontal { height: 1fr; }
-    Messages MessageCosts, Messages #ranks { width: 1fr; height: 1fr; }
-    Messages.-low Facts { border: none; padding: 0; }
-    Messages.-low .panel { border: none; border-top: round $primary 40%; }
-    Messages.-flat .panel { border: none; }
+    MessagesPage Facts, MessagesPage .panel { border: round $primary 40%; border-title-color: $text-primary; }
+    MessagesPage Facts { padding: 0 1; max-height: 50%; }
+    MessagesPage Horizontal { height: 1fr; }
+    MessagesPage MessageCosts, MessagesPage #ranks { width: 1fr; height: 1fr; }
+    MessagesPage.-low Facts { border: none; padding: 0; }
+    MessagesPage.-low .panel { border: none; border-top: round $primary 40%; }
+    MessagesPage.-flat .panel { border: none; }
     """
 
     def __init__(self) -> None:
@@ -189,7 +189,7 @@ class Messages(Page):
         with Horizontal():
             yield MessageCosts()
             with Vertical(id="ranks", classes="panel"):
-                yield Placement()
+                yield PlacementMap()
 
     def on_resize(self) -> None:
         """Small screens have room for one half, and for no frames."""
@@ -201,14 +201,14 @@ class Messages(Page):
         """The curves, or the tables, want the keys."""
         self.focus_first(self.query("PlotView, TableView"))
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show the last picture in the way that is asked for."""
         if self._study is not None and chosen_phase(study) != chosen_phase(self._study):
             self._plane = None
         self._study = study
         self._arrange()
 
-    def job(self, study: Study) -> Job:
+    def job(self, study: ExplorerState) -> Job:
         """Evaluate the point anew for its curves, messages and placement."""
         self._room = self._present_room()
         return Job(gather, (study.session.asked, chosen_phase(study), *self._room, self._plane, study.view))
@@ -220,7 +220,7 @@ class Messages(Page):
         facts.show(facts_of(value), value.reason)
         facts.border_title = Content(_headed(value))
         self.query_one(MessageCosts).show(value.curves, value.phase, value.measured)
-        self.query_one(Placement).show(value.placed)
+        self.query_one(PlacementMap).show(value.placed)
         ranks.border_title = Content(_ranks_headed(value.placed))
         self._arrange()
 
@@ -231,7 +231,7 @@ class Messages(Page):
 
     def _present_room(self) -> tuple[int, int]:
         """The ranks that there is room for; before the page has a size, as many as there may be."""
-        size = self.query_one(Placement).size
+        size = self.query_one(PlacementMap).size
         width, height = size if size.area else (self.app.size.width // 2, self.app.size.height - 12)
         return room_for_ranks(width, height)
 
@@ -246,7 +246,7 @@ class Messages(Page):
         self.query_one("#ranks").display = "ranks" in shown
         costs.turn(tabular=tabular, messages=self.size.height >= _ROOMY or (tabular and self.size.height >= _LOW))
 
-    @on(Placement.Resized)
+    @on(PlacementMap.Resized)
     def _resized(self) -> None:
         """Other room shows another part of the ranks."""
         if self._study is not None and self._present_room() != self._room:

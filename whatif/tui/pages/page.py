@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from whatif.tui.commands import Choose, Show
 from whatif.tui.events import ChangeAsked
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 
 
 class Job(NamedTuple):
@@ -43,14 +43,14 @@ class Page(Container):
 
     def __init__(self) -> None:
         super().__init__(id=self.NAME)
-        self._study: Study | None = None
+        self._study: ExplorerState | None = None
 
     @property
     def command(self) -> str:
         """The command line that gives what is in sight; empty for that of the sweep."""
         return ""
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show a study."""
         raise NotImplementedError
 
@@ -74,7 +74,7 @@ class Page(Container):
         """Show the picture, or the table of its numbers."""
         self.action_turn("picture")
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """What to compute beside for a study; None where nothing is missing."""
         return None
 

@@ -16,19 +16,19 @@ from whatif.errors import WhatifError
 from whatif.studies.platform_comparison import known_platforms
 from whatif.table import Column, Table
 from whatif.tui.events import ErrorTold, JobAsked
-from whatif.tui.fit_job import Refused
+from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.profile_job import Profiled, Projected, Wanted, Window, has_latencies, profiled, readable, wanted
 from whatif.tui.screens.dialogs import Asking
 from whatif.tui.simulation_job import fitting
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView, times
-from whatif.tui.widgets.data_table import Cell, Rows
+from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies, class_words
 from whatif.tui.widgets.profile_streams import StreamBars
 from whatif.tui.widgets.sweep_plot import Picture
-from whatif.tui.worker import Beside
+from whatif.tui.worker import Worker
 from whatif.units import BYTE, ONE, format_quantity
 
 NOTHING: Final = (
@@ -49,37 +49,37 @@ _WAYS: Final = {"ours": "projected", "peak": "peak", "envelope": "envelope"}
 Part = tuple[str, str]
 
 
-class Profile(Page):
+class ProfilePage(Page):
     """What a GPU profile says of its application, and the copies of it on the present machine; `m` turns the sides."""
 
     NAME: ClassVar[str] = "profile"
     DEFAULT_CSS = """
-    Profile #profile-head { height: auto; max-height: 2; padding: 0 1; }
-    Profile #profiled, Profile ColumnsView {
+    ProfilePage #profile-head { height: auto; max-height: 2; padding: 0 1; }
+    ProfilePage #profiled, ProfilePage ColumnsView {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
-    Profile #profiled { height: 1fr; }
-    Profile #profiled:focus-within { border: round $primary; }
-    Profile #profile-words { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
-    Profile.-tabular #profiled, Profile.-pictured ColumnsView { display: none; }
-    Profile.-tabular ColumnsView { height: 1fr; max-height: 100%; }
-    Profile.-empty #profiled, Profile.-empty ColumnsView, Profile.-empty #profile-head { display: none; }
-    Profile.-empty #profile-words { max-height: 100%; color: $foreground; }
-    Profile.-short #profiled, Profile.-short ColumnsView { border: none; border-top: round $primary 40%; }
-    Profile.-short #profile-words { max-height: 2; }
-    Profile.-short #profile-head { max-height: 1; }
-    Profile.-slight #profiled, Profile.-slight ColumnsView { border: none; }
-    Profile.-slight #profile-words { display: none; }
-    Profile.-slight.-both #profiled { display: none; }
-    Profile.-slight.-both ColumnsView { max-height: 100%; }
-    Profile.-slight.-empty #profile-words { display: block; max-height: 100%; }
+    ProfilePage #profiled { height: 1fr; }
+    ProfilePage #profiled:focus-within { border: round $primary; }
+    ProfilePage #profile-words { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
+    ProfilePage.-tabular #profiled, ProfilePage.-pictured ColumnsView { display: none; }
+    ProfilePage.-tabular ColumnsView { height: 1fr; max-height: 100%; }
+    ProfilePage.-empty #profiled, ProfilePage.-empty ColumnsView, ProfilePage.-empty #profile-head { display: none; }
+    ProfilePage.-empty #profile-words { max-height: 100%; color: $foreground; }
+    ProfilePage.-short #profiled, ProfilePage.-short ColumnsView { border: none; border-top: round $primary 40%; }
+    ProfilePage.-short #profile-words { max-height: 2; }
+    ProfilePage.-short #profile-head { max-height: 1; }
+    ProfilePage.-slight #profiled, ProfilePage.-slight ColumnsView { border: none; }
+    ProfilePage.-slight #profile-words { display: none; }
+    ProfilePage.-slight.-both #profiled { display: none; }
+    ProfilePage.-slight.-both ColumnsView { max-height: 100%; }
+    ProfilePage.-slight.-empty #profile-words { display: block; max-height: 100%; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Profiled | Refused | None = None
+        self._found: Profiled | FitRefusal | None = None
         self._asked: Wanted | None = None
         self._job: Job | None = None
         self._window: Window | None = None
@@ -104,7 +104,7 @@ class Profile(Page):
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height <= SLIGHT, "-slight")
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show what is known of the profile of a study."""
         if self._study is not None and self._study.view.profile != study.view.profile:
             self._window = None
@@ -113,7 +113,7 @@ class Profile(Page):
             self._found = None
         self._fill()
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Read, characterise and project, unless only something else has changed; what is under way is not begun
         anew."""
         asked = wanted(study, self._window)
@@ -123,7 +123,7 @@ class Profile(Page):
             self._job = Job(profiled, (asked,))
         return self._job
 
-    def take(self, value: Profiled | Refused) -> None:
+    def take(self, value: Profiled | FitRefusal) -> None:
         """Show a profile, or why there is none."""
         if self._study is None or self._job is None:
             return
@@ -192,7 +192,7 @@ class Profile(Page):
         """Whether a file may take the place of a good profile."""
         if not isinstance(self._found, Profiled):
             return True
-        reader = Beside()
+        reader = Worker()
         self.query_one("#profiled").border_subtitle = Content(f"reading {path} …")
         try:
             wrong = await reader.run(readable, path)
@@ -321,24 +321,24 @@ def _overlaps(found: Profiled) -> list[str]:
     return ["A bar is as high as the stream is busy.", f"Different kinds run at once for: {shared}." if shared else ""]
 
 
-def table_of(found: Profiled, side: str) -> tuple[Rows, int]:
+def table_of(found: Profiled, side: str) -> tuple[TableRows, int]:
     """The numbers of a side, and how many columns stay in sight."""
     if side == "projection":
-        return (class_rows(found.projected), 1) if found.projected is not None else (Rows((), ()), 0)
+        return (class_rows(found.projected), 1) if found.projected is not None else (TableRows((), ()), 0)
     names = {"sizes": "sizes", "streams": "streams", "kernels": "kernels"}
     table = found.tables.get(names[side])
     if table is None:
-        return Rows((), ()), 0
+        return TableRows((), ()), 0
     kept = {"sizes": 3, "streams": 2, "kernels": 1}[side]
     return _plain(table), kept
 
 
-def _plain(table: Table) -> Rows:
+def _plain(table: Table) -> TableRows:
     """A table in words."""
     titles = tuple(name.replace("_", " ").replace("fraction", "share") for name in table.columns)
     texts = frozenset(at for at, column in enumerate(table.columns.values()) if column.dimension is None)
     cells = ([_cell(name, column, row) for name, column in table.columns.items()] for row in range(len(table)))
-    return Rows(titles, tuple(tuple(row) for row in cells), texts)
+    return TableRows(titles, tuple(tuple(row) for row in cells), texts)
 
 
 def _cell(name: str, column: Column, row: int) -> Cell:
@@ -350,7 +350,7 @@ def _cell(name: str, column: Column, row: int) -> Cell:
     return Cell(format_quantity(float(value), column.dimension, 5) if value == value else "–")  # noqa: PLR0124
 
 
-def class_rows(projected: Projected) -> Rows:
+def class_rows(projected: Projected) -> TableRows:
     """Each class of copies and fills with its times, three projected; with errors where the profile is the machine's
     own, else as so many times the measured time."""
     table = projected.classes
@@ -368,4 +368,4 @@ def class_rows(projected: Projected) -> Rows:
         cells.append(Cell(format_quantity(float(columns["count"][row]), ONE)))
         cells.append(Cell(format_quantity(float(columns["total_size"][row]), BYTE, 5)))
         rows.append(tuple(cells))
-    return Rows(titles, tuple(rows), frozenset((0,)))
+    return TableRows(titles, tuple(rows), frozenset((0,)))

@@ -18,8 +18,8 @@ from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.rank_lanes import Lanes
 from whatif.tui.simulation_job import (
-    Played,
-    Refused,
+    SimulationPart,
+    SimulationRefusal,
     Summary,
     block_of,
     first_of,
@@ -28,7 +28,7 @@ from whatif.tui.simulation_job import (
     window_of,
     window_text,
 )
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
@@ -50,33 +50,33 @@ _WAITING: Final = "playing the messages one by one …"
 _ELSE: Final = "u takes the last change back; the other pages show what the model says."
 
 
-class Ranks(Page):
+class RanksPage(Page):
     """What every rank does when, played message by message: zoom, pan, and what the run time is made of."""
 
     NAME: ClassVar[str] = "ranks"
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    Ranks #lanes, Ranks #spent {
+    RanksPage #lanes, RanksPage #spent {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
-    Ranks #lanes { height: 1fr; }
-    Ranks #spent { height: auto; max-height: 50%; }
-    Ranks.-alone #spent { height: 1fr; max-height: 100%; }
-    Ranks #groups, Ranks #path { max-height: 100%; }
-    Ranks #lanes:focus-within { border: round $primary; }
-    Ranks #run-words { height: auto; max-height: 5; padding: 0 1; }
-    Ranks.-low #lanes, Ranks.-low #spent { border: none; border-top: round $primary 40%; }
-    Ranks.-low #run-words { max-height: 2; }
-    Ranks.-flat #lanes, Ranks.-flat #spent { border: none; }
-    Ranks.-flat #run-words { display: none; }
-    Ranks.-empty #run-words { display: block; max-height: 100%; }
+    RanksPage #lanes { height: 1fr; }
+    RanksPage #spent { height: auto; max-height: 50%; }
+    RanksPage.-alone #spent { height: 1fr; max-height: 100%; }
+    RanksPage #groups, RanksPage #path { max-height: 100%; }
+    RanksPage #lanes:focus-within { border: round $primary; }
+    RanksPage #run-words { height: auto; max-height: 5; padding: 0 1; }
+    RanksPage.-low #lanes, RanksPage.-low #spent { border: none; border-top: round $primary 40%; }
+    RanksPage.-low #run-words { max-height: 2; }
+    RanksPage.-flat #lanes, RanksPage.-flat #spent { border: none; }
+    RanksPage.-flat #run-words { display: none; }
+    RanksPage.-empty #run-words { display: block; max-height: 100%; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Played | Refused | None = None
+        self._found: SimulationPart | SimulationRefusal | None = None
         self._summary: Summary | None = None
         self._asked: tuple[object, ...] = ()
         self._job: tuple[tuple[object, ...], Job] | None = None
@@ -106,14 +106,14 @@ class Ranks(Page):
         self.set_class(event.size.height < _FLAT, "-flat")
         self._arrange()
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show what is known of a study's run."""
         if self._study is not None and self._study.session.question != study.session.question:
             self._rank = None
         self._study = study
         self._fill()
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Play the run, or look at another part of it; what is under way already is not begun anew."""
         wanted = self._wanted(study)
         if wanted == self._asked:
@@ -123,15 +123,15 @@ class Ranks(Page):
             self._job = wanted, Job(played, (study.session.asked, study.view, self._rank, known))
         return self._job[1]
 
-    def take(self, value: Played | Refused) -> None:
+    def take(self, value: SimulationPart | SimulationRefusal) -> None:
         """Show a part of a run, or why there is none."""
         if self._study is None or self._job is None:
             return
         self._found, (self._asked, _), self._job = value, self._job, None
-        self._summary = None if isinstance(value, Refused) else value.summary or self._summary
+        self._summary = None if isinstance(value, SimulationRefusal) else value.summary or self._summary
         self._fill()
 
-    def _wanted(self, study: Study) -> tuple[object, ...]:
+    def _wanted(self, study: ExplorerState) -> tuple[object, ...]:
         """What decides the answer: the run first, then the part of it."""
         view = study.view
         return study.session.question, view.iterations, view.window, block_of(view), self._rank
@@ -147,18 +147,18 @@ class Ranks(Page):
         if study is None:
             return
         self.set_class(summary is None, "-empty")
-        if isinstance(found, Played) and summary is not None:
+        if isinstance(found, SimulationPart) and summary is not None:
             self._draw(study, found.lanes, summary)
         words = self.query_one("#run-words", Static)
         if summary is not None:
             words.update(Content("\n".join(sentences(summary, self._rank))))
-        elif isinstance(found, Refused):
+        elif isinstance(found, SimulationRefusal):
             words.update(Content(f"There is no time line: {brief(found.reason)}.\n\n{_ELSE}"))
         else:
             words.update(_WAITING)
         self._arrange()
 
-    def _draw(self, study: Study, lanes: Lanes, summary: Summary) -> None:
+    def _draw(self, study: ExplorerState, lanes: Lanes, summary: Summary) -> None:
         """The picture, the table, and what the time is spent on."""
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
@@ -226,7 +226,7 @@ class Ranks(Page):
     def action_critical(self, steps: int) -> None:
         """Choose the next of the ranks that the critical path comes to in the window."""
         found = self._found
-        if self._ready() is None or not isinstance(found, Played):
+        if self._ready() is None or not isinstance(found, SimulationPart):
             return
         ranks = [rank for rank, _ in itertools.groupby(found.lanes.critical.tolist()) if rank >= 0]
         if not ranks:

@@ -13,16 +13,16 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
 from whatif.schema.load import load_platform, stated_platform
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
 from whatif.studies.platform_comparison import known_platforms
 from whatif.tui.labels import brief, duration, percent
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.roofline_plot import OPERATIONS, RoofsView, Scene, letter, limit_style
 from whatif.units import BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, format_quantity
 
@@ -50,25 +50,25 @@ NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kern
 NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P goes to another platform."
 
 
-class Roofline(Page):
+class RooflinePage(Page):
     """Roofs with the kernels below them, and a list of the kernels; `x` lays another GPU beside it."""
 
     NAME: ClassVar[str] = "roofline"
     DEFAULT_CSS = """
-    Roofline #roofs, Roofline ColumnsView {
+    RooflinePage #roofs, RooflinePage ColumnsView {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
-    Roofline #roofs { height: 1fr; }
-    Roofline #no-kernels { width: 1fr; height: auto; color: $text-muted; }
-    Roofline.-short #roofs, Roofline.-short ColumnsView { border: none; border-top: round $primary 40%; }
-    Roofline.-tabular #roofs, Roofline.-bare ColumnsView { display: none; }
-    Roofline.-tabular ColumnsView { display: block; height: 1fr; max-height: 100%; }
-    Roofline.-slight #roofs { display: none; }
-    Roofline.-slight ColumnsView { border: none; display: block; max-height: 100%; }
-    Roofline.-slight.-bare #roofs { border: none; display: block; }
-    Roofline.-slight.-bare ColumnsView { display: none; }
+    RooflinePage #roofs { height: 1fr; }
+    RooflinePage #no-kernels { width: 1fr; height: auto; color: $text-muted; }
+    RooflinePage.-short #roofs, RooflinePage.-short ColumnsView { border: none; border-top: round $primary 40%; }
+    RooflinePage.-tabular #roofs, RooflinePage.-bare ColumnsView { display: none; }
+    RooflinePage.-tabular ColumnsView { display: block; height: 1fr; max-height: 100%; }
+    RooflinePage.-slight #roofs { display: none; }
+    RooflinePage.-slight ColumnsView { border: none; display: block; max-height: 100%; }
+    RooflinePage.-slight.-bare #roofs { border: none; display: block; }
+    RooflinePage.-slight.-bare ColumnsView { display: none; }
     """
 
     def __init__(self) -> None:
@@ -92,14 +92,14 @@ class Roofline(Page):
         self.set_class(event.size.height < SHORT, "-short")
         self.set_class(event.size.height < SLIGHT, "-slight")
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show a study: the present GPU at once, the second one as it was until it has been asked."""
         self._study = study
         if self._second is not None and self._second.platform != study.view.gpu_of:
             self._second = None
         self._fill()
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Ask the second GPU."""
         name = study.view.gpu_of
         return Job(second_gpu, (study.session.question, name)) if name else None
@@ -145,14 +145,14 @@ class Roofline(Page):
             self.choose("gpu_of", lambda view: _next_with_gpu(question, choices, view.gpu_of, steps))
 
 
-def _others(question: Question) -> list[str]:
+def _others(question: Scenario) -> list[str]:
     """The platforms whose GPU is another one; that of the present platform is, where its values were changed."""
     present = question.platform or stated_platform(question.document, question.folders)
     edited = any(path.startswith("platform.node.gpu.") for path in question.sets)
     return [name for name in known_platforms(question) if edited or name != present]
 
 
-def _next_with_gpu(question: Question, choices: Sequence[str], present: str, steps: int) -> str:
+def _next_with_gpu(question: Scenario, choices: Sequence[str], present: str, steps: int) -> str:
     """The next platform that has a GPU; empty after the last one."""
     name = stepped(choices, present, steps)
     while name and not _has_gpu(question, name):
@@ -160,7 +160,7 @@ def _next_with_gpu(question: Question, choices: Sequence[str], present: str, ste
     return name
 
 
-def _has_gpu(question: Question, name: str) -> bool:
+def _has_gpu(question: Scenario, name: str) -> bool:
     beside = question.document.folder
     try:
         platform, _ = load_platform(name, (*([] if beside is None else [beside]), *question.folders))
@@ -178,7 +178,7 @@ def _in_words(scene: Scene, name: str) -> str:
     return f"{second.platform} has the same roofs" if same else f"╍╍○ {second.roofs.name} of {second.platform}"
 
 
-def scene_of(study: Study, second: SecondGpu | None) -> tuple[Scene, str]:
+def scene_of(study: ExplorerState, second: SecondGpu | None) -> tuple[Scene, str]:
     """What is to be drawn of a study, and why there are no kernels; empty where there are."""
     program, at = study.session.program, study.session.at
     gpu = gpu_roofs(program, at)
@@ -191,7 +191,7 @@ def scene_of(study: Study, second: SecondGpu | None) -> tuple[Scene, str]:
     return Scene(gpu, kernels, second), "" if kernels else NO_KERNELS
 
 
-def rows(scene: Scene, *, with_roofs: bool) -> Rows:
+def rows(scene: Scene, *, with_roofs: bool) -> TableRows:
     """The kernels in numbers, beside them those on the second GPU, below them the roofs where they are wanted."""
     second = scene.second
     titles = dict(_TITLES)
@@ -208,7 +208,7 @@ def rows(scene: Scene, *, with_roofs: bool) -> Rows:
         lines += _roofs(scene.gpu, scene)
         lines += _roofs(second.roofs, scene, f" on {second.platform}") if second is not None and second.roofs else []
     cells = tuple(tuple(line.get(key, Cell("")) for key in titles) for line in lines)
-    return Rows(tuple(titles.values()), cells, frozenset(at for at, key in enumerate(titles) if key in _TEXTS))
+    return TableRows(tuple(titles.values()), cells, frozenset(at for at, key in enumerate(titles) if key in _TEXTS))
 
 
 def _kernel(index: int, kernel: KernelPoint, other: KernelPoint | None) -> dict[str, Cell]:

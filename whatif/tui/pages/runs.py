@@ -19,16 +19,16 @@ from whatif.fitting.candidates import Coefficient
 from whatif.fitting.formula_edits import with_other_link, with_term, without_term
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeAsked, ErrorTold
-from whatif.tui.fit_job import Refused, paths_of
+from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.regression_job import Regressed, Taken, regressed, write_regressed
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
-from whatif.tui.state import Study, View
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
-from whatif.tui.worker import Beside
+from whatif.tui.worker import Worker
 
 NOTHING: Final = (
     "No runs yet. n reads CSV files with a run in each row and units in the headings, `time [ms]`; "
@@ -42,41 +42,41 @@ _STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
 """As R prints them."""
 
 
-class Runs(Page):
+class RunsPage(Page):
     """Measured runs over those that a formula gives, with residuals and coefficients; enter takes a term out or in."""
 
     NAME: ClassVar[str] = "runs"
     WIDE: ClassVar[bool] = True
     DEFAULT_CSS = """
-    Runs #runs-body { height: 1fr; }
-    Runs #runs-fit, Runs #terms, Runs #models {
+    RunsPage #runs-body { height: 1fr; }
+    RunsPage #runs-fit, RunsPage #terms, RunsPage #models {
         border: round $primary 40%; border-title-color: $text-primary; border-subtitle-color: $text-muted;
     }
-    Runs #terms:focus { border: round $primary; }
-    Runs #runs-fit { width: 1fr; height: 1fr; }
-    Runs #runs-model { width: 70; height: 1fr; }
-    Runs #terms { height: auto; max-height: 60%; }
-    Runs #models { height: auto; max-height: 6; }
-    Runs #runs-words { height: auto; max-height: 14; padding: 0 1; }
-    Runs.-roomy #runs-model { width: 84; }
-    Runs.-narrow #runs-body { layout: vertical; }
-    Runs.-narrow #runs-model { width: 1fr; height: auto; max-height: 60%; }
-    Runs.-narrow #terms { height: auto; max-height: 9; }
-    Runs.-narrow #runs-words { max-height: 3; }
-    Runs.-short #runs-fit, Runs.-short #terms { border: none; border-top: round $primary 40%; }
-    Runs.-short #terms { max-height: 7; }
-    Runs.-short #models { display: none; }
-    Runs.-short #runs-words { max-height: 3; }
-    Runs.-slight #runs-model { display: none; }
-    Runs.-slight #runs-fit { border: none; }
-    Runs.-empty #runs-fit, Runs.-empty #terms, Runs.-empty #models { display: none; }
-    Runs.-empty #runs-model { display: block; width: 1fr; height: 1fr; max-height: 100%; }
-    Runs.-empty #runs-words { max-height: 100%; }
+    RunsPage #terms:focus { border: round $primary; }
+    RunsPage #runs-fit { width: 1fr; height: 1fr; }
+    RunsPage #runs-model { width: 70; height: 1fr; }
+    RunsPage #terms { height: auto; max-height: 60%; }
+    RunsPage #models { height: auto; max-height: 6; }
+    RunsPage #runs-words { height: auto; max-height: 14; padding: 0 1; }
+    RunsPage.-roomy #runs-model { width: 84; }
+    RunsPage.-narrow #runs-body { layout: vertical; }
+    RunsPage.-narrow #runs-model { width: 1fr; height: auto; max-height: 60%; }
+    RunsPage.-narrow #terms { height: auto; max-height: 9; }
+    RunsPage.-narrow #runs-words { max-height: 3; }
+    RunsPage.-short #runs-fit, RunsPage.-short #terms { border: none; border-top: round $primary 40%; }
+    RunsPage.-short #terms { max-height: 7; }
+    RunsPage.-short #models { display: none; }
+    RunsPage.-short #runs-words { max-height: 3; }
+    RunsPage.-slight #runs-model { display: none; }
+    RunsPage.-slight #runs-fit { border: none; }
+    RunsPage.-empty #runs-fit, RunsPage.-empty #terms, RunsPage.-empty #models { display: none; }
+    RunsPage.-empty #runs-model { display: block; width: 1fr; height: 1fr; max-height: 100%; }
+    RunsPage.-empty #runs-words { max-height: 100%; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Regressed | Refused | None = None
+        self._found: Regressed | FitRefusal | None = None
         self._asked: tuple[str, ...] = ()
         self._refused = ""
         self._last = ""
@@ -117,7 +117,7 @@ class Runs(Page):
         words += ["--where", view.runs_rows] if view.runs_rows else []
         return shlex.join(words)
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show what is known of the runs of a study."""
         self._study = study
         if self._asked[:1] != (study.view.runs,):
@@ -126,7 +126,7 @@ class Runs(Page):
                 self._found = None
         self._fill()
 
-    def job(self, study: Study) -> Job | None:
+    def job(self, study: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""
         view = study.view
         if not view.runs or (_asked(view) == self._asked and self._found is not None):
@@ -140,14 +140,14 @@ class Runs(Page):
             return ""
         return found.formula if found.formula != (view.runs_formula or found.first) else self._last
 
-    def take(self, value: Regressed | Refused) -> None:
+    def take(self, value: Regressed | FitRefusal) -> None:
         """Show a fit; where there can be none, say why and keep the last one of the same runs."""
         if self._study is None:
             return
         view, same = self._study.view, self._asked[:1] == (self._study.view.runs,)
         before, self._asked = self._before(view), _asked(view)
-        self._refused = view.runs_formula if isinstance(value, Refused) else ""
-        if isinstance(value, Refused) and same and isinstance(self._found, Regressed):
+        self._refused = view.runs_formula if isinstance(value, FitRefusal) else ""
+        if isinstance(value, FitRefusal) and same and isinstance(self._found, Regressed):
             self.post_message(ErrorTold(value.reason))
         else:
             self._found = value
@@ -214,7 +214,7 @@ class Runs(Page):
             return True
         self.query_one("#runs-fit").border_subtitle = Content(f"reading {text} …")
         value = await _beside(regressed, replace(self._study.view, runs=text, runs_formula=""))
-        if isinstance(value, Refused):
+        if isinstance(value, FitRefusal):
             self._fill()
             self.post_message(ErrorTold(value.reason))
         return isinstance(value, Regressed)
@@ -300,7 +300,7 @@ class Runs(Page):
         if path is not None and await may_write(self.app, path):
             await self._write(study, replace(study.view, runs_formula=found.formula), path)
 
-    async def _write(self, study: Study, view: View, path: Path) -> None:
+    async def _write(self, study: ExplorerState, view: View, path: Path) -> None:
         """Write a model; where the scenario finds it, take it in, else write a scenario that asks it."""
         folders = [folder.resolve() for folder in search_folders(study.session.question)]
         within = path.parent.resolve() in folders
@@ -319,7 +319,7 @@ class Runs(Page):
 
 async def _beside(function: Callable[..., Any], *arguments: object) -> Any:
     """The answer of a function of another process; raise `WhatifError`."""
-    worker = Beside()
+    worker = Worker()
     try:
         return await worker.run(function, *arguments)
     finally:
@@ -338,11 +338,11 @@ def _listed(found: Regressed, seen: list[str], *, adding: bool) -> list[Coeffici
     return [*(known[name] for name in order), *(item for item in found.others if adding and item.name not in order)]
 
 
-def term_rows(found: Regressed, seen: list[str], *, adding: bool) -> Rows:
+def term_rows(found: Regressed, seen: list[str], *, adding: bool) -> TableRows:
     """A row a term with its estimate and test; of those that are not in the model, what they would be."""
     within = {item.name for item in found.terms}
     rows = tuple(_row(item, within=item.name in within) for item in _listed(found, seen, adding=adding))
-    return Rows(("term", "estimate", "± error", "t", "p", ""), rows, frozenset((0, 5)))
+    return TableRows(("term", "estimate", "± error", "t", "p", ""), rows, frozenset((0, 5)))
 
 
 def _row(item: Coefficient, *, within: bool) -> tuple[Cell, ...]:
@@ -358,14 +358,14 @@ def _short(value: float, digits: int) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
-def model_rows(found: Regressed) -> Rows:
+def model_rows(found: Regressed) -> TableRows:
     """A row a model: the present one, the pinned one, the one before."""
     rows = tuple(
         (Cell(item.name, "text"), Cell(str(item.term_count)), Cell(item.residual), Cell(item.left_out),
          Cell(item.formula, WORDS))
         for item in found.models
     )  # fmt: skip
-    return Rows(("model", "terms", "residual", "left out", "formula"), rows, frozenset((0, 4)))
+    return TableRows(("model", "terms", "residual", "left out", "formula"), rows, frozenset((0, 4)))
 
 
 def told(found: Regressed) -> Content:

@@ -17,22 +17,22 @@ from whatif.core.term import CATEGORIES
 from whatif.errors import ImpossiblePointError
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Page
-from whatif.tui.state import Study
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.time_bars import TimeBars, hidden, was_of, words_of
 
 _COUNT = "application.iteration_count"
 
 
-class Timeline(Page):
+class TimelinePage(Page):
     """When each phase of an iteration begins and ends; a table of the same, and a few words."""
 
     NAME: ClassVar[str] = "timeline"
     DEFAULT_CSS = """
-    Timeline #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
-    Timeline #frame:focus-within { border: round $primary; }
-    Timeline Static { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
-    Timeline.-low #kinds, Timeline.-flat Static { display: none; }
+    TimelinePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
+    TimelinePage #frame:focus-within { border: round $primary; }
+    TimelinePage Static { height: auto; max-height: 4; width: 1fr; color: $text-muted; }
+    TimelinePage.-low #kinds, TimelinePage.-flat Static { display: none; }
     """
 
     def compose(self) -> ComposeResult:
@@ -47,7 +47,7 @@ class Timeline(Page):
         """The table wants the keys."""
         self.query_one(TableView).focus()
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show a study."""
         self._study = study
         try:
@@ -85,7 +85,7 @@ class Timeline(Page):
         self.set_class(self.size.height < 8, "-flat")
 
 
-def _before(study: Study, now: Schedule) -> tuple[Schedule | None, str]:
+def _before(study: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
     """The iteration that is compared with, where it differs, and a sentence about it."""
     if not study.changed:
         return None, ""
@@ -127,7 +127,7 @@ def _difference(now: float, before: float) -> str:
     return f"{duration(abs(now - before))}{share} {word} than before: {duration(before)}."
 
 
-def _table(now: Schedule, before: Schedule | None) -> Rows:
+def _table(now: Schedule, before: Schedule | None) -> TableRows:
     """The numbers of the bars, with the duration that each phase had before."""
     titles = ("phase", "category", "start", "end", "time", "share", "before")
     rows = []
@@ -136,4 +136,4 @@ def _table(now: Schedule, before: Schedule | None) -> Rows:
         numbers = (start, duration(bar.end), time, share, was_of(bar, before))
         rows.append((Cell(phase), Cell(category, "faint"), *(Cell(text) for text in numbers)))
     shown = len(titles) - (before is None)
-    return Rows(titles[:shown], tuple(row[:shown] for row in rows), frozenset((0, 1)))
+    return TableRows(titles[:shown], tuple(row[:shown] for row in rows), frozenset((0, 1)))

@@ -12,14 +12,14 @@ from textual.widgets import Static
 
 from whatif.core.derivation import explain
 from whatif.core.result import has_column
+from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.studies.elasticity import Elasticity
-from whatif.studies.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.tui.elasticity_job import Leverage, is_time, leverage, sentence, written
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
-from whatif.tui.widgets.elasticity_bars import LeverageBars
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
+from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
 _MEANING = "Elasticity -0.58: 1 % more of a leaf is 0.58 % less {}."
@@ -27,25 +27,26 @@ _UNDO = "u takes the last change back."
 _WIDE, _TALL = 100, 26
 
 
-class Why(Page):
+class WhyPage(Page):
     """An explanation as an outline, and the elasticities of its result beside or below it."""
 
     NAME: ClassVar[str] = "why"
     DEFAULT_CSS = """
-    Why #halves { layout: vertical; }
-    Why.-beside #halves { layout: horizontal; }
-    Why Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
-    Why Vertical { width: 1fr; height: 1fr; }
-    Why Vertical:focus-within { border: round $primary; }
-    Why.-one.-tree #leverage, Why.-one.-leverage #tree { display: none; }
-    Why Static { width: 1fr; height: auto; color: $text-muted; }
-    Why .words { height: 4; border-top: solid $primary 40%; }
-    Why.-small .words { height: 5; }
-    Why.-tall .words { height: 7; }
-    Why.-flat .words, Why.-small #meaning, Why TableView, Why .reason { display: none; }
-    Why.-table TableView, Why.-none #nothing, Why.-impossible #reasons { display: block; }
-    Why.-table LeverageBars, Why.-impossible WhyTree, Why.-impossible #details { display: none; }
-    Why.-none LeverageBars, Why.-none TableView, Why.-none #meaning, Why.-none #sentence { display: none; }
+    WhyPage #halves { layout: vertical; }
+    WhyPage.-beside #halves { layout: horizontal; }
+    WhyPage Vertical { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
+    WhyPage Vertical { width: 1fr; height: 1fr; }
+    WhyPage Vertical:focus-within { border: round $primary; }
+    WhyPage.-one.-tree #leverage, WhyPage.-one.-leverage #tree { display: none; }
+    WhyPage Static { width: 1fr; height: auto; color: $text-muted; }
+    WhyPage .words { height: 4; border-top: solid $primary 40%; }
+    WhyPage.-small .words { height: 5; }
+    WhyPage.-tall .words { height: 7; }
+    WhyPage.-flat .words, WhyPage.-small #meaning, WhyPage TableView, WhyPage .reason { display: none; }
+    WhyPage.-table TableView, WhyPage.-none #nothing, WhyPage.-impossible #reasons { display: block; }
+    WhyPage.-table ElasticityBars, WhyPage.-impossible WhyTree, WhyPage.-impossible #details { display: none; }
+    WhyPage.-none ElasticityBars, WhyPage.-none TableView { display: none; }
+    WhyPage.-none #meaning, WhyPage.-none #sentence { display: none; }
     """
 
     def __init__(self) -> None:
@@ -62,14 +63,14 @@ class Why(Page):
                 yield Static(id="reasons", classes="reason", markup=False)
             with Vertical(id="leverage"):
                 yield Static(_MEANING.format("time"), id="meaning", markup=False)
-                yield LeverageBars()
+                yield ElasticityBars()
                 yield TableView()
                 yield Static(id="sentence", classes="words", markup=False)
                 yield Static(id="nothing", classes="reason", markup=False)
 
     def enter(self) -> None:
         """The half in sight wants the keys."""
-        leverage = TableView if self.has_class("-table") else LeverageBars
+        leverage = TableView if self.has_class("-table") else ElasticityBars
         self.query_one(leverage if self.has_class("-leverage") else WhyTree).focus()
 
     def on_resize(self) -> None:
@@ -86,7 +87,7 @@ class Why(Page):
         for name, holds in classes.items():
             self.set_class(holds, name)
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show a study: the tree at once, the elasticities when they are there."""
         self._study = study
         name, at = explained(study), study.session.at
@@ -105,10 +106,10 @@ class Why(Page):
         """Show the bars or their table; whichever comes in sight has the focus that the other one had."""
         turned = table != self.has_class("-table")
         self.set_class(table, "-table")
-        if turned and isinstance(self.screen.focused, LeverageBars | TableView):
+        if turned and isinstance(self.screen.focused, ElasticityBars | TableView):
             self.call_after_refresh(self.enter)
 
-    def job(self, study: Study) -> Job:
+    def job(self, study: ExplorerState) -> Job:
         """Compute the elasticities."""
         return Job(leverage, (study.session.asked, explained(study)))
 
@@ -128,7 +129,7 @@ class Why(Page):
         timed = is_time(found.result)
         meaning = _MEANING.format("time" if timed else "of the result")
         self.query_one("#meaning", Static).update(Content(meaning))
-        bars, table = self.query_one(LeverageBars), self.query_one(TableView)
+        bars, table = self.query_one(ElasticityBars), self.query_one(TableView)
         bars.show(found.items, timed=timed)
         table.show(_table(found.items))
         self._say(table.cursor if self.has_class("-table") else bars.cursor)
@@ -171,12 +172,12 @@ class Why(Page):
         self.set_class(not leverage, "-tree")
 
 
-def explained(study: Study) -> str:
+def explained(study: ExplorerState) -> str:
     """The result that is explained: the one asked for, where there is such a one."""
     return study.view.why if has_column(study.session.point, study.view.why) else Y_COLUMN
 
 
-def _term_of(study: Study, name: str) -> str:
+def _term_of(study: ExplorerState, name: str) -> str:
     """The term of a result column or `terms.PHASE`."""
     program = study.session.program
     phases = {f"terms.{phase.phase}": phase.term for phase in program.phases}
@@ -188,10 +189,10 @@ def in_words(name: str) -> str:
     return f"the phase {name.removeprefix('terms.')}" if name.startswith("terms.") else f"the {name.replace('_', ' ')}"
 
 
-def _table(items: tuple[Elasticity, ...]) -> Rows:
+def _table(items: tuple[Elasticity, ...]) -> TableRows:
     """The elasticities in words."""
     rows = (
         (Cell(written(item)), Cell(item.path), Cell(item.change, "faint"), Cell(item.value), Cell(item.reason, "faint"))
         for item in items
     )
-    return Rows(("elasticity", "leaf", "step", "now", ""), tuple(rows), frozenset((1, 2, 4)))
+    return TableRows(("elasticity", "leaf", "step", "now", ""), tuple(rows), frozenset((1, 2, 4)))

@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from whatif.tui.widgets.key_bar import KeyBar
 
 
-class Reading(ModalScreen[None]):
+class TextDialog(ModalScreen[None]):
     """A text in full."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -10,26 +10,26 @@ from textual.screen import Screen
 
 from whatif.core.session import Session
 from whatif.core.term import Term
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.tui.labels import MUTED, grade_style
 from whatif.tui.pages.page import Page
 from whatif.tui.widgets.parameter_help import allowed
-from whatif.tui.widgets.parameter_tree import LeafTree
-from whatif.tui.widgets.prompt import Line
+from whatif.tui.widgets.parameter_tree import ParameterTree
+from whatif.tui.widgets.prompt import PromptInput
 
 Part = tuple[str, str]
 
 
-def help_text(screen: Screen[None], page: Page, tree: LeafTree) -> tuple[Content, str]:
+def help_text(screen: Screen[None], page: Page, tree: ParameterTree) -> tuple[Content, str]:
     """Text and title for what has the focus: a leaf, also while it is edited, or else the page."""
-    if isinstance(screen.focused, LeafTree | Line) and tree.leaf is not None:
+    if isinstance(screen.focused, ParameterTree | PromptInput) and tree.leaf is not None:
         parts, title = _leaf(tree.leaf, tree.session), tree.leaf.path
     else:
         parts, title = [(f"{(page.__doc__ or '').splitlines()[0]}\n\n", "")], page.NAME
     return Content.assemble(*parts, *_keys(screen)), title
 
 
-def _leaf(leaf: Leaf, session: Session) -> list[Part]:
+def _leaf(leaf: Parameter, session: Session) -> list[Part]:
     """Unit, range, meaning, source, and the terms that a leaf goes into."""
     unit = "a count or fraction" if str(leaf.dimension) == "1" else str(leaf.dimension)
     used = [term for term in session.program.terms.values() if leaf.path in term.references()]

@@ -15,34 +15,34 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
+from whatif.core.sweep_figure import breakdown
 from whatif.plotting.raster import MarkerName
-from whatif.studies.sweep_figure import breakdown
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.events import ChangeAsked, ErrorTold, JobAsked, LeafSelected, StopAsked
 from whatif.tui.key_bindings import FIRST_KEYS, PAGE_KEYS
-from whatif.tui.latest_only import Latest
-from whatif.tui.pages.explore import Explore
+from whatif.tui.latest_only import LatestOnly
+from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
-from whatif.tui.screens.dialogs import Reading
+from whatif.tui.screens.dialogs import TextDialog
 from whatif.tui.screens.help import help_text
-from whatif.tui.state import DECISIONS, HPL_PAGE, SCREEN_KEYS, SCREENS, Study
+from whatif.tui.state import DECISIONS, HPL_PAGE, SCREEN_KEYS, SCREENS, ExplorerState
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
-from whatif.tui.widgets.parameter_help import Explanation
-from whatif.tui.widgets.parameter_panel import Leaves
-from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.widgets.parameter_help import ParameterHelp
+from whatif.tui.widgets.parameter_panel import ParameterPanel
+from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.tui.widgets.title import Title
 
 # Only the first page is needed for the first frame.
 _LATER: Final[dict[str, tuple[str, str]]] = {
-    name: (f"whatif.tui.pages.{name}", name.capitalize()) for name in SCREENS if name != Explore.NAME
+    name: (f"whatif.tui.pages.{name}", name.capitalize()) for name in SCREENS if name != ExplorePage.NAME
 }
 _LATER[HPL_PAGE] = ("whatif.tui.pages.hpl", "HPL")
 
 
-class Desk(Screen[None]):
+class MainScreen(Screen[None]):
     """Shows a study; what the person asks for goes on to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,30 +69,30 @@ class Desk(Screen[None]):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: ExplorerState) -> None:
         super().__init__()
         self.study = study
         self.busy = False
         self._error = ""
         self._tree: bool | None = None
         self._gathered: Job | None = None
-        self.latest = Latest(self._taken, self._failed)
+        self.latest = LatestOnly(self._taken, self._failed)
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
         yield Title(id="title")
         with Horizontal(id="body"):
-            yield Leaves(self.study, id="leaves")
-            with ContentSwitcher(initial=Explore.NAME, id="answer"):
-                yield Explore()
+            yield ParameterPanel(self.study, id="leaves")
+            with ContentSwitcher(initial=ExplorePage.NAME, id="answer"):
+                yield ExplorePage()
         yield Breakdown(id="below")
-        yield Explanation(markup=False)
+        yield ParameterHelp(markup=False)
         yield Status()
         yield KeyBar()
 
     def on_mount(self) -> None:
         """Draw the first picture."""
-        self.query_one(LeafTree).focus()
+        self.query_one(ParameterTree).focus()
         self._show_study()
         self._show_words()
 
@@ -110,7 +110,7 @@ class Desk(Screen[None]):
         """The page in sight."""
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
 
-    def show(self, study: Study, error: str = "", *, busy: bool = False, notice: str = "") -> None:
+    def show(self, study: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
         """Show another study, or only what was wrong with the last wish, or that it is being computed.
 
         A notice is what stays wrong, whatever is asked.
@@ -118,7 +118,7 @@ class Desk(Screen[None]):
         new = study is not self.study
         self.study, self._error, self.busy = study, error or notice, busy
         if not busy:
-            self.query_one(Leaves).answered(error)
+            self.query_one(ParameterPanel).answered(error)
         if new:
             self._show_study()
         self._show_words()
@@ -126,7 +126,7 @@ class Desk(Screen[None]):
     def _show_study(self) -> None:
         """Hand the study down to every widget."""
         study = self.study
-        self.query_one(Leaves).show(study)
+        self.query_one(ParameterPanel).show(study)
         self.query_one("#below", Breakdown).show(breakdown(study.session.point, study.view.breakdown))
         if study.page == self.page.NAME:
             self._show_page(self.page)
@@ -145,10 +145,10 @@ class Desk(Screen[None]):
         switcher.current = name
         self._arrange()
         self._show_page(self.page)
-        if not self.query_one(Leaves).display or self.page.WIDE:
+        if not self.query_one(ParameterPanel).display or self.page.WIDE:
             self.page.enter()
         else:
-            self.query_one(LeafTree).focus()
+            self.query_one(ParameterTree).focus()
         self.refresh_bindings()
         self._show_words()
 
@@ -178,19 +178,19 @@ class Desk(Screen[None]):
 
     def _arrange(self) -> None:
         """Show the leaves beside a page where there is room for both, or as the person wants it."""
-        explore = self.page.NAME == Explore.NAME
+        explore = self.page.NAME == ExplorePage.NAME
         room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
         shown = self._tree if self._tree is not None and not explore else explore or room
-        self.query_one(Leaves).display = shown
+        self.query_one(ParameterPanel).display = shown
         self.update_classes({"-elsewhere": not explore, "-leafless": not shown})
 
     def _show_words(self) -> None:
         """The title, the explanation and the status line."""
         study = self.study
-        loaded, row = study.session.program.loaded, self.query_one(LeafTree).row
+        loaded, row = study.session.program.loaded, self.query_one(ParameterTree).row
         self.query_one(Title).show(loaded.question or loaded.name, study.view.screen, len(study.unsaved()))
         if row is not None:
-            self.query_one(Explanation).show(study, row.path)
+            self.query_one(ParameterHelp).show(study, row.path)
         status = self.query_one(Status)
         told = status.telling
         status.show(study, self._error, busy=self.busy)
@@ -207,7 +207,7 @@ class Desk(Screen[None]):
 
     @on(LeafSelected)
     def _selected(self, event: LeafSelected) -> None:
-        self.query_one(Explanation).show(self.study, event.path)
+        self.query_one(ParameterHelp).show(self.study, event.path)
 
     def action_go(self, name: str) -> None:
         """Go to another page."""
@@ -232,13 +232,13 @@ class Desk(Screen[None]):
 
     def action_tree(self) -> None:
         """Show or hide the leaves beside the page."""
-        self._tree = not self.query_one(Leaves).display
+        self._tree = not self.query_one(ParameterPanel).display
         self._arrange()
-        (self.query_one(LeafTree).focus if self._tree else self.page.enter)()
+        (self.query_one(ParameterTree).focus if self._tree else self.page.enter)()
 
     def action_stop(self) -> None:
         """Leave the line that is typed, else stop computing, else clear the error, else the filter."""
-        leaves = self.query_one(Leaves)
+        leaves = self.query_one(ParameterPanel)
         if leaves.prompt.display:
             leaves.prompt.action_leave()
         elif self.busy:
@@ -250,11 +250,11 @@ class Desk(Screen[None]):
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""
-        self.app.push_screen(Reading(self.query_one(Status).full))
+        self.app.push_screen(TextDialog(self.query_one(Status).full))
 
     def action_help(self) -> None:
         """Explain what has the focus, and its keys."""
-        self.app.push_screen(Reading(*help_text(self, self.page, self.query_one(LeafTree))))
+        self.app.push_screen(TextDialog(*help_text(self, self.page, self.query_one(ParameterTree))))
 
     def action_page(self, page: str, action: str, *arguments: object) -> None:
         """Do what a key of the page in sight asks for."""
@@ -268,7 +268,7 @@ class Desk(Screen[None]):
 
     def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
         """What the keys can do here and in others, for the command palette; moving the cursor is for keys alone."""
-        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(LeafTree), self)
+        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(ParameterTree), self)
         for widget in places:
             for binding in widget.BINDINGS:
                 if isinstance(binding, Binding) and binding.tooltip and _in_sight(binding, self.page):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.geometry import Size
 
 from whatif import units
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.description import StackedBar, shorten, text_cells
 from whatif.tui.widgets.sweep_plot import Picture
 
@@ -39,22 +39,22 @@ def bar_legend(bar: StackedBar) -> tuple[LegendEntry, ...]:
     )
 
 
-def bar_runs(bar: StackedBar, width: int) -> list[Run]:
+def bar_runs(bar: StackedBar, width: int) -> list[TextRun]:
     """Draw a bar of exactly `width` cells: labels where they fit, eighth blocks where segments meet."""
     shares, styles = bar.shares(), bar.styles()
     if not any(shares):
-        return [Run(shorten("nothing to show", width).ljust(width), "label")] if width > 0 else []
+        return [TextRun(shorten("nothing to show", width).ljust(width), "label")] if width > 0 else []
     edges = [round(edge * width * 8) for edge in itertools.accumulate(shares, initial=0.0)]
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     for index, (left, right) in enumerate(itertools.pairwise(edges)):
         first_full = -(-left // 8)
         if right // 8 > first_full:
             text = _segment_text(bar.segments[index].label, shares[index], right // 8 - first_full)
-            runs.append(Run(text, "", styles[index]))
+            runs.append(TextRun(text, "", styles[index]))
         # A segment too thin to reach the left side of the cell gives way to the one that does.
         if right % 8 and right // 8 >= first_full:
             beyond = next(i for i, edge in enumerate(edges[1:]) if edge >= right - right % 8 + 8)
-            runs.append(Run(_EIGHTHS[right % 8], styles[index], styles[beyond]))
+            runs.append(TextRun(_EIGHTHS[right % 8], styles[index], styles[beyond]))
     return runs
 
 
@@ -66,7 +66,7 @@ def _segment_text(label: str, share: float, width: int) -> str:
     return " " * before + "".join(cells) + " " * (width - before - len(cells))
 
 
-def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> list[list[Run]]:
+def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> list[list[TextRun]]:
     """Set the entries in aligned columns; what finds no room is counted in the last line."""
     if not entries or height <= 0 or width <= 0:
         return []
@@ -74,15 +74,15 @@ def legend_runs(entries: tuple[LegendEntry, ...], width: int, height: int) -> li
     size = max(len(text_cells(text)) for text in texts) + 2 + _GAP
     columns = max(1, (width + _GAP) // size)
     rows = min(height, -(-len(entries) // columns))
-    lines: list[list[Run]] = [[] for _ in range(rows)]
+    lines: list[list[TextRun]] = [[] for _ in range(rows)]
     for index, (entry, text) in enumerate(zip(entries, texts, strict=True)):
         # Across, not down: the order of the bar stays readable when the last line is given up.
         if index < rows * columns:
             pad = " " * (size - 2 - len(text_cells(text)))
-            lines[index // columns].extend([Run("■ ", entry.style), Run(text + pad, "label")])
+            lines[index // columns].extend([TextRun("■ ", entry.style), TextRun(text + pad, "label")])
     if len(entries) > rows * columns:
         hidden = len(entries) - (rows - 1) * columns
-        lines[-1] = [Run(f"and {hidden} more", "label")]
+        lines[-1] = [TextRun(f"and {hidden} more", "label")]
     return lines
 
 
@@ -118,7 +118,7 @@ class Breakdown(Picture):
         """Ask for the bar and a full legend."""
         return len(self.draw(width, container.height))
 
-    def draw(self, width: int, height: int) -> list[list[Run]]:
+    def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the bar and as much of the legend as fits."""
         if self._bar is None:
             return []

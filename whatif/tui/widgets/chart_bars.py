@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.description import shorten, text_cells
 from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded, tail
 
@@ -49,19 +49,19 @@ class ChartBars(CursorList):
         self._text = min(max((len(text_cells(row.text)) for row in chart.rows if _is_drawn(row)), default=0), _TEXT)
         self.lay_out(len(chart.rows), next((at for at, row in enumerate(chart.rows) if row.label == label), 0))
 
-    def draw_row(self, index: int, width: int) -> Sequence[Run]:
+    def draw_row(self, index: int, width: int) -> Sequence[TextRun]:
         """Draw a label, its bar, its text."""
         row = self._rows[index]
         label, bars, text = self._columns(width)
-        name = Run(padded(tail(row.label, label), label) + " " * GAP, "text")
+        name = TextRun(padded(tail(row.label, label), label) + " " * GAP, "text")
         if not _is_drawn(row):
-            return [name, Run(shorten(row.text, max(width - label - GAP, 0)), "faint")]
+            return [name, TextRun(shorten(row.text, max(width - label - GAP, 0)), "faint")]
         before, bar = self._bar(row, bars)
         return [
             name,
-            Run(before, "text"),
-            Run(bar.ljust(bars - len(before)), self._styles.get(row.style, row.style)),
-            Run(column(row.text, text), "faint" if row.style == "faint" else "strong"),
+            TextRun(before, "text"),
+            TextRun(bar.ljust(bars - len(before)), self._styles.get(row.style, row.style)),
+            TextRun(column(row.text, text), "faint" if row.style == "faint" else "strong"),
         ]
 
     def on_resize(self) -> None:

@@ -12,7 +12,7 @@ from textual import events
 from textual.content import Content
 
 from whatif.plotting.description import SERIES_STYLES, shorten
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 
 WORDS = "words"
 """The part of a cell that stretches to the end of its row."""
@@ -52,13 +52,13 @@ class ColumnsView(TableView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._whole = Rows((), ())
+        self._whole = TableRows((), ())
         self._kept = 0
         self._sizes: tuple[int, ...] = ()
         self._first = 0
         self._words = ""
 
-    def fill(self, rows: Rows, kept: int, words: str = "") -> None:
+    def fill(self, rows: TableRows, kept: int, words: str = "") -> None:
         """Show other rows, of which the first `kept` columns stay in sight; the words stand below them."""
         self._whole, self._kept, self._words = rows, kept, words
         self.show(_without_words(rows))
@@ -91,7 +91,7 @@ class ColumnsView(TableView):
         self._tell(_MORE if len(fitting) < len(groups) else "")
         titles = tuple(self._whole.titles[index] for index in chosen)
         cells = tuple(tuple(row[index] for index in chosen) for row in self._whole.cells)
-        rows = Rows(titles, cells, frozenset(at for at, index in enumerate(chosen) if index in self._whole.texts))
+        rows = TableRows(titles, cells, frozenset(at for at, index in enumerate(chosen) if index in self._whole.texts))
         self.show(_without_words(rows))
         self._rows = rows
 
@@ -145,7 +145,7 @@ class ColumnsView(TableView):
         return [*segments[:start], Segment(shorten(cells[start].text, room), self._part(WORDS))]
 
 
-def _without_words(rows: Rows) -> Rows:
+def _without_words(rows: TableRows) -> TableRows:
     """The rows with empty cells in the place of words, which would make their column as wide as they are."""
     cells = (tuple(Cell("") if cell.part == WORDS else cell for cell in row) for row in rows.cells)
     return replace(rows, cells=tuple(cells))

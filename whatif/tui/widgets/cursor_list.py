@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.description import shorten, text_cells
 from whatif.tui.labels import grade_style
 
@@ -72,11 +72,11 @@ class CursorList(ScrollView, can_focus=True):
         self.cursor = 0
         self._row_count = 0
 
-    def draw_title(self, line: int, width: int) -> Sequence[Run]:
+    def draw_title(self, line: int, width: int) -> Sequence[TextRun]:
         """Draw a line of titles."""
         return ()
 
-    def draw_row(self, index: int, width: int) -> Sequence[Run]:
+    def draw_row(self, index: int, width: int) -> Sequence[TextRun]:
         """Draw a row; what is wider than `width` is cut off."""
         raise NotImplementedError
 

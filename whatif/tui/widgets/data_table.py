@@ -34,7 +34,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TableRows:
     """What a table shows: titles, rows of cells, and which columns are texts, set to the left."""
 
     titles: tuple[str, ...]
@@ -90,11 +90,11 @@ class TableView(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._rows: Rows | _Numbers = Rows((), ())
+        self._rows: TableRows | _Numbers = TableRows((), ())
         self._widths: tuple[int, ...] = ()
         self.cursor = 0
 
-    def show(self, content: Table | Rows) -> None:
+    def show(self, content: Table | TableRows) -> None:
         """Show other rows; the cursor stays where it is, as far as there are rows."""
         self._rows = _Numbers(content) if isinstance(content, Table) else content
         self._widths = _widths(self._rows)
@@ -187,7 +187,7 @@ def _words(column: Column, row: int) -> str:
     return format_quantity(float(value), column.dimension or ONE, 5) if value == value else "–"  # noqa: PLR0124
 
 
-def _widths(rows: Rows | _Numbers) -> tuple[int, ...]:
+def _widths(rows: TableRows | _Numbers) -> tuple[int, ...]:
     """The cells of each column, by its title and the rows first in sight."""
     seen = [rows.cells[row] for row in range(min(len(rows.cells), 200))]
     longest = ([len(text_cells(cells[index].text)) for cells in seen] for index in range(len(rows.titles)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.description import text_cells
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.elasticity_job import written
@@ -15,7 +15,7 @@ _NUMBER, _CHANGE, _VALUE = 6, 5, 18
 _SIDES = {True: (" faster ", " slower "), False: (" less ", " more ")}
 
 
-class LeverageBars(CursorList):
+class ElasticityBars(CursorList):
     """How strongly a result follows each value: the longer the bar, the more."""
 
     TITLES: ClassVar[int] = 1
@@ -44,33 +44,33 @@ class LeverageBars(CursorList):
         self._range = -min([0.0, *known]), max([0.0, *known])
         self.lay_out(len(items), next((index for index, item in enumerate(items) if item.path == path), 0))
 
-    def draw_title(self, line: int, width: int) -> Sequence[Run]:
+    def draw_title(self, line: int, width: int) -> Sequence[TextRun]:
         """Name the columns, and the two sides of the bars."""
         path, sides, change, value = self._columns(width)
         faster, slower = (name if len(name) <= size else "" for name, size in zip(self._sides, sides, strict=True))
         room = sides[1] + GAP + _NUMBER
         number = "elasticity".rjust(room - len(slower)) if len(slower) + 10 <= room else " " * (room - len(slower))
         return [
-            Run(padded("leaf", path) + " " * GAP, "faint"),
-            Run(faster.rjust(sides[0]), "good"),
-            Run("│", "guide"),
-            Run(slower, "bad"),
-            Run(number + column("step", change) + column("now", value, right=True), "faint"),
+            TextRun(padded("leaf", path) + " " * GAP, "faint"),
+            TextRun(faster.rjust(sides[0]), "good"),
+            TextRun("│", "guide"),
+            TextRun(slower, "bad"),
+            TextRun(number + column("step", change) + column("now", value, right=True), "faint"),
         ]
 
-    def draw_row(self, index: int, width: int) -> Sequence[Run]:
+    def draw_row(self, index: int, width: int) -> Sequence[TextRun]:
         """Draw a leaf: its path, the bar, the number, what was compared, the value."""
         item = self._items[index]
         path, sides, change, value = self._columns(width)
         left, right = self._bar(item.elasticity, sides) if not item.reason else ("".ljust(sides[0]), "".ljust(sides[1]))
         idle = "text" if item.elasticity and not item.reason else "faint"
         return [
-            Run(padded(tail(item.path, path), path) + " " * GAP, idle),
-            Run(left, "good"),
-            Run("│", "guide"),
-            Run(right, "bad"),
-            Run(column(written(item), _NUMBER, right=True), "strong" if idle == "text" else "faint"),
-            Run(column(item.change.replace(" and", ""), change) + column(item.value, value, right=True), "faint"),
+            TextRun(padded(tail(item.path, path), path) + " " * GAP, idle),
+            TextRun(left, "good"),
+            TextRun("│", "guide"),
+            TextRun(right, "bad"),
+            TextRun(column(written(item), _NUMBER, right=True), "strong" if idle == "text" else "faint"),
+            TextRun(column(item.change.replace(" and", ""), change) + column(item.value, value, right=True), "faint"),
         ]
 
     def _bar(self, elasticity: float, sides: tuple[int, int]) -> tuple[str, str]:

@@ -9,10 +9,10 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.core.sweep_figure import Headline, headline
 from whatif.core.uncertainty import Bands
-from whatif.studies.sweep_figure import Headline, headline
 from whatif.tui.labels import MUTED, duration, percent
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 
 Part = tuple[str, str]
 
@@ -33,14 +33,14 @@ class HeadlineView(Container):
         for name in ("iteration", "total", "communication", "bottleneck"):
             yield Tile(id=name, markup=False)
 
-    def show(self, study: Study, bands: Bands | None = None) -> None:
+    def show(self, study: ExplorerState, bands: Bands | None = None) -> None:
         """Show another answer, with its band where samples were drawn."""
         now = headline(study.session.point)
         before = headline(study.baseline.point) if study.changed else None
         self._show_times(now, before, study, bands)
         self._show_parts(now, study)
 
-    def _show_times(self, now: Headline, before: Headline | None, study: Study, bands: Bands | None) -> None:
+    def _show_times(self, now: Headline, before: Headline | None, study: ExplorerState, bands: Bands | None) -> None:
         was = f"was {duration(before.iteration_time)}" if before else ""
         if bands is not None:
             lower, _, upper = (duration(float(value), 3) for value in bands.values["iteration_time"])
@@ -52,7 +52,7 @@ class HeadlineView(Container):
         total = (duration(now.total_time), "bold")
         self._tile("total").show("total", (total,), f"{count.text()} iterations" if count else "")
 
-    def _show_parts(self, now: Headline, study: Study) -> None:
+    def _show_parts(self, now: Headline, study: ExplorerState) -> None:
         phases = study.session.program.phases
         category = next((phase.category for phase in phases if phase.phase == now.bottleneck), "")
         share = (percent(now.communication_fraction), "bold")

@@ -10,14 +10,14 @@ import numpy as np
 from whatif.hpl.machine import NOISES
 from whatif.hpl.output_reader import COMPONENTS, variant_code
 from whatif.hpl.prediction_tables import PARTS
-from whatif.hpl.simulation.simulator import Outcome
+from whatif.hpl.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import HEAT_STYLES, AxisDescription, Line, PlotDescription
-from whatif.tui.hpl_job import Grid, Run, Share
+from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescription, PlotLine
+from whatif.tui.hpl_job import Grid, HPLRunView, Share
 from whatif.tui.hpl_lanes import WORK, GridLine
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.column_layout import ColumnsView
-from whatif.tui.widgets.data_table import Cell, Rows
+from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.rank_bars import Kinds
 from whatif.tui.widgets.sweep_plot import HEAT_HUES
 from whatif.units import FLOP_PER_SECOND, format_quantity
@@ -44,7 +44,7 @@ def rate_words(rate: float) -> str:
     return format_quantity(rate, FLOP_PER_SECOND, 4)
 
 
-def sentences(run: Run) -> list[str]:
+def sentences(run: HPLRunView) -> list[str]:
     """What a run comes to, its parameters, and what is drawn at random."""
     outcome, chosen = run.outcome, run.outcome.configuration
     drawn = f"noise {NOISES[run.noise]}; pivots lie"
@@ -62,7 +62,7 @@ def share_words(share: Share | None) -> str:
     return f"playing{' other grids' if share.of_grids else ''}: {share.done:.0%}"
 
 
-def rate_plot(outcome: Outcome) -> PlotDescription:
+def rate_plot(outcome: HPLOutcome) -> PlotDescription:
     """The rate over the share of the columns that is done: since the begin, and over the last few of them.
 
     Panels that are factored ahead count as done: there is no rate until they are few of those that are.
@@ -71,11 +71,11 @@ def rate_plot(outcome: Outcome) -> PlotDescription:
     depth, count = outcome.configuration.depth, len(done)
     ahead = min(max(depth, min(10 * depth, count // 10)), count - 1)
     curves = {"since the start": rate, f"over the last {_LATELY:.0%}": _lately(outcome, done, rate)}
-    lines = tuple(Line(name, done[ahead:], curve[ahead:]) for name, curve in curves.items())
+    lines = tuple(PlotLine(name, done[ahead:], curve[ahead:]) for name, curve in curves.items())
     return PlotDescription("", AxisDescription("share of the columns"), AxisDescription("rate", FLOP_PER_SECOND), lines)
 
 
-def _lately(outcome: Outcome, done: FloatArray, rate: FloatArray) -> FloatArray:
+def _lately(outcome: HPLOutcome, done: FloatArray, rate: FloatArray) -> FloatArray:
     """The rate over the last few per cent of the columns, over one panel at least; NaN for the first of them."""
     panels = max(1, round(_LATELY * len(done)))
     found = np.full(len(done), np.nan)
@@ -85,7 +85,7 @@ def _lately(outcome: Outcome, done: FloatArray, rate: FloatArray) -> FloatArray:
     return found
 
 
-def component_rows(outcome: Outcome) -> Rows:
+def component_rows(outcome: HPLOutcome) -> TableRows:
     """A row for each part of the time, as HPL's detailed timing names it: over the processes, beside the run time."""
     titles = ("HPL's timer", "mean", "share", "least", "most")
     named = [(label, name) for label, name in COMPONENTS.items() if name in outcome.components]
@@ -93,7 +93,7 @@ def component_rows(outcome: Outcome) -> Rows:
         _component(f"{'+ ' if name in PARTS else ''}{label}", outcome.components[name], outcome.time)
         for label, name in named
     )
-    return Rows(titles, tuple(rows), frozenset((0,)))
+    return TableRows(titles, tuple(rows), frozenset((0,)))
 
 
 def _component(label: str, times: FloatArray, run_time: float) -> tuple[Cell, ...]:
@@ -102,12 +102,12 @@ def _component(label: str, times: FloatArray, run_time: float) -> tuple[Cell, ..
     return Cell(label, "text"), *(Cell(text) for text in texts)
 
 
-def grid_rows(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> Rows:
+def grid_rows(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> TableRows:
     """A row for each grid: its rate, beside the best one's, as a bar; the present one is marked."""
     known = [rates[grid] for grid in shown if grid in rates]
     low, best = min(known, default=0.0), max(known, default=0.0)
     rows = (_grid(grid, rates.get(grid), low, best, marked=grid == here) for grid in shown)
-    return Rows(("P x Q", "rate", "of best", ""), tuple(rows), frozenset((0, 3)))
+    return TableRows(("P x Q", "rate", "of best", ""), tuple(rows), frozenset((0, 3)))
 
 
 def _grid(grid: Grid, rate: float | None, low: float, best: float, *, marked: bool) -> tuple[Cell, ...]:

@@ -13,12 +13,12 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
+from whatif.core.sweep_figure import plot_table
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import AxisDescription, Line, Marker, PlotDescription, Scale
+from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.studies.message_curves import LARGEST_SIZE, Curve, MessageCurves, PhaseMessages, SentMessage
-from whatif.studies.sweep_figure import plot_table
 from whatif.tui.fit_job import Measured
-from whatif.tui.widgets.data_table import Cell, Rows, TableView
+from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
@@ -96,7 +96,7 @@ def curve_picture(
     """Time over message size with the messages of the phase, and what was measured."""
     roomy = detail >= Detail.DISTANCES
     shown = [curve for curve in curves_shown(curves, phase) if roomy or curve.distance == "inter_node"]
-    lines = [Line(curve_label(curve, detail), curves.sizes, curve.times) for curve in shown]
+    lines = [PlotLine(curve_label(curve, detail), curves.sizes, curve.times) for curve in shown]
     messages = phase.messages if phase is not None else ()
     if messages:
         lines.append(_dots("sent", messages))
@@ -127,19 +127,19 @@ def _legend_lines(picture: PlotDescription, width: int) -> int:
     return lines
 
 
-def _dots(label: str, messages: Sequence[SentMessage]) -> Line:
+def _dots(label: str, messages: Sequence[SentMessage]) -> PlotLine:
     """Points that no line joins."""
     places = sorted({(item.size, item.time) for item in messages})
     size, time = np.array(places).T
     return points_line(label, size, time)
 
 
-def points_line(label: str, size: FloatArray, value: FloatArray) -> Line:
+def points_line(label: str, size: FloatArray, value: FloatArray) -> PlotLine:
     """Points that no line joins."""
-    return Line(label, np.repeat(size, 2), np.column_stack((value, np.full(value.size, np.nan))))
+    return PlotLine(label, np.repeat(size, 2), np.column_stack((value, np.full(value.size, np.nan))))
 
 
-def measured_line(points: Measured) -> Line:
+def measured_line(points: Measured) -> PlotLine:
     """Measured times, as many as can be told apart."""
     with np.errstate(divide="ignore"):
         chosen = distinct(np.log(points.size), np.log(points.time))
@@ -194,11 +194,11 @@ def _listed(kinds: set[str]) -> str:
 def curve_numbers(curves: MessageCurves, phase: PhaseMessages | None) -> PlotDescription:
     """Every curve there is, those of the picture first, for a table of their numbers."""
     every = dict.fromkeys((*curves_shown(curves, phase), *curves.curves))
-    lines = tuple(Line(curve_label(curve), curves.sizes, curve.times) for curve in every)
+    lines = tuple(PlotLine(curve_label(curve), curves.sizes, curve.times) for curve in every)
     return PlotDescription("", _SIZE, _TIME, lines)
 
 
-def message_rows(phase: PhaseMessages, width: int) -> Rows:
+def message_rows(phase: PhaseMessages, width: int) -> TableRows:
     """The messages of the slowest rank in one iteration, line by line, and the time of the phase.
 
     Where a screen is narrow, whole columns are left out.
@@ -213,7 +213,7 @@ def message_rows(phase: PhaseMessages, width: int) -> Rows:
             del columns[title]
     rows = [tuple(Cell(text) for text in line) for line in zip(*columns.values(), strict=True)]
     rows[-1] = tuple(replace(cell, part="marked") for cell in rows[-1])
-    return Rows(tuple(columns), tuple(rows), frozenset(i for i, title in enumerate(columns) if title in _TEXTS))
+    return TableRows(tuple(columns), tuple(rows), frozenset(i for i, title in enumerate(columns) if title in _TEXTS))
 
 
 def _row(item: SentMessage) -> tuple[str, ...]:

@@ -7,18 +7,18 @@ from textual.widgets import Static
 
 from whatif.core.session import Session
 from whatif.schema.expressions import Expression
-from whatif.schema.parameters import Leaf
+from whatif.schema.parameters import Parameter
 from whatif.tui.labels import MUTED, grade_style
 from whatif.tui.parameter_rows import matters
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 
 Part = tuple[str, str]
 
 
-class Explanation(Static):
+class ParameterHelp(Static):
     """Two lines about a leaf or a table, with its path in the border."""
 
-    def show(self, study: Study, path: str) -> None:
+    def show(self, study: ExplorerState, path: str) -> None:
         """Explain another leaf, or a table by what it holds."""
         self.border_title = Content(path)
         leaf = study.session.program.leaves.get(path)
@@ -34,20 +34,20 @@ def _table(session: Session, path: str) -> tuple[Part, ...]:
     return ((f"{len(leaves)} values, {live} of them matter here", MUTED),)
 
 
-def _meaning(leaf: Leaf) -> tuple[Part, ...]:
+def _meaning(leaf: Parameter) -> tuple[Part, ...]:
     """What it is and which values it may take."""
     description = " ".join(leaf.description.split()) or leaf.path.rpartition(".")[2].replace("_", " ")
     return ((description, ""), ("  ", ""), (allowed(leaf), MUTED))
 
 
-def allowed(leaf: Leaf) -> str:
+def allowed(leaf: Parameter) -> str:
     """The values that a leaf accepts."""
     if leaf.field is not None:
         return leaf.field.domain.describe(leaf.dimension)
     return " | ".join(leaf.choices) if leaf.choices else "any text"
 
 
-def _origin(leaf: Leaf, study: Study) -> tuple[Part, ...]:
+def _origin(leaf: Parameter, study: ExplorerState) -> tuple[Part, ...]:
     """Where its value comes from and how far to trust it; of an edited value, what it was."""
     before = study.leaf_before(leaf.path)
     if before is not None:

@@ -10,30 +10,30 @@ from textual.geometry import Offset
 
 from whatif.core.session import FAMILY_POINTS, Session
 from whatif.errors import WhatifError
-from whatif.tui.commands import Also, Change, Edit, Sweep
+from whatif.tui.commands import Also, Change, Edit, SweepParameter
 from whatif.tui.events import ChangeAsked, ErrorTold, PromptAsked, Purpose, StopAsked
 from whatif.tui.seek_job import Seek
-from whatif.tui.state import Study
-from whatif.tui.widgets.parameter_tree import LeafTree
+from whatif.tui.state import ExplorerState
+from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.prompt import Prompt
 
 
-class Leaves(Vertical):
+class ParameterPanel(Vertical):
     """The tree and its prompt; what is typed becomes a change, and a refused one stays to be mended."""
 
     DEFAULT_CSS = """
-    Leaves { layers: base above; }
-    Leaves Prompt { layer: above; position: absolute; }
+    ParameterPanel { layers: base above; }
+    ParameterPanel Prompt { layer: above; position: absolute; }
     """
 
-    def __init__(self, study: Study, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, study: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._study = study
         self._answering = False
 
     def compose(self) -> ComposeResult:
         """The tree, and above it the line."""
-        yield LeafTree(self._study)
+        yield ParameterTree(self._study)
         yield Prompt()
 
     def on_mount(self) -> None:
@@ -41,9 +41,9 @@ class Leaves(Vertical):
         self.border_title = "leaves"
 
     @property
-    def leaf_tree(self) -> LeafTree:
+    def leaf_tree(self) -> ParameterTree:
         """The list of leaves."""
-        return self.query_one(LeafTree)
+        return self.query_one(ParameterTree)
 
     @property
     def prompt(self) -> Prompt:
@@ -55,7 +55,7 @@ class Leaves(Vertical):
         """The session shown."""
         return self._study.session
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show another study."""
         self._study = study
         self.leaf_tree.show(study)
@@ -125,9 +125,9 @@ class Leaves(Vertical):
 
 
 def _change(purpose: Purpose, path: str, text: str) -> Change:
-    kinds: dict[Purpose, type[Edit | Sweep | Also | Seek]] = {
+    kinds: dict[Purpose, type[Edit | SweepParameter | Also | Seek]] = {
         Purpose.VALUE: Edit,
-        Purpose.RANGE: Sweep,
+        Purpose.RANGE: SweepParameter,
         Purpose.SECOND: Also,
         Purpose.TARGET: Seek,
     }

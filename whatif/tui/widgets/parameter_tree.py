@@ -13,14 +13,14 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from whatif.core.session import Session, Step
+from whatif.core.session import NudgeSize, Session
 from whatif.plotting.description import shorten, text_cells
 from whatif.schema.expressions import Expression
-from whatif.schema.parameters import Leaf
-from whatif.tui.commands import Also, Nudge, Revert, Sweep
+from whatif.schema.parameters import Parameter
+from whatif.tui.commands import Also, Nudge, Revert, SweepParameter
 from whatif.tui.events import ChangeAsked, LeafSelected, PromptAsked, Purpose
-from whatif.tui.parameter_rows import Row, ancestors, idle_tables, matters, outline
-from whatif.tui.state import Study
+from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline
+from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity
 
 EDITED, SWEPT, COMPUTED = "●", "↔", "="
@@ -40,7 +40,7 @@ class Shown(NamedTuple):
     style: str
 
 
-class LeafTree(ScrollView, can_focus=True):
+class ParameterTree(ScrollView, can_focus=True):
     """Lists tables and leaves; draws only the lines in sight."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"leaf-tree--{part}" for part in _PARTS}
@@ -68,25 +68,25 @@ class LeafTree(ScrollView, can_focus=True):
         Binding("/", "ask('FILTER')", "find", tooltip="Find leaves by words of their path", id="leaf.find"),
     ]
     DEFAULT_CSS = """
-    LeafTree { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    ParameterTree { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
     """
     ALLOW_SELECT = False
 
-    def __init__(self, study: Study, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, study: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._study = study
         self._folded = set(idle_tables(study.session.program))
         self._words = ""
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[TreeRow, ...] = ()
         self._cursor = 0
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> TreeRow | None:
         """What the cursor is on."""
         return self._rows[self._cursor] if self._rows else None
 
     @property
-    def leaf(self) -> Leaf | None:
+    def leaf(self) -> Parameter | None:
         """The leaf that the cursor is on."""
         row = self.row
         return None if row is None or row.table else self.session.program.leaves.get(row.path)
@@ -118,7 +118,7 @@ class LeafTree(ScrollView, can_focus=True):
         """The cells before the name in the line of the cursor."""
         return 0 if self.row is None else len(self._guides(self.row).text) - 1
 
-    def show(self, study: Study) -> None:
+    def show(self, study: ExplorerState) -> None:
         """Show another study; the cursor stays on its leaf."""
         same = study.session.program.leaves.keys() == self.session.program.leaves.keys()
         self._study = study
@@ -204,7 +204,7 @@ class LeafTree(ScrollView, can_focus=True):
         if self.row is not None and self.row.table:
             self._fold(self.row, fold=not self.row.folded)
 
-    def _fold(self, row: Row, *, fold: bool) -> None:
+    def _fold(self, row: TreeRow, *, fold: bool) -> None:
         change = self._folded.add if fold else self._folded.discard
         change(row.path)
         self._lay_out()
@@ -219,14 +219,14 @@ class LeafTree(ScrollView, can_focus=True):
     def action_step(self, steps: int, size: str = "FINE") -> None:
         """Nudge a leaf; fold or unfold a table."""
         if self.leaf is not None:
-            self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, Step[size])))
+            self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, NudgeSize[size])))
         elif self.row is not None:
             self._fold(self.row, fold=steps < 0)
 
     def action_sweep(self) -> None:
         """Sweep the leaf over its default range."""
         if self.leaf is not None:
-            self.post_message(ChangeAsked(Sweep(self.leaf.path)))
+            self.post_message(ChangeAsked(SweepParameter(self.leaf.path)))
 
     def action_also(self) -> None:
         """Sweep the leaf as well, or no longer."""
@@ -261,15 +261,15 @@ class LeafTree(ScrollView, can_focus=True):
     def _part(self, name: str) -> Style:
         return self.get_component_rich_style(f"leaf-tree--{name}")
 
-    def _guides(self, row: Row) -> Segment:
+    def _guides(self, row: TreeRow) -> Segment:
         step = "│ " if self.scrollable_content_region.width >= _ROOMY else "│"
         return Segment(step * row.depth, self._part("guide"))
 
-    def _table_line(self, row: Row) -> list[Segment]:
+    def _table_line(self, row: TreeRow) -> list[Segment]:
         arrow = "▸ " if row.folded else "▾ "
         return [self._guides(row), Segment(arrow, self._part("guide")), Segment(row.name, self._part("table"))]
 
-    def _leaf_line(self, row: Row, width: int) -> list[Segment]:
+    def _leaf_line(self, row: TreeRow, width: int) -> list[Segment]:
         guides, shown = self._guides(row), self._shown(self.session.program.leaves[row.path])
         room = width - len(guides.text) - 3
         value = shorten(shown.value, max(room // 2, room - len(row.name)))
@@ -286,7 +286,7 @@ class LeafTree(ScrollView, can_focus=True):
             Segment(" ", self._part("name")),
         ]
 
-    def _shown(self, leaf: Leaf) -> Shown:
+    def _shown(self, leaf: Parameter) -> Shown:
         """What the tree says of a leaf."""
         session = self.session
         number, unit = _words_of(leaf, session)
@@ -298,7 +298,7 @@ class LeafTree(ScrollView, can_focus=True):
         return Shown(number, unit, " ", "value" if matters(session.program, leaf) else "idle")
 
 
-def _words_of(leaf: Leaf, session: Session) -> tuple[str, str]:
+def _words_of(leaf: Parameter, session: Session) -> tuple[str, str]:
     """The value and unit of a leaf; an expression is shown by what it comes to."""
     text = leaf.text()
     if isinstance(leaf.value, Expression) and leaf.path in session.at.values:

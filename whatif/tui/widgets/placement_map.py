@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.message import Message
 
 from whatif.models.patterns import Ranks
-from whatif.plotting.cells import Cells, Run
+from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
 from whatif.studies.placement_layout import PlacementPicture
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
@@ -32,7 +32,7 @@ _SENT: Final = {
 _NODE_STYLES: Final = tuple(f"node-{number}" for number in range(COLOURS))
 _WORD_WIDTH: Final = 34
 _GAP: Final = 3
-Line = list[Run]
+Line = list[TextRun]
 
 
 def node_colours(nodes: Ranks) -> NDArray[np.intp]:
@@ -139,21 +139,21 @@ def _styles(cells: Cells, placed: Placed, *, letters: bool) -> tuple[NDArray[np.
 def _words(picture: PlacementPicture, width: int, *, letters: bool, signs: bool) -> list[Line]:
     """What is shown, whose ranks are bright, how sockets are told, and where the messages of the node go."""
     part, sockets = picture.part, int(picture.sockets.max()) + 1
-    words = [Run(part.shown, "label")]
+    words = [TextRun(part.shown, "label")]
     if part.plane_name:
-        words.append(Run(f"{part.plane_name}, plane {part.plane + 1} of {part.plane_count}", "label"))
+        words.append(TextRun(f"{part.plane_name}, plane {part.plane + 1} of {part.plane_count}", "label"))
     mark, where = ("capitals: " if letters else "■ ", "") if picture.busiest.any() else ("", " is elsewhere")
     busiest = f"{mark}busiest node {picture.busiest_node} of {picture.node_count}{where}"
-    words.append(Run(busiest, "marker" if letters else "busiest"))
+    words.append(TextRun(busiest, "marker" if letters else "busiest"))
     if signs and sockets > 1:
         named = (f"{_SIGNS[number % len(_SIGNS)]} socket {number + 1}" for number in range(sockets))
-        words.append(Run("  ".join(named), "label"))
+        words.append(TextRun("  ".join(named), "label"))
     bar = StackedBar(tuple(BarSegment(_SENT[distance], count) for distance, count in picture.sent.items()), ONE)
     legend = legend_runs(bar_legend(bar), width, len(_SENT))
     return [*flowing([(word,) for word in words], width), bar_runs(bar, width), *legend]
 
 
-def flowing(words: Sequence[Sequence[Run]], width: int) -> list[Line]:
+def flowing(words: Sequence[Sequence[TextRun]], width: int) -> list[Line]:
     """Set words side by side; one that does not fit begins another line, a longer one is shortened."""
     lines: list[Line] = []
     used = width
@@ -163,12 +163,12 @@ def flowing(words: Sequence[Sequence[Run]], width: int) -> list[Line]:
             lines.append(_shortened(word, width))
             used = size
         else:
-            lines[-1] += [Run(" " * _GAP), *word]
+            lines[-1] += [TextRun(" " * _GAP), *word]
             used += _GAP + size
     return lines
 
 
-def _shortened(word: Sequence[Run], width: int) -> Line:
+def _shortened(word: Sequence[TextRun], width: int) -> Line:
     line = []
     for run in word:
         line.append(run._replace(text=shorten(run.text, width)))
@@ -176,19 +176,19 @@ def _shortened(word: Sequence[Run], width: int) -> Line:
     return line
 
 
-class Placement(Picture):
+class PlacementMap(Picture):
     """Shows the placement of the ranks of a halo phase."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"picture--{name}" for name in (*_NODE_STYLES, "busiest", "busy", "sign")}
     DEFAULT_CSS = """
-    Placement > .picture--node-0 { color: $primary 36%; }
-    Placement > .picture--node-1 { color: $success 22%; }
-    Placement > .picture--node-2 { color: $secondary 40%; }
-    Placement > .picture--node-3 { color: $accent 24%; }
-    Placement > .picture--node-4 { color: $foreground 20%; }
-    Placement > .picture--busiest { color: $text-warning; text-style: bold; }
-    Placement > .picture--busy { color: $background; }
-    Placement > .picture--sign { color: $text-muted; }
+    PlacementMap > .picture--node-0 { color: $primary 36%; }
+    PlacementMap > .picture--node-1 { color: $success 22%; }
+    PlacementMap > .picture--node-2 { color: $secondary 40%; }
+    PlacementMap > .picture--node-3 { color: $accent 24%; }
+    PlacementMap > .picture--node-4 { color: $foreground 20%; }
+    PlacementMap > .picture--busiest { color: $text-warning; text-style: bold; }
+    PlacementMap > .picture--busy { color: $background; }
+    PlacementMap > .picture--sign { color: $text-muted; }
     """
 
     class Resized(Message):
@@ -218,5 +218,5 @@ class Placement(Picture):
 
     def _named_style(self, name: str) -> Style:
         component = f"picture--{name}"
-        own = component in Placement.COMPONENT_CLASSES
+        own = component in PlacementMap.COMPONENT_CLASSES
         return self.get_component_rich_style(component) if own else super()._named_style(name)

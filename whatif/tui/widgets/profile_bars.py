@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.description import BarSegment, StackedBar, series_style, shorten
 from whatif.table import Table
 from whatif.tui.labels import duration, percent
@@ -30,7 +30,7 @@ _EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _NAMESPACE: Final = re.compile(r"(?:\w+|\(anonymous namespace\))::")
 _MANGLED: Final = re.compile(r"_Z(\d+)([A-Za-z_]\w*)")
 _WORD: Final = 8
-Line = list[Run]
+Line = list[TextRun]
 
 
 class SizeClass(NamedTuple):
@@ -57,7 +57,9 @@ def length(value: float, largest: float, width: int) -> str:
 
 def legend(entries: Sequence[tuple[str, str, str]], width: int, *, colours: bool) -> list[Line]:
     """Names with their colours, or with their letters where there are none: (name, style, letter)."""
-    words = [[Run("■ " if colours else f"{letter} ", style), Run(name, "label")] for name, style, letter in entries]
+    words = [
+        [TextRun("■ " if colours else f"{letter} ", style), TextRun(name, "label")] for name, style, letter in entries
+    ]
     return flowing(words, width)
 
 
@@ -104,9 +106,9 @@ def _layout(names: Sequence[str], times: Sequence[float], width: int) -> _Layout
 def _class_lines(heading: str, times: Sequence[float], layout: _Layout) -> Iterator[Line]:
     """The times of one class, with its name before the first one."""
     for at, ((name, _, style), time) in enumerate(zip(WAYS, times, strict=False)):
-        title = Run(f"{padded('' if at else heading, layout.title)} ", "title")
-        bar = Run(length(time, layout.largest, layout.room), style)
-        yield [title, Run(f"{name:<{_WORD}} "[: layout.word], "label"), bar, Run(f" {duration(time)}", "label")]
+        title = TextRun(f"{padded('' if at else heading, layout.title)} ", "title")
+        bar = TextRun(length(time, layout.largest, layout.room), style)
+        yield [title, TextRun(f"{name:<{_WORD}} "[: layout.word], "label"), bar, TextRun(f" {duration(time)}", "label")]
 
 
 def size_classes(sizes: Table) -> tuple[SizeClass, ...]:
@@ -133,7 +135,7 @@ def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours
     Without colours letters tell the decades apart. Of many classes the last ones are left out.
     """
     if not classes:
-        return [[Run(shorten(NO_COPIES, width), "label")]][:height]
+        return [[TextRun(shorten(NO_COPIES, width), "label")]][:height]
     styles = {name: (series_style(at), chr(ord("A") + at)) for at, name in enumerate(classes[0].shares)}
     below = legend([(name, *style) for name, style in styles.items()], width, colours=colours)
     below = below[: max(0, (height - 2) // 3)]
@@ -148,7 +150,7 @@ def size_lines(classes: Sequence[SizeClass], width: int, height: int, *, colours
         for which, (name, text) in enumerate(zip((item.name, item.memory), item.texts, strict=True)):
             parts = {decade: shares[which] for decade, shares in item.shares.items()}
             bar = _stacked(parts, styles, width - title - 1 - side, colours=colours)
-            lines.append([Run(f"{padded(name, title)} ", "title"), *bar, Run(text.rjust(side)[:side], "label")])
+            lines.append([TextRun(f"{padded(name, title)} ", "title"), *bar, TextRun(text.rjust(side)[:side], "label")])
         lines += [[]] * gap
     return [*lines, *below][:height]
 
@@ -163,7 +165,7 @@ def _stacked(parts: Mapping[str, float], styles: Mapping[str, tuple[str, str]], 
     for name, part in parts.items():
         edge += part
         letters += styles[name][1] * (round(edge * width) - len(letters))
-    return [Run(letters.ljust(width)[: max(0, width)], "label")]
+    return [TextRun(letters.ljust(width)[: max(0, width)], "label")]
 
 
 def kernel_lines(kernels: Table, width: int, height: int) -> list[Line]:
@@ -180,9 +182,9 @@ def kernel_lines(kernels: Table, width: int, height: int) -> list[Line]:
     room = max(0, width - title - 1 - max(map(len, texts)))
     lines = []
     for (name, time, *_), text in zip(shown, texts, strict=True):
-        bar = Run(length(time, rows[0][1], room).ljust(room), "series-1")
-        lines.append([Run(f"{padded(short_name(name), title)} ", "title"), bar, Run(text, "label")])
-    rest = [[Run(f"and {len(rows) - len(shown)} more", "label")]] if len(shown) < len(rows) else []
+        bar = TextRun(length(time, rows[0][1], room).ljust(room), "series-1")
+        lines.append([TextRun(f"{padded(short_name(name), title)} ", "title"), bar, TextRun(text, "label")])
+    rest = [[TextRun(f"and {len(rows) - len(shown)} more", "label")]] if len(shown) < len(rows) else []
     return [*lines, *rest][:height]
 
 
@@ -230,5 +232,5 @@ class KernelsByTime(_TablePicture):
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw the kernels as bars."""
         if self._table is None:
-            return [[Run(shorten(NO_KERNELS, width), "label")]][:height]
+            return [[TextRun(shorten(NO_KERNELS, width), "label")]][:height]
         return kernel_lines(self._table, width, height)

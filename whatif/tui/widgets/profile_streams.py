@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
-from whatif.plotting.cells import Cells, Numbers, Run
+from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import AxisDescription, shorten, text_cells
 from whatif.tui.labels import duration
-from whatif.tui.profile_job import Band, Interval, Lane, Streams
+from whatif.tui.profile_job import Interval, Lane, Streams, TimelineSpan
 from whatif.tui.widgets.cursor_list import padded
 from whatif.tui.widgets.profile_bars import legend, short_name
 from whatif.tui.widgets.sweep_plot import Picture
@@ -31,7 +31,7 @@ STYLES: Final = {
 """The colour of each kind of operations, and its letter where there are no colours."""
 _LEVELS: Final = np.array(list(" ▁▂▃▄▅▆▇ "))
 _HIGHEST: Final = 6
-Line = list[Run]
+Line = list[TextRun]
 
 
 def stream_lines(streams: Streams, width: int, height: int, *, colours: bool = True) -> list[Line]:
@@ -65,7 +65,7 @@ class _Chart:
         self.left = min(max(map(len, names)) + 1, cells.width // 3)
         self.width = cells.width - self.left
 
-    def draw(self, row: int, band: Band, pitch: int, *, headed: bool) -> int:
+    def draw(self, row: int, band: TimelineSpan, pitch: int, *, headed: bool) -> int:
         """Draw a time line with its name, above it where there is room; the next free line."""
         if headed:
             self.cells.put(row, 0, self._heading(band), "title")
@@ -77,7 +77,7 @@ class _Chart:
             row += pitch
         return row
 
-    def _heading(self, band: Band) -> str:
+    def _heading(self, band: TimelineSpan) -> str:
         left_out = len(band.lanes) - self.count
         return f"{band.name} {duration(band.total_time)}" + (f", {left_out} more streams" if left_out > 0 else "")
 
@@ -169,5 +169,5 @@ class StreamBars(Picture, can_focus=True):
         if self._streams is None or width < 8:
             return []
         if not self._streams.whole > 0:
-            return [[Run(shorten("No operation takes any time.", width), "label")]][:height]
+            return [[TextRun(shorten("No operation takes any time.", width), "label")]][:height]
         return stream_lines(self._streams, width, height, colours=not self.app.no_color)

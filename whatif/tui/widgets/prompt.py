@@ -16,7 +16,7 @@ from whatif.plotting.description import shorten
 from whatif.tui.events import Purpose
 
 
-class Line(Input):
+class PromptInput(Input):
     """An input whose enter key is told in the footer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "accept", key_display="⏎", id="line.accept")]
@@ -52,13 +52,13 @@ class Prompt(Horizontal):
     def compose(self) -> ComposeResult:
         """A caption and the input."""
         yield Static(id="caption", markup=False)
-        yield Line(compact=True)
+        yield PromptInput(compact=True)
 
     def ask(self, purpose: Purpose, path: str, text: str, choices: tuple[str, ...] = ()) -> None:
         """Let the person type, starting from a text."""
         self.purpose, self.path, self.original = purpose, path, text
         self.query_one("#caption", Static).update(_caption(purpose, path))
-        line = self.query_one(Line)
+        line = self.query_one(PromptInput)
         line.suggester = SuggestFromList(choices, case_sensitive=False) if choices else None
         self.display = True
         line.value = text

@@ -14,7 +14,7 @@ from textual import events
 from textual.message import Message
 
 from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
-from whatif.plotting.cells import Cells, Numbers, Run
+from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import AxisDescription
 from whatif.simulation.activity import GROUPS
 from whatif.tui.rank_lanes import Lanes, Ranks32
@@ -240,18 +240,23 @@ class _Chart:
         """What the colours, or the letters, and the marks in sight stand for."""
         words = [
             [
-                Run("■" if self.colours else self.kinds.letters[number], self.kinds.styles[number]),
-                Run(f" {name}", "label"),
+                TextRun("■" if self.colours else self.kinds.letters[number], self.kinds.styles[number]),
+                TextRun(f" {name}", "label"),
             ]
             for number, name in enumerate(self.kinds.names, 1)
             if (self._group == number).any()
         ]
         if self._critical.any():
             sign = _CRITICAL if self.colours else "C + capitals:"
-            words.append([Run(sign, "title"), Run(" critical path", "label")])
+            words.append([TextRun(sign, "title"), TextRun(" critical path", "label")])
         if marked:
             words.append(
-                [Run(_SENT, "title"), Run(" sends  ", "label"), Run(_RECEIVED, "title"), Run(" gets", "label")]
+                [
+                    TextRun(_SENT, "title"),
+                    TextRun(" sends  ", "label"),
+                    TextRun(_RECEIVED, "title"),
+                    TextRun(" gets", "label"),
+                ]
             )
         return words
 

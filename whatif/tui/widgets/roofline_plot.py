@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from whatif.plotting.axis_view import axes_of
-from whatif.plotting.cells import Cells, Run
+from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import AxisDescription, PlotDescription, Scale
 from whatif.plotting.frame import Area, Word, set_page
 from whatif.plotting.raster import GLYPHS, Dots, Glyphs, MarkerName, Raster, walk
@@ -81,7 +81,7 @@ class Roof(NamedTuple):
         return math.isfinite(self.ridge)
 
 
-class Limits(NamedTuple):
+class AxisLimits(NamedTuple):
     """The ends of both axes, in decimal logarithms."""
 
     left: float
@@ -90,7 +90,7 @@ class Limits(NamedTuple):
     high: float
 
 
-def limits(scene: Scene) -> Limits:
+def limits(scene: Scene) -> AxisLimits:
     """Ends around every point and ridge; they move by quarters of a decade, so that the picture stays in place."""
     gpus = [(scene.gpu, scene.kernels)]
     if scene.second is not None and scene.second.roofs is not None:
@@ -101,7 +101,7 @@ def limits(scene: Scene) -> Limits:
         slopes = [gpu.dram_bandwidth, *([gpu.l2_bandwidth] if scene.cached() else [])]
         xs += [peak / slope for peak in peaks for slope in slopes] + [kernel.intensity for kernel in kernels]
         ys += [*peaks, *(rate for kernel in kernels for rate in (kernel.achieved_rate, kernel.attainable_rate))]
-    return Limits(*_around(xs, 0.35), *_around(ys, 0.15))
+    return AxisLimits(*_around(xs, 0.35), *_around(ys, 0.15))
 
 
 def _around(values: Sequence[float], air: float) -> tuple[float, float]:
@@ -110,7 +110,7 @@ def _around(values: Sequence[float], air: float) -> tuple[float, float]:
     return math.floor(4 * (min(logs) - air)) / 4, math.ceil(4 * (max(logs) + air)) / 4
 
 
-def roofs(gpu: Roofs, scene: Scene, ends: Limits) -> list[Roof]:
+def roofs(gpu: Roofs, scene: Scene, ends: AxisLimits) -> list[Roof]:
     """The roofs of a GPU: the slopes of its memories, then a flat one for each kind of operations."""
     peaks = {name: math.log10(gpu.peaks[name]) for name in scene.operations()}
     slopes = {"dram": gpu.dram_bandwidth} | ({"l2": gpu.l2_bandwidth} if scene.cached() else {})
@@ -137,7 +137,7 @@ def letter(index: int) -> str:
     return "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[index % 52]
 
 
-def roofline_runs(scene: Scene, width: int, height: int, marker: MarkerName = "braille") -> list[list[Run]]:
+def roofline_runs(scene: Scene, width: int, height: int, marker: MarkerName = "braille") -> list[list[TextRun]]:
     """Draw a scene as `height` lines of runs, each exactly `width` cells wide."""
     ends, glyphs = limits(scene), GLYPHS[marker]
     axes = axes_of(_AXES, [(np.array([ends.left, ends.right]), np.array([ends.low, ends.high]))])
@@ -155,12 +155,12 @@ def roofline_runs(scene: Scene, width: int, height: int, marker: MarkerName = "b
     return page.cells.runs()
 
 
-def _legend(scene: Scene, y_label: str, ends: Limits, sample: str) -> list[Word]:
+def _legend(scene: Scene, y_label: str, ends: AxisLimits, sample: str) -> list[Word]:
     """The y axis, and the roofs of the second GPU in words: those of the first one bear theirs."""
-    words: list[Word] = [(Run(y_label, "label"),)]
+    words: list[Word] = [(TextRun(y_label, "label"),)]
     if scene.second is not None and scene.second.roofs is not None:
         others = roofs(scene.second.roofs, scene, ends)
-        words += [(Run(f"{sample} {roof.words}", "baseline"),) for roof in others]
+        words += [(TextRun(f"{sample} {roof.words}", "baseline"),) for roof in others]
     return words
 
 
@@ -349,6 +349,6 @@ class RoofsView(Picture):
         self._scene = scene
         self.redraw()
 
-    def draw(self, width: int, height: int) -> list[list[Run]]:
+    def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the scene."""
         return [] if self._scene is None else roofline_runs(self._scene, width, height, self.marker)

@@ -12,7 +12,7 @@ from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.rank_lanes import Window
 from whatif.tui.simulation_job import Path, Summary
-from whatif.tui.widgets.data_table import Cell, Rows
+from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.message_costs import DISTANCES, MODELS
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 
@@ -83,12 +83,12 @@ def path_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     return tuple((name, f"{duration(time)} ({percent(time / summary.run_time)})") for name, time in times.items())
 
 
-def path_rows(path: Path | None) -> Rows:
+def path_rows(path: Path | None) -> TableRows:
     """What the critical path waits for at each distance, and how the run time answers to the costs there: as long as
     no other path becomes the longest, linearly."""
     titles = ("on the critical path", "latencies", "latency", "size", "bytes", "latency +1 us", "bytes +10 %")
     rows = [] if path is None else [_path_row(path, place) for place in np.flatnonzero(path.wait_count).tolist()]
-    return Rows(titles, tuple(rows), frozenset((0,)))
+    return TableRows(titles, tuple(rows), frozenset((0,)))
 
 
 def _path_row(path: Path, place: int) -> tuple[Cell, ...]:
@@ -98,14 +98,14 @@ def _path_row(path: Path, place: int) -> tuple[Cell, ...]:
     return Cell(_DISTANCES[place], "text"), *(Cell(text) for text in (*numbers, duration(transfer), *answers))
 
 
-def group_rows(summary: Summary) -> Rows:
+def group_rows(summary: Summary) -> TableRows:
     """A row for each kind of work: the mean over the ranks, the most, and which rank has it."""
     titles = ("time of a rank", "mean", "share", "most", "of rank", "least")
     # What is left by rounding alone is no time.
     idle = np.maximum(summary.run_time * (1 - 1e-9) - summary.times.sum(axis=1), 0.0)
     spent = {**dict(zip(GROUPS, summary.times.T, strict=True)), "idle": idle}
     rows = (_group_row(group, times, summary.run_time) for group, times in spent.items() if times.any())
-    return Rows(titles, tuple(rows), frozenset((0,)))
+    return TableRows(titles, tuple(rows), frozenset((0,)))
 
 
 def _group_row(name: str, times: FloatArray, run_time: float) -> tuple[Cell, ...]:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from whatif.models.quantities import FloatArray
-from whatif.plotting.description import AxisDescription, Line, PlotDescription, Scale
+from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
 from whatif.tui.regression_job import LEVEL, Regressed
 from whatif.tui.widgets.message_costs import distinct, points_line
 from whatif.tui.widgets.stacked_plots import StackedPlots
@@ -31,8 +31,10 @@ def fit_picture(found: Regressed) -> PlotDescription:
     gap = np.array([np.nan])
     lines = (
         points_line("measured", found.fitted[chosen], found.measured[chosen]),
-        Line("as fitted", ends, ends),
-        Line(f"{LEVEL:.0%} interval", np.concatenate((at, gap, at)), np.concatenate((lower, gap, upper)), "baseline"),
+        PlotLine("as fitted", ends, ends),
+        PlotLine(
+            f"{LEVEL:.0%} interval", np.concatenate((at, gap, at)), np.concatenate((lower, gap, upper)), "baseline"
+        ),
     )
     return PlotDescription("", x, y, lines)
 
@@ -68,7 +70,7 @@ def residual_picture(found: Regressed, against: str) -> PlotDescription:
         axis, residuals, name = AxisDescription("", found.dimension), found.measured - found.fitted, "residual"
     chosen = distinct(_spread(values, scale), residuals)
     ends = np.array([values.min(), values.max()])
-    lines = points_line(name, values[chosen], residuals[chosen]), Line("exact", ends, np.zeros(2), "baseline")
+    lines = points_line(name, values[chosen], residuals[chosen]), PlotLine("exact", ends, np.zeros(2), "baseline")
     return PlotDescription("", AxisDescription(label, dimension, scale), axis, lines)
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from textual import events
 
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import moved
 from whatif.plotting.description import PlotDescription
 from whatif.plotting.terminal import point_at, render_runs
@@ -40,7 +40,7 @@ class StackedPlots(PlotView):
         self._below, self._shared = below, shared
         self.show(above)
 
-    def draw(self, width: int, height: int) -> list[list[Run]]:
+    def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the upper plot, and where there is room the lower one, with their axes in one column."""
         above, below = self._description, self._below
         if not isinstance(above, PlotDescription) or below is None or height < self.BOTH:
@@ -52,12 +52,12 @@ class StackedPlots(PlotView):
         self._parts = tuple(part._replace(margin=max(margins) - own) for part, own in zip(parts, margins, strict=True))
         return [line for part in self._parts for line in self._lines(part, width)]
 
-    def _lines(self, part: _Part, width: int) -> list[list[Run]]:
+    def _lines(self, part: _Part, width: int) -> list[list[TextRun]]:
         manner = self._manner()
         if part.top and not self._shared:
             manner["cross"] = None
         lines = render_runs(part.description, width - part.margin, part.rows, **manner)
-        return [[Run(" " * part.margin, ""), *line] for line in lines]
+        return [[TextRun(" " * part.margin, ""), *line] for line in lines]
 
     def _under(self, event: events.MouseEvent) -> tuple[float, float] | None:
         """The point nearest to the mouse, on either plot that has the crosshair."""
@@ -72,13 +72,13 @@ class StackedPlots(PlotView):
         return None if value is None else moved(self._parts[0].description, value)
 
 
-def _margin(lines: Sequence[Sequence[Run]]) -> int:
+def _margin(lines: Sequence[Sequence[TextRun]]) -> int:
     """The cells left of the vertical axis; it is the first thing that is drawn in the colour of an axis."""
     starts = [_before_axis(line) for line in lines]
     return min((start for start in starts if start is not None), default=0)
 
 
-def _before_axis(line: Sequence[Run]) -> int | None:
+def _before_axis(line: Sequence[TextRun]) -> int | None:
     used = 0
     for run in line:
         if run.style == "axis":

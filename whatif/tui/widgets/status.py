@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.tui.labels import MUTED, brief
-from whatif.tui.state import Study
+from whatif.tui.state import ExplorerState
 
 
 class Status(Static):
@@ -17,7 +17,7 @@ class Status(Static):
         self.full = ""
         self.telling = False
 
-    def show(self, study: Study, error: str = "", *, busy: bool = False) -> None:
+    def show(self, study: ExplorerState, error: str = "", *, busy: bool = False) -> None:
         """Say what matters most."""
         mark, style, self.full = _message(study, error, busy=busy)
         self.telling = bool(mark) and not busy
@@ -31,7 +31,7 @@ class Status(Static):
             await self.run_action("screen.detail")
 
 
-def _message(study: Study, error: str, *, busy: bool) -> tuple[str, str, str]:
+def _message(study: ExplorerState, error: str, *, busy: bool) -> tuple[str, str, str]:
     """Mark, style and text of the line."""
     if error:
         return "✗", "$text-error", error
@@ -41,7 +41,7 @@ def _message(study: Study, error: str, *, busy: bool) -> tuple[str, str, str]:
     return ("▲", "$text-warning", warning) if warning else ("", MUTED, _plain(study))
 
 
-def _warning(study: Study) -> str:
+def _warning(study: ExplorerState) -> str:
     """What makes an answer less than it seems; empty where nothing does."""
     session = study.session
     if session.at.reasons():
@@ -55,13 +55,13 @@ def _warning(study: Study) -> str:
     return "; ".join(session.result.extrapolated)
 
 
-def _without_effect(study: Study) -> str:
+def _without_effect(study: ExplorerState) -> str:
     program = study.session.program
     swept = (path for path in study.session.grid.leaves() if path in program.leaves)
     return next((p for p in swept if not program.leaves[p].structural and p not in program.reached), "")
 
 
-def _plain(study: Study) -> str:
+def _plain(study: ExplorerState) -> str:
     session = study.session
     edited = len(study.unsaved())
     swept = (

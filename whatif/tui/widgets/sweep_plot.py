@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.crosshair import moved, present
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
 from whatif.plotting.raster import MarkerName
@@ -85,7 +85,7 @@ class Picture(Widget):
             self._marker = marker
             self.redraw()
 
-    def draw(self, width: int, height: int) -> list[list[Run]]:
+    def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Return the picture as at most `height` lines of `width` cells."""
         raise NotImplementedError
 
@@ -111,7 +111,7 @@ class Picture(Widget):
             self._drawn = key
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
-    def _paint(self, lines: list[list[Run]]) -> list[Strip]:
+    def _paint(self, lines: list[list[TextRun]]) -> list[Strip]:
         styles: dict[tuple[str, str], Style] = {}
         width, plain = self.size.width, self.rich_style
         strips = []
@@ -243,7 +243,7 @@ class PlotView(Picture, can_focus=True):
         value = point_at(self._description, *size, place, **self._manner())
         return None if value is None else moved(self._description, value)
 
-    def draw(self, width: int, height: int) -> list[list[Run]]:
+    def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the description; without colours on this terminal, characters tell the values apart."""
         if self._description is None:
             return []

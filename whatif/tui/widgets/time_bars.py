@@ -10,7 +10,7 @@ import numpy as np
 
 from whatif.core.iteration_timeline import Bar, Timeline
 from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
-from whatif.plotting.cells import Cells, Numbers, Run
+from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import SMALLEST, AxisDescription, series_style, shorten, text_cells
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.sweep_plot import Picture
@@ -35,7 +35,7 @@ class Mark(NamedTuple):
     letter: str
 
 
-class Band(NamedTuple):
+class LaneGroup(NamedTuple):
     """Some lanes of bars with the words before them: a phase, or a whole iteration."""
 
     words: tuple[str, ...]
@@ -45,7 +45,7 @@ class Band(NamedTuple):
 
 def time_bars(
     now: Timeline, before: Timeline | None, width: int, height: int, *, colours: bool = True
-) -> list[list[Run]]:
+) -> list[list[TextRun]]:
     """Draw an iteration, the one it is compared with, and each phase by itself, all on one axis.
 
     What is too short for a cell is a thin mark. Phases that find no line are named in the last one.
@@ -68,7 +68,7 @@ def time_bars(
     return cells.runs()
 
 
-def _whole(name: str, found: Timeline, before: Timeline | None = None) -> Band:
+def _whole(name: str, found: Timeline, before: Timeline | None = None) -> LaneGroup:
     """All phases of an iteration; the one that is compared with is dimmer."""
     marks = [
         Mark(bar, series_style(index) if name == "now" else _DIM[index % 2], _letter(index))
@@ -76,13 +76,13 @@ def _whole(name: str, found: Timeline, before: Timeline | None = None) -> Band:
     ]
     lanes = tuple(tuple(mark for mark in marks if mark.bar.lane == lane) for lane in range(found.lane_count))
     was = duration(before.iteration_time) if before is not None else ""
-    return Band((name, "", "", duration(found.iteration_time), "", was), lanes, whole=True)
+    return LaneGroup((name, "", "", duration(found.iteration_time), "", was), lanes, whole=True)
 
 
-def _phases(now: Timeline, before: Timeline | None) -> list[Band]:
+def _phases(now: Timeline, before: Timeline | None) -> list[LaneGroup]:
     """Each phase with its numbers."""
     return [
-        Band((*words_of(bar, now), was_of(bar, before)), ((Mark(bar, series_style(index), _letter(index)),),))
+        LaneGroup((*words_of(bar, now), was_of(bar, before)), ((Mark(bar, series_style(index), _letter(index)),),))
         for index, bar in enumerate(now.bars)
     ]
 
@@ -103,7 +103,7 @@ def _letter(index: int) -> str:
     return chr(ord("A") + index % 26)
 
 
-def _chosen(bands: Sequence[Band], room: int) -> tuple[list[Band], list[str]]:
+def _chosen(bands: Sequence[LaneGroup], room: int) -> tuple[list[LaneGroup], list[str]]:
     """The phases that there is a line for, the longest of many, and the names of the others."""
     if len(bands) <= room:
         return list(bands), []
@@ -133,7 +133,7 @@ class _Layout(NamedTuple):
     titles: bool
 
 
-def _layout(bands: Sequence[Band], width: int, height: int, *, compared: bool) -> _Layout:
+def _layout(bands: Sequence[LaneGroup], width: int, height: int, *, compared: bool) -> _Layout:
     wholes = sum(len(band.lanes) for band in bands if band.whole)
     lanes = sum(len(band.lanes) for band in bands)
     pitch = min(max(1, (height - 1) // lanes), _HIGHEST)
@@ -150,7 +150,7 @@ def _layout(bands: Sequence[Band], width: int, height: int, *, compared: bool) -
     return _Layout((), (), 0, *lines)
 
 
-def _widest(bands: Sequence[Band], column: int) -> int:
+def _widest(bands: Sequence[LaneGroup], column: int) -> int:
     longest = max(len(text_cells(band.words[column])) for band in bands)
     return min(max(longest, len(_TITLES[column])), _LONGEST_NAME)
 
@@ -163,7 +163,7 @@ class _Chart:
         self.width = max(0, cells.width - layout.left)
         self._barred = np.zeros((cells.height, cells.width), dtype=bool)
 
-    def draw(self, wholes: Sequence[Band], phases: Sequence[Band]) -> int:
+    def draw(self, wholes: Sequence[LaneGroup], phases: Sequence[LaneGroup]) -> int:
         """Draw all bands, with the titles of the columns below the whole iterations; the next free line."""
         row = 0
         for band in wholes:
@@ -175,7 +175,7 @@ class _Chart:
             row = self._draw_band(row, band, self.layout.pitch)
         return row
 
-    def _draw_band(self, row: int, band: Band, pitch: int) -> int:
+    def _draw_band(self, row: int, band: LaneGroup, pitch: int) -> int:
         """Draw a band, its words beside the middle of its first lane."""
         # Without a gap between them, high bars make one heap.
         high = pitch - (pitch > 2)
@@ -267,16 +267,16 @@ def _owners(bars: Sequence[tuple[float, float]], width: int) -> Numbers:
     return owners
 
 
-def _glyphs(owners: Numbers, lane: Sequence[Mark], *, colours: bool) -> list[Run]:
+def _glyphs(owners: Numbers, lane: Sequence[Mark], *, colours: bool) -> list[TextRun]:
     """The cells of a lane, each from the bars at its two sides and the eighths of the left one."""
     first, last = owners[:, 0].tolist(), owners[:, -1].tolist()
     if not colours:
         letters = [" ", *(mark.letter for mark in lane)]
-        return [Run(letters[left or right], "label") for left, right in zip(first, last, strict=True)]
+        return [TextRun(letters[left or right], "label") for left, right in zip(first, last, strict=True)]
     styles = ["", *(mark.style for mark in lane)]
     eighths = (owners == owners[:, :1]).cumprod(axis=1).sum(axis=1).tolist()
     return [
-        Run(" ", "", styles[right]) if part == 8 else Run(_EIGHTHS[part], styles[left], styles[right])
+        TextRun(" ", "", styles[right]) if part == 8 else TextRun(_EIGHTHS[part], styles[left], styles[right])
         for left, right, part in zip(first, last, eighths, strict=True)
     ]
 
@@ -303,6 +303,6 @@ class TimeBars(Picture):
         self._shown = (now, before) if now is not None else None
         self.redraw()
 
-    def draw(self, width: int, height: int) -> list[list[Run]]:
+    def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the bars; without colours letters tell them apart."""
         return time_bars(*self._shown, width, height, colours=not self.app.no_color) if self._shown else []

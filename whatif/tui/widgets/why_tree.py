@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from whatif.core.derivation import Explanation
-from whatif.plotting.cells import Run
+from whatif.plotting.cells import TextRun
 from whatif.plotting.description import text_cells
 from whatif.tui.labels import MUTED, grade_style, percent
 from whatif.tui.widgets.cursor_list import GAP, CursorList, column, padded
@@ -27,7 +27,7 @@ _UNFOLDED_DEPTH: Final = 2
 Key = tuple[str, ...]
 
 
-class Row(NamedTuple):
+class DerivationRow(NamedTuple):
     """A node of the tree at its place: the parameters on the way to it. What is repeated has no rows below."""
 
     key: Key
@@ -60,20 +60,20 @@ def titled(node: Explanation) -> str:
     return f"{node.parameter} = {node.name}" if node.parameter and node.parameter != node.name else node.name
 
 
-def rows_of(tree: Explanation) -> tuple[Row, ...]:
+def rows_of(tree: Explanation) -> tuple[DerivationRow, ...]:
     """The rows of a whole tree, from the top; a subtree that comes again has its first row only."""
     return tuple(_rows(tree, (), set()))
 
 
-def _rows(node: Explanation, above: Key, told: set[str]) -> Iterator[Row]:
-    row = Row((*above, node.parameter or node.name), node, bool(node.inputs) and node.name in told)
+def _rows(node: Explanation, above: Key, told: set[str]) -> Iterator[DerivationRow]:
+    row = DerivationRow((*above, node.parameter or node.name), node, bool(node.inputs) and node.name in told)
     yield row
     told.add(node.name)
     for child in () if row.repeated else node.inputs:
         yield from _rows(child, row.key, told)
 
 
-def unfolded(rows: Sequence[Row], height: int) -> frozenset[Key]:
+def unfolded(rows: Sequence[DerivationRow], height: int) -> frozenset[Key]:
     """The rows to unfold for so many lines: the topmost ones always, then as fit, level by level, the longest first."""
     inputs = Counter(row.key[:-1] for row in rows)
     used, keys = 1, set()
@@ -107,15 +107,15 @@ class WhyTree(CursorList):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._all: tuple[Row, ...] = ()
-        self._rows: tuple[Row, ...] = ()
+        self._all: tuple[DerivationRow, ...] = ()
+        self._rows: tuple[DerivationRow, ...] = ()
         # What the person folded or unfolded, and what is unfolded because there is room.
         self._folds: dict[Key, bool] = {}
         self._roomy: frozenset[Key] = frozenset()
         self._divided: dict[int, _Columns] = {}
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> DerivationRow | None:
         """The row under the cursor."""
         return self._rows[self.cursor] if self._rows else None
 
@@ -139,14 +139,14 @@ class WhyTree(CursorList):
         near = [places[key[:size]] for size in range(1, len(key) + 1) if key[:size] in places]
         self.lay_out(len(self._rows), near[-1] if near else 0)
 
-    def _in_sight(self) -> Iterator[Row]:
+    def _in_sight(self) -> Iterator[DerivationRow]:
         folded: int | None = None
         for row in self._all:
             if folded is None or row.depth <= folded:
                 folded = row.depth if self._is_folded(row) else None
                 yield row
 
-    def _is_folded(self, row: Row) -> bool:
+    def _is_folded(self, row: DerivationRow) -> bool:
         return row.folds and self._folds.get(row.key, row.key not in self._roomy)
 
     def action_fold(self) -> None:
@@ -181,7 +181,7 @@ class WhyTree(CursorList):
         """A click folds and unfolds."""
         self.action_turn()
 
-    def draw_row(self, index: int, width: int) -> Sequence[Run]:
+    def draw_row(self, index: int, width: int) -> Sequence[TextRun]:
         """Draw a row: the outline, the value, its share of the iteration, and where it comes from."""
         if width not in self._divided:
             self._divided[width] = self._columns(width)
@@ -191,13 +191,13 @@ class WhyTree(CursorList):
         arrow = "↑ " if row.repeated else "  " if not row.folds else "▸ " if self._is_folded(row) else "▾ "
         room = max(0, columns.label - len(outline) - len(arrow))
         return [
-            Run((outline + arrow)[: columns.label], "guide"),
-            Run(padded(row.label, room), "term" if node.inputs else "text"),
-            Run(column(node.value, columns.value, right=True), "strong"),
-            Run(column("" if node.share is None else percent(node.share), columns.share, right=True), "text"),
-            Run(column(node.grade if columns.grade > 1 else node.grade[:1], columns.grade), node.grade),
-            Run(column(node.equation, columns.equation), "term"),
-            Run(column(node.source, columns.source), "faint"),
+            TextRun((outline + arrow)[: columns.label], "guide"),
+            TextRun(padded(row.label, room), "term" if node.inputs else "text"),
+            TextRun(column(node.value, columns.value, right=True), "strong"),
+            TextRun(column("" if node.share is None else percent(node.share), columns.share, right=True), "text"),
+            TextRun(column(node.grade if columns.grade > 1 else node.grade[:1], columns.grade), node.grade),
+            TextRun(column(node.equation, columns.equation), "term"),
+            TextRun(column(node.source, columns.source), "faint"),
         ]
 
     def _columns(self, width: int) -> _Columns:
@@ -226,7 +226,7 @@ def _widest(texts: Iterable[str]) -> int:
     return max((len(text_cells(text)) for text in texts), default=0)
 
 
-def details(row: Row | None) -> Content:
+def details(row: DerivationRow | None) -> Content:
     """All that a row says, in full: name and value, equation, grade and source, note."""
     if row is None:
         return Content("")

@@ -25,9 +25,7 @@ def csv_rows(table: Table, out: TextIO, heading: bool = True) -> None:
 
 def json_rows(table: Table, out: TextIO) -> None:
     """One object: notes, units and rows; null for what is not known."""
-    units = {name: column.unit for name, column in table.columns.items() if column.unit}
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows()]
-    json.dump({"notes": dict(table.notes), "units": units, "rows": rows}, out, ensure_ascii=False, indent=1)
+    json.dump(table.to_dict(), out, ensure_ascii=False, indent=1)
     out.write("\n")
 
 

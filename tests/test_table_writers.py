@@ -7,8 +7,8 @@ import io
 import numpy as np
 import pytest
 
-from whatif.files.table_writers import column_rows, narrowed
 from whatif.table import Column, Table
+from whatif.table_writers import column_rows, narrowed
 from whatif.units import ONE
 
 TABLE = Table(

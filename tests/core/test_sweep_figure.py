@@ -6,12 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from whatif.core.result import run_whole
-from whatif.core.scenario import Question
+from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
-from whatif.plotting.axis_view import axes_of, points_of
-from whatif.plotting.crosshair import moved, nearest, present, readout
-from whatif.plotting.description import AxisDescription, Line, Marker, PlotDescription, Scale
-from whatif.studies.sweep_figure import (
+from whatif.core.sweep_figure import (
     Y_COLUMN,
     alone,
     breakdown,
@@ -21,6 +18,9 @@ from whatif.studies.sweep_figure import (
     plot_table,
     terminal_picture,
 )
+from whatif.plotting.axis_view import axes_of, points_of
+from whatif.plotting.crosshair import moved, nearest, present, readout
+from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.units import SECOND, format_quantity
 
 MEMORY = "platform.node.gpu.dram_bandwidth"
@@ -30,7 +30,7 @@ SWEEP = f"{MEMORY}=0.5 TB/s .. 4 TB/s log 7"
 
 
 def swept(scenario, *sweeps, **sets):
-    question = Question.open(scenario, sets={path.replace("__", "."): value for path, value in sets.items()})
+    question = Scenario.open(scenario, sets={path.replace("__", "."): value for path, value in sets.items()})
     axes = [parse_option(text, question.program, 10**6) for text in sweeps]
     return run_whole(question, grid_of(axes, 10**6))
 
@@ -147,7 +147,7 @@ def described(*lines, x=None, markers=()):
 
 
 def test_a_gap_reads_as_a_dash():
-    plot = described(Line("a", [1, 2, 3], [1, np.nan, 3]), Line("old", [1, 2, 3], [2, 2, 0], "baseline"))
+    plot = described(PlotLine("a", [1, 2, 3], [1, np.nan, 3]), PlotLine("old", [1, 2, 3], [2, 2, 0], "baseline"))
     assert [reading.value for reading in readout(plot, 2)] == ["2", "–", "2 s"]
     assert [reading.value for reading in readout(plot, 1)] == ["1", "1 s (-50.0%)", "2 s"]
     assert [reading.value for reading in readout(plot, 3)] == ["3", "3 s", "0 s"]
@@ -155,7 +155,7 @@ def test_a_gap_reads_as_a_dash():
 
 
 def test_a_category_is_read_by_its_name():
-    plot = described(Line("a", [0, 1], [1, 2]), x=AxisDescription("platform", ticks=("summit", "lassen")))
+    plot = described(PlotLine("a", [0, 1], [1, 2]), x=AxisDescription("platform", ticks=("summit", "lassen")))
     assert [reading.value for reading in readout(plot, 1.2)] == ["lassen", "2 s"]
 
 
@@ -168,7 +168,7 @@ def test_the_nearest_point_is_the_nearest_one_on_the_screen():
 
 
 def test_a_crosshair_visits_the_points_of_all_curves_in_order():
-    plot = described(Line("a", [4, 1, 2], [0, 0, 0]), Line("b", [3, np.nan], [0, 0]))
+    plot = described(PlotLine("a", [4, 1, 2], [0, 0, 0]), PlotLine("b", [3, np.nan], [0, 0]))
     places = [moved(plot, (1.0, np.nan), steps)[0] for steps in range(-1, 5)]
     assert places == [1, 1, 2, 3, 4, 4]
     assert moved(plot, (np.nan, np.nan), 2)[0] == 3
@@ -220,7 +220,7 @@ def test_the_table_of_choices_names_them():
 
 
 def test_curves_with_other_points_share_a_table():
-    table = plot_table(described(Line("a", [1, 3], [10, 30]), Line("a", [2, 3, np.nan], [21, 31, 41])))
+    table = plot_table(described(PlotLine("a", [1, 3], [10, 30]), PlotLine("a", [2, 3, np.nan], [21, 31, 41])))
     assert list(table.columns) == ["a.size", "a", "a #2"]
     assert list(table.rows()) == [(1.0, 10.0, None), (2.0, None, 21.0), (3.0, 30.0, 31.0)]
     assert list(plot_table(described()).columns) == ["a.size"]
@@ -255,10 +255,10 @@ def test_the_terminal_has_a_picture_of_its_size(monkeypatch):
 
 
 def test_a_picture_by_itself_says_what_its_numbers_are_worth():
-    question = Question.open("jacobi2d", platform="frontier")
+    question = Scenario.open("jacobi2d", platform="frontier")
     grid = grid_of([parse_option("platform.node.gpu_count = 2, 4, 8", question.program, 10)], 10)
     result = run_whole(question, grid)
     assert alone(result).title == "iteration_time · rests on assumed values"
     beyond = replace(result, extrapolated={"halo: sizes of 1 B lie outside": np.True_})
     assert alone(beyond).title.endswith(" · halo: beyond what was fitted")
-    assert alone(run_whole(Question.open("jacobi2d"), grid)).title == "iteration_time"
+    assert alone(run_whole(Scenario.open("jacobi2d"), grid)).title == "iteration_time"

@@ -19,9 +19,9 @@ from whatif.plotting.description import (
     BarSegment,
     Description,
     HeatMap,
-    Line,
     Marker,
     PlotDescription,
+    PlotLine,
     Scale,
     StackedBar,
 )
@@ -52,7 +52,7 @@ def figure(
     single = len(result.grid.axes) == 1
     lines = _categories(result, y, x) if single else _family(result, y, x)
     if single and before is not None and has_column(before, y):
-        lines = (*lines, Line("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
+        lines = (*lines, PlotLine("before", x, before.grid.spread(array_of(before, y)).ravel(), "baseline"))
     dimension = result.dimensions[y]
     label = "time" if dimension == SECOND else y
     y_axis = AxisDescription(label, dimension, y_scale or suiting([line.y for line in lines]))
@@ -130,13 +130,13 @@ def suiting(values: Sequence[FloatArray]) -> Scale:
     return Scale.LOG if drawn.size and float(drawn.max()) > 100 * float(drawn.min()) else Scale.LINEAR
 
 
-def _categories(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
+def _categories(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
     """`y`, and beside the time of an iteration the categories it is made of."""
     parts = [f"{category}_time" for category in CATEGORIES] if y == Y_COLUMN else []
     curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in parts)
-    main = Line(_label(y), x, result.grid.spread(array_of(result, y)).ravel())
-    bands = (Line(label, x, end.ravel(), "band") for label, end in _ends(result, y).items())
-    return (main, *bands, *(Line(_label(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
+    main = PlotLine(_label(y), x, result.grid.spread(array_of(result, y)).ravel())
+    bands = (PlotLine(label, x, end.ravel(), "band") for label, end in _ends(result, y).items())
+    return (main, *bands, *(PlotLine(_label(name), x, curve) for name, curve in curves if np.nansum(curve) > 0))
 
 
 def _ends(result: Result, y: str) -> dict[str, FloatArray]:
@@ -151,15 +151,15 @@ def _label(name: str) -> str:
     return name.removesuffix("_time").removeprefix("terms.")
 
 
-def _family(result: Result, y: str, x: FloatArray) -> tuple[Line, ...]:
+def _family(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
     """One curve for each place of the second axis, a few of many; further axes stay at their first place."""
     second, values = result.grid.axes[1], _over_two_axes(result.grid.spread(array_of(result, y)))
     ends = [_over_two_axes(end) for end in _ends(result, y).values()]
     chosen = np.unique(np.linspace(0, len(second) - 1, min(len(second), MAXIMUM_CURVES)).astype(int))
-    lines: list[Line] = []
+    lines: list[PlotLine] = []
     for index in chosen.tolist():
-        lines.append(Line(_place(result, second, index), x, values[:, index]))
-        lines += [Line("", x, end[:, index], "band") for end in ends]
+        lines.append(PlotLine(_place(result, second, index), x, values[:, index]))
+        lines += [PlotLine("", x, end[:, index], "band") for end in ends]
     return tuple(lines)
 
 
@@ -230,7 +230,7 @@ def plot_table(description: Description) -> Table:
     return _table(description, xs, [(line.label, _aligned(line, xs)) for line in description.lines], description.y)
 
 
-def _aligned(line: Line, xs: FloatArray) -> FloatArray:
+def _aligned(line: PlotLine, xs: FloatArray) -> FloatArray:
     """The y of a line at each of the xs, NaN where it has no point."""
     values = np.full(xs.size, np.nan)
     known = np.isfinite(line.x)

@@ -1,0 +1,72 @@
+"""Presentable results: one table, and a picture where there is one, for every way of showing them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from whatif.errors import UsageError
+from whatif.table import Table
+from whatif.table_writers import TABLE_WRITERS, worth_showing
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from whatif.plotting.picture import Drawable
+
+SHOWN_ROWS: Final = 5
+SHOWN_WIDTH: Final = 120
+
+
+class Presentable:
+    """Base of results: a subclass provides `table`, and `picture` where it has one."""
+
+    def table(self) -> Table:
+        """The result as a table with units."""
+        raise NotImplementedError
+
+    def picture(self) -> Drawable:
+        """The result as a plot description. Raise `UsageError` where there is no picture of it."""
+        raise UsageError(f"{type(self).__name__} has no picture")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Data frame of the table, in base units; the units are in `attrs["units"]`."""
+        return self.table().to_pandas()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data of the table: `{"notes": {..}, "units": {column: unit}, "rows": [{column: value}]}`."""
+        return self.table().to_dict()
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Matplotlib figure of the picture (extra `report`); with a path, also a file `.svg`, `.png` or `.pdf`.
+
+        Raise `UsageError` where there is no picture, or the file name has another ending.
+        """
+        return plotted(self.picture(), path)
+
+    def _repr_html_(self) -> str:
+        """The table, for a notebook."""
+        return self.table()._repr_html_()
+
+    def __repr__(self) -> str:
+        """The type, the number of rows, and the first rows."""
+        table = worth_showing(self.table())
+        return f"<{type(self).__name__}: {len(table)} rows>\n{_head(table)}"
+
+
+def plotted(description: Drawable, path: str | Path | None = None) -> Figure:
+    """Matplotlib figure of a plot description, which is also written where there is a path."""
+    from whatif.plotting.picture import draw, write_picture
+
+    if path is not None:
+        write_picture(description, Path(path))
+    return draw(description)
+
+
+def _head(table: Table) -> str:
+    out = io.StringIO()
+    TABLE_WRITERS["table"](table.head(SHOWN_ROWS), out)
+    lines = [line[: SHOWN_WIDTH - 1] + "…" if len(line) > SHOWN_WIDTH else line for line in out.getvalue().splitlines()]
+    return "\n".join([*lines, "…"] if len(table) > SHOWN_ROWS else lines)
