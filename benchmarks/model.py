@@ -39,7 +39,7 @@ def _sweep(question: Scenario, grid: Grid) -> None:
 
 
 def million_points() -> Iterator[Row]:
-    """Jacobi2D on Summit over three leaves, against validating and evaluating each point from its text."""
+    """Jacobi2D on Summit over three parameters, against validating and evaluating each point from its text."""
     question = Scenario.open("jacobi2d")
     grid = grid_of([parse_option(text, question.program, 10**7) for text in AXES], 10**7)
     seconds = median_seconds(lambda: _sweep(question, grid), 7)
@@ -58,18 +58,18 @@ def million_points() -> Iterator[Row]:
     )
 
 
-def edit_of_a_leaf() -> Iterator[Row]:
+def edit_of_a_parameter() -> Iterator[Row]:
     """One edit with a sweep of 10^4 points: only what lies downstream is computed, against all of it."""
     start = Session.start(Scenario.open("jacobi2d")).sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000")
-    for name, leaf in (
+    for name, parameter in (
         ("memory bandwidth", MEMORY),
         ("network latency", "platform.network.inter_node.max_rate.rendezvous.latency"),
     ):
         session = start
 
-        def edit(leaf: str = leaf) -> None:
+        def edit(parameter: str = parameter) -> None:
             nonlocal session
-            session = session.nudge(leaf, 1)
+            session = session.nudge(parameter, 1)
 
         def everything() -> None:
             evaluate(start.program, start.grid.arrays())

@@ -35,7 +35,7 @@ class Scene(NamedTuple):
     theme: str = "whatif-dark"
     lines: tuple[str, ...] = STORY
     scenario: str = "jacobi2d"
-    leaf: str = MEMORY
+    parameter: str = MEMORY
     keys: tuple[str, ...] = ()
 
 
@@ -76,8 +76,8 @@ SCENES = [
 ]
 GALLERY = [Scene(theme, (96, 28), theme) for theme in THEMES]
 FILM = [
-    Scene("film", (110, 32), lines=lines, leaf=leaf)
-    for lines, leaf in (
+    Scene("film", (110, 32), lines=lines, parameter=parameter)
+    for lines, parameter in (
         ((), GPUS),
         (STORY[:1], "application.grid.cells.x"),
         (STORY[:2], GPUS),
@@ -118,7 +118,7 @@ async def _shown(driver, scene):
     await driver.calm()
     # From its top, as in an explorer that has just been opened.
     driver.tree.action_move(-1000)
-    driver.tree.select(scene.leaf)
+    driver.tree.select(scene.parameter)
     for key in scene.keys:
         await driver.press(key)
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Every name of a quantity: leaves of the files and parameters of the model functions, with their units."""
+"""Every name of a quantity: parameters of the files and parameters of the model functions, with their units."""
 
 from __future__ import annotations
 

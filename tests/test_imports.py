@@ -44,7 +44,7 @@ def test_commands_import_no_terminal_and_no_plotting():
         ("run", "jacobi2d", "--sweep", "platform=summit, lassen", "--format", "csv"),
         ("explain", "jacobi2d", "halo"),
         ("check", "jacobi2d", "summit"),
-        ("list", "leaves"),
+        ("list", "parameters"),
         ("resolve", "jacobi2d"),
     ]
     found = imported(*(command(*arguments) for arguments in commands))

@@ -32,12 +32,12 @@ from whatif.studies.attribution import Attribution, attribute
 from whatif.studies.elasticity import Elasticity, elasticities
 from whatif.studies.ranking import Ranking, ranking
 from whatif.studies.threshold import SeekResult, parse_target
-from whatif.studies.threshold import seek as seek_leaf
+from whatif.studies.threshold import seek as seek_parameter
 
 AnyScenario = str | Path | Scenario
 """A shipped name, a path, or a scenario that was loaded or built."""
 Values = str | Sequence[str | int | float] | FloatArray
-"""What a leaf is swept over: the text of the command line, or values; an array is in base units."""
+"""What a parameter is swept over: the text of the command line, or values; an array is in base units."""
 
 
 def load(
@@ -66,7 +66,8 @@ def run(scenario: AnyScenario, *, samples: Sampling | int | None = None, **chang
 def sweep(
     scenario: AnyScenario, *axes: Mapping[str, Values], samples: Sampling | int | None = None, **changes: Any
 ) -> Result:
-    """The answer over a grid: one axis a mapping of leaves, which move together; without any, the scenario's own."""
+    """The answer over a grid: one axis a mapping of parameters, which move together; without any, the scenario's
+    own."""
     question = load(scenario, **changes)
     limit = DEFAULT_MAXIMUM_POINTS
     swept = [_axis(axis, question) for axis in axes] or file_axes(question.program, limit)
@@ -89,9 +90,9 @@ def compare(
 
 
 def seek(scenario: AnyScenario, vary: str, target: str, **changes: Any) -> SeekResult:
-    """The value of the leaf `vary`, nearest to the present one, that meets a target: `iteration_time <= 5 ms`."""
+    """The value of the parameter `vary`, nearest to the present one, that meets a target: `iteration_time <= 5 ms`."""
     program = load(scenario, **changes).program
-    return seek_leaf(program, vary, parse_target(target, program))
+    return seek_parameter(program, vary, parse_target(target, program))
 
 
 def diff(first: AnyScenario, second: AnyScenario, result: str = "iteration_time", **options: Any) -> Attribution:
@@ -112,18 +113,18 @@ def _name(scenario: AnyScenario) -> str:
     return Path(scenario.document.name).stem if isinstance(scenario, Scenario) else str(scenario)
 
 
-def _axis(leaves: Mapping[str, Values], question: Scenario) -> Axis:
+def _axis(parameters: Mapping[str, Values], question: Scenario) -> Axis:
     program = question.program
-    texts = {path: _texts(path, values, question) for path, values in leaves.items()}
-    return parse_axis(next(iter(leaves)), texts, program, DEFAULT_MAXIMUM_POINTS)
+    texts = {path: _texts(path, values, question) for path, values in parameters.items()}
+    return parse_axis(next(iter(parameters)), texts, program, DEFAULT_MAXIMUM_POINTS)
 
 
 def _texts(path: str, values: Values, question: Scenario) -> str | Sequence[str | int | float]:
-    """Values as a person would write them: an array gets the unit of its leaf."""
+    """Values as a person would write them: an array gets the unit of its parameter."""
     if not isinstance(values, np.ndarray):
         return values
-    leaf = question.program.leaves.get(path)
-    unit = "" if leaf is None or str(leaf.dimension) == "1" else f" {leaf.dimension}"
+    parameter = question.program.parameters.get(path)
+    unit = "" if parameter is None or str(parameter.dimension) == "1" else f" {parameter.dimension}"
     return [f"{float(value)!r}{unit}" for value in values.ravel()]
 
 

@@ -12,27 +12,27 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One axis: the leaves that move along it, tied together, and their values.
+    """One axis: the parameters that move along it, tied together, and their values.
 
-    A numeric leaf has a float64 array; a structural leaf has an object array of texts. `texts` are the values of
-    each leaf as a person wrote them.
+    A numeric parameter has a float64 array; a structural parameter has an object array of texts. `texts` are the
+    values of each parameter as a person wrote them.
     """
 
     name: str
-    leaves: dict[str, NDArray[Any]]
+    parameters: dict[str, NDArray[Any]]
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(next(iter(self.leaves.values())))
+        return len(next(iter(self.parameters.values())))
 
     @property
     def structural(self) -> bool:
-        """Whether any leaf on the axis decides which terms exist."""
-        return any(values.dtype == object for values in self.leaves.values())
+        """Whether any parameter on the axis decides which terms exist."""
+        return any(values.dtype == object for values in self.parameters.values())
 
     def slice(self, part: slice) -> Axis:
         """The same axis with a part of its values."""
-        return Axis(self.name, {path: values[part] for path, values in self.leaves.items()}, self.texts)
+        return Axis(self.name, {path: values[part] for path, values in self.parameters.items()}, self.texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +54,16 @@ class Grid:
             size *= len(axis)
         return size
 
-    def leaves(self) -> tuple[str, ...]:
-        """Every leaf that is swept, in the order of the axes."""
-        return tuple(path for axis in self.axes for path in axis.leaves)
+    def parameters(self) -> tuple[str, ...]:
+        """Every parameter that is swept, in the order of the axes."""
+        return tuple(path for axis in self.axes for path in axis.parameters)
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Every numeric leaf as an array of shape (1, .., n, .., 1) with n in the position of its axis."""
+        """Every numeric parameter as an array of shape (1, .., n, .., 1) with n in the position of its axis."""
         return {
             path: values.astype(np.float64).reshape(self._position(index))
             for index, axis in enumerate(self.axes)
-            for path, values in axis.leaves.items()
+            for path, values in axis.parameters.items()
             if values.dtype != object
         }
 
@@ -75,10 +75,10 @@ class Grid:
         return np.broadcast_to(array, self.shape)
 
     def coordinate(self, path: str) -> NDArray[Any]:
-        """The value of a swept leaf at every point, as a view of the grid's full shape."""
+        """The value of a swept parameter at every point, as a view of the grid's full shape."""
         for index, axis in enumerate(self.axes):
-            if path in axis.leaves:
-                return np.broadcast_to(axis.leaves[path].reshape(self._position(index)), self.shape)
+            if path in axis.parameters:
+                return np.broadcast_to(axis.parameters[path].reshape(self._position(index)), self.shape)
         raise KeyError(path)
 
     def join(

@@ -22,7 +22,7 @@ class WhatifError(Exception):
 
 
 class UsageError(WhatifError):
-    """A wrong option: an unknown leaf, a malformed sweep, a grid that is too large."""
+    """A wrong option: an unknown parameter, a malformed sweep, a grid that is too large."""
 
 
 class ImpossiblePointError(WhatifError):

@@ -77,5 +77,5 @@ def test_arrays_are_in_base_units_and_xarray_has_a_dimension_for_each_axis():
 def test_what_is_wrong_is_said_as_on_the_command_line():
     with pytest.raises(whatif.WhatifError, match="did you mean `summit`"):
         whatif.run("jacobi2d", platform="sumit")
-    with pytest.raises(whatif.WhatifError, match="no such leaf"):
+    with pytest.raises(whatif.WhatifError, match="no such parameter"):
         whatif.sweep("jacobi2d", {"platform.node.gpus": [1, 2]})

@@ -325,7 +325,7 @@ SWEEPS = [
     (["platform.node.gpu.dram_bandwidth=.."], "sweep `platform.node.gpu.dram_bandwidth`"),
     (["platform.node.gpu.dram_bandwidth="], "expected PATH=SPEC"),
     (["platform.node.gpu.dram_bandwidth"], "expected PATH=SPEC"),
-    (["=3"], "there is no such leaf"),
+    (["=3"], "there is no such parameter"),
     ([""], "expected PATH=SPEC"),
     (["platform.node.gpu.dram_bandwidth=nan GB/s"], "is not a number with a unit"),
     (["platform.node.gpu.dram_bandwidth=1 GB/s, inf"], "is not a number with a unit"),
@@ -337,14 +337,14 @@ SWEEPS = [
     (["platform.node.gpu_count=1.5"], "a whole number of at least 1"),
     (["platform.node.gpu_count=1, 2", "platform.node.gpu_count=3"], "swept on more than one axis"),
     (["platform.node.gpu_count=1; platform.node.gpu_count=3"], "given twice"),
-    (["platform.node.gpu_count=1, 2; application.rank_count=3"], "tied leaves need the same number of values"),
+    (["platform.node.gpu_count=1, 2; application.rank_count=3"], "tied parameters need the same number of values"),
     (["platform.node.gpu_count=1;"], "expected PATH=SPEC"),
     (["application.phases.halo.model=postal, posta"], "did you mean `postal`"),
     (["application.grid.periodic=true, maybe"], "is not one of true, false"),
     (["application.phases.halo.kind=halo, kernel"], "is not one of halo"),
     (["platform.node.gpu.l2_bandwidth=1 GB/s"], "reaches no term of this scenario"),
-    (["application.phases=1"], "there is no such leaf"),
-    (["sweep.x=1"], "there is no such leaf"),
+    (["application.phases=1"], "there is no such parameter"),
+    (["sweep.x=1"], "there is no such parameter"),
     (["platform.node.gpu_count=1 .. 4000 step 1", "application.rank_count=1 .. 4000 step 1"], "16,000,000 points"),
 ]  # fmt: skip
 
@@ -396,7 +396,7 @@ def test_wrong_sweeps_of_a_file_name_their_place(whatif_main, tmp_path, key, spe
         assert said in err
 
 
-def test_two_axes_of_a_file_with_one_leaf(whatif_main, tmp_path):
+def test_two_axes_of_a_file_with_one_parameter(whatif_main, tmp_path):
     axis = '"platform.node.gpu_count" = [1, 2]\n'
     (tmp_path / "s.toml").write_text(f"{HEAD}\n[sweep.a]\n{axis}[sweep.b]\n{axis}")
     code, _, err = whatif_main("run", "s.toml")
@@ -448,7 +448,7 @@ def test_set_of_nonsense(whatif_main, text, expected, said):
 MAPPINGS = {
     "missing": ("map.txt", None, "`map.txt` cannot be read: No such file or directory"),
     "folder": ("folder", None, "`folder` cannot be read: Is a directory"),
-    "leaves": ("../map.txt", b"0\n" * 16, "plain name of a file beside the scenario"),
+    "parameters": ("../map.txt", b"0\n" * 16, "plain name of a file beside the scenario"),
     "absolute": ("/etc/passwd", None, "plain name of a file beside the scenario"),
     "parent": ("..", None, "cannot be read"),
     "nothing": ("", None, "cannot be read"),
@@ -584,7 +584,7 @@ def test_output_that_cannot_be_written(whatif_main, tmp_path):
         (["nonsense"], "No such command"),
         (["list", "nonsense"], "is not one of"),
         (["schema", "nonsense"], "is not one of"),
-        (["explain", "jacobi2d", "halo_time"], "there is no such result, phase, term or leaf"),
+        (["explain", "jacobi2d", "halo_time"], "there is no such result, phase, term or parameter"),
         (["explain", "jacobi2d", "hallo"], "did you mean `halo`"),
         (["explain", "jacobi2d", "--depth", "-1"], "-1"),
         (["check"], "Missing argument"),

@@ -79,7 +79,7 @@ def test_json_of_a_grid(good):
         assert {**row, **json.loads(alone)["rows"][0], "grade": row["grade"]} == row
 
 
-def test_json_of_tied_leaves(good):
+def test_json_of_tied_parameters(good):
     tied = f"{GPUS}=2, 4; {BANDWIDTH}=1 TB/s, 2 TB/s"
     document = json.loads(good("run", "jacobi2d", "--sweep", tied, "--format", "json"))
     assert document["axes"] == [GPUS, BANDWIDTH]
@@ -103,7 +103,7 @@ def test_csv_has_the_numbers_of_json(good):
             assert (text == value) if isinstance(value, str) else (float(text) == value)
 
 
-def test_units_of_swept_leaves_are_in_the_header(good):
+def test_units_of_swept_parameters_are_in_the_header(good):
     out = good("run", "jacobi2d", "--sweep", f"{BANDWIDTH}=1 TB/s", "--sweep", f"{GPUS}=2", "--format", "csv")
     assert out.startswith(f"{BANDWIDTH} [B/s],{GPUS},total_time [s],")
     assert out.splitlines()[1].startswith("1000000000000.0,2.0,")
@@ -160,7 +160,7 @@ def current_mask():
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "markdown", "table", "parquet"])
-def test_an_error_in_the_middle_leaves_the_old_file(tmp_path, form):
+def test_an_error_in_the_middle_parameters_the_old_file(tmp_path, form):
     target = tmp_path / "x"
     target.write_text("old")
     question = Scenario.open("jacobi2d")
@@ -296,8 +296,8 @@ def test_a_resolved_scenario_is_the_same_question(good, tmp_path, name):
         assert answers(good("run", "resolved.toml", "--format", "json", *arguments)) == answers(original)
     (tmp_path / "again.toml").write_text(good("resolve", "resolved.toml"))
     assert answers(good("run", "again.toml", "--format", "json")) == answers(good("run", name, "--format", "json"))
-    leaves = [line.split("\t")[:4] for line in good("list", "leaves", name).splitlines()]
-    assert [line.split("\t")[:4] for line in good("list", "leaves", "resolved.toml").splitlines()] == leaves
+    parameters = [line.split("\t")[:4] for line in good("list", "parameters", name).splitlines()]
+    assert [line.split("\t")[:4] for line in good("list", "parameters", "resolved.toml").splitlines()] == parameters
     assert good("check", "resolved.toml") == "resolved.toml: ok (scenario)\n"
 
 
@@ -350,11 +350,11 @@ def test_list(good):
     scenarios = [line.split("\t") for line in good("list", "scenarios").splitlines()]
     assert [name for name, _ in scenarios] == list(shipped_names("scenarios"))
     assert all(question.endswith(("?", ".")) for _, question in scenarios)
-    leaves = {line.split("\t")[0]: line.split("\t")[1:] for line in good("list", "leaves").splitlines()}
-    assert leaves[GPUS][:3] == ["6", "numeric", "datasheet"]
-    assert leaves[MODEL][:2] == ["k_model", "structural"]
-    assert leaves["platform.node.gpu.l2_bandwidth"][1] == "reaches no term"
-    assert all(len(columns) == 4 for columns in leaves.values())
+    parameters = {line.split("\t")[0]: line.split("\t")[1:] for line in good("list", "parameters").splitlines()}
+    assert parameters[GPUS][:3] == ["6", "numeric", "datasheet"]
+    assert parameters[MODEL][:2] == ["k_model", "structural"]
+    assert parameters["platform.node.gpu.l2_bandwidth"][1] == "reaches no term"
+    assert all(len(columns) == 4 for columns in parameters.values())
 
 
 def test_schema_is_json(good):
@@ -412,7 +412,7 @@ def test_from_another_folder_by_shipped_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", ["run jacobi2d --format csv", "explain jacobi2d", "list leaves", "schema scenario"]
+    "arguments", ["run jacobi2d --format csv", "explain jacobi2d", "list parameters", "schema scenario"]
 )
 def test_a_reader_that_goes_away_is_no_error(tmp_path, arguments):
     sweep = "--sweep 'platform.node.gpu_count=1 .. 4000 step 1'" if arguments.startswith("run") else ""

@@ -15,7 +15,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.schema.load import load_platform, load_scenario
-from whatif.schema.parameters import leaf_table
+from whatif.schema.parameters import parameter_table
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.status import _message
 from whatif.units import parse_quantity
@@ -84,13 +84,13 @@ def test_a_folder_of_outputs_becomes_a_machine_that_predicts(whatif_main, measur
 def test_what_was_fitted_is_in_the_platform_with_source_grade_and_error(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     loaded = load_scenario("jacobi2d", platform="ours", folders=[Path()])
-    leaf = leaf_table(loaded)["platform.network.inter_node.postal.eager.bandwidth"]
-    assert leaf.grade == "measured"
-    assert re.fullmatch(r"fitted to .*latency\.txt.* \(OSU.* 7\.4\)|fitted to osu \(OSU.* 7\.4\)", leaf.source)
-    assert leaf.fitted.standard_error == pytest.approx(0, abs=leaf.value * 1e-2)
-    assert leaf.fitted.standard_error > 0
-    assert leaf.fitted.ranges["message_size"] == (512, 16384)
-    beside = leaf_table(loaded)["platform.network.inter_node.max_rate.eager.base_bandwidth"]
+    parameter = parameter_table(loaded)["platform.network.inter_node.postal.eager.bandwidth"]
+    assert parameter.grade == "measured"
+    assert re.fullmatch(r"fitted to .*latency\.txt.* \(OSU.* 7\.4\)|fitted to osu \(OSU.* 7\.4\)", parameter.source)
+    assert parameter.fitted.standard_error == pytest.approx(0, abs=parameter.value * 1e-2)
+    assert parameter.fitted.standard_error > 0
+    assert parameter.fitted.ranges["message_size"] == (512, 16384)
+    beside = parameter_table(loaded)["platform.network.inter_node.max_rate.eager.base_bandwidth"]
     assert beside.fitted is None
     assert beside.source.startswith("Choi")
 
@@ -103,12 +103,12 @@ def test_a_file_of_ones_own_keeps_its_comments_and_loses_its_guesses(whatif_main
     for comment in ("# Our machine: keep me.", "# measured in May", "# by hand", "# guessed"):
         assert comment in text
     loaded = load_scenario("jacobi2d", platform="mine", folders=[Path()])
-    leaves = leaf_table(loaded)
-    assert leaves["platform.network.inter_node.short_limit"].value == 256
-    fitted = [path for path in leaves if path.startswith("platform.network.inter_node.postal.")]
+    parameters = parameter_table(loaded)
+    assert parameters["platform.network.inter_node.short_limit"].value == 256
+    fitted = [path for path in parameters if path.startswith("platform.network.inter_node.postal.")]
     assert len(fitted) == 6
-    assert {leaves[path].grade for path in fitted} == {"measured"}
-    assert "guess" not in "".join(leaves[path].source for path in fitted)
+    assert {parameters[path].grade for path in fitted} == {"measured"}
+    assert "guess" not in "".join(parameters[path].source for path in fitted)
 
 
 def test_fitting_twice_changes_nothing(whatif_main, measured):
@@ -133,8 +133,8 @@ def test_a_value_set_from_outside_is_no_longer_the_fitted_one(whatif_main, measu
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     path = "platform.network.inter_node.postal.eager.latency"
     question = Scenario.open("jacobi2d", platform="ours", folders=[Path()])
-    assert question.program.leaves[path].fitted is not None
-    assert question.changed({path: "1 us"}, "ours").program.leaves[path].fitted is None
+    assert question.program.parameters[path].fitted is not None
+    assert question.changed({path: "1 us"}, "ours").program.parameters[path].fitted is None
 
 
 def test_explain_shows_the_standard_error(whatif_main, measured):
@@ -315,8 +315,8 @@ def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     Path("whole.toml").write_text(whatif_main("resolve", "jacobi2d", "--platform", "ours", "--platforms", ".")[1])
     path = "platform.network.inter_node.postal.eager.latency"
-    before = leaf_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path].fitted
-    assert Scenario.open(Path("whole.toml")).program.leaves[path].fitted == before
+    before = parameter_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path].fitted
+    assert Scenario.open(Path("whole.toml")).program.parameters[path].fitted == before
     assert before is not None
 
 
@@ -390,10 +390,10 @@ def test_a_protocol_that_nobody_measured_is_assumed(whatif_main, tmp_path):
     path = "platform.network.inter_node.postal.short.latency"
     for file, limits, grade in (("all.txt", "256 B, 16 KiB", "measured"), ("large.txt", "0, 16 KiB", "assumed")):
         whatif_main("fit", "network", file, "--limits", limits, "-o", "ours.toml", "--extends", "lassen")
-        leaf = leaf_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path]
-        assert leaf.grade == grade
-        assert (leaf.fitted is not None) == (grade == "measured")
-    assert leaf.source.startswith("as eager messages")
+        parameter = parameter_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path]
+        assert parameter.grade == grade
+        assert (parameter.fitted is not None) == (grade == "measured")
+    assert parameter.source.startswith("as eager messages")
 
 
 def test_a_platform_of_simgrid_shows_its_parameters(whatif_main):
@@ -408,10 +408,10 @@ def test_a_fitted_value_that_was_changed_by_hand_is_not_the_fits_any_more(whatif
     text = Path("ours.toml").read_text()
     old = re.search(r'eager\]\nlatency = "(.*?)"', text)[1]
     Path("ours.toml").write_text(text.replace(f'latency = "{old}"', 'latency = "2 us"', 1))
-    leaves = leaf_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))
-    assert leaves[path].value == 2e-6
-    assert leaves[path].fitted is None
-    assert leaves[path.replace("latency", "bandwidth")].fitted is not None
+    parameters = parameter_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))
+    assert parameters[path].value == 2e-6
+    assert parameters[path].fitted is None
+    assert parameters[path.replace("latency", "bandwidth")].fitted is not None
 
 
 def test_a_platform_can_be_named_by_its_file(whatif_main, measured):

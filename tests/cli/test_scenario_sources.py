@@ -115,8 +115,8 @@ def test_a_trace_has_a_rank_for_each_core_where_they_are_numbers():
     """Dahu's nodes: two sockets of 16 cores (its file cites Grid'5000)."""
     assert ranks_per_node("dahu") == 32
     assert ranks_per_node("summit") is None
-    for name, leaf in (("cores", "cpu.core_count"), ("sockets", "socket_count")):
-        Path(f"{name}.toml").write_text(f'extends = "dahu"\nnode.{leaf} = "= 2 * 8"\n')
+    for name, parameter in (("cores", "cpu.core_count"), ("sockets", "socket_count")):
+        Path(f"{name}.toml").write_text(f'extends = "dahu"\nnode.{parameter} = "= 2 * 8"\n')
         assert ranks_per_node(name) == 1
 
 

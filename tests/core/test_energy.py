@@ -138,12 +138,12 @@ def test_setup_is_spent_at_idle_power():
 )
 def test_what_is_not_stated_gives_no_number_but_a_reason(line, lost, kept):
     program = question(TEXT.replace(line, "")).program
-    leaf = "host.power" if "host" in line else line.partition(" ")[0]
+    parameter = "host.power" if "host" in line else line.partition(" ")[0]
     assert kept in program.columns
     for name in lost:
         assert name not in program.columns
         for ask in (program.term_of, lambda result: explain(evaluate(program), result)):
-            with pytest.raises(UsageError, match=rf"DGX A100 does not state .*{leaf}"):
+            with pytest.raises(UsageError, match=rf"DGX A100 does not state .*{parameter}"):
                 ask(name)
 
 
@@ -227,7 +227,7 @@ def test_the_exponent_of_power_and_clock_can_be_stated():
     assert_allclose(found["iteration_energy"], slower * 1.5 * (400 + 4 * 81.25), rtol=1e-12, atol=0)
 
 
-def test_a_cap_needs_the_powers_that_it_caps_and_leaves_some_to_compute_with():
+def test_a_cap_needs_the_powers_that_it_caps_and_parameters_some_to_compute_with():
     waiting = MACHINE + WAITING
     low = run_whole(question(waiting, platform__node__gpu__power_cap="50 W"), Grid())
     assert low.reasons[0].startswith("the power cap leaves nothing to compute with")

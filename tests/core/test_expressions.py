@@ -40,7 +40,7 @@ def dimension(text, **names):
 
 # Trees of (operator, left, right), ("-", operand), (function, operands), numbers and names; rendered as text twice.
 
-LEAVES = st.one_of(
+PARAMETERS = st.one_of(
     st.integers(0, 9).map(str), st.sampled_from(["0.5", "2.25", "1e2", "1_000", ".75"]), st.sampled_from(sorted(NAMES))
 )
 BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 4}
@@ -64,7 +64,7 @@ def branches(children):
     )
 
 
-TREES = st.recursive(LEAVES, branches, max_leaves=12)
+TREES = st.recursive(PARAMETERS, branches, max_parameters=12)
 
 
 def render(tree, redundant=False):
@@ -292,7 +292,7 @@ def test_names_are_listed_once_in_order():
     assert parse_expression("= b * a.c + b - max(d, a.c)").names() == ("b", "a.c", "d")
 
 
-# Through a scenario: names of parameters and leaves.
+# Through a scenario: names of parameters and parameters.
 
 SCENARIO = """
 platform = "summit"
@@ -333,7 +333,7 @@ def problems(expression, parameters=""):
         ("max(a, b) * 1 s", "a = -3\nb = 1", 1),
     ],
 )
-def test_expression_leaves(expression, parameters, seconds):
+def test_expression_parameters(expression, parameters, seconds):
     evaluation = evaluate(loaded(expression, parameters))
     got = float(evaluation.column("iteration_time"))
     if seconds is None:
@@ -346,9 +346,14 @@ def test_expression_leaves(expression, parameters, seconds):
 @pytest.mark.parametrize(
     ("expression", "parameters", "key", "said"),
     [
-        ("m * 1 s", "n = 3", "application.phases.pause.overhead_time", "`m` is neither a parameter nor a numeric leaf"),
+        (
+            "m * 1 s",
+            "n = 3",
+            "application.phases.pause.overhead_time",
+            "`m` is neither a parameter nor a numeric parameter",
+        ),
         ("widht * 1 s", "width = 3", "application.phases.pause.overhead_time", "did you mean `width`"),
-        ("platform.name", "", "application.phases.pause.overhead_time", "neither a parameter nor a numeric leaf"),
+        ("platform.name", "", "application.phases.pause.overhead_time", "neither a parameter nor a numeric parameter"),
         ("n.__class__", "n = 3", "application.phases.pause.overhead_time", "neither a parameter"),
         ("application.rank_cout * 1 s", "", "application.phases.pause.overhead_time", "`application.rank_count`"),
         ("n", "n = 3", "application.phases.pause.overhead_time", "is in 1; it must be in s"),

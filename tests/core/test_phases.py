@@ -141,7 +141,7 @@ def test_node_aware_counts_the_bytes_that_leave_the_node():
 
 
 def test_mappings(tmp_path):
-    """A ring of 4 ranks on 2 nodes of 2: in blocks one of two messages leaves, in turn both do, tiles as blocks."""
+    """A ring of 4 ranks on 2 nodes of 2: in blocks one of two messages parameters, in turn both do, tiles as blocks."""
     text = head(ranks=4) + "[platform.node]\ngpu_count = 2\nsocket_count = 1\n"
     grid = 'decomposition = "given"\nranks = {{ x = 4, y = 1 }}\nperiodic = true\n{}'
     near, far = 5.96e-7 + 8000 * 1.12e-10, 2.86e-6 + 8000 * 1.55e-10
@@ -363,7 +363,7 @@ def test_a_platform_beside_the_scenario_may_refine_the_shipped_one_of_its_name(t
     (tmp_path / "summit.toml").write_text('extends = "summit"\n[node]\ngpu_count = 8\n')
     text = head() + transfer('direction = "device_to_host"')
     program = question(text, tmp_path).program
-    assert program.leaves["platform.node.gpu_count"].value == 8
+    assert program.parameters["platform.node.gpu_count"].value == 8
     (tmp_path / "own.toml").write_text('extends = "own"\n')
     with pytest.raises(InvalidFileError, match="extends itself: own -> own"):
         point(text.replace('"summit"', '"own"'), tmp_path)
@@ -371,7 +371,7 @@ def test_a_platform_beside_the_scenario_may_refine_the_shipped_one_of_its_name(t
         Scenario.open("jacobi2d", platform="jacobi2d").program  # noqa: B018
 
 
-def test_a_leaf_that_could_be_stated_says_so():
+def test_a_parameter_that_could_be_stated_says_so():
     with pytest.raises(UsageError, match="is not stated in this scenario; give it a value first with --set"):
         parse_option("application.phases.halo.inter_node_count=1, 2", Scenario.open("jacobi2d").program, 9)
     with pytest.raises(UsageError, match="is a text that no result depends on"):

@@ -70,7 +70,7 @@ def problems(folder, text=QUESTION, **options):
 def test_a_fitted_phase_is_the_sum_of_its_terms_in_its_own_units(folder):
     program = compiled(folder)
     time = evaluate(program).column("total_time")
-    assert program.leaves[X1].field.domain.describe(program.leaves[X1].dimension) == "any number"
+    assert program.parameters[X1].field.domain.describe(program.parameters[X1].dimension) == "any number"
     assert_allclose(time, 10 * 1e-3 * (100 + 20 * 8 + 0.001 * 64 * 2048), rtol=1e-14, atol=0)
 
 

@@ -74,7 +74,7 @@ c: recv 8b from 0 tag 0
 
 
 def asked(text: str, folder: Path | None = None, **sets: str) -> Scenario:
-    """The question of a text, leaves being changed by the names `a__b`."""
+    """The question of a text, parameters being changed by the names `a__b`."""
     paths = {path.replace("__", "."): value for path, value in sets.items()}
     return Scenario(parse_document(text, "question.toml", folder), None, paths)
 
@@ -118,7 +118,7 @@ def test_near_ranks_make_a_simulated_collective_faster_than_the_closed_form() ->
     assert times(question)[0] < times(modelled)[0]
 
 
-def test_a_swept_leaf_is_played_at_every_point() -> None:
+def test_a_swept_parameter_is_played_at_every_point() -> None:
     sweep = "application.rank_count=4, 16, 64"
     swept = times(asked(HALO), sweep)
     alone = [times(asked(HALO, application__rank_count=count))[0] for count in ("4", "16", "64")]

@@ -123,7 +123,7 @@ def test_the_curve_before_has_the_values_of_the_other_question():
 
 def test_a_reading_is_what_the_command_line_prints(whatif_main):
     result = swept("jacobi2d", SWEEP)
-    x = float(next(iter(result.grid.axes[0].leaves.values()))[3])
+    x = float(next(iter(result.grid.axes[0].parameters.values()))[3])
     place, *curves = readout(figure(result), x * 1.1)
     assert place == ("dram_bandwidth", "1.414 TB/s", "label")
     _, out, _ = whatif_main("run", "jacobi2d", "--set", f"{MEMORY}={x!r} B/s", "--point", "--format", "json")

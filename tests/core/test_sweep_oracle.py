@@ -25,14 +25,14 @@ LIMIT = 1_000_000
 NUMERIC = [
     (name, path)
     for name in FEW
-    for path, leaf in QUESTIONS[name].program.leaves.items()
-    if not leaf.structural and path in QUESTIONS[name].program.reached
+    for path, parameter in QUESTIONS[name].program.parameters.items()
+    if not parameter.structural and path in QUESTIONS[name].program.reached
 ]
 STRUCTURAL = [
     (name, path)
     for name in FEW
-    for path, leaf in QUESTIONS[name].program.leaves.items()
-    if leaf.structural and len(leaf.choices) > 1
+    for path, parameter in QUESTIONS[name].program.parameters.items()
+    if parameter.structural and len(parameter.choices) > 1
 ]
 UPSTREAM = {
     name: {term: question.program.inputs_of(term) for term in question.program.terms}
@@ -42,7 +42,8 @@ AT = {name: evaluate(question.program) for name, question in QUESTIONS.items()}
 
 
 def kind_of(name, path):
-    """What a leaf is, whatever its phase is called: `kernel.launch_count`, `regression.coefficients` of any term."""
+    """What a parameter is, whatever its phase is called: `kernel.launch_count`, `regression.coefficients` of any
+    term."""
     if path.startswith("application.estimates."):
         return f"estimate.{path.split('.')[3]}"
     phases = QUESTIONS[name].program.loaded.scenario.application.phases
@@ -57,7 +58,7 @@ def first_of(cases, kind):
     return set({kind(*case): case for case in reversed(cases)}.values())
 
 
-# A number is the same leaf in every scenario; a choice decides about terms that differ from scenario to scenario.
+# A number is the same parameter in every scenario; a choice decides about terms that differ from scenario to scenario.
 FIRST = first_of(NUMERIC, kind_of) | first_of(STRUCTURAL, lambda name, path: (name, kind_of(name, path)))
 
 
@@ -67,21 +68,21 @@ def alone(name, sets, platform=None):
     return result_of(evaluate(Scenario(document, platform, dict(sets)).program), Grid())
 
 
-def written(value, leaf):
+def written(value, parameter):
     """A value as a text that reads back as the same float."""
-    number = str(int(value)) if leaf.field.domain.whole else repr(float(value))
-    return number if leaf.dimension == ONE else f"{number} {leaf.dimension}"
+    number = str(int(value)) if parameter.field.domain.whole else repr(float(value))
+    return number if parameter.dimension == ONE else f"{number} {parameter.dimension}"
 
 
 def around(name, path):
-    """Texts of five values around that of a leaf, each allowed by the leaf itself."""
-    leaf = QUESTIONS[name].program.leaves[path]
-    domain, value = leaf.field.domain, float(AT[name].values[path])
+    """Texts of five values around that of a parameter, each allowed by the parameter itself."""
+    parameter = QUESTIONS[name].program.parameters[path]
+    domain, value = parameter.field.domain, float(AT[name].values[path])
     candidates = (value, value / 2, value * 1.1, value * 2, domain.minimum, value * 3, value / 3, 0.7, 0.1, 1e-3)
     if domain.whole:
         candidates = (value, value // 2, value + 1, value * 2, domain.minimum, value + 2, value * 3, value + 5)
     allowed = dict.fromkeys(item for item in candidates if math.isfinite(item) and domain.accepts(item))
-    return [written(item, leaf) for item in list(allowed)[:5]]
+    return [written(item, parameter) for item in list(allowed)[:5]]
 
 
 def same(one, other):
@@ -128,27 +129,27 @@ def test_numeric_sweep_equals_each_point_alone(name, path):
     assert len(texts) >= 4, texts
     grid = grid_of([parse_axis(path, {path: texts}, question.program, LIMIT)], LIMIT)
     swept = run_whole(question, grid)
-    # All are swept; of a leaf that other phases and scenarios have too, each of them loads another one.
+    # All are swept; of a parameter that other phases and scenarios have too, each of them loads another one.
     places = range(len(texts)) if (name, path) in FIRST else [1 + NUMERIC.index((name, path)) % (len(texts) - 1)]
     for index in places:
         text = texts[index]
         single = alone(name, {path: text})
-        assert float(grid.coordinate(path)[index]) == single.program.leaves[path].value
+        assert float(grid.coordinate(path)[index]) == single.program.parameters[path].value
         assert differences(swept, (index,), single) == [], text
         assert swept.reason[index] == single.reason[()]
         assert (single.impossible == 0) == bool(np.isfinite(swept.grid.spread(swept.columns["total_time"])[index]))
 
 
 @pytest.mark.parametrize(("name", "path"), NUMERIC)
-def test_leaf_that_reaches_a_term_moves_it(name, path):
-    """Another value changes a term, unless the leaf only decides whether the point can exist."""
+def test_parameter_that_reaches_a_term_moves_it(name, path):
+    """Another value changes a term, unless the parameter only decides whether the point can exist."""
     program, before = QUESTIONS[name].program, AT[name]
     limits = {constraint.term for constraint in program.constraints}
     downstream = [term for term in program.terms if path in UPSTREAM[name][term] and term not in limits]
-    leaf = program.leaves[path]
+    parameter = program.parameters[path]
     # Far values too: a protocol's limit decides nothing until it passes the size of a message.
-    texts = around(name, path) + (["1 B", "1 GB"] if path.endswith("_limit") and leaf.dimension == BYTE else [])
-    after = evaluate(program, {path: np.array([leaf.field.number(text) for text in texts])})
+    texts = around(name, path) + (["1 B", "1 GB"] if path.endswith("_limit") and parameter.dimension == BYTE else [])
+    after = evaluate(program, {path: np.array([parameter.field.number(text) for text in texts])})
     assert not downstream or any(differ(after.values[term], before.values[term]) for term in downstream)
     finite = np.broadcast_to(np.isfinite(after.column("total_time")), len(texts))
     reasons = np.broadcast_to("" if after.reason() is None else after.reason(), len(texts))
@@ -161,7 +162,7 @@ def test_leaf_that_reaches_a_term_moves_it(name, path):
 @pytest.mark.parametrize(("name", "path"), STRUCTURAL)
 def test_structural_sweep_equals_loading_anew(name, path):
     question = QUESTIONS[name]
-    present, choices = question.program.leaves[path].text(), question.program.leaves[path].choices
+    present, choices = question.program.parameters[path].text(), question.program.parameters[path].choices
     whole = (name, path) in FIRST
     if not whole:
         others = [choice for choice in choices if choice != present]
@@ -202,18 +203,18 @@ def test_platform_sweep_equals_loading_anew(name):
 
 @st.composite
 def pairs(draw):
-    """A scenario and two of its leaves, each with two or three values."""
+    """A scenario and two of its parameters, each with two or three values."""
     name = draw(st.sampled_from(FEW))
     numeric = [path for scenario, path in NUMERIC if scenario == name]
     structural = [path for scenario, path in STRUCTURAL if scenario == name]
-    leaves = st.one_of(st.sampled_from(numeric), st.sampled_from(numeric), st.sampled_from(structural))
-    paths = draw(st.lists(leaves, min_size=2, max_size=2, unique=True))
+    parameters = st.one_of(st.sampled_from(numeric), st.sampled_from(numeric), st.sampled_from(structural))
+    paths = draw(st.lists(parameters, min_size=2, max_size=2, unique=True))
     return name, {path: draw(values_of(name, path)) for path in paths}
 
 
 def values_of(name, path):
-    leaf = QUESTIONS[name].program.leaves[path]
-    texts = list(leaf.choices) if leaf.structural else around(name, path)
+    parameter = QUESTIONS[name].program.parameters[path]
+    texts = list(parameter.choices) if parameter.structural else around(name, path)
     return st.lists(st.sampled_from(texts), min_size=2, max_size=3, unique=True)
 
 
@@ -227,7 +228,7 @@ def after_the_set(error):
 
 @RANDOM
 @given(pairs(), st.sampled_from([1, 2, 1000]))
-def test_grid_of_two_leaves_equals_each_point_alone(pair, chunk):
+def test_grid_of_two_parameters_equals_each_point_alone(pair, chunk):
     name, texts = pair
     question = QUESTIONS[name]
     (first, second), (ones, others) = texts.keys(), texts.values()
@@ -255,7 +256,7 @@ def test_grid_of_two_leaves_equals_each_point_alone(pair, chunk):
 
 @RANDOM
 @given(pairs())
-def test_tied_leaves_equal_each_point_alone(pair):
+def test_tied_parameters_equal_each_point_alone(pair):
     name, texts = pair
     question = QUESTIONS[name]
     size = min(len(values) for values in texts.values())
@@ -275,16 +276,16 @@ def test_tied_leaves_equal_each_point_alone(pair):
 
 @st.composite
 def edits(draw):
-    """A scenario, a leaf to sweep, and edits one after another: numbers, choices, expressions."""
+    """A scenario, a parameter to sweep, and edits one after another: numbers, choices, expressions."""
     name = draw(st.sampled_from(FEW))
     numeric = [path for scenario, path in NUMERIC if scenario == name]
     structural = [path for scenario, path in STRUCTURAL if scenario == name]
-    leaves = st.one_of(*[st.sampled_from(numeric)] * 4, st.sampled_from(structural))
+    parameters = st.one_of(*[st.sampled_from(numeric)] * 4, st.sampled_from(structural))
     steps = []
-    for path in draw(st.lists(leaves, min_size=1, max_size=6)):
-        leaf = QUESTIONS[name].program.leaves[path]
-        texts = list(leaf.choices) if leaf.structural else around(name, path)
-        texts += [] if leaf.structural else [f"= {texts[0]} * 1"]
+    for path in draw(st.lists(parameters, min_size=1, max_size=6)):
+        parameter = QUESTIONS[name].program.parameters[path]
+        texts = list(parameter.choices) if parameter.structural else around(name, path)
+        texts += [] if parameter.structural else [f"= {texts[0]} * 1"]
         steps.append((path, draw(st.sampled_from(texts))))
     return name, draw(st.sampled_from(numeric)), steps
 
@@ -319,8 +320,8 @@ def test_incremental_session_equals_a_fresh_one(case):
         # What the file says itself is no edit, so that its source and grade hold.
         asked = Session.of(SessionInputs(session.question, session.grid))
         assert session.result.grade == asked.result.grade
-        assert {key: leaf.grade for key, leaf in session.program.leaves.items()} == {
-            key: leaf.grade for key, leaf in asked.program.leaves.items()
+        assert {key: parameter.grade for key, parameter in session.program.parameters.items()} == {
+            key: parameter.grade for key, parameter in asked.program.parameters.items()
         }
 
 
@@ -334,7 +335,7 @@ def test_own_sweep_in_chunks_equals_the_sweep_in_one(name):
         assert same(np.concatenate([rows(part)[key] for part in parts]), array), key
 
 
-def test_sweeping_a_leaf_that_another_platform_lacks_is_an_error():
+def test_sweeping_a_parameter_that_another_platform_lacks_is_an_error():
     """Summit has parameters inside a socket, Bridges has not: nothing may be swept there without a word."""
     path = "platform.network.intra_socket.max_rate.eager.latency"
     question = QUESTIONS["jacobi2d"]
@@ -349,4 +350,4 @@ def test_sweeping_a_leaf_that_another_platform_lacks_is_an_error():
 def test_axis_of_numbers_keeps_the_written_order():
     axis = parse_axis("r", {"application.rank_count": "64 .. 4 log 5"}, QUESTIONS["jacobi2d"].program, LIMIT)
     assert isinstance(axis, Axis)
-    assert axis.leaves["application.rank_count"].tolist() == [64, 32, 16, 8, 4]
+    assert axis.parameters["application.rank_count"].tolist() == [64, 32, 16, 8, 4]

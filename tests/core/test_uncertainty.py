@@ -68,7 +68,7 @@ def test_an_empirical_value_is_one_of_those_it_was():
     assert_allclose(drawn, np.quantile([1e-6, 2e-6, 3e-6, 8e-6], SHARES, method="inverted_cdf"), rtol=1e-15, atol=0)
 
 
-def test_a_value_never_leaves_its_domain_and_keeps_its_shape_inside():
+def test_a_value_never_parameters_its_domain_and_keeps_its_shape_inside():
     domain = Domain(maximum=1)
     drawn = values_at(distribution("0.9 +- 0.3", ONE, domain), SHARES, domain)
     reference = stats.truncnorm(-3, 1 / 3, loc=0.9, scale=0.3)
@@ -190,12 +190,12 @@ def fitted(correlation):
 def test_values_of_one_fit_vary_together_as_it_says():
     program = fitted([[1, -0.8], [-0.8, 1]])
     axis = sample_axis(program, Sampling(4096))
-    latency, bandwidth = (axis.leaves[f"platform.network.inter_node.postal.rendezvous.{key}"]
+    latency, bandwidth = (axis.parameters[f"platform.network.inter_node.postal.rendezvous.{key}"]
                           for key in ("latency", "bandwidth"))  # fmt: skip
     assert_allclose(np.corrcoef(latency, bandwidth)[0, 1], -0.8, rtol=0.01, atol=0)
     assert_allclose([latency.mean(), latency.std()], [5e-6, 1e-6], rtol=0.01, atol=0)
     assert_allclose([bandwidth.mean(), bandwidth.std()], [1e10, 1e9], rtol=0.01, atol=0)
-    assert_allclose(correlations(program, list(axis.leaves)), [[1, -0.8], [-0.8, 1]], rtol=0, atol=0)
+    assert_allclose(correlations(program, list(axis.parameters)), [[1, -0.8], [-0.8, 1]], rtol=0, atol=0)
 
 
 def test_a_covariance_that_is_not_positive_is_refused():
@@ -208,13 +208,15 @@ def test_a_covariance_that_is_not_positive_is_refused():
 
 def test_values_of_a_grade_can_be_given_a_spread():
     program = Scenario.open("jacobi2d", platform="frontier").program
-    assumed = {path for path in program.reached if program.leaves[path].grade == "assumed"}
+    assumed = {path for path in program.reached if program.parameters[path].grade == "assumed"}
     sampled = sample_axis(program, Sampling(64, spreads={"assumed": 0.2}))
-    whole = {path for path in assumed if program.leaves[path].field.domain.whole or not program.leaves[path].value}
-    assert set(sampled.leaves) == assumed - whole != set()
-    path, drawn = next(iter(sampled.leaves.items()))
+    whole = {
+        path for path in assumed if program.parameters[path].field.domain.whole or not program.parameters[path].value
+    }
+    assert set(sampled.parameters) == assumed - whole != set()
+    path, drawn = next(iter(sampled.parameters.items()))
     assert_allclose(np.exp(np.log(drawn).std()), 1.2, rtol=0.02, atol=0)
-    assert_allclose(np.median(drawn), program.leaves[path].value, rtol=0.01, atol=0)
+    assert_allclose(np.median(drawn), program.parameters[path].value, rtol=0.01, atol=0)
 
 
 @pytest.mark.parametrize(

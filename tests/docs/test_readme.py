@@ -69,7 +69,7 @@ def test_pictures_and_links_of_the_readme_exist():
         assert (ROOT / target).exists(), target
 
 
-def test_quantity_table_lists_every_leaf_and_parameter():
+def test_quantity_table_lists_every_parameter_and_parameter():
     assert quantity_table() in README, "run `python -m tests.quantity_names` and put its rows into the README"
 
 

@@ -90,12 +90,13 @@ def after(text, sets, platform=None):
     return rewritten(parse_document(text, "s.toml"), sets, platform)
 
 
-def values(leaves):
-    """What every leaf says, as plain values."""
+def values(parameters):
+    """What every parameter says, as plain values."""
     said = {
-        path: leaf.value.text if isinstance(leaf.value, Expression) else leaf.value for path, leaf in leaves.items()
+        path: parameter.value.text if isinstance(parameter.value, Expression) else parameter.value
+        for path, parameter in parameters.items()
     }
-    return {path: (value, str(leaves[path].dimension)) for path, value in said.items()}
+    return {path: (value, str(parameters[path].dimension)) for path, value in said.items()}
 
 
 @pytest.fixture
@@ -278,9 +279,9 @@ PROPERTY = settings(max_examples=10, deadline=None, suppress_health_check=[Healt
 
 
 @st.composite
-def typed(draw, leaf):
-    """A text that a numeric leaf accepts."""
-    domain = leaf.field.domain
+def typed(draw, parameter):
+    """A text that a numeric parameter accepts."""
+    domain = parameter.field.domain
     most = min(domain.maximum, 1000.0)
     least = max(domain.minimum, 0.0)
     if domain.whole:
@@ -288,17 +289,17 @@ def typed(draw, leaf):
     else:
         number = repr(draw(st.floats(least, most, exclude_min=domain.above_minimum)))
     space = draw(st.sampled_from(["", " ", "  "]))
-    return number if leaf.dimension == ONE else f"{number}{space}{leaf.dimension}"
+    return number if parameter.dimension == ONE else f"{number}{space}{parameter.dimension}"
 
 
 @st.composite
 def edited(draw):
     """A shipped scenario with some of its numbers changed."""
     name = draw(st.sampled_from(SCENARIOS))
-    leaves = QUESTIONS[name].program.leaves
-    numeric = sorted(path for path, leaf in leaves.items() if not leaf.structural)
+    parameters = QUESTIONS[name].program.parameters
+    numeric = sorted(path for path, parameter in parameters.items() if not parameter.structural)
     paths = draw(st.lists(st.sampled_from(numeric), min_size=1, max_size=8, unique=True))
-    return name, {path: draw(typed(leaves[path])) for path in paths}
+    return name, {path: draw(typed(parameters[path])) for path in paths}
 
 
 def held(text, sets):
@@ -308,7 +309,7 @@ def held(text, sets):
         if line.startswith("["):
             table = f"{line.strip('[]')}."
         path = table + line.partition(" = ")[0]
-        if any(leaf == path or leaf.startswith(f"{path}.") for leaf in sets):
+        if any(parameter == path or parameter.startswith(f"{path}.") for parameter in sets):
             rows.add(row)
     return rows
 
@@ -328,7 +329,7 @@ def test_a_saved_file_says_what_the_session_says(tmp_path_factory, case, newline
     document, question = asking(path, sets)
     saved = save(path, document, question)
     again = Scenario.open(path)
-    assert values(again.program.leaves) == values(question.program.leaves)
+    assert values(again.program.parameters) == values(question.program.parameters)
     assert again.program.loaded.scenario.sweep == question.program.loaded.scenario.sweep
     assert again.program.loaded.scenario.sources == question.program.loaded.scenario.sources
     # Every other line is there, in its order, to the byte.
@@ -359,7 +360,7 @@ DATA = {
         },
     },
 }
-# Leaf, what is typed, and what the file must then say.
+# Parameter, what is typed, and what the file must then say.
 TYPED = [
     (GPUS, "8", 8),
     ("platform.node_count", "100", 100),
@@ -510,10 +511,10 @@ def test_the_document_of_a_saved_file_is_the_one_that_a_fresh_start_reads(file):
     saved, read = save(file, *asking(file, SETS, "lassen")), read_document(file)
     assert (saved.text, saved.data, saved.name, saved.folder) == (read.text, read.data, read.name, read.folder)
     wanted = Scenario(parse_document(SMALL, "s.toml"), "lassen", SETS)
-    assert values(Scenario(saved).program.leaves) == values(wanted.program.leaves)
+    assert values(Scenario(saved).program.parameters) == values(wanted.program.parameters)
 
 
-def test_nothing_to_change_leaves_the_file_alone(file):
+def test_nothing_to_change_parameters_the_file_alone(file):
     before = file.stat()
     assert save(file, *asking(file, {})).text == SMALL
     assert (file.stat().st_mtime_ns, file.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
@@ -537,7 +538,7 @@ def test_a_link_stays_a_link_and_its_file_is_saved(file, tmp_path):
     saved = save(link, saved, Scenario(saved, None, {RANKS: "64"}))
     assert link.is_symlink()
     assert file.read_text() == 'extends = "base"\n\n[application]\nrank_count = 64\n'
-    assert Scenario(saved).program.leaves[RANKS].value == 64
+    assert Scenario(saved).program.parameters[RANKS].value == 64
 
 
 def test_a_link_of_another_kind_is_written_key_by_key(file):
@@ -547,8 +548,8 @@ def test_a_link_of_another_kind_is_written_key_by_key(file):
     }  # fmt: skip
     document, question = asking(file, {f"platform.node.host_link.{key}": value for key, value in link.items()})
     save(file, document, question)
-    assert values(Scenario.open(file).program.leaves) == values(question.program.leaves)
-    assert "platform.node.host_link.link_count" not in question.program.leaves
+    assert values(Scenario.open(file).program.parameters) == values(question.program.parameters)
+    assert "platform.node.host_link.link_count" not in question.program.parameters
 
 
 def test_keys_that_a_phase_of_another_kind_cannot_have_are_not_saved(file):
@@ -584,7 +585,7 @@ def test_a_file_in_a_read_only_folder_is_not_replaced(file, monkeypatch):
     file.parent.chmod(0o755)
 
 
-def test_a_full_disk_leaves_the_file_and_nothing_else(file, monkeypatch):
+def test_a_full_disk_parameters_the_file_and_nothing_else(file, monkeypatch):
     def full(path, data):
         with path.open("wb") as half:
             half.write(data[: len(data) // 2])
@@ -672,9 +673,9 @@ def sessions():
     open_ = Scenario.open
     edits = {GPUS: "8", MEMORY: "1 TB/s", RANKS: "= 2 * 32", "application.grid.periodic": "true"}
     halo = {"application.phases.halo.kind": "overhead", "application.phases.halo.overhead_time": "3 us"}
-    yield "one leaf", Session.start(open_("jacobi2d", sets={GPUS: "8", MEMORY: "1 TB/s"}))
+    yield "one parameter", Session.start(open_("jacobi2d", sets={GPUS: "8", MEMORY: "1 TB/s"}))
     yield (
-        "two leaves",
+        "two parameters",
         swept(
             open_("jacobi2d", platform="lassen", sets=edits),
             "application.phases.stencil.launch_count=1, 2",
@@ -684,7 +685,7 @@ def sessions():
     bridges = open_("jacobi2d", platform="bridges", sets={RANKS: "64"})
     yield "a choice, half of it impossible", swept(bridges, f"{MODEL}=postal, k_model", f"{GPUS}=1, 2")
     yield "platforms", swept(open_("minimd", sets={"parameters.cells": "32"}), "platform=summit, lassen")
-    yield "tied leaves", Session.start(open_("minife_devices", sets={"application.phases.dot.launch_count": "4"}))
+    yield "tied parameters", Session.start(open_("minife_devices", sets={"application.phases.dot.launch_count": "4"}))
     yield "a list of numbers", Session.start(open_("minife_gpus_per_node", sets={RANKS: "128"}))
     yield "another kind", Session.start(open_("jacobi2d", sets=halo))
     yield "no sweep", Session.start(open_("jacobi2d_strong", sets={RANKS: "96"})).over(())
@@ -704,7 +705,7 @@ def check_rows(document, session):
     """The printed rows are the session's."""
     rows, table = document["rows"], session.result.table()
     assert len(rows) == len(table)
-    assert document["axes"] == list(session.grid.leaves())
+    assert document["axes"] == list(session.grid.parameters())
     assert document["platform"] == session.result.program.loaded.scenario.platform.name
     for name, column in table.columns.items():
         if name in ("impossible", "extrapolated"):
@@ -791,8 +792,8 @@ def test_a_template_runs_on_every_platform(tmp_path, platform):
     assert min(rows[0]["terms"].values()) > 0
     question = Scenario.open(path)
     assert question.program.loaded.question == "Where does an iteration of this application spend its time?"
-    assert question.program.leaves["application.name"].value == 'My "new" {code} [2]'
+    assert question.program.parameters["application.name"].value == 'My "new" {code} [2]'
     assert question.program.loaded.scenario.platform == load_platform(platform)[0]
     assert path.read_text().count("#") >= 6
     save(path, *asking(path, {"platform.node.socket_count": "2"}))
-    assert Scenario.open(path).program.leaves["platform.node.socket_count"].value == 2
+    assert Scenario.open(path).program.parameters["platform.node.socket_count"].value == 2

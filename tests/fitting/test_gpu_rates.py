@@ -55,8 +55,8 @@ def streams(bandwidths: dict[str, float], size: float = 2e8, **notes: str) -> Ta
     return Table(columns, notes)
 
 
-def fit_of(fit, leaf: str):
-    return next(one for one in fit.fits if leaf in one.dimensions)
+def fit_of(fit, parameter: str):
+    return next(one for one in fit.fits if parameter in one.dimensions)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -70,7 +70,7 @@ def test_roofs_are_found_under_scatter_with_an_honest_error(seed: int):
     fit = fit_gpu([mixbench(table.columns["precision"].values, table.columns["operational_intensity"].values, rate)])
     expected = {"peak_single_rate": 8e12, "peak_double_rate": 4e12, "peak_integer_rate": 2e12, "dram_bandwidth": 500e9}
     assert fit.values.keys() == expected.keys()
-    assert_allclose([fit.values[leaf] for leaf in expected], list(expected.values()), rtol=0.02, atol=0)
+    assert_allclose([fit.values[parameter] for parameter in expected], list(expected.values()), rtol=0.02, atol=0)
     relative = [float(one.standard_errors[0] / one.values[0]) for one in fit.fits]
     assert all(0.0003 < error < 0.01 for error in relative)
 
@@ -78,9 +78,9 @@ def test_roofs_are_found_under_scatter_with_an_honest_error(seed: int):
 def test_standard_errors_are_those_of_repeated_measurements():
     """The spread of 200 fits of one device: a fit says no less of itself, and at most twice (rows near the ridge)."""
     fits = [fit_gpu([roofline({"double": 1e12}, 500e9, 0.01, seed)]) for seed in range(200)]
-    for leaf in ("peak_double_rate", "dram_bandwidth"):
-        spread = np.std([fit.values[leaf] for fit in fits])
-        said = np.mean([fit_of(fit, leaf).standard_errors[0] for fit in fits])
+    for parameter in ("peak_double_rate", "dram_bandwidth"):
+        spread = np.std([fit.values[parameter] for fit in fits])
+        said = np.mean([fit_of(fit, parameter).standard_errors[0] for fit in fits])
         assert 0.9 < said / spread < 2
 
 
@@ -132,7 +132,7 @@ def test_only_the_largest_arrays_count():
 def test_the_v100_file_gives_the_gpu_of_summit_exactly():
     stated = evaluate(Scenario.open("jacobi2d", platform="summit").program).values
     fit = fit_gpu([read_gpu(V100)])
-    assert fit.values == {leaf: float(stated[f"platform.node.gpu.{leaf}"]) for leaf in DIMENSIONS}
+    assert fit.values == {parameter: float(stated[f"platform.node.gpu.{parameter}"]) for parameter in DIMENSIONS}
     assert all(np.isnan(one.covariance).all() and np.isnan(one.error) for one in fit.fits)
 
 
@@ -238,4 +238,4 @@ def test_outputs_of_the_manual_of_mixbench(name: str, expected: dict[str, float]
     if not path.is_file():
         pytest.skip(f"no developer data: {path} (GPL, not part of the project)")
     fit = fit_gpu([read_gpu(path)])
-    assert_allclose([fit.values[leaf] for leaf in expected], list(expected.values()), rtol=0.025, atol=0)
+    assert_allclose([fit.values[parameter] for parameter in expected], list(expected.values()), rtol=0.025, atol=0)

@@ -309,7 +309,7 @@ def test_runs_on_one_node_tell_nothing_of_a_target_on_several():
 # What runs cannot tell.
 
 
-def test_a_constant_halo_leaves_packing_and_overhead_in_one():
+def test_a_constant_halo_parameters_packing_and_overhead_in_one():
     fit = fit_grid(timed(settings(halo=4000)))
     said = "\n".join(untold(fit))
     assert "O_h cannot be told from O_w, which takes its time; it is held at 0; a run with another H" in said
@@ -435,8 +435,8 @@ def test_a_fit_becomes_a_phase_that_sweeps_and_carries_its_uncertainty(tmp_path)
     swept = evaluate(program, Grid((Axis("p", {"application.rank_count": counts}),)).arrays())
     wanted = [predict(fit, settings([1e8], [count], [5000])).total_time[0] for count in counts]
     assert_allclose(swept.column("total_time"), wanted, rtol=1e-6, atol=0)
-    leaf = program.leaves["application.phases.step.cell_rate"]
-    assert (leaf.grade, leaf.source) == ("measured", "fitted to mine.csv")
+    parameter = program.parameters["application.phases.step.cell_rate"]
+    assert (parameter.grade, parameter.source) == ("measured", "fitted to mine.csv")
     assert any("process counts of 64 lie outside the 2 to 16" in text for text in extrapolations(evaluate(program)))
     samples = result_samples(program, "total_time", Sampling(2**12))
     variance = target_variance(fit, target)

@@ -183,7 +183,7 @@ def test_without_look_ahead_one_process_takes_the_sum_of_all():
     assert_allclose(found, expected, rtol=1e-12, atol=0)
 
 
-def test_a_host_that_costs_nothing_leaves_what_the_device_does():
+def test_a_host_that_costs_nothing_parameters_what_the_device_does():
     its = Configuration(100, 16, 1, 1)
     free = HostProcessors(kernels(0.0), NO_COPIES, 0.5)
     beside, alone = machine(1, free), machine(1, None)
@@ -269,7 +269,7 @@ def plan_and_values(tmp_path, platform, **sets):
     question = Scenario.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
     values = evaluate(question.program).values
     plan = question.program.terms["hpl.times"].options["plan"]
-    return plan, {leaf: float(values[leaf]) for leaf in plan.leaves}
+    return plan, {parameter: float(values[parameter]) for parameter in plan.parameters}
 
 
 def test_host_and_link_are_charged_by_their_data_sheets(tmp_path):

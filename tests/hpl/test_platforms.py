@@ -75,7 +75,7 @@ def machine(tmp_path):
         question = Scenario.open(path)
         values = evaluate(question.program).values
         plan = question.program.terms["hpl.times"].options["plan"]
-        numbers = {leaf: float(values[leaf]) for leaf in plan.leaves}
+        numbers = {parameter: float(values[parameter]) for parameter in plan.parameters}
         return plan.machine(numbers, rows * columns, ranks, int(float(values["platform.node.socket_count"])))
 
     return made

@@ -1,4 +1,4 @@
-"""HPL as the application of a scenario: its leaves, the machine they make, what is refused."""
+"""HPL as the application of a scenario: its parameters, the machine they make, what is refused."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def plan_and_values(path, **sets):
     question = Scenario.open(path, sets=sets)
     values = evaluate(question.program).values
     plan = question.program.terms["hpl.times"].options["plan"]
-    return plan, {leaf: float(values[leaf]) for leaf in plan.leaves}
+    return plan, {parameter: float(values[parameter]) for parameter in plan.parameters}
 
 
 def test_a_scenario_takes_the_time_of_the_run_it_describes(file):
@@ -95,7 +95,9 @@ def test_every_number_of_hpl_dat_sweeps(file):
         times = [evaluate(Scenario.open(file(), sets={f"application.{name}": value}).program).values["total.time"]
                  for value in values.split(", ")]  # fmt: skip
         assert times[0] != times[1], name
-    assert set(question.program.terms["hpl.times"].options["plan"].leaves) >= {f"application.{name}" for name in moved}
+    assert set(question.program.terms["hpl.times"].options["plan"].parameters) >= {
+        f"application.{name}" for name in moved
+    }
 
 
 def test_a_faster_network_is_never_slower(file):
@@ -237,8 +239,8 @@ def test_adapters_are_shared_by_the_ranks_of_a_node(file):
     assert machine.nodes.tolist() == [0, 0, 0, 1, 1, 1]
     assert_allclose(machine.adapter_gap, 1 / 12.5e9, rtol=1e-12, atol=0)
     assert plan.machine(values, 6, 1, 1).adapter_gap == 0
-    alone = outcome_at(plan, tuple(values[leaf] for leaf in plan.leaves), 6, 1, 1)
-    together = outcome_at(plan, tuple(values[leaf] for leaf in plan.leaves), 6, 3, 1)
+    alone = outcome_at(plan, tuple(values[parameter] for parameter in plan.parameters), 6, 1, 1)
+    together = outcome_at(plan, tuple(values[parameter] for parameter in plan.parameters), 6, 3, 1)
     assert together.time > alone.time
 
 

@@ -59,15 +59,15 @@ def row_of(table: Table, **chosen: object) -> dict[str, object]:
     return next(row for row in rows if chosen.items() <= row.items())
 
 
-def test_columns_are_leaves_of_the_schema():
-    assert {leaf for leaf, _ in GPU_RATES.values()} < GPU.model_fields.keys()
+def test_columns_are_parameters_of_the_schema():
+    assert {parameter for parameter, _ in GPU_RATES.values()} < GPU.model_fields.keys()
     assert set(KERNEL_COLUMNS) - {"kernel", "reference_time"} < KernelPhase.model_fields.keys()
 
 
 def test_the_v100_file_is_the_gpu_of_the_summit_platform():
     table = read_gpu(V100)
     stated = evaluate(Scenario.open("jacobi2d", platform="summit").program).values
-    expected = {leaf: float(stated[f"platform.node.gpu.{leaf}"]) for leaf, _ in GPU_RATES.values()}
+    expected = {parameter: float(stated[f"platform.node.gpu.{parameter}"]) for parameter, _ in GPU_RATES.values()}
     assert row_of(table) == {"name": "Tesla V100-SXM2-16GB", **expected}
     assert table.notes["format"] == "gpuroofperf GPU parameters"
 

@@ -18,5 +18,5 @@ def test_first_byte_is_free() -> None:
     assert_allclose(time, [5.5e-6, 5.5e-6, 5.506e-6], rtol=1e-14, atol=0)
 
 
-def test_infinite_bandwidth_leaves_latency_and_overheads() -> None:
+def test_infinite_bandwidth_parameters_latency_and_overheads() -> None:
     assert_allclose(loggp(np.float64(1e9), LATENCY, OVERHEAD, np.float64(np.inf)), 5.5e-6, rtol=1e-15, atol=0)

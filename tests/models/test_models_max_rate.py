@@ -42,7 +42,7 @@ def test_injection_bandwidth_is_shared_beyond_saturation() -> None:
     assert_allclose(time, 8e6 / 6e9, rtol=1e-15, atol=0)
 
 
-def test_infinite_bandwidth_leaves_the_latency() -> None:
+def test_infinite_bandwidth_parameters_the_latency() -> None:
     infinite = np.float64(np.inf)
     latency = np.full((3, 4), LATENCY)
     assert_allclose(max_rate(SIZES, COUNTS, LATENCY, infinite, ADDITIONAL), latency, rtol=0, atol=0)

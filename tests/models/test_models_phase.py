@@ -135,7 +135,7 @@ def test_node_aware_by_hand():
     assert_allclose(time, 2 * 3e-6 + 1e-6 + 1e6 / 1e10, rtol=1e-14, atol=0)
 
 
-def test_node_aware_shares_the_node_among_all_that_leaves_it():
+def test_node_aware_shares_the_node_among_all_that_parameters_it():
     counts, node_counts = np.array([[[0.0], [0.0], [1.0]]]), np.array([[8.0]])
     none = np.zeros(1)
     size, processes = np.array([1e6]), np.array(4.0)

@@ -176,7 +176,7 @@ def test_kernel_without_its_dominant_operation_attains_nothing() -> None:
     assert roof(kernel, V100) == {"attainable_rate": 0.0, "instruction_efficiency": 0.0}
 
 
-def test_infinite_peak_leaves_the_other_instructions() -> None:
+def test_infinite_peak_parameters_the_other_instructions() -> None:
     gpu = V100 | {"peak_double_rate": np.float64(np.inf)}
     kernel = {"dominant_op": "fp_64", "mix_compute": 0.5, "mix_ldst": 0.0, "opmix_efficiency": 1.0}
     # Every multiply-add, two operations, waits for one other instruction.
@@ -192,6 +192,6 @@ def test_second_level_cache_is_a_third_roof() -> None:
     assert roofline_time(*work, *rates) == time[2]
 
 
-def test_infinite_bandwidth_leaves_the_operations() -> None:
+def test_infinite_bandwidth_parameters_the_operations() -> None:
     time = roofline_time(np.float64(1e12), np.float64(1e12), np.float64(4e12), np.float64(np.inf))
     assert time == 0.25

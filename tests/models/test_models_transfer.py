@@ -169,7 +169,7 @@ def test_zero_bytes_take_the_latency(machine: str, direction: str) -> None:
     assert device_copy_time(np.float64(0), latency, memory) == latency
 
 
-def test_infinite_bandwidth_leaves_the_latency() -> None:
+def test_infinite_bandwidth_parameters_the_latency() -> None:
     size, latency = np.float64(1e9), np.float64(1.8e-6)
     bandwidth = effective_bandwidth(size, nvlink_read_size(size, PAYLOAD, FLIT), NO_LIMIT)
     assert pinned_time(size, latency, bandwidth) == latency
@@ -224,7 +224,7 @@ def test_staged_copies_take_longer_the_larger_they_are(function: Callable[..., F
 
 
 @pytest.mark.parametrize("function", STAGED)
-def test_a_processor_without_limit_leaves_the_pinned_time(function: Callable[..., FloatArray]) -> None:
+def test_a_processor_without_limit_parameters_the_pinned_time(function: Callable[..., FloatArray]) -> None:
     sizes, latency, bandwidth = np.array([0.0, 1, 0.5 * MIB, 1.5 * MIB, 7 * MIB]), np.float64(1e-6), np.float64(12e9)
     times = function(sizes, latency, bandwidth, NO_LIMIT, MIB)
     assert_allclose(times, pinned_time(sizes, latency, bandwidth), rtol=1e-14, atol=0)

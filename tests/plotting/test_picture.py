@@ -119,7 +119,7 @@ def test_choices_bear_points_and_no_line_between_them():
     assert {(line.get_linestyle(), line.get_marker() != "") for line in axes.lines} == {("None", True)}
 
 
-def test_leaves_that_move_together_are_told_apart_where_the_first_comes_back():
+def test_parameters_that_move_together_are_told_apart_where_the_first_comes_back():
     result = swept("minife_devices", "parameters.flop_rate_factor=1, 2, 1; parameters.bandwidth_factor=1, 1, 0.5")
     plot = told_apart(figure(result), result)
     assert plot.x.ticks == ("1, 1", "2, 1", "1, 0.5")
@@ -230,7 +230,7 @@ def test_verbs_write_their_plot(whatif_main, tmp_path, words, seen):
         (("run", "jacobi2d", "--set", "application.rank_count=10000000", "-o", "x.svg"), 4, "more nodes"),
     ],
 )
-def test_a_picture_that_cannot_be_is_refused_and_leaves_no_file(whatif_main, tmp_path, words, code, said):
+def test_a_picture_that_cannot_be_is_refused_and_parameters_no_file(whatif_main, tmp_path, words, code, said):
     found, out, err = whatif_main(*words)
     assert (found, out) == (code, "")
     assert said in err

@@ -59,7 +59,7 @@ def test_the_characters_of_a_marker_differ():
         assert len(set(GLYPHS[marker].pens[1].characters.tolist())) == count
 
 
-def test_a_walk_leaves_no_dot_out_and_never_crosses_a_gap():
+def test_a_walk_parameters_no_dot_out_and_never_crosses_a_gap():
     dots = walk(np.array([[0.0, 3.0, np.nan, 6.0, 6.0], [0.0, 9.0, np.nan, 2.0, np.nan]]))
     steps = [tuple(dot) for dot in dots.T.tolist()]
     assert (0, 0) in steps

@@ -148,7 +148,7 @@ def test_x_labels_never_touch():
         assert set(shown) <= {"1", "10", "100", "1k", "10k", "100k", "1M", "10M"}
 
 
-def test_marker_leaves_the_curve_whole_and_points_outside():
+def test_marker_parameters_the_curve_whole_and_points_outside():
     with_mark = render(log_log(postal(), markers=(Marker(1e3, ""),)), 80, 24, colour=False)
     without = render(log_log(postal()), 80, 24, colour=False)
     assert all(

@@ -171,18 +171,21 @@ def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_
     table, found = "", {}
     for row in page.rows["values"][1:]:
         if len(row) == 1:
-            table = next(path for path in sorted({p.rpartition(".")[0] for p in program.leaves}, key=len, reverse=True)
+            tables = sorted({p.rpartition(".")[0] for p in program.parameters}, key=len, reverse=True)
+            table = next(path for path in tables
                          if row[0].startswith(path))  # fmt: skip
             shared = row[0].removeprefix(table).strip()
         else:
             found[f"{table}.{row[0]}"] = (row[2], row[3] or shared)
     assert program.reached <= found.keys()
-    assert {path: found[path][0] for path in program.reached} == {p: program.leaves[p].grade for p in program.reached}
+    assert {path: found[path][0] for path in program.reached} == {
+        p: program.parameters[p].grade for p in program.reached
+    }
     assert found["platform.node.gpu.dram_bandwidth"] == (
         "assumed", "--set platform.node.gpu.dram_bandwidth=1 TB/s"
     )  # fmt: skip
     memory = "application.phases.stencil.dram_size"
-    assert found[memory] == ("measured", program.leaves[memory].source)
+    assert found[memory] == ("measured", program.parameters[memory].source)
     assert 'class="assumed">assumed</td>' in text
     hashes = page.table("files")
     for name, path in {
@@ -257,7 +260,7 @@ def test_where_points_are_played_a_report_keeps_to_its_time(monkeypatch):
     assert (short.elasticities, short.ladder, short.attribution) == ((), None, None)
     # The first point is there, the other one says that it is not.
     first, last = whole.sweep.columns["total_time"][[0, -1]]
-    assert short.sweep.grid.axes[0].leaves["platform.node.gpu_count"].tolist() == [1, 16]
+    assert short.sweep.grid.axes[0].parameters["platform.node.gpu_count"].tolist() == [1, 16]
     np.testing.assert_array_equal(short.sweep.columns["total_time"], [first, np.nan])
     assert short.sweep.reason.tolist() == ["", "not computed: the time of the report was over"]
     assert findings.findings(question, grid, patience=99.0).sweep.columns["total_time"][-1] == last
@@ -273,7 +276,7 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
     found = findings.findings(question, grid)
     assert found.left_out == ("595,000 of the 600,000 points of the sweep",)
     assert found.sweep.grid.shape == (200, 25, 1)
-    assert found.sweep.grid.axes[0].leaves["platform.node.gpu.dram_bandwidth"][[0, -1]].tolist() == [1e12, 9e12]
+    assert found.sweep.grid.axes[0].parameters["platform.node.gpu.dram_bandwidth"][[0, -1]].tolist() == [1e12, 9e12]
     block = report_sections.sweep(found, found.sweep).section[-1]
     assert (block.title, len(block.sheet.rows)) == ("40 of 5000 points", 40)
 
@@ -284,11 +287,11 @@ def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
         (("jacobi2d", "-o", "r.pdf"), 2, "r.pdf: a report is a file .html"),
         (("nosuch", "-o", "r.html"), 3, "nosuch: no such file"),
         (("jacobi2d", "--against", "frontir", "-o", "r.html"), 2, "file; did you mean `frontier`?"),
-        (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "there is no such leaf"),
+        (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "there is no such parameter"),
         (("jacobi2d",), 2, "Missing option '-o'"),
     ],
 )
-def test_what_is_wrong_is_said_and_leaves_no_file(whatif_main, tmp_path, words, code, said):
+def test_what_is_wrong_is_said_and_parameters_no_file(whatif_main, tmp_path, words, code, said):
     found, _, err = whatif_main("report", *words)
     assert found == code
     assert said in err

@@ -9,7 +9,7 @@ from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError
 from whatif.schema.load import load_document, load_part, load_platform
-from whatif.schema.parameters import leaf_table
+from whatif.schema.parameters import parameter_table
 from whatif.schema.toml import parse_document
 
 H200 = """\
@@ -39,8 +39,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def leaves(folder, text, **options):
-    return leaf_table(load_document(parse_document(text, "s.toml", folder), **options))
+def parameters(folder, text, **options):
+    return parameter_table(load_document(parse_document(text, "s.toml", folder), **options))
 
 
 def test_three_lines_make_a_machine_with_another_gpu(folder):
@@ -58,7 +58,7 @@ def test_a_part_takes_the_place_of_all_that_was_there(folder):
 
 
 def test_values_of_a_part_have_the_sources_of_its_file(folder):
-    table = leaves(folder, 'extends = "jacobi2d"\nplatform = "summit_h200"\n')
+    table = parameters(folder, 'extends = "jacobi2d"\nplatform = "summit_h200"\n')
     assert (table[f"{GPU}.dram_bandwidth"].grade, table[f"{GPU}.dram_bandwidth"].source) == ("datasheet", "the vendor")
     assert (table[f"{GPU}.peak_shared_rate"].grade, table[f"{GPU}.peak_shared_rate"].source) == ("assumed", "a rule")
     assert table["platform.node.socket_count"].source.startswith("Choi")
@@ -66,13 +66,13 @@ def test_values_of_a_part_have_the_sources_of_its_file(folder):
 
 def test_a_value_beside_extends_overrides_the_part(folder):
     text = 'extends = "jacobi2d"\n[platform.node.gpu]\nextends = "h200"\ndram_bandwidth = "4 TB/s"\n'
-    table = leaves(folder, text)
+    table = parameters(folder, text)
     assert table[f"{GPU}.dram_bandwidth"].value == 4e12
     assert table[f"{GPU}.l2_bandwidth"].value == 1e13
 
 
 def test_a_part_can_be_set_from_outside(folder):
-    table = leaves(folder, 'extends = "jacobi2d"\n', sets={f"{GPU}.extends": "h200"})
+    table = parameters(folder, 'extends = "jacobi2d"\n', sets={f"{GPU}.extends": "h200"})
     assert table[f"{GPU}.name"].value == "H200"
 
 

@@ -17,7 +17,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.load import load_platform
-from whatif.schema.parameters import leaf_table
+from whatif.schema.parameters import parameter_table
 from whatif.schema.shipped import shipped_folder, shipped_names
 from whatif.schema.toml import parse_document
 
@@ -176,11 +176,11 @@ def asked(text, name="damaged.toml"):
 def sensible(program):
     """Whether the counts are small enough to be evaluated many times a second."""
     counts = [
-        leaf.value
-        for path, leaf in program.leaves.items()
+        parameter.value
+        for path, parameter in program.parameters.items()
         if path in ("application.rank_count", "platform.node.gpu_count")
     ]
-    dimensions = sum(path.startswith("application.grid.cells.") for path in program.leaves)
+    dimensions = sum(path.startswith("application.grid.cells.") for path in program.parameters)
     return all(isinstance(count, float) and count <= 5_000 for count in counts) and dimensions <= 4
 
 
@@ -218,7 +218,7 @@ def test_damaged_platforms_work_or_say_what_is_wrong(folder, case):
         program = question.program
         if sensible(program):
             evaluate(program)
-            leaf_table(program.loaded)
+            parameter_table(program.loaded)
 
     checked(compute, file)
 
@@ -232,12 +232,12 @@ def opened(name):
 @given(st.sampled_from(sorted(TEXTS["scenarios"])), st.data())
 def test_values_set_from_outside_work_or_say_what_is_wrong(name, data):
     document = opened(name).document
-    leaves = sorted(opened(name).program.leaves)
+    parameters = sorted(opened(name).program.parameters)
     paths = st.one_of(
-        st.sampled_from(leaves),
-        st.sampled_from(leaves).map(lambda path: path.rpartition(".")[0]),
-        st.sampled_from(leaves).map(lambda path: path + ".x"),
-        st.sampled_from(leaves).map(lambda path: path[:-1]),
+        st.sampled_from(parameters),
+        st.sampled_from(parameters).map(lambda path: path.rpartition(".")[0]),
+        st.sampled_from(parameters).map(lambda path: path + ".x"),
+        st.sampled_from(parameters).map(lambda path: path[:-1]),
     )
     sets = data.draw(st.dictionaries(paths, VALUES.map(lambda text: text.strip('"')), min_size=1, max_size=3))
 
@@ -265,7 +265,7 @@ def test_sweeps_work_or_say_what_is_wrong(name, data):
     from whatif.core.sweep import parse_option
 
     question = opened(name)
-    paths = st.sampled_from(["platform", *sorted(question.program.leaves), "nothing"])
+    paths = st.sampled_from(["platform", *sorted(question.program.parameters), "nothing"])
     option = f"{data.draw(paths)}={data.draw(SPECS)}"
     note(option)
 
@@ -273,7 +273,7 @@ def test_sweeps_work_or_say_what_is_wrong(name, data):
         axis = parse_option(option, question.program, LIMIT)
         ranks = [
             values
-            for path, values in axis.leaves.items()
+            for path, values in axis.parameters.items()
             if path in ("application.rank_count", "platform.node.gpu_count")
         ]
         if len(axis) <= 50 and all(values.max() <= 5_000 for values in ranks):

@@ -17,7 +17,7 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.models.transfer import pcie_bandwidth
 from whatif.schema.load import load_part, load_platform, load_scenario
-from whatif.schema.parameters import DEFAULT, leaf_table
+from whatif.schema.parameters import DEFAULT, parameter_table
 from whatif.schema.platform_spec import GRADES
 from whatif.schema.shipped import shipped_folder, shipped_names
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, format_quantity
@@ -48,9 +48,9 @@ def shipped_values(name):
 
 def values(name, sets=None, folders=()):
     """The numeric values of a machine, by path, that are stated in some file."""
-    table = leaf_table(load_scenario("jacobi2d", platform=name, sets=sets, folders=folders))
-    stated = (leaf for leaf in table.values() if not leaf.structural and leaf.source != DEFAULT)
-    return {leaf.path: leaf for leaf in stated if leaf.path.startswith("platform.")}
+    table = parameter_table(load_scenario("jacobi2d", platform=name, sets=sets, folders=folders))
+    stated = (parameter for parameter in table.values() if not parameter.structural and parameter.source != DEFAULT)
+    return {parameter.path: parameter for parameter in stated if parameter.path.startswith("platform.")}
 
 
 def part_text(name):
@@ -60,13 +60,17 @@ def part_text(name):
 def part_values(name, text, folders=()):
     """The numeric values of a part, put into Summit."""
     table = TABLES[tomli.loads(text)["part"]]
-    leaves = values("summit", {f"{table}.extends": name}, folders)
-    return {path: leaf for path, leaf in leaves.items() if path.startswith(f"{table}.")}
+    parameters = values("summit", {f"{table}.extends": name}, folders)
+    return {path: parameter for path, parameter in parameters.items() if path.startswith(f"{table}.")}
 
 
-def unsourced(leaves):
+def unsourced(parameters):
     """Paths whose source is none, or only the name of the file that states them."""
-    return [path for path, leaf in leaves.items() if leaf.source.endswith(".toml") or len(leaf.source) < 10]
+    return [
+        path
+        for path, parameter in parameters.items()
+        if parameter.source.endswith(".toml") or len(parameter.source) < 10
+    ]
 
 
 def test_there_are_at_least_twenty_machines():
@@ -75,18 +79,18 @@ def test_there_are_at_least_twenty_machines():
 
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_value_of_a_machine_has_a_source_and_a_grade(name):
-    leaves = shipped_values(name)
-    assert len(leaves) > 25
-    assert unsourced(leaves) == []
-    assert {leaf.grade for leaf in leaves.values()} <= set(GRADES)
+    parameters = shipped_values(name)
+    assert len(parameters) > 25
+    assert unsourced(parameters) == []
+    assert {parameter.grade for parameter in parameters.values()} <= set(GRADES)
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_every_part_loads_alone_and_all_its_values_have_a_source(name):
     load_part(name)
-    leaves = part_values(name, part_text(name))
-    assert len(leaves) >= 3
-    assert unsourced(leaves) == []
+    parameters = part_values(name, part_text(name))
+    assert len(parameters) >= 3
+    assert unsourced(parameters) == []
 
 
 def without_each_source(text):
@@ -115,16 +119,19 @@ def test_a_part_that_lost_its_source_for_all_is_found_out(tmp_path):
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_an_assumed_value_says_the_rule_or_the_machine_it_rests_on(name):
     page = PAGE.read_text(encoding="utf-8")
-    for leaf in shipped_values(name).values():
-        form = ASSUMED.match(leaf.source)
-        assert (leaf.grade == "assumed") == bool(form), (leaf.path, leaf.source)
-        assert form is None or form[1] is None or f"**{form[1]}**" in page, leaf.source
+    for parameter in shipped_values(name).values():
+        form = ASSUMED.match(parameter.source)
+        assert (parameter.grade == "assumed") == bool(form), (parameter.path, parameter.source)
+        assert form is None or form[1] is None or f"**{form[1]}**" in page, parameter.source
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_an_assumed_value_of_a_part_says_so_too(name):
-    for leaf in part_values(name, part_text(name)).values():
-        assert (leaf.grade == "assumed") == bool(ASSUMED.match(leaf.source)), (leaf.path, leaf.source)
+    for parameter in part_values(name, part_text(name)).values():
+        assert (parameter.grade == "assumed") == bool(ASSUMED.match(parameter.source)), (
+            parameter.path,
+            parameter.source,
+        )
 
 
 def ranks_of_a_node(machine):
@@ -147,11 +154,11 @@ def test_rule_node_share(name):
 
 @pytest.mark.parametrize("name", sorted(set(PLATFORMS) - set(MEASURED)))
 def test_node_rate_is_ports_times_their_rate_where_the_source_says_so(name):
-    leaf = shipped_values(name)["platform.network.inter_node.injection.rendezvous.injection_bandwidth"]
-    stated = re.match(r"(\d+) x (\d+) Gb/s: ", leaf.source)
-    assert (leaf.grade == "datasheet") == bool(stated)
+    parameter = shipped_values(name)["platform.network.inter_node.injection.rendezvous.injection_bandwidth"]
+    stated = re.match(r"(\d+) x (\d+) Gb/s: ", parameter.source)
+    assert (parameter.grade == "datasheet") == bool(stated)
     if stated:
-        assert leaf.value == int(stated[1]) * int(stated[2]) * 1e9 / 8
+        assert parameter.value == int(stated[1]) * int(stated[2]) * 1e9 / 8
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if "rule proportions" in part_text(name)])
@@ -319,10 +326,10 @@ def test_perlmutter_with_h200_is_three_lines(tmp_path):
     lines = PAGE.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0]
     assert len(lines.splitlines()) == 3
     (tmp_path / "mine.toml").write_text(lines)
-    leaves = values("mine", folders=(tmp_path,))
-    assert leaves["platform.node.gpu.dram_bandwidth"].value == 4.8e12
-    assert leaves["platform.node_count"].value == MACHINES["perlmutter"].node_count
-    assert unsourced(leaves) == []
+    parameters = values("mine", folders=(tmp_path,))
+    assert parameters["platform.node.gpu.dram_bandwidth"].value == 4.8e12
+    assert parameters["platform.node_count"].value == MACHINES["perlmutter"].node_count
+    assert unsourced(parameters) == []
 
 
 def table_of_machines():
@@ -343,7 +350,7 @@ def row(name):
         if node.gpu
         else (node.host.memory_bandwidth, node.host.memory_size)
     )
-    grades = Counter(leaf.grade for leaf in shipped_values(name).values())
+    grades = Counter(parameter.grade for parameter in shipped_values(name).values())
     rate = machine.network.inter_node.injection.rendezvous.injection_bandwidth
     cells = (
         *(machine.name, f"`{name}`", f"{machine.node_count:,.0f}", f"{count:.0f} x {device.name}"),

@@ -20,7 +20,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import file_axes, grid_of
 from whatif.schema.json_schema import file_schema, schema_text
 from whatif.schema.load import load_platform, load_scenario
-from whatif.schema.parameters import leaf_table
+from whatif.schema.parameters import parameter_table
 from whatif.schema.shipped import shipped_folder, shipped_names
 from whatif.schema.toml import parse_document
 
@@ -109,7 +109,7 @@ def test_every_source_covers_a_value(name):
     """An entry that says where nothing comes from is a typing error."""
     loaded = load_scenario("jacobi2d", platform=name)
     own = tomli.loads((ROOT / "platforms" / f"{name}.toml").read_text(encoding="utf-8"))["sources"]
-    used = {leaf.source for path, leaf in leaf_table(loaded).items() if path.startswith("platform.")}
+    used = {parameter.source for path, parameter in parameter_table(loaded).items() if path.startswith("platform.")}
     assert [path for path, entry in own.items() if entry["source"] not in used] == []
 
 
@@ -117,14 +117,14 @@ def test_every_source_covers_a_value(name):
 def test_every_source_of_a_scenario_covers_a_value(path):
     loaded = load_scenario(path)
     own = tomli.loads(path.read_text(encoding="utf-8")).get("sources", {})
-    used = {leaf.source for leaf in leaf_table(loaded).values()}
+    used = {parameter.source for parameter in parameter_table(loaded).values()}
     assert [pattern for pattern, entry in own.items() if entry["source"] not in used] == []
 
 
 def test_grades_of_values_that_are_overridden():
     path = "platform.node.gpu.dram_bandwidth"
-    assert leaf_table(load_scenario("jacobi2d"))[path].grade == "measured"
-    changed = leaf_table(load_scenario("jacobi2d", sets={path: "1 TB/s"}))
+    assert parameter_table(load_scenario("jacobi2d"))[path].grade == "measured"
+    changed = parameter_table(load_scenario("jacobi2d", sets={path: "1 TB/s"}))
     assert (changed[path].grade, changed[path].source) == ("assumed", f"--set {path}=1 TB/s")
     assert changed["platform.node.gpu.l2_bandwidth"].grade == "measured"
 
@@ -133,13 +133,13 @@ def test_grade_of_a_value_that_a_scenario_overrides(tmp_path):
     path = "platform.node.gpu.dram_bandwidth"
     file = tmp_path / "mine.toml"
     file.write_text('extends = "jacobi2d"\n[platform.node.gpu]\ndram_bandwidth = "1 TB/s"\n')
-    leaf = leaf_table(load_scenario(file))[path]
-    assert (leaf.grade, leaf.source) == ("assumed", str(file))
+    parameter = parameter_table(load_scenario(file))[path]
+    assert (parameter.grade, parameter.source) == ("assumed", str(file))
     with file.open("a") as more:
         more.write('[sources]\n"platform.node" = { grade = "datasheet", source = "the data sheet" }\n')
-    leaf = leaf_table(load_scenario(file))[path]
-    assert (leaf.grade, leaf.source) == ("datasheet", "the data sheet")
-    assert leaf_table(load_scenario(file))["platform.node.gpu_count"].source.startswith("Choi et al.")
+    parameter = parameter_table(load_scenario(file))[path]
+    assert (parameter.grade, parameter.source) == ("datasheet", "the data sheet")
+    assert parameter_table(load_scenario(file))["platform.node.gpu_count"].source.startswith("Choi et al.")
 
 
 def test_grade_of_a_default_in_a_table_that_was_replaced(tmp_path):
@@ -147,10 +147,12 @@ def test_grade_of_a_default_in_a_table_that_was_replaced(tmp_path):
     file = tmp_path / "mine.toml"
     link = (ROOT / "platforms" / "summit.toml").read_text().partition("[node.host_link]")[2].partition("[node.")[0]
     file.write_text(f'extends = "jacobi2d"\nplatform.extends = "bridges"\n[platform.node.host_link]{link}')
-    table = leaf_table(load_scenario(file))
-    assert leaf_table(load_scenario("jacobi2d", platform="bridges"))["platform.node.host_link.lane_count"].value == 16
-    leaf = table["platform.node.host_link.lane_count"]
-    assert (leaf.value, leaf.source, leaf.grade) == (8, "default of the model", "assumed")
+    table = parameter_table(load_scenario(file))
+    assert (
+        parameter_table(load_scenario("jacobi2d", platform="bridges"))["platform.node.host_link.lane_count"].value == 16
+    )
+    parameter = table["platform.node.host_link.lane_count"]
+    assert (parameter.value, parameter.source, parameter.grade) == (8, "default of the model", "assumed")
 
 
 def test_result_carries_the_worst_grade_that_it_used():
@@ -158,7 +160,7 @@ def test_result_carries_the_worst_grade_that_it_used():
     assert plain.grade == "datasheet"
     assert Scenario.open("jacobi2d", sets={"platform.node.gpu_count": "4"}).program.grade == "assumed"
     unused = Scenario.open("jacobi2d", sets={"platform.node.gpu.l2_bandwidth": "4 TB/s"}).program
-    assert unused.leaves["platform.node.gpu.l2_bandwidth"].grade == "assumed"
+    assert unused.parameters["platform.node.gpu.l2_bandwidth"].grade == "assumed"
     assert unused.grade == "datasheet"
 
 

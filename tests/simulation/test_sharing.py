@@ -185,7 +185,7 @@ SUMMIT = summit()
         (PCIE, [("gpu0", "cpu0"), ("gpu1", "cpu0")], [6e9, 6e9]),
         (PCIE, [("cpu0", "gpu0"), ("gpu1", "cpu0")], [12e9, 12e9]),
         (PCIE, [("gpu0", "gpu1"), ("gpu1", "gpu0")], [12e9, 12e9]),
-        # The copy between the devices takes what the one from the host leaves of gpu1's link.
+        # The copy between the devices takes what the one from the host parameters of gpu1's link.
         (PCIE, [("gpu0", "gpu1"), ("cpu0", "gpu1"), ("cpu0", "gpu0")], [6e9, 6e9, 6e9]),
         (SUMMIT, [("cpu0", f"gpu{at}") for at in range(3)], [50e9] * 3),
         (SUMMIT, [("gpu0", "gpu1"), ("gpu1", "gpu2"), ("gpu2", "gpu0"), ("cpu0", "gpu0")], [50e9] * 4),
@@ -198,7 +198,7 @@ def test_copies_that_share_a_link_share_its_bandwidth(graph, transfers, bandwidt
     assert_allclose(concurrent_bandwidths(graph, transfers), bandwidths, rtol=1e-14, atol=0)
 
 
-def test_a_copy_that_cannot_use_its_share_leaves_it_to_the_other():
+def test_a_copy_that_cannot_use_its_share_parameters_it_to_the_other():
     limits = np.array([2e9, np.inf])
     assert_array_equal(concurrent_bandwidths(PCIE, [("cpu0", "gpu0"), ("cpu0", "gpu1")], limits), [2e9, 10e9])
 

@@ -68,9 +68,9 @@ def test_between_two_machines_the_parts_are_the_means_over_all_orders():
 
     def time(made):
         sets = {
-            path: leaf.text(17)
-            for path, leaf in other.program.leaves.items()
-            if path.rpartition(".")[0] in made and path in one.program.leaves and leaf.field is not None
+            path: parameter.text(17)
+            for path, parameter in other.program.parameters.items()
+            if path.rpartition(".")[0] in made and path in one.program.parameters and parameter.field is not None
         }
         return float(run_whole(one.changed(sets), Grid()).columns["iteration_time"])
 

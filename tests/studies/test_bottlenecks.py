@@ -16,11 +16,11 @@ from whatif.studies.elasticity import elasticities
 def ideal(question, part):
     """What to set so that a part is ideal, as a person would write it."""
     sets = {}
-    for path, leaf in question.program.leaves.items():
-        rate = str(leaf.dimension).endswith("/s")
-        if (path == part or path.startswith(f"{part}.")) and leaf.field is not None and (rate or path.endswith(
+    for path, parameter in question.program.parameters.items():
+        rate = str(parameter.dimension).endswith("/s")
+        if (path == part or path.startswith(f"{part}.")) and parameter.field is not None and (rate or path.endswith(
             ("latency", "overhead_time"))):  # fmt: skip
-            sets[path] = f"{leaf.value * 1e12!r} {leaf.dimension}" if rate else "0 s"
+            sets[path] = f"{parameter.value * 1e12!r} {parameter.dimension}" if rate else "0 s"
     assert sets
     return sets
 

@@ -52,7 +52,7 @@ def test_every_crossing_is_found_with_who_leads_on_its_sides(first, second, span
         assert one.at[X] == pytest.approx(2.0) or one.first == pytest.approx(one.second, rel=1e-9)
 
 
-def test_with_a_second_leaf_it_is_a_curve():
+def test_with_a_second_parameter_it_is_a_curve():
     found, places = crossings("12 / x + y", "x + 2 * y", X, f"{Y}=1, 2, 4, 30000", y=1.0)
     # 12 / x - x = y.
     expected = {y: (-y + np.sqrt(y * y + 48)) / 2 for y in (1.0, 2.0, 4.0, 30000.0)}
@@ -79,7 +79,7 @@ def test_machines_cross_at_the_whole_numbers_where_single_runs_do():
     assert len(expected) > 5
 
 
-def test_a_leaf_of_the_machine_moves_on_the_first_machine_only(whatif_main):
+def test_a_parameter_of_the_machine_moves_on_the_first_machine_only(whatif_main):
     path = "platform.node.gpu.dram_bandwidth"
     code, _, err = whatif_main("seek", "jacobi2d", "--vary", path, "--equal-to", "lasen")
     assert (code, "--equal-to: platform: `lasen`" in err) == (3, True)
@@ -122,5 +122,5 @@ def test_two_choices_on_one_machine_and_the_pictures(whatif_main):
 def test_what_cannot_be_asked_is_said():
     with pytest.raises(UsageError, match="has no effect on iteration_time"):
         crossings("x", "2 * x", Y, y=1.0)
-    with pytest.raises(UsageError, match="over one leaf"):
+    with pytest.raises(UsageError, match="over one parameter"):
         crossings("x", "2 * x", X, Y, "platform=summit, lassen", y=1.0)

@@ -33,12 +33,12 @@ def made_up(body: str):
     return {item.path: item for item in elasticities(Scenario(parse_document(HEAD + body, "t.toml")).program)}
 
 
-def alone(name: str, leaf: Parameter, value: float, result: str) -> float:
+def alone(name: str, parameter: Parameter, value: float, result: str) -> float:
     """The result at one point, from the text of the file again; NaN where the point is refused or impossible."""
     number = str(int(value)) if value % 1 == 0 else repr(value)
-    text = number if leaf.dimension == ONE else f"{number} {leaf.dimension}"
+    text = number if parameter.dimension == ONE else f"{number} {parameter.dimension}"
     try:
-        answer = run_whole(Scenario.open(name, sets={leaf.path: text}), Grid())
+        answer = run_whole(Scenario.open(name, sets={parameter.path: text}), Grid())
     except WhatifError:
         return math.nan
     numbers = {**answer.columns, **{f"terms.{phase}": time for phase, time in answer.terms.items()}}
@@ -66,22 +66,22 @@ WHOLE_THROUGH_AN_EXPRESSION = {"parameters.cells"}
 def test_every_elasticity_is_that_of_the_points_evaluated_one_by_one(name, result):
     program = Scenario.open(name).program
     items = elasticities(program, result)
-    count = program.leaves["application.iteration_count"]
+    count = program.parameters["application.iteration_count"]
     base = alone(name, count, count.value, result)
     # They are in order: of those that move nothing, which are most of a phase's, some will do.
     moving = sum(item.elasticity != 0 for item in items)
     for item in (*items[:moving], *items[moving::5]):
-        leaf = program.leaves[item.path]
-        whole = leaf.field.domain.whole or item.path in WHOLE_THROUGH_AN_EXPRESSION
+        parameter = program.parameters[item.path]
+        whole = parameter.field.domain.whole or item.path in WHOLE_THROUGH_AN_EXPRESSION
         factors = (2.0, 0.5) if whole else (1.01, 0.99)
-        up, down = (alone(name, leaf, leaf.value * factor, result) for factor in factors)
+        up, down = (alone(name, parameter, parameter.value * factor, result) for factor in factors)
         assert item.change == NAMES[whole, math.isfinite(up), math.isfinite(down)], item
         high, above = (up, factors[0]) if math.isfinite(up) else (base, 1.0)
         low, below = (down, factors[1]) if math.isfinite(down) else (base, 1.0)
         # A step of 1 % leaves the logarithm of the ratio some 14 of the 16 digits.
         expected = math.log(high / low) / math.log(above / below)
         assert abs(item.elasticity - expected) <= 1e-12 * max(1.0, abs(expected)), item
-        assert item.value == leaf.text()
+        assert item.value == parameter.text()
         assert item.reason == ""
 
 
@@ -89,10 +89,10 @@ def test_every_elasticity_is_that_of_the_points_evaluated_one_by_one(name, resul
 def test_every_number_of_its_own_that_results_depend_on_is_there_once_and_the_largest_come_first(name):
     program = Scenario.open(name).program
     items = elasticities(program)
-    numbers = {path for path in program.timed if isinstance(program.leaves[path].value, float)}
+    numbers = {path for path in program.timed if isinstance(program.parameters[path].value, float)}
     assert len(items) > 10
     assert len(items) == len({item.path for item in items})
-    assert {item.path for item in items} == {path for path in numbers if program.leaves[path].value != 0}
+    assert {item.path for item in items} == {path for path in numbers if program.parameters[path].value != 0}
     sizes = [abs(item.elasticity) for item in items]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -125,7 +125,7 @@ def test_a_kernel_bound_by_one_roof_follows_that_roof_alone():
 @pytest.mark.parametrize(
     ("name", "base"),
     [
-        # The unit of a regression's time is none of its leaves.
+        # The unit of a regression's time is none of its parameters.
         *((name, SECOND) for name in SCENARIOS if name not in ("minife_devices", "particle_tracking")),
         ("jacobi2d", BYTE),
         ("minife", BYTE),
@@ -135,10 +135,10 @@ def test_a_kernel_bound_by_one_roof_follows_that_roof_alone():
 def test_elasticities_add_up_to_the_unit_of_a_time(name, base):
     """In another unit of time all values in it change, and the result with them; in one of bytes or flop it stays.
 
-    The literals of expressions are no leaves: scenarios whose results depend on such ones do not add up.
+    The literals of expressions are no parameters: scenarios whose results depend on such ones do not add up.
     """
     program = Scenario.open(name).program
-    terms = [_power(program.leaves[item.path].dimension, base) * item.elasticity for item in elasticities(program)]
+    terms = [_power(program.parameters[item.path].dimension, base) * item.elasticity for item in elasticities(program)]
     gains, losses = sum(term for term in terms if term > 0), -sum(term for term in terms if term < 0)
     assert gains + losses > 0.1
     assert_allclose(gains, losses + _power(SECOND, base), rtol=2e-4, atol=0)
@@ -151,8 +151,8 @@ def test_the_elasticity_in_the_iterations_is_that_of_the_whole_run():
 
 def test_a_parameter_behind_a_whole_number_is_doubled_and_halved():
     item = found("minimd")["parameters.cells"]
-    leaf = Scenario.open("minimd").program.leaves["parameters.cells"]
-    low, high = (alone("minimd", leaf, cells, "iteration_time") for cells in (32.0, 128.0))
+    parameter = Scenario.open("minimd").program.parameters["parameters.cells"]
+    low, high = (alone("minimd", parameter, cells, "iteration_time") for cells in (32.0, 128.0))
     assert item.change == "x2 and /2"
     assert_allclose(item.elasticity, math.log2(high / low) / 2, rtol=1e-12, atol=0)
 
@@ -164,13 +164,13 @@ def test_a_step_where_the_point_cannot_exist_is_not_taken():
     assert items["platform.node_count"].elasticity == 0
     assert items["platform.node.gpu_count"].change == "x2"
     assert items["application.rank_count"].change == "/2"
-    leaf = Scenario.open("jacobi2d").program.leaves["application.rank_count"]
-    whole, half = (alone("jacobi2d", leaf, count, "iteration_time") for count in (1536.0, 768.0))
+    parameter = Scenario.open("jacobi2d").program.parameters["application.rank_count"]
+    whole, half = (alone("jacobi2d", parameter, count, "iteration_time") for count in (1536.0, 768.0))
     expected = math.log2(whole / half)
     assert_allclose(items["application.rank_count"].elasticity, expected, rtol=1e-12, atol=0)
 
 
-def test_a_step_that_leaves_the_domain_is_not_taken():
+def test_a_step_that_parameters_the_domain_is_not_taken():
     item = found("minife", "terms.matvec_inner", **{BANDWIDTH: "50000 GB/s"})[
         "application.phases.matvec_inner.operation_efficiency"
     ]

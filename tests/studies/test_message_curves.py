@@ -184,7 +184,7 @@ def test_edits_and_expressions_move_the_curves():
 
 
 def test_the_values_are_those_of_the_evaluation():
-    """As where one point of a sweep is looked at, whose leaf stands otherwise in the file."""
+    """As where one point of a sweep is looked at, whose parameter stands otherwise in the file."""
     program = Scenario.open("jacobi2d").program
     at = evaluate(program, {"platform.network.inter_node.postal.short.latency": np.array(5e-6)})
     assert_allclose(time_at(message_curves(program, at), "inter_node", "postal", 1), 5e-6 + 1.01e-9, rtol=1e-13, atol=0)
@@ -683,8 +683,8 @@ def test_everything_crosses_to_another_process_and_is_small(name):
     assert max(len(text), len(pickle.dumps(drawn))) < 100_000
 
 
-def test_the_wiring_of_the_curves_leaves_the_program_as_it_is():
+def test_the_wiring_of_the_curves_parameters_the_program_as_it_is():
     program = Scenario.open("jacobi2d").program
-    terms, leaves = dict(program.terms), dict(program.leaves)
+    terms, parameters = dict(program.terms), dict(program.parameters)
     message_curves(program, evaluate(program))
-    assert (dict(program.terms), dict(program.leaves)) == (terms, leaves)
+    assert (dict(program.terms), dict(program.parameters)) == (terms, parameters)

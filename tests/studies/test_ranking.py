@@ -83,7 +83,7 @@ def test_what_is_uncertain_of_an_application_is_the_same_on_all_machines():
 def test_what_is_uncertain_of_a_machine_is_its_own():
     """Both have the same GPU: ln of the ratio is normal, sqrt(2) ln 1.2 wide, around ln 1.5 / 10."""
     formula = "platform.node.gpu_count ** 0.1 * (1 GB/s / platform.node.gpu.dram_bandwidth)"
-    grade = question(formula).program.leaves["platform.node.gpu.dram_bandwidth"].grade
+    grade = question(formula).program.parameters["platform.node.gpu.dram_bandwidth"].grade
     found = ranking({"a": question(formula)}, ["summit", "lassen"], sampling=Sampling(8192, spreads={grade: 0.2}))
     chances = {its.platform: its.chances for its in found.standings}
     expected = stats.norm.cdf(0.1 * math.log(1.5) / (math.sqrt(2) * math.log(1.2)))

@@ -48,7 +48,7 @@ def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_th
 @pytest.mark.parametrize(("name", "cells"), [("jacobi2d", 16384), ("jacobi2d_strong", 65536)])
 def test_the_other_way_has_the_same_problem_at_the_files_ranks(name, cells):
     question = Scenario.open(name)
-    ranks = float(question.program.leaves[RANKS].value)
+    ranks = float(question.program.parameters[RANKS].value)
     nodes = int(ranks / 6) if ranks % 6 == 0 else None
     planner = Planner(question if nodes else question.changed({RANKS: "96"}))
     nodes = nodes or 16
@@ -87,7 +87,7 @@ def test_memory_follows_the_cells_and_the_fewest_nodes_are_the_first_that_have_r
         return share * 4e9 * np.prod(np.ceil(65536 / np.array(balanced_extents(6 * share * nodes, 2)))) / 8192**2
 
     assert_allclose(strong.memory, [needed(nodes) for nodes in (1, 2, 3, 4, 8)], rtol=1e-12, atol=0)
-    room = float(planner.question.program.leaves["platform.node.gpu.memory_size"].value)
+    room = float(planner.question.program.parameters["platform.node.gpu.memory_size"].value)
     first = next(nodes for nodes in range(1, 100) if needed(nodes) <= room)
     assert planner.least_nodes() == first == 3
     np.testing.assert_array_equal(np.isfinite(strong.time), [False, False, True, True, True])
@@ -160,7 +160,7 @@ def test_problems_that_outgrow_the_devices_are_told(whatif_main):
     asked = ("scale", "jacobi2d_strong", "--nodes", "1, 64, 512", "--show", "isoefficiency", "--format", "csv")
     code, out, err = whatif_main(*asked, "--set", "application.memory_size=8 GB")
     memory = [float(row["memory [B]"]) for row in csv.DictReader(io.StringIO(out))]
-    device = float(Scenario.open("jacobi2d_strong").program.leaves["platform.node.gpu.memory_size"].value)
+    device = float(Scenario.open("jacobi2d_strong").program.parameters["platform.node.gpu.memory_size"].value)
     assert code == 0
     assert max(memory) <= device
     assert "need more memory" not in err

@@ -1,4 +1,4 @@
-"""Search over several leaves: against closed forms, against all points of a grid, and against the root finder."""
+"""Search over several parameters: against closed forms, against all points of a grid, and against the root finder."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_an_objective_the_factors_are_the_smallest_that_do():
     assert again.values == found.values
 
 
-def test_one_leaf_is_where_the_root_finder_has_it():
+def test_one_parameter_is_where_the_root_finder_has_it():
     question = Scenario.open("minife")
     (found,), _ = searched(question, [BANDWIDTH], ["iteration_time <= 4 ms"])
     alone = seek(question.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", question.program))
@@ -183,7 +183,7 @@ def test_what_is_played_is_searched_with_few_points():
         assert _is_simple(question, [Varied("application.rank_count")], (target,), None) == simple
 
 
-def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main):
+def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_main):
     arguments = ("seek", "jacobi2d", "--vary", BANDWIDTH, "--vary", "platform=summit, lassen", "--points", "1500")
     aims = ("--target", "iteration_time <= 8 ms", "--target", "terms.halo <= 100 us")
     code, out, err = whatif_main(*arguments, *aims, "--format", "csv")
@@ -196,7 +196,7 @@ def test_the_verb_prints_choices_leaves_and_results_with_what_binds(whatif_main)
     assert rows["terms.halo"]["note"] == "<= 100 us"
     assert_allclose(float(rows["iteration_time"]["sought"]), 8e-3, rtol=1e-9, atol=0)
     assert rows[BANDWIDTH]["unit"] == "B/s"
-    assert float(rows[BANDWIDTH]["now"]) == float(Scenario.open("jacobi2d").program.leaves[BANDWIDTH].value)
+    assert float(rows[BANDWIDTH]["now"]) == float(Scenario.open("jacobi2d").program.parameters[BANDWIDTH].value)
     code, out, err = whatif_main(*arguments, "--target", "iteration_time <= 1 ms")
     assert (code, out) == (4, "")
     assert re.search(r"at best iteration_time is 2\.9\d+ ms, at platform=lassen", err)

@@ -41,7 +41,7 @@ def test_the_value_is_that_of_the_inverted_formula(formula, target, expected):
     assert_allclose(found.value, expected, rtol=1e-9, atol=0)
 
 
-def test_a_target_that_is_met_leaves_the_value_as_it_is():
+def test_a_target_that_is_met_parameters_the_value_as_it_is():
     found = sought("12 / x", 2.0, "iteration_time <= 6 s")
     assert (found.value, found.now, found.then, found.is_met) == (2.0, 6.0, 6.0, True)
 
@@ -93,11 +93,11 @@ def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing
     assert_allclose(sought("x + 4", 0.0, "iteration_time <= 3 s", -5.0, 5.0).value, -1.0, rtol=1e-9, atol=0)
 
 
-def test_a_leaf_that_decides_what_can_exist_has_an_effect():
+def test_a_parameter_that_decides_what_can_exist_has_an_effect():
     memory = "application.memory_size"
     program = Scenario.open("jacobi2d_strong", sets={memory: "40 GB"}).program
     target = parse_target("iteration_time <= 20 ms", program)
-    room = float(program.leaves["platform.node.gpu.memory_size"].value)
+    room = float(program.parameters["platform.node.gpu.memory_size"].value)
     assert_allclose(seek(program, memory, target).value, room, rtol=1e-9, atol=0)
     with pytest.raises(ImpossiblePointError, match=r"between 20 GB and 30 GB has .* does not fit the device"):
         seek(program, memory, target, 20e9, 30e9)
@@ -110,7 +110,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
     assert code == 0
     heading, row = (line.split(",") for line in out.splitlines())
     assert heading == [
-        "leaf",
+        "parameter",
         "now [B/s]",
         "sought [B/s]",
         "factor",

@@ -54,7 +54,7 @@ def test_an_invalid_value_shows_what_is_allowed_and_keeps_everything():
         assert driver.status.telling
         await driver.press("escape")
         assert not driver.status.telling
-        assert driver.session.leaf(GPUS).text() == "6"
+        assert driver.session.parameter(GPUS).text() == "6"
 
     drive(check)
 
@@ -91,15 +91,15 @@ def test_nudges_move_counts_by_one_and_rates_by_a_share():
     async def check(driver):
         driver.tree.select(GPUS)
         await driver.press("right", "right", "left")
-        assert driver.session.leaf(GPUS).text() == "7"
+        assert driver.session.parameter(GPUS).text() == "7"
         await driver.press("]")
-        assert driver.session.leaf(GPUS).text() == "14"
+        assert driver.session.parameter(GPUS).text() == "14"
         await driver.press("[", "minus", "plus")
-        assert driver.session.leaf(GPUS).text() == "7"
+        assert driver.session.parameter(GPUS).text() == "7"
         driver.tree.select(MEMORY)
-        before = driver.session.leaf(MEMORY).value
+        before = driver.session.parameter(MEMORY).value
         await driver.press("right")
-        assert driver.session.leaf(MEMORY).value == pytest.approx(1.05 * before, rel=1e-5)
+        assert driver.session.parameter(MEMORY).value == pytest.approx(1.05 * before, rel=1e-5)
         await driver.edit(MEMORY, "uniform(1 TB/s, 2 TB/s)")
         await driver.press("right")
         assert "a step would drop what is known of uniform(1 TB/s, 2 TB/s)" in driver.status.full
@@ -109,13 +109,13 @@ def test_nudges_move_counts_by_one_and_rates_by_a_share():
     drive(check)
 
 
-def test_sweeping_another_leaf_draws_it_and_marks_the_present_value():
+def test_sweeping_another_parameter_draws_it_and_marks_the_present_value():
     async def check(driver):
         driver.tree.select(MEMORY)
         await driver.press("s")
-        assert driver.session.grid.leaves() == (MEMORY,)
+        assert driver.session.grid.parameters() == (MEMORY,)
         assert driver.plot.description.x.label == MEMORY
-        assert driver.plot.description.markers[0].x == driver.session.leaf(MEMORY).value
+        assert driver.plot.description.markers[0].x == driver.session.parameter(MEMORY).value
         await driver.press("S")
         await driver.type("100 GB/s .. 1 TB/s linear 7")
         assert driver.session.grid.size == 7
@@ -148,10 +148,10 @@ def test_a_structural_edit_compiles_anew():
         assert duration(predicted(f"{MODEL}=postal")["iteration_time"]) in driver.tile("iteration")
         driver.tree.select(MODEL)
         await driver.press("right")
-        assert driver.session.leaf(MODEL).text() == "max_rate"
+        assert driver.session.parameter(MODEL).text() == "max_rate"
         # Summit states nothing for some models: those are passed over, by nudges as by sweeps.
         await driver.press("left", "left")
-        assert driver.session.leaf(MODEL).text() not in ("max_rate", "postal")
+        assert driver.session.parameter(MODEL).text() not in ("max_rate", "postal")
         await driver.press("s")
         assert {"postal", "max_rate", "k_model"} <= set(driver.plot.description.x.ticks)
         assert not driver.status.telling
@@ -159,7 +159,7 @@ def test_a_structural_edit_compiles_anew():
     drive(check)
 
 
-def test_an_impossible_point_says_why_and_leaves_a_gap():
+def test_an_impossible_point_says_why_and_parameters_a_gap():
     async def check(driver):
         await driver.edit(RANKS, "60000")
         assert "the ranks need more nodes than the platform has" in driver.status.full
@@ -174,14 +174,14 @@ def test_an_impossible_point_says_why_and_leaves_a_gap():
     drive(check)
 
 
-def test_a_filter_shows_some_leaves_and_escape_shows_all():
+def test_a_filter_shows_some_parameters_and_escape_shows_all():
     async def check(driver):
         count = len(driver.tree._rows)
         await driver.press("/")
         await driver.type("inter_node base")
         assert all("inter_node" in row.path for row in driver.tree._rows)
-        assert driver.tree.leaf.path.endswith("base_bandwidth")
-        assert driver.desk.query_one(ParameterHelp).border_title == driver.tree.leaf.path
+        assert driver.tree.parameter.path.endswith("base_bandwidth")
+        assert driver.desk.query_one(ParameterHelp).border_title == driver.tree.parameter.path
         await driver.press("escape")
         assert driver.tree.words == ""
         assert len(driver.tree._rows) >= count
@@ -222,7 +222,7 @@ def test_a_click_selects_and_a_second_one_edits():
         await driver.pilot.pause()
         index = next(i for i, row in enumerate(driver.tree._rows) if row.path == GPUS)
         await driver.pilot.click(ParameterTree, offset=(5, index))
-        await driver.until(lambda: driver.tree.leaf.path == GPUS)
+        await driver.until(lambda: driver.tree.parameter.path == GPUS)
         await driver.pilot.click(ParameterTree, offset=(5, index), times=2)
         await driver.until(lambda: driver.prompt.display)
         await driver.press("escape")
@@ -236,7 +236,7 @@ def test_the_palette_lists_what_the_keys_do():
         assert "Double the value" in commands
         driver.tree.select(GPUS)
         await commands["Double the value"].callback()
-        await driver.until(lambda: driver.session.leaf(GPUS).text() == "12")
+        await driver.until(lambda: driver.session.parameter(GPUS).text() == "12")
 
     drive(check)
 
@@ -317,8 +317,8 @@ def test_names_with_square_brackets_are_no_markup(tmp_path):
     named = {"platform.name": "Sum[/]mit", "platform.node.gpu.name": "[red]V100", "application.name": "J[b]2[/b]D"}
 
     async def check(driver):
-        for leaf, name in named.items():
-            driver.app.conductor.ask(Edit(leaf, name))
+        for parameter, name in named.items():
+            driver.app.conductor.ask(Edit(parameter, name))
             await driver.calm()
         for key, page in zip(SCREEN_KEYS, SCREENS, strict=True):
             await driver.press(key)
@@ -364,18 +364,18 @@ def test_a_question_that_is_too_long_for_the_screen_still_shows_its_answers():
     drive(check, (80, 24))
 
 
-def test_a_leaf_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
-    leaf = "platform.network.intra_socket.postal.eager.latency"
+def test_a_parameter_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
+    parameter = "platform.network.intra_socket.postal.eager.latency"
 
     async def check(driver):
         driver.app.conductor.ask(Edit("application.phases.halo.model", "postal"))
-        driver.app.conductor.ask(SweepParameter(leaf))
+        driver.app.conductor.ask(SweepParameter(parameter))
         await driver.calm()
-        assert leaf in driver.session.grid.leaves()
+        assert parameter in driver.session.grid.parameters()
         driver.app.conductor.ask(Adopt("frontier"))
         await driver.calm()
         assert driver.session.grid.axes == ()
-        assert driver.status.full == f"{leaf} is not there any more, and no longer swept"
+        assert driver.status.full == f"{parameter} is not there any more, and no longer swept"
 
     drive(check)
 

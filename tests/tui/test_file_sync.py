@@ -66,11 +66,11 @@ def test_undo_goes_back_beyond_a_save(mine):
         await driver.edit(RANKS, "256")
         await driver.press("w", "u")
         assert driver.study.unsaved() == {RANKS: "512"}
-        assert driver.session.leaf(RANKS).value == 512
+        assert driver.session.parameter(RANKS).value == 512
         await driver.press("w")
         assert mine.read_text() == TEXT
         await driver.press("U")
-        assert driver.session.leaf(RANKS).value == 256
+        assert driver.session.parameter(RANKS).value == 256
 
     drive(check, scenario=mine)
 
@@ -79,13 +79,13 @@ def test_a_change_on_disk_is_taken_in_and_told(mine):
     async def check(driver):
         await driver.edit(GPUS, "8")
         mine.write_text(TEXT.replace("512", "1024"))
-        await driver.until(lambda: driver.session.leaf(RANKS).value == 1024)
-        assert driver.session.leaf(GPUS).value == 8
+        await driver.until(lambda: driver.session.parameter(RANKS).value == 1024)
+        assert driver.session.parameter(GPUS).value == 8
         assert any("512 → 1024" in note.message for note in driver.app._notifications)
         assert not driver.status.telling
         await driver.press("u")
-        assert driver.session.leaf(GPUS).value == 6
-        assert driver.session.leaf(RANKS).value == 1024
+        assert driver.session.parameter(GPUS).value == 6
+        assert driver.session.parameter(RANKS).value == 1024
 
     drive(check, scenario=mine)
 
@@ -98,7 +98,7 @@ def test_a_conflict_is_shown_and_nothing_is_lost(mine):
         await driver.until(window(driver, Deciding))
         assert "512 → 1024" in driver.screen_text()
         assert "1024" in mine.read_text()
-        assert driver.session.leaf(RANKS).value == 256
+        assert driver.session.parameter(RANKS).value == 256
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.desk)
         assert "1024" in mine.read_text()
@@ -120,7 +120,7 @@ def test_of_a_conflict_theirs_can_be_taken(mine):
         await driver.until(window(driver, Deciding))
         await driver.pilot.press("t")
         await driver.until(lambda: "gpu_count = 8" in mine.read_text())
-        assert driver.session.leaf(RANKS).value == 1024
+        assert driver.session.parameter(RANKS).value == 1024
 
     drive(check, scenario=mine)
     assert "rank_count = 1024" in mine.read_text()
@@ -189,7 +189,7 @@ def test_an_invalid_file_keeps_the_last_good_picture(mine):
         assert "mine.toml:7:" in driver.status.full
         assert driver.plot.description is drawn
         mine.write_text(TEXT + "iteration_count = 200\n")
-        await driver.until(lambda: driver.session.leaf("application.iteration_count").value == 200)
+        await driver.until(lambda: driver.session.parameter("application.iteration_count").value == 200)
         assert not driver.status.telling
 
     drive(check, scenario=mine)
@@ -240,7 +240,7 @@ def test_two_programs_on_one_file_take_in_each_others_edits(mine):
         await driver.pilot.pause(0.01)
         done = subprocess.run([sys.executable, "-c", OTHER, str(mine)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        await driver.until(lambda: driver.session.leaf(GPUS).value == 8)
+        await driver.until(lambda: driver.session.parameter(GPUS).value == 8)
         await driver.press("w")
 
     drive(first, scenario=mine)
@@ -410,7 +410,7 @@ def test_a_wrong_journal_says_which_line(mine):
         await driver.until(lambda: driver.status.telling)
         assert "line 2" in driver.status.full
         assert "did you mean `nudge`" in driver.status.full
-        assert driver.session.leaf(GPUS).value == 8
+        assert driver.session.parameter(GPUS).value == 8
 
     drive(check, scenario=mine, replay=[f"set {GPUS} = 8", f"nugde {GPUS} = 1"])
 
@@ -447,7 +447,7 @@ def test_what_is_on_the_screen_is_copied_as_a_scenario(mine):
         await driver.press("C")
         patch = mine.with_name("patch.toml")
         patch.write_text(driver.app.clipboard)
-        assert Scenario.open(patch).program.leaves[RANKS].value == 256
+        assert Scenario.open(patch).program.parameters[RANKS].value == 256
 
     drive(check, scenario=mine)
 

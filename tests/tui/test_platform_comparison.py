@@ -153,23 +153,23 @@ def test_a_structural_axis_has_a_curve_where_all_its_choices_compile():
 
 def test_an_axis_over_what_a_machine_lacks_draws_no_flat_line():
     question = Scenario.open("jacobi2d_strong", sets={"application.rank_count": "48"})
-    leaf = "platform.node.host_link.link_count"
-    summit, bridges = comparison(question, ["bridges"], over(question, f"{leaf}=1, 2"))
+    parameter = "platform.node.host_link.link_count"
+    summit, bridges = comparison(question, ["bridges"], over(question, f"{parameter}=1, 2"))
     assert summit.curve[0] > summit.curve[1]
     assert bridges.reason == ""
     assert bridges.curve is None
-    assert bridges.curve_reason.startswith(f"`{leaf}`: there is no such leaf")
+    assert bridges.curve_reason.startswith(f"`{parameter}`: there is no such parameter")
 
 
 def test_an_axis_over_what_a_machine_does_not_use_draws_no_flat_line():
     # Lassen has no other parameters inside a socket; Summit has max-rate ones, which the K-model takes.
     question = Scenario.open("jacobi2d", platform="lassen")
-    leaf = "platform.network.intra_socket.postal.rendezvous.bandwidth"
-    lassen, summit = comparison(question, ["summit"], over(question, f"{leaf}=1 GB/s, 20 GB/s"))
+    parameter = "platform.network.intra_socket.postal.rendezvous.bandwidth"
+    lassen, summit = comparison(question, ["summit"], over(question, f"{parameter}=1 GB/s, 20 GB/s"))
     assert lassen.curve[0] > lassen.curve[1]
     assert summit.reason == ""
     assert summit.curve is None
-    assert summit.curve_reason.startswith(f"`{leaf}` reaches no term")
+    assert summit.curve_reason.startswith(f"`{parameter}` reaches no term")
 
 
 def test_an_axis_over_platforms_is_no_curve_of_one_of_them():

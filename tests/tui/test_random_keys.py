@@ -40,15 +40,15 @@ class Person(RuleBasedStateMachine):
         self.jobs = asyncio.Queue()
         self.work = None
 
-    @initialize(name=st.sampled_from(SCENARIOS), leaf=st.sampled_from([GPUS, MEMORY, MODEL]))
-    def begin(self, name, leaf):
+    @initialize(name=st.sampled_from(SCENARIOS), parameter=st.sampled_from([GPUS, MEMORY, MODEL]))
+    def begin(self, name, parameter):
         self.path = self.folder / "given.toml"
         shutil.copy(shipped_folder("scenarios") / f"{name}.toml", self.path)
         self.work = self.loop.create_task(self.live())
 
         async def first(driver):
             await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in driver.app.screen_stack))
-            driver.tree.select(leaf)
+            driver.tree.select(parameter)
             self.start, self.conductor = driver.study.state, driver.app.conductor
 
         self.do(first)
@@ -149,7 +149,7 @@ async def back_to_the_desk(driver):
 
 def values(state):
     """Every value, wherever it stands now: an edit, or the file that took it in."""
-    return {path: leaf.text(17) for path, leaf in state.asked.program.leaves.items()}
+    return {path: parameter.text(17) for path, parameter in state.asked.program.parameters.items()}
 
 
 TestRandomKeys = Person.TestCase

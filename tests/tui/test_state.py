@@ -127,14 +127,16 @@ def test_the_value_of_the_file_is_no_edit(study):
     assert edited.unsaved() == {GPUS: "8", MODEL: "postal"}
     back = after(edited, Edit(GPUS, "6"), Edit(MODEL, "k_model"))
     assert back.unsaved() == {}
-    assert back.session.leaf(GPUS).source == study.session.leaf(GPUS).source
+    assert back.session.parameter(GPUS).source == study.session.parameter(GPUS).source
 
 
 def test_steps_of_three_sizes(study):
     def value(*changes):
-        return after(study, *changes).session.leaf(GPUS).value, after(study, *changes).session.leaf(MEMORY).value
+        return after(study, *changes).session.parameter(GPUS).value, after(study, *changes).session.parameter(
+            MEMORY
+        ).value
 
-    gpus, memory = 6.0, study.session.leaf(MEMORY).value
+    gpus, memory = 6.0, study.session.parameter(MEMORY).value
     assert value(Nudge(GPUS, 2)) == (gpus + 2, memory)
     assert value(Nudge(GPUS, 1, NudgeSize.COARSE)) == (gpus + 10, memory)
     assert value(Nudge(GPUS, -1, NudgeSize.FACTOR)) == (3, memory)
@@ -143,13 +145,13 @@ def test_steps_of_three_sizes(study):
     assert value(Nudge(MEMORY, -2, NudgeSize.FACTOR))[1] == pytest.approx(memory / 4, rel=1e-5)
 
 
-def test_a_second_leaf_is_swept_beside_the_first_and_let_go(study):
+def test_a_second_parameter_is_swept_beside_the_first_and_let_go(study):
     two = after(study, SweepParameter(MEMORY, "200 GB/s, 400 GB/s, 800 GB/s"), Also(GPUS, "2, 4"))
     assert two.session.grid.shape == (3, 2)
     assert after(two, SwapAxes()).session.grid.shape == (2, 3)
     assert after(two, Also(GPUS)).session.grid.shape == (3,)
-    assert after(two, Also(MODEL, "postal, k_model")).session.grid.leaves() == (MEMORY, MODEL)
-    assert "sweep another leaf first" in perform(two, (Also(MEMORY),)).error
+    assert after(two, Also(MODEL, "postal, k_model")).session.grid.parameters() == (MEMORY, MODEL)
+    assert "sweep another parameter first" in perform(two, (Also(MEMORY),)).error
     by_hand = after(study, Edit(GPUS, "4"), SweepParameter(MEMORY, "800 GB/s, 900 GB/s")).session.result
     assert two.session.result.columns["iteration_time"][2, 1] == by_hand.columns["iteration_time"][0]
 
@@ -169,7 +171,7 @@ def test_the_baseline_is_drawn_over_the_present_sweep(study):
     pinned = after(edited, Pin())
     assert pinned.behind is None
     assert not pinned.changed
-    assert after(pinned, Edit(GPUS, "8")).leaf_before(GPUS).value == 6
+    assert after(pinned, Edit(GPUS, "8")).parameter_before(GPUS).value == 6
 
 
 def test_a_view_has_the_entries_it_has(study):
@@ -215,7 +217,7 @@ def test_undo_leads_back_to_the_start_and_redo_to_the_end(changes):
         assert_array_equal(totals(now), totals(there))
 
 
-def test_many_steps_of_a_leaf_are_undone_at_once(study):
+def test_many_steps_of_a_parameter_are_undone_at_once(study):
     history, now = History(), study
     for change in (Nudge(GPUS, 1), Nudge(GPUS, 1), Nudge(MEMORY, 1), Show("screen", "why"), Nudge(MEMORY, 1)):
         outcome = perform(now, (change,))
@@ -272,7 +274,7 @@ def test_a_helping_process_answers_refuses_dies_and_is_killed():
 def test_a_superseded_result_is_never_shown(study):
     async def main():
         shown = []
-        conductor = CommandRunner(study, lambda error: shown.append(conductor.study.session.leaf(GPUS).text()))
+        conductor = CommandRunner(study, lambda error: shown.append(conductor.study.session.parameter(GPUS).text()))
         try:
             conductor.ask(Slow(GPUS, "10"))
             await asyncio.sleep(0.1)
@@ -339,7 +341,7 @@ def test_choices_count_from_what_is_asked_for_not_from_what_is_shown(study):
 def test_a_step_beyond_all_numbers_changes_nothing(study):
     outcome = perform(study, (Nudge(MEMORY, 100_000, NudgeSize.FACTOR), Nudge(GPUS, -100_000, NudgeSize.FACTOR)))
     assert not outcome.error
-    assert outcome.study.session.leaf(MEMORY).value == study.session.leaf(MEMORY).value
+    assert outcome.study.session.parameter(MEMORY).value == study.session.parameter(MEMORY).value
 
 
 def test_what_changes_nothing_is_nothing_to_undo(study):
@@ -363,7 +365,7 @@ def test_a_journal_is_replayed_line_by_line(study):
             with pytest.raises(UsageError, match="line 2: `sett"):
                 await conductor.replay(["pin", "sett x = 1"], lambda: None)
             with pytest.raises(UsageError, match="line 1: `nowhere"):
-                await conductor.replay(["set nowhere.leaf = 1", "pin"], lambda: None)
+                await conductor.replay(["set nowhere.parameter = 1", "pin"], lambda: None)
         finally:
             conductor.close()
 
@@ -407,7 +409,7 @@ def test_a_disk_that_cannot_be_written_stops_nobody(tmp_path):
     Recovery(tmp_path / "a.toml", tmp_path / "file" / "state").keep(["set a.b = 1"])
 
 
-def test_what_changed_on_disk_is_told_leaf_by_leaf(tmp_path):
+def test_what_changed_on_disk_is_told_parameter_by_parameter(tmp_path):
     path = tmp_path / "mine.toml"
     text = 'extends = "jacobi2d"\n[application]\nrank_count = 512\n'
     path.write_text(text)
@@ -421,7 +423,7 @@ def test_what_changed_on_disk_is_told_leaf_by_leaf(tmp_path):
     found = file.reread(edited)
     assert found.changes == (f"{RANKS}: 512 → 1024", "application.iteration_count: 100 → 7")
     assert found.conflicts == {RANKS: f"{RANKS}: 512 → 1024"}
-    assert edited.over(found.question).session.leaf(RANKS).value == 256
+    assert edited.over(found.question).session.parameter(RANKS).value == 256
     path.write_text("= nonsense")
     with pytest.raises(WhatifError, match=r"mine\.toml:1:1"):
         file.reread(edited)

@@ -267,7 +267,7 @@ def column_of(view, x):
     return left + round(x / 10 * (len(floor.rstrip()) - left - 1))
 
 
-def test_the_mouse_carries_a_crosshair_and_a_click_leaves_it_there():
+def test_the_mouse_carries_a_crosshair_and_a_click_parameters_it_there():
     async def check(app, pilot):
         view = app.query_one(PlotView)
         app.query_one(Breakdown).show(BAR)

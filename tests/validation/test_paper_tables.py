@@ -241,10 +241,13 @@ def test_every_value_of_a_platform_that_a_result_uses_has_a_source():
     for name in ("jacobi2d", "minife", "minimd"):
         program = Scenario.open(name).program
         for path in program.timed:
-            leaf = program.leaves[path]
+            parameter = program.parameters[path]
             if path.startswith("platform."):
                 assert (
-                    "Choi" in leaf.source or "minitu" in leaf.source or "OLCF" in leaf.source or "LLNL" in leaf.source
+                    "Choi" in parameter.source
+                    or "minitu" in parameter.source
+                    or "OLCF" in parameter.source
+                    or "LLNL" in parameter.source
                 ), path
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @platforms_option
 @set_option
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
-@click.option("--by", type=click.Choice(["leaf", "table"]), default="leaf", show_default=True,
+@click.option("--by", type=click.Choice(["parameter", "table"]), default="parameter", show_default=True,
               help="What counts as one change: a value, or all values of one table.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the orders that are drawn.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)

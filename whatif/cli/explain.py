@@ -17,7 +17,8 @@ from whatif.errors import ImpossiblePointError
 def command(
     scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], term: str, depth: int | None
 ) -> None:
-    """Explain TERM (iteration_time), a result, phase, term or leaf of SCENARIO: equation, inputs, sources, share."""
+    """Explain TERM (iteration_time), a result, phase, term or parameter of SCENARIO: equation, inputs, sources,
+    share."""
     from whatif.core.derivation import explain, lines
     from whatif.core.evaluate import evaluate
     from whatif.core.fit_range import extrapolations

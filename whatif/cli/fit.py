@@ -165,7 +165,9 @@ def gpu(files: tuple[Path, ...], target: FitOutput) -> None:
 
     platform = target.platform()
     device = platform.node.gpu if platform is not None else None
-    datasheet = {leaf: float(getattr(device, leaf)) for leaf in DIMENSIONS} if device is not None else None
+    datasheet = (
+        {parameter: float(getattr(device, parameter)) for parameter in DIMENSIONS} if device is not None else None
+    )
     tables = [read_gpu(path) for path in in_folders(files)]
     fit = fit_gpu(tables, datasheet=datasheet, device=device.name if device is not None else "")
     tell(fit.warnings, "warning: ")

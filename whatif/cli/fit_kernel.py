@@ -215,7 +215,11 @@ def _refuse_others(path: Path, platform: PlatformSpec, change: PlatformChange) -
         if (stated := getattr(platform.network, distance)) is not None:
             tables[f"network.{distance}.pieces"] = stated.pieces
     for table, stated in tables.items():
-        new = {leaf[len(table) + 1 :].partition(".")[0] for leaf in change.values if leaf.startswith(f"{table}.")}
+        new = {
+            parameter[len(table) + 1 :].partition(".")[0]
+            for parameter in change.values
+            if parameter.startswith(f"{table}.")
+        }
         others = [key for key in stated if key not in new]
         if new and others:
             said = f"{others[0]} and {len(others) - 1} more" if len(others) > 1 else others[0]

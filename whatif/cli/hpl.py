@@ -153,11 +153,11 @@ def scenario_of(
     first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: HPLPlacement
 ) -> tuple[Document, dict[str, str], tuple[Path, ...]]:
     """The scenario of one configuration, what is set in it, and where its platform is looked for."""
-    from whatif.hpl.predictions import leaves_of
+    from whatif.hpl.predictions import parameters_of
     from whatif.hpl.scenario_writer import hpl_scenario
 
     pairs = parse_sets(tuple(sets))
-    own = (*leaves_of(first), "rank_count")
+    own = (*parameters_of(first), "rank_count")
     taken = next((name for name in own if f"application.{name}" in pairs), None)
     if taken is not None:
         raise UsageError(f"--set application.{taken}: HPL.dat, or the search, says it")

@@ -7,13 +7,13 @@ import click
 from whatif.cli.options import open_question
 
 
-@click.command("list", short_help="List platforms, their parts, scenarios, or the leaves of a scenario.")
-@click.argument("what", type=click.Choice(["platforms", "parts", "scenarios", "leaves"]))
+@click.command("list", short_help="List platforms, their parts, scenarios, or the parameters of a scenario.")
+@click.argument("what", type=click.Choice(["platforms", "parts", "scenarios", "parameters"]))
 @click.argument("scenario", default="jacobi2d")
 def command(what: str, scenario: str) -> None:
-    """List what is shipped, or every leaf of SCENARIO (jacobi2d) with value, grade and source."""
-    if what == "leaves":
-        _leaves(scenario)
+    """List what is shipped, or every parameter of SCENARIO (jacobi2d) with value, grade and source."""
+    if what == "parameters":
+        _parameters(scenario)
     elif what == "platforms":
         _platforms()
     elif what == "parts":
@@ -54,8 +54,8 @@ def _scenarios() -> None:
         click.echo(f"{name}\t{question_of(open_document(name, 'scenarios').text)}")
 
 
-def _leaves(scenario: str) -> None:
+def _parameters(scenario: str) -> None:
     program = open_question(scenario, None, (), ()).program
-    for path, leaf in program.leaves.items():
-        kind = "structural" if leaf.structural else "numeric" if path in program.reached else "reaches no term"
-        click.echo("\t".join((path, leaf.text(), kind, leaf.grade, leaf.source)))
+    for path, parameter in program.parameters.items():
+        kind = "structural" if parameter.structural else "numeric" if path in program.reached else "reaches no term"
+        click.echo("\t".join((path, parameter.text(), kind, parameter.grade, parameter.source)))

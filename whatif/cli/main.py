@@ -16,7 +16,7 @@ from whatif.errors import EXIT_USAGE, WhatifError
 VERBS: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
     "serve": "Show the explorer in a browser.",
-    "run": "Evaluate a scenario, or sweep any of its leaves.",
+    "run": "Evaluate a scenario, or sweep any of its parameters.",
     "simulate": "Play a trace, or a scenario, message by message.",
     "hpl": "Predict every run of an HPL.dat.",
     "tune": "Search the parameters of HPL, or the decomposition of a grid.",
@@ -33,7 +33,7 @@ VERBS: Final[dict[str, str]] = {
     "scale": "Plan strong and weak scaling, isoefficiency, memory and node-hours.",
     "check": "Validate scenario and platform files.",
     "validate": "Compare the models with measurements and other simulators.",
-    "list": "List platforms, scenarios, or the leaves of a scenario.",
+    "list": "List platforms, scenarios, or the parameters of a scenario.",
     "schema": "Print the JSON Schema of scenario or platform files.",
     "resolve": "Print a scenario with its platform merged in.",
 }

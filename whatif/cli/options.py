@@ -33,7 +33,9 @@ platforms_option = click.option(
     metavar="DIR",
     help="Look for platforms here as well.",
 )
-set_option = click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a leaf.")
+set_option = click.option(
+    "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a parameter."
+)
 picture_option = click.option(
     "-o",
     "--output",

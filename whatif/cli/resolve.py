@@ -20,6 +20,6 @@ def command(scenario: str, platform: str | None, folders: tuple[Path, ...], sets
     document = dict(program.loaded.layers.merged)
     # Each file says where its own values come from; one document must say it of the values that were left.
     document["platform"] = {key: value for key, value in document["platform"].items() if key != "sources"}
-    document["sources"] = sources_of(program.leaves.values())
+    document["sources"] = sources_of(program.parameters.values())
     document["fits"] = document.get("fits", {}) | fits_of_parts(program.loaded.layers)
     click.echo(toml_text(document), nl=False)

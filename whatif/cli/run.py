@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from whatif.core.uncertainty import Sampling
 
 
-@click.command("run", short_help="Evaluate a scenario, or sweep any of its leaves.")
+@click.command("run", short_help="Evaluate a scenario, or sweep any of its parameters.")
 @scenario_options
 @click.option(
     "--sweep",
     "sweeps",
     multiple=True,
     metavar="PATH=SPEC",
-    help="Sweep a leaf: `1, 2, 4`, `1 GB/s .. 64 GB/s log 7`, `.. linear N`, `.. step SIZE`; "
-    "`PATH=SPEC; PATH=SPEC` moves leaves together; `platform=a, b` compares machines.",
+    help="Sweep a parameter: `1, 2, 4`, `1 GB/s .. 64 GB/s log 7`, `.. linear N`, `.. step SIZE`; "
+    "`PATH=SPEC; PATH=SPEC` moves parameters together; `platform=a, b` compares machines.",
 )
 @sampling_options
 @click.option("--point", is_flag=True, help="Ignore the sweep that the scenario itself asks for.")
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="A table, or the plot as .svg, .png or .pdf; with --on and no suffix, a folder of Parquet files, "
                    "with which the same command goes on.")  # fmt: skip
-@click.option("--plot", is_flag=True, help="Draw the iteration time over the first swept leaf.")
+@click.option("--plot", is_flag=True, help="Draw the iteration time over the first swept parameter.")
 @click.option("--max-points", type=click.IntRange(1, MOST_POINTS), default=DEFAULT_MAXIMUM_POINTS, show_default=True)
 @on_option
 @workers_option
@@ -87,23 +87,23 @@ def asked_grid(question: Scenario, sweeps: tuple[str, ...], point: bool, limit: 
         return grid_of([parse_option(text, question.program, limit) for text in sweeps], limit)
     axes = [] if point else file_axes(question.program, limit)
     # A value set on the command line is meant: the file's own axis over it gives way.
-    return grid_of([axis for axis in axes if question.sets.keys().isdisjoint(axis.leaves)], limit)
+    return grid_of([axis for axis in axes if question.sets.keys().isdisjoint(axis.parameters)], limit)
 
 
 def _narrate(request: EvaluationRequest) -> None:
     program, grid, sampling = request.question.program, request.grid, request.sampling
     click.echo(program.loaded.question or program.loaded.name, err=True)
-    axes = " x ".join(f"{' + '.join(axis.leaves)} ({len(axis)})" for axis in grid.axes) or "one point"
+    axes = " x ".join(f"{' + '.join(axis.parameters)} ({len(axis)})" for axis in grid.axes) or "one point"
     platform = program.loaded.scenario.platform.name
     click.echo(f"platform {platform}; worst grade of its values: {program.grade}{_energy(program)}; {axes}", err=True)
     if sampling is not None:
         from whatif.core.uncertainty import NOTHING_UNCERTAIN, uncertain
         from whatif.units import counted
 
-        count = len(uncertain(program, sampling, grid.leaves()))
+        count = len(uncertain(program, sampling, grid.parameters()))
         bands = f"{sampling.names[0]} to {sampling.names[2]} of {sampling.count:,} samples"
         click.echo(f"{counted(count, 'uncertain value')}; {bands}" if count else NOTHING_UNCERTAIN, err=True)
-    elif any(leaf.distribution is not None for leaf in program.leaves.values()):
+    elif any(parameter.distribution is not None for parameter in program.parameters.values()):
         click.echo("some values are distributions: --samples 1024 says what that makes of the results", err=True)
 
 

@@ -42,7 +42,7 @@ class ModelFile:
         return self.source or f"fitted to {runs.notes.get('file', 'runs')} ({len(runs)} runs)"
 
     def write(self, part: str, kind: str, question: Callable[[str], str], variable: str = "") -> None:
-        """Write the texts of the model and, for its name, of the scenario; `variable` is a leaf to predict at."""
+        """Write the texts of the model and, for its name, of the scenario; `variable` is a parameter to predict at."""
         from whatif.files.part_file import refuse_part, refuse_question, write_part, write_question
 
         if self.output is None:

@@ -96,7 +96,7 @@ def _tell_impossible(plans: Mapping[Mode, Scaling], planner: Planner) -> None:
 
 def _counts(text: str | None, planner: Planner) -> list[float]:
     """Numbers of nodes, in increasing order; ends with two dots between are doubled from the first to the last."""
-    from whatif.core.sweep import leaf_points
+    from whatif.core.sweep import parameter_points
 
     if text is None:
         return planner.doublings()
@@ -107,7 +107,9 @@ def _counts(text: str | None, planner: Planner) -> list[float]:
             raise UsageError(f"--nodes {text}: from at least 1 upwards")
         return [*(float(low << power) for power in range(54) if low << power < high), float(high)]
     try:
-        return sorted(set(leaf_points("platform.node_count", text, planner.question.program, _MOST_POINTS).tolist()))
+        return sorted(
+            set(parameter_points("platform.node_count", text, planner.question.program, _MOST_POINTS).tolist())
+        )
     except UsageError as error:
         raise UsageError(str(error).replace("sweep `platform.node_count`", f"--nodes {text}")) from None
 

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 @click.command("seek", short_help="Find the values that meet targets, break-even points, or Pareto fronts.")
 @scenario_options
 @click.option("--vary", "varies", multiple=True, required=True, metavar="PATH[=LOW .. HIGH | =A, B]",
-              help="A leaf to move, over a range, a list, or as --sweep has it; or choices: `platform=a, b`. By "
+              help="A parameter to move, over a range, a list, or as --sweep has it; or choices: `platform=a, b`. By "
               "default from a thousandth of its value to a thousand times it.")  # fmt: skip
 @click.option("--target", "targets", multiple=True, metavar="'RESULT <= VALUE'",
-              help="`iteration_time <= 5 ms`, `terms.halo <= 80 %` of now, or >=; a result or a leaf.")  # fmt: skip
-@click.option("--minimise", metavar="RESULT", help="A result, a phase (terms.NAME) or a leaf to make small.")
+              help="`iteration_time <= 5 ms`, `terms.halo <= 80 %` of now, or >=; a result or parameter.")  # fmt: skip
+@click.option("--minimise", metavar="RESULT", help="A result, a phase (terms.NAME) or a parameter to make small.")
 @click.option("--maximise", metavar="RESULT", help="One to make large; by default values change as little as they can.")
 @click.option("--equal-to", metavar="PLATFORM", help="Where the scenario on this machine, or with this PATH=VALUE, "
-              "comes to the same result: for one leaf, or as a curve over a second one.")  # fmt: skip
+              "comes to the same result: for one parameter, or as a curve over a second one.")  # fmt: skip
 @click.option("--result", default="iteration_time", show_default=True, help="What --equal-to compares.")
 @click.option(
     "--pareto", metavar="RESULT,..", help="Points that none other beats in all of these; `max RESULT`: large."
@@ -61,9 +61,10 @@ def command(
     pareto: str | None, within: str, points: int | None, seed: int | None, plot: bool, file_format: str,
     output: Path | None,
 ) -> None:  # fmt: skip
-    """Find the values of leaves of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
+    """Find the values of parameters of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
-    Near is the least sum of the squared logarithms of the factors, after the fewest other choices. One leaf and one
+    Near is the least sum of the squared logarithms of the factors, after the fewest other choices. One parameter and
+    one
     target are solved to the last digit, unless each point is played, or --points or --seed ask for a search; elsewhere
     each combination of choices is searched: all points where they are few, else by differential evolution. Says which
     targets bind and which values are at an end of their range. Exit with 4 where nothing meets the targets, and say
@@ -85,7 +86,9 @@ def command(
     if equal_to is not None:
         path = equal_to.partition("=")[0].strip()
         if any(item.path == path for item in varied):
-            raise UsageError(f"--equal-to {equal_to}: `{path}` is moved by --vary; set another leaf, or name a machine")
+            raise UsageError(
+                f"--equal-to {equal_to}: `{path}` is moved by --vary; set another parameter, or name a machine"
+            )
         with _blamed("--equal-to", [path]):
             show_break_even(question, equal_to, varied, result, draw, file_format)
         return
@@ -151,7 +154,7 @@ def _objective(question: Scenario, minimise: str | None, maximise: str | None) -
 
 
 def _is_simple(question: Scenario, varied: list[Varied], wanted: tuple[Target, ...], aim: Objective | None) -> bool:
-    """Whether one leaf and one target are asked for, which a root finder answers at thousands of points."""
+    """Whether one parameter and one target are asked for, which a root finder answers at thousands of points."""
     from whatif.studies.search_space import is_played
 
     alone = len(varied) == len(wanted) == 1 and aim is None and not (varied[0].choices or varied[0].values)
@@ -164,7 +167,7 @@ def _show_one(question: Scenario, varied: Varied, target: Target, file_format: s
     found = seek(question.program, varied.path, target, varied.low, varied.high)
     if not found.is_met:
         raise ImpossiblePointError(found.obstacle())
-    if found.value == float(found.leaf.value):
+    if found.value == float(found.parameter.value):
         click.echo(f"{found.target} is met as it stands", err=True)
     print_table(_table(found), file_format, [["factor"]])
 
@@ -173,9 +176,9 @@ def _table(found: SeekResult) -> Table:
     from whatif.table import Table
     from whatif.units import ONE
 
-    present = float(found.leaf.value)
+    present = float(found.parameter.value)
     factor = found.value / present if present else float("nan")
     result = found.target.result
-    columns = {"leaf": None, "now": found.leaf.dimension, "sought": found.leaf.dimension, "factor": ONE}
+    columns = {"parameter": None, "now": found.parameter.dimension, "sought": found.parameter.dimension, "factor": ONE}
     columns |= dict.fromkeys((f"{result} now", f"{result} then"), found.target.dimension)
-    return Table.of_rows(columns, [[found.leaf.path, present, found.value, factor, found.now, found.then]])
+    return Table.of_rows(columns, [[found.parameter.path, present, found.value, factor, found.now, found.then]])

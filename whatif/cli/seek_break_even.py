@@ -45,7 +45,7 @@ def _opponent(question: Scenario, equal_to: str) -> tuple[Scenario, tuple[str, s
     path, equals, value = (part.strip() for part in equal_to.partition("="))
     if equals and path != "platform":
         other = question.changed({**question.sets, path: value}, question.platform)
-        texts = (program.leaves[path].text() if path in program.leaves else "as it is"
+        texts = (program.parameters[path].text() if path in program.parameters else "as it is"
                  for program in (question.program, other.program))  # fmt: skip
         first, second = (f"{path.rpartition('.')[2]}={text}" for text in texts)
         return other, (first, second), True
@@ -69,23 +69,26 @@ def _tell(found: BreakEven) -> None:
 def _never(found: BreakEven) -> str:
     from whatif.units import format_quantity
 
-    low, high = (format_quantity(end, found.span.leaf.dimension) for end in (found.span.low, found.span.high))
+    low, high = (format_quantity(end, found.span.parameter.dimension) for end in (found.span.low, found.span.high))
     leaders = sorted({name for name in found.leaders() if name})
     said = {0: "one of them has no result", 1: f"{leaders[0]} has the smaller one all over" if leaders else ""}
     more = "they are the same all over" if leaders == ["both"] else said.get(len(leaders), "the smaller one depends on "
-            "the second leaf only")  # fmt: skip
+            "the second parameter only")  # fmt: skip
     return f"no break-even of {found.result} for {found.span.path} between {low} and {high}: {more}"
 
 
 def _table(found: BreakEven, file_format: str) -> Table:
-    """One row a crossing: the second leaf if there is one, the first, who has less on which side, both results."""
+    """One row a crossing: the second parameter if there is one, the first, who has less on which side, both results."""
     from whatif.studies.search_space import tails
     from whatif.table import Table
 
     spans = [*([found.along] if found.along is not None else []), found.span]
     paths = [span.path for span in spans]
     heading = tails(paths) if file_format == "table" else {path: path for path in paths}
-    columns = {heading[span.path]: span.leaf.dimension for span in spans} | {"less_below": None, "less_above": None}
+    columns = {heading[span.path]: span.parameter.dimension for span in spans} | {
+        "less_below": None,
+        "less_above": None,
+    }
     columns |= dict.fromkeys((f"{name} {found.result}" for name in found.names), found.dimension)
     rows = [
         [*(one.at[path] for path in paths), one.less_below, one.less_above, one.first, one.second]
@@ -95,7 +98,7 @@ def _table(found: BreakEven, file_format: str) -> Table:
 
 
 def _picture(found: BreakEven) -> PlotDescription:
-    """Both results over the leaf; with a second one, the break-even curve over that."""
+    """Both results over the parameter; with a second one, the break-even curve over that."""
     import numpy as np
 
     from whatif.core.sweep_figure import suiting
@@ -105,12 +108,12 @@ def _picture(found: BreakEven) -> PlotDescription:
         return Scale.LOG if of.low > 0 else Scale.LINEAR
 
     span, along = found.span, found.along
-    own = AxisDescription(span.path, span.leaf.dimension, scale(span))
+    own = AxisDescription(span.path, span.parameter.dimension, scale(span))
     if along is None:
         lines = tuple(PlotLine(name, found.grid, row[0]) for name, row in zip(found.names, found.numbers, strict=True))
         y = AxisDescription(found.result, found.dimension, suiting([line.y for line in lines]))
         markers = tuple(Marker(one.at[span.path], "break-even") for one in found.crossings[:5])
         return PlotDescription(found.result, own, y, lines, markers)
     places, values = (np.array([one.at[path] for one in found.crossings]) for path in (along.path, span.path))
-    across = AxisDescription(along.path, along.leaf.dimension, scale(along))
+    across = AxisDescription(along.path, along.parameter.dimension, scale(along))
     return PlotDescription(f"break-even of {found.result}", across, own, (PlotLine("break-even", places, values),))

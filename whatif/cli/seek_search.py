@@ -1,4 +1,4 @@
-"""What `whatif seek` prints of a search over several leaves, and of a Pareto front."""
+"""What `whatif seek` prints of a search over several parameters, and of a Pareto front."""
 
 from __future__ import annotations
 
@@ -104,8 +104,10 @@ def _written(answer: Optimum) -> str:
     """The values of an answer, and its choices, in one line."""
     from whatif.units import format_quantity
 
-    leaves = {span.path: format_quantity(answer.values[span.path], span.leaf.dimension, 4) for span in answer.spans}
-    return ", ".join(f"{path}={text}" for path, text in {**answer.combination.choices, **leaves}.items())
+    parameters = {
+        span.path: format_quantity(answer.values[span.path], span.parameter.dimension, 4) for span in answer.spans
+    }
+    return ", ".join(f"{path}={text}" for path, text in {**answer.combination.choices, **parameters}.items())
 
 
 def _results(answer: Optimum, question: Scenario) -> str:
@@ -136,8 +138,8 @@ def _in_the_way(answer: Optimum, wish: Wish, question: Scenario) -> str:
 
 
 def _table(answer: Optimum, wish: Wish, question: Scenario, file_format: str) -> Table:
-    """One row a choice, a leaf, a result: what it is now, what is sought, the factor, and what holds it there."""
-    from whatif.core.evaluate import leaf_values
+    """One row a choice, a parameter, a result: what it is now, what is sought, the factor, and what holds it there."""
+    from whatif.core.evaluate import parameter_values
     from whatif.studies.search import present_choice
     from whatif.table import Table
     from whatif.units import ONE, format_quantity
@@ -145,7 +147,7 @@ def _table(answer: Optimum, wish: Wish, question: Scenario, file_format: str) ->
     readable = file_format in ("table", "markdown")
     dimensions = _dimensions(question, answer.then)
     rows: list[list[Any]] = []
-    present = {path: float(array) for path, array in leaf_values(question.program).items()}
+    present = {path: float(array) for path, array in parameter_values(question.program).items()}
 
     def add(name: str, now: float, then: float, dimension: Dimension, note: str) -> None:
         cells = [_cell(number, dimension, readable) for number in (now, then)]
@@ -157,7 +159,13 @@ def _table(answer: Optimum, wish: Wish, question: Scenario, file_format: str) ->
     for span in answer.spans:
         end = answer.at_end(span.path)
         said = [*([f"at its {end} end"] if end else []), *_notes(answer, wish, span.path)]
-        add(span.path, present.get(span.path, math.nan), answer.values[span.path], span.leaf.dimension, "; ".join(said))
+        add(
+            span.path,
+            present.get(span.path, math.nan),
+            answer.values[span.path],
+            span.parameter.dimension,
+            "; ".join(said),
+        )
     for name in (name for name in answer.then if name not in answer.values):
         add(name, answer.before[name], answer.then[name], dimensions[name], "; ".join(_notes(answer, wish, name)))
     unit = {} if readable else {"unit": None}

@@ -183,11 +183,13 @@ def _question(space: Space, runs: HPLRuns) -> dict[str, Any]:
     """What a search depends on: its lists, the machine with every number of it, and the program."""
     from dataclasses import asdict
 
-    from whatif.hpl.predictions import leaves_of
+    from whatif.hpl.predictions import parameters_of
     from whatif.hpl.simulation.configuration import Configuration
 
-    own = {f"application.{name}" for name in leaves_of(Configuration(1, 1, 1, 1))}
-    values = [(path, str(leaf.value)) for path, leaf in sorted(runs.program.leaves.items()) if path not in own]
+    own = {f"application.{name}" for name in parameters_of(Configuration(1, 1, 1, 1))}
+    values = [
+        (path, str(parameter.value)) for path, parameter in sorted(runs.program.parameters.items()) if path not in own
+    ]
     return {
         "program": f"whatif {__version__} tune hpl",
         "platform": runs.program.loaded.scenario.platform.name,

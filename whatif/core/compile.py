@@ -1,4 +1,4 @@
-"""Compile a scenario: read its structural leaves, wire the terms of every phase, then what is summed from them."""
+"""Compile a scenario: read its structural parameters, wire the terms of every phase, then what is summed from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, overlap_time, repeated_time, run_time
 from whatif.schema.hpl_application import HPLApplication
 from whatif.schema.load import Loaded
-from whatif.schema.parameters import leaf_table
+from whatif.schema.parameters import parameter_table
 
 
 def deferred(module: str, function: str) -> Callable[..., list[PhaseTerm]]:
@@ -53,7 +53,7 @@ APPLICATIONS: Final[Mapping[type, Callable[[Context], list[PhaseTerm]]]] = {
 
 def compile_scenario(loaded: Loaded) -> Program:
     """The terms of a scenario; raise `InvalidFileError` for what only shows when they are wired."""
-    wiring = Wiring(loaded, leaf_table(loaded))
+    wiring = Wiring(loaded, parameter_table(loaded))
     wiring.expressions()
     context = Context(wiring)
     # First, so that a point is refused for what is wrong with it and not for what follows from that.
@@ -64,7 +64,7 @@ def compile_scenario(loaded: Loaded) -> Program:
     worth |= _estimates(context, times | worth | missing)
     wiring.raise_problems()
     constraints = tuple(wiring.constraints)
-    return Program(loaded, wiring.leaves, wiring.terms, constraints, tuple(phases), times | worth, missing)
+    return Program(loaded, wiring.parameters, wiring.terms, constraints, tuple(phases), times | worth, missing)
 
 
 def _phases(context: Context) -> list[PhaseTerm]:

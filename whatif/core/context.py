@@ -102,7 +102,7 @@ class Context:
     def ranks_per_node(self) -> str:
         """Ranks on a full node: as the application says, else as many as the GPUs take."""
         stated = "application.ranks_per_node"
-        if stated in self.wiring.leaves:
+        if stated in self.wiring.parameters:
             return stated
         if self.scenario.platform.node.gpu is None:
             name = self.scenario.platform.name

@@ -1,4 +1,4 @@
-"""Explanations: the equation of a result, its inputs with values, units, sources and grades, down to the leaves."""
+"""Explanations: the equation of a result, its inputs with values, units, sources and grades, down to the parameters."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RESULT = "total_time"
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node of the tree: a leaf, a constant, or a term with what it is computed from."""
+    """One node of the tree: a parameter, a constant, or a term with what it is computed from."""
 
     name: str
-    """The leaf or term."""
+    """The parameter or term."""
     parameter: str
     """The parameter that it feeds in the term above; empty at the top."""
     value: str
@@ -37,16 +37,16 @@ class Explanation:
 
 
 def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
-    """The tree below a result column, phase, term or leaf at one point; raise `UsageError` for an unknown name."""
+    """The tree below a result column, phase, term or parameter at one point; raise `UsageError` for an unknown name."""
     program = evaluation.program
     if name in program.missing:
         raise UsageError(program.lack(name))
     target = {**{phase.phase: phase.term for phase in program.phases}, **program.columns}.get(name, name)
-    if target not in program.terms and target not in program.leaves and may_be_stated(target, program):
+    if target not in program.terms and target not in program.parameters and may_be_stated(target, program):
         raise UsageError(f"`{name}` is not stated in this scenario")
-    if target not in program.terms and target not in program.leaves:
-        known = [*program.columns, *program.terms, *program.leaves]
-        raise UsageError(f"`{name}`: there is no such result, phase, term or leaf{did_you_mean(name, known)}")
+    if target not in program.terms and target not in program.parameters:
+        known = [*program.columns, *program.terms, *program.parameters]
+        raise UsageError(f"`{name}`: there is no such result, phase, term or parameter{did_you_mean(name, known)}")
     return _Explainer(evaluation).node(target, "")
 
 
@@ -65,15 +65,14 @@ class _Explainer:
             return Explanation("constant", parameter, value, None, "stated", "constant of the model")
         if reference in self.program.terms:
             return self._term(self.program.terms[reference], parameter)
-        leaf = self.program.leaves[reference]
-        known = leaf.fitted
-        error = "" if known is None else f" ± {format_quantity(known.standard_error, leaf.dimension, 2)}"
-        return Explanation(leaf.path, parameter, f"{leaf.text()}{error}", None, leaf.grade, leaf.source)
+        found = self.program.parameters[reference]
+        error = "" if found.fitted is None else f" ± {format_quantity(found.fitted.standard_error, found.dimension, 2)}"
+        return Explanation(found.path, parameter, f"{found.text()}{error}", None, found.grade, found.source)
 
     def _term(self, term: Term, parameter: str) -> Explanation:
         array = self.evaluation.masked_term(term)
         citation = term.citation
-        grades = (self.program.leaves[path].grade for path in self.program.inputs_of(term.name))
+        grades = (self.program.parameters[path].grade for path in self.program.inputs_of(term.name))
         return Explanation(
             term.name,
             parameter,
@@ -140,5 +139,5 @@ def _lines(node: Explanation, lead: str, indent: str, depth: int | None, told: s
 
 
 def _origin(node: Explanation) -> str:
-    """Where a number comes from: the grade and source of a leaf, the source of an equation and its worst grade."""
+    """Where a number comes from: the grade and source of a parameter, the source of an equation and its worst grade."""
     return f"{node.grade}; {node.source}" if node.source else node.grade

@@ -53,7 +53,7 @@ Missing = dict[str, tuple[str, ...]]
 def gpu_rate(context: Context, key: str) -> str:
     """A peak rate of the GPU, lowered by its power cap if it has one; its memory keeps its bandwidth."""
     wiring, rate = context.wiring, f"{GPU}.{key}"
-    if CAP not in wiring.leaves or key.endswith("_bandwidth"):
+    if CAP not in wiring.parameters or key.endswith("_bandwidth"):
         return rate
     clock: dict[str, Reference] = {"clock_fraction": _clock(context)}
     return context.once(f"node.capped_{key}", capped_rate, **clock, peak_rate=rate)
@@ -71,15 +71,15 @@ def _clock(context: Context) -> str:
     powers: dict[str, Reference] = {"power_cap": CAP, "idle_power": f"{GPU}.idle_power"}
     reason = f"the power cap leaves nothing to compute with ({CAP} is not above idle_power)"
     wiring.require("node.power_cap fits", reason, exceeds_idle, powers)
-    return wiring.add(CLOCK, capped_clock, powers | _leaves(GPU, "dynamic_power", "power_exponent"))
+    return wiring.add(CLOCK, capped_clock, powers | _parameters(GPU, "dynamic_power", "power_exponent"))
 
 
 def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> tuple[Columns, Missing]:
-    """The columns of energy, carbon and cost by name, and for each that cannot be the leaves that it lacks."""
+    """The columns of energy, carbon and cost by name, and for each that cannot be the parameters that it lacks."""
     _refuse_cap(context, phases)
     columns: Columns = {}
     missing: Missing = {}
-    lacking = _lacking(context.wiring, *_power_leaves(context))
+    lacking = _lacking(context.wiring, *_power_parameters(context))
     if lacking:
         missing |= dict.fromkeys(ENERGIES, lacking)
         missing["total_carbon"] = lacking + _lacking(context.wiring, INTENSITY)
@@ -90,14 +90,14 @@ def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[st
     return columns, missing
 
 
-def _lacking(wiring: Wiring, *leaves: str) -> tuple[str, ...]:
-    return tuple(path for path in leaves if path not in wiring.leaves)
+def _lacking(wiring: Wiring, *parameters: str) -> tuple[str, ...]:
+    return tuple(path for path in parameters if path not in wiring.parameters)
 
 
 def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
     """A cap must slow down all kernels, or energies under it would be too small."""
     stated = context.scenario.application.phases
-    if CAP not in context.wiring.leaves:
+    if CAP not in context.wiring.parameters:
         return
     for phase in (phase for phase in phases if phase.category == "kernel"):
         kernel = stated.get(phase.phase)
@@ -116,24 +116,24 @@ def _on_gpus(context: Context) -> bool:
     return context.scenario.platform.node.gpu is not None
 
 
-def _idle_leaves(context: Context) -> dict[str, str]:
-    """The idle power of each kind of device of a node, with the leaf that counts them."""
+def _idle_parameters(context: Context) -> dict[str, str]:
+    """The idle power of each kind of device of a node, with the parameter that counts them."""
     node = context.scenario.platform.node
     kinds = ((GPU, node.gpu, "gpu_count"), (CPU, node.cpu, "socket_count"))
     return {f"{table}.idle_power": f"{NODE}.{count}" for table, device, count in kinds if device is not None}
 
 
-def _power_leaves(context: Context) -> list[str]:
+def _power_parameters(context: Context) -> list[str]:
     """What has to be stated to tell the energy of a run."""
     device = GPU if _on_gpus(context) else CPU
-    return [*_idle_leaves(context), f"{device}.dynamic_power", f"{NODE}.host.power"]
+    return [*_idle_parameters(context), f"{device}.dynamic_power", f"{NODE}.host.power"]
 
 
 def _idle_power(context: Context) -> str:
     """What one node draws at any time."""
     wiring = context.wiring
     parts = [f"{NODE}.host.power", f"{NODE}.network_power"]
-    for idle, count in _idle_leaves(context).items():
+    for idle, count in _idle_parameters(context).items():
         inputs: dict[str, Reference] = {"device_count": count, "device_power": idle}
         parts.append(wiring.add(f"node.idle_{idle.split('.')[-2]}_power", devices_power, inputs))
     return wiring.add("node.idle_power", summed_power, {part: part for part in parts})
@@ -142,7 +142,7 @@ def _idle_power(context: Context) -> str:
 def _dynamic_power(context: Context) -> str:
     """What a kernel adds on one device, under its cap if it has one."""
     power = f"{GPU if _on_gpus(context) else CPU}.dynamic_power"
-    if CAP not in context.wiring.leaves:
+    if CAP not in context.wiring.parameters:
         return power
     exponent = f"{GPU}.power_exponent"
     inputs: dict[str, Reference] = {"clock_fraction": _clock(context), "dynamic_power": power}
@@ -207,8 +207,8 @@ def _cost(context: Context, columns: Columns, times: Mapping[str, str], missing:
     """Rent, or a share of the capital; with the energy, that rent includes where no price of energy is stated."""
     wiring = context.wiring
     _wire_capital(wiring)
-    rented = f"{PRICE}.node_rate" in wiring.leaves
-    is_paid = not rented or f"{PRICE}.energy_price" in wiring.leaves
+    rented = f"{PRICE}.node_rate" in wiring.parameters
+    is_paid = not rented or f"{PRICE}.energy_price" in wiring.parameters
     lacking = () if rented else _lacking_capital(wiring)
     if is_paid:
         lacking += _lacking(wiring, f"{PRICE}.energy_price") + missing.get("total_energy", ())
@@ -224,25 +224,25 @@ def _cost(context: Context, columns: Columns, times: Mapping[str, str], missing:
         currency = wiring.dimension(f"{PRICE}.energy_price") * JOULE
         costs.append(wiring.add("total.energy_cost", energy_cost, paid, dimension=currency))
     total = wiring.add("total.cost", total_cost, {cost: cost for cost in costs}, dimension=wiring.dimension(costs[0]))
-    if f"{PRICE}.lifetime" in wiring.leaves:
+    if f"{PRICE}.lifetime" in wiring.parameters:
         owned: dict[str, Reference] = {"total_cost": total, "node_time": nodes}
-        wiring.add(OWNED_COST, owned_cost, owned | _leaves(PRICE, "lifetime", "utilisation"))
+        wiring.add(OWNED_COST, owned_cost, owned | _parameters(PRICE, "lifetime", "utilisation"))
     return {"total_cost": total}
 
 
-def _leaves(table: str, *keys: str) -> dict[str, Reference]:
+def _parameters(table: str, *keys: str) -> dict[str, Reference]:
     return {key: f"{table}.{key}" for key in keys}
 
 
 def _lacking_capital(wiring: Wiring) -> tuple[str, ...]:
     """What the write-off of nodes lacks; the capital of the machine serves for that of a node."""
-    price = () if f"{PRICE}.machine_price" in wiring.leaves else _lacking(wiring, f"{PRICE}.node_price")
+    price = () if f"{PRICE}.machine_price" in wiring.parameters else _lacking(wiring, f"{PRICE}.node_price")
     return price + _lacking(wiring, f"{PRICE}.lifetime")
 
 
 def _one_currency(wiring: Wiring) -> None:
     """Prices that are expressions only show here what they are in."""
-    paths = [f"{PRICE}.{key}" for key in AMOUNTS if f"{PRICE}.{key}" in wiring.leaves]
+    paths = [f"{PRICE}.{key}" for key in AMOUNTS if f"{PRICE}.{key}" in wiring.parameters]
     found = currencies(map(wiring.dimension, paths))
     if len(found) > 1:
         wiring.problem(paths[0], several(found))
@@ -258,15 +258,15 @@ def _rent(wiring: Wiring, nodes: str) -> str:
 def _wire_capital(wiring: Wiring) -> None:
     """The capital of a node as a term where that of the machine is stated."""
     machine = f"{PRICE}.machine_price"
-    if machine in wiring.leaves:
+    if machine in wiring.parameters:
         wiring.add(NODE_CAPITAL, node_price, {"machine_price": machine, "node_count": "platform.node_count"})
 
 
 def node_capital(terms: Container[str]) -> str:
-    """The term or the leaf of one node's capital."""
+    """The term or the parameter of one node's capital."""
     return NODE_CAPITAL if NODE_CAPITAL in terms else f"{PRICE}.node_price"
 
 
 def _capital(wiring: Wiring, nodes: str) -> str:
     inputs: dict[str, Reference] = {"node_time": nodes, "node_price": node_capital(wiring.terms)}
-    return wiring.add("total.capital_cost", capital_cost, inputs | _leaves(PRICE, "lifetime", "utilisation"))
+    return wiring.add("total.capital_cost", capital_cost, inputs | _parameters(PRICE, "lifetime", "utilisation"))

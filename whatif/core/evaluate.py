@@ -1,4 +1,4 @@
-"""The one evaluator: one call of a pure function per term, over leaves that are numbers or arrays on a grid."""
+"""The one evaluator: one call of a pure function per term, over parameters that are numbers or arrays on a grid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REFUSED: Final[ContextVar[list[Texts]]] = ContextVar("REFUSED")
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The value of every leaf and term; arrays have the grid's axes first, with size 1 where nothing varies.
+    """The value of every parameter and term; arrays have the grid's axes first, with size 1 where nothing varies.
 
     `seconds` is how long each term took at most, here or in the evaluations that this one makes use of; `refusals` are
     the texts of terms that have no number at some points.
@@ -74,24 +74,24 @@ class Evaluation:
         return tuple(dict.fromkeys([*(constraint.reason for constraint in failed), *refused]))
 
 
-def leaf_values(program: Program) -> Values:
-    """The numeric leaves as they stand in the files; expression leaves are terms."""
+def parameter_values(program: Program) -> Values:
+    """The numeric parameters as they stand in the files; expression parameters are terms."""
     return {
-        path: as_array(leaf.value)
-        for path, leaf in program.leaves.items()
-        if leaf.field is not None and not isinstance(leaf.value, Expression)
+        path: as_array(parameter.value)
+        for path, parameter in program.parameters.items()
+        if parameter.field is not None and not isinstance(parameter.value, Expression)
     }
 
 
 def evaluate(
     program: Program, swept: Mapping[str, FloatArray] | None = None, previous: Evaluation | None = None
 ) -> Evaluation:
-    """Compute every term. With `previous`, only what lies downstream of the leaves that differ from it.
+    """Compute every term. With `previous`, only what lies downstream of the parameters that differ from it.
 
-    `swept` gives leaves as arrays of shape (1, .., n, .., 1), one position for each axis of the grid; a swept
-    expression leaf is replaced. Impossible points do not raise: their columns are NaN, with a reason.
+    `swept` gives parameters as arrays of shape (1, .., n, .., 1), one position for each axis of the grid; a swept
+    expression parameter is replaced. Impossible points do not raise: their columns are NaN, with a reason.
     """
-    values = leaf_values(program) | dict(swept or {})
+    values = parameter_values(program) | dict(swept or {})
     changed = {name for name, array in values.items() if previous is None or _differs(array, previous.values.get(name))}
     seconds = dict(previous.seconds) if previous is not None else {}
     refusals: dict[str, Texts] = {}

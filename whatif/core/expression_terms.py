@@ -1,4 +1,4 @@
-"""Expression leaves as term functions: a tree of plain data, evaluated with numpy."""
+"""Expression parameters as term functions: a tree of plain data, evaluated with numpy."""
 
 from __future__ import annotations
 

@@ -54,7 +54,11 @@ def fitted_ranges(program: Program) -> Iterator[FittedRange]:
 def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
     """The ranges of the parameters of some terms; the last `keys` of their paths are not of the table that is told."""
     paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
-    known = {path: leaf.fitted for path in paths if (leaf := program.leaves.get(path)) is not None and leaf.fitted}
+    known = {
+        path: parameter.fitted
+        for path in paths
+        if (parameter := program.parameters.get(path)) is not None and parameter.fitted
+    }
     for variable in dict.fromkeys(name for fit in known.values() if fit for name in fit.ranges):
         bounds = [fit.ranges[variable] for fit in known.values() if fit and variable in fit.ranges]
         reference = next((part.inputs[variable] for part in parts if variable in part.inputs), None)
@@ -67,7 +71,7 @@ def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) ->
 def _dimension(program: Program, reference: Reference) -> Dimension:
     if isinstance(reference, Quantity):
         return reference.dimension
-    return (program.terms if reference in program.terms else program.leaves)[reference].dimension
+    return (program.terms if reference in program.terms else program.parameters)[reference].dimension
 
 
 def extrapolations(evaluation: Evaluation) -> dict[str, Points]:

@@ -94,7 +94,7 @@ def _links(context: Context) -> dict[str, Reference]:
         )
         wiring.raise_problems()
     bandwidths = [f"{_TOPOLOGY}.bandwidth"]
-    if f"{_TOPOLOGY}.global_bandwidth" in wiring.leaves:
+    if f"{_TOPOLOGY}.global_bandwidth" in wiring.parameters:
         bandwidths.append(f"{_TOPOLOGY}.global_bandwidth")
     found: dict[str, Reference] = {
         "link_bandwidths": context.once("topology.bandwidths", by_link, **{path: path for path in bandwidths}),
@@ -102,7 +102,7 @@ def _links(context: Context) -> dict[str, Reference]:
     }
     extents = f"{_TOPOLOGY}.extents."
     stated = [f"{_TOPOLOGY}.{key}" for key in _COUNTS.get(topology.kind if topology else "", ())]
-    counts = stated or [path for path in wiring.leaves if path.startswith(extents)]
+    counts = stated or [path for path in wiring.parameters if path.startswith(extents)]
     if counts:
         found["link_counts"] = context.once("topology.counts", along_dimensions, **{path: path for path in counts})
     return found

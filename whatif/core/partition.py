@@ -90,13 +90,13 @@ def fingerprint(request: EvaluationRequest, points: int) -> dict[str, Any]:
     merged = [program.loaded.layers.merged for program in question.programs]
     values = hashlib.sha256()
     for axis in grid.axes:
-        for path, array in axis.leaves.items():
+        for path, array in axis.parameters.items():
             values.update(f"{path} {array.tolist()}".encode())
     return {
         "program": f"whatif {__version__} run",
         "scenario": question.programs[0].loaded.name,
         "platform": question.programs[0].loaded.scenario.platform.name,
-        "sweep": {" + ".join(axis.leaves): len(axis) for axis in grid.axes},
+        "sweep": {" + ".join(axis.parameters): len(axis) for axis in grid.axes},
         "values of the sweep": values.hexdigest(),
         "files and changes": hashlib.sha256(json.dumps(merged, default=str).encode()).hexdigest(),
         "points of a part": points,

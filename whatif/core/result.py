@@ -93,9 +93,9 @@ class Result(Presentable):
         return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
 
     def table(self) -> Table:
-        """One row a point: swept leaves, columns, phase times (`terms.NAME`), why it is impossible, if it is, the worst
-        grade of what it rests on, and the phases that lie outside the range they were fitted in."""
-        columns = {path: self._coordinate(path) for path in self.grid.leaves()}
+        """One row a point: swept parameters, columns, phase times (`terms.NAME`), why it is impossible, if it is, the
+        worst grade of what it rests on, and the phases that lie outside the range they were fitted in."""
+        columns = {path: self._coordinate(path) for path in self.grid.parameters()}
         for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):
             columns |= dict(self._columns(name))
         # A view of one text costs nothing, however many points there are.
@@ -114,16 +114,16 @@ class Result(Presentable):
         return self.grid.spread(array_of(self, name))
 
     def to_xarray(self) -> xr.Dataset:
-        """One dimension a swept leaf, by its path; tied leaves share one. Needs the extra `xarray`."""
+        """One dimension a swept parameter, by its path; tied parameters share one. Needs the extra `xarray`."""
         try:
             import xarray
         except ImportError:
             raise UsageError("to_xarray needs xarray: pip install 'whatif[xarray]'") from None
-        names = [next(iter(axis.leaves)) for axis in self.grid.axes]
+        names = [next(iter(axis.parameters)) for axis in self.grid.axes]
         coordinates = {
             path: (name, values)
             for name, axis in zip(names, self.grid.axes, strict=True)
-            for path, values in axis.leaves.items()
+            for path, values in axis.parameters.items()
         }
         columns = {name: (names, self[name], {"units": str(unit)}) for name, unit in self.dimensions.items()}
         found = xarray.Dataset(columns, coordinates)
@@ -163,8 +163,8 @@ class Result(Presentable):
         return phases
 
     def _coordinate(self, path: str) -> Column:
-        leaf = self.program.leaves.get(path)
-        dimension = leaf.dimension if leaf is not None and leaf.field is not None else None
+        parameter = self.program.parameters.get(path)
+        dimension = parameter.dimension if parameter is not None and parameter.field is not None else None
         return Column(self.grid.coordinate(path).ravel(), dimension)
 
     def _columns(self, name: str) -> Iterator[tuple[str, Column]]:
@@ -289,11 +289,11 @@ def unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
 
 
 def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:
-    """A swept leaf must be there under every structural choice: else a flat line would hide that it is not."""
-    missing = next((path for path in grid.arrays() if path not in program.leaves), None)
+    """A swept parameter must be there under every structural choice: else a flat line would hide that it is not."""
+    missing = next((path for path in grid.arrays() if path not in program.parameters), None)
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
-        raise UsageError(f"`{missing}`: there is no such leaf with {choices}")
+        raise UsageError(f"`{missing}`: there is no such parameter with {choices}")
 
 
 def array_of(result: Result, name: str) -> FloatArray:

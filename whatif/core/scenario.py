@@ -11,7 +11,7 @@ from typing import Any
 
 from whatif.axes import Axis, Grid
 from whatif.core.compile import compile_scenario
-from whatif.core.sweep import PLATFORM_LEAF, structural_points
+from whatif.core.sweep import PLATFORM_PARAMETER, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
@@ -68,7 +68,7 @@ class Scenario:
     def on_platform(self, name: str | None) -> Scenario:
         """The question on a platform (None: the scenario's own), without edits of the present machine: they say
         nothing of another one."""
-        sets = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_LEAF}.")}
+        sets = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_PARAMETER}.")}
         return self.changed(sets, name)
 
     def reread(self, document: Document) -> Scenario:
@@ -89,8 +89,8 @@ class Scenario:
         return program
 
     def _compile(self, structural: Mapping[str, str]) -> Program:
-        sets = {path: value for path, value in structural.items() if path != PLATFORM_LEAF}
-        platform = structural.get(PLATFORM_LEAF, self.platform)
+        sets = {path: value for path, value in structural.items() if path != PLATFORM_PARAMETER}
+        platform = structural.get(PLATFORM_PARAMETER, self.platform)
         return compile_scenario(
             load_document(self.document, platform=platform, sets={**self.sets, **sets}, folders=self.folders)
         )

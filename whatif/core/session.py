@@ -12,7 +12,7 @@ from whatif.axes import Axis, Grid
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import Result, result_of, run_whole
 from whatif.core.scenario import Scenario
-from whatif.core.sweep import PLATFORM_LEAF, file_axes, grid_of, parse_axis, swept_leaf
+from whatif.core.sweep import PLATFORM_PARAMETER, file_axes, grid_of, parse_axis, swept_parameter
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
@@ -26,7 +26,7 @@ FAMILY_POINTS: Final = 25
 """Points along the first axis, and along a second one, unless a range is given."""
 PLAYED_POINTS: Final = 9
 """Points of a curve whose every point is a run of HPL."""
-FIRST_LEAVES: Final = ("application.matrix_size", "platform.node.gpu_count", "application.rank_count")
+FIRST_PARAMETERS: Final = ("application.matrix_size", "platform.node.gpu_count", "application.rank_count")
 
 
 EDITED: Final = "edited here"
@@ -34,7 +34,7 @@ EDITED: Final = "edited here"
 
 
 class NudgeSize(Enum):
-    """How far a nudge moves a leaf: what it adds to a whole number, and its factor for any other one."""
+    """How far a nudge moves a parameter: what it adds to a whole number, and its factor for any other one."""
 
     FINE = (1.0, 1.05)
     COARSE = (10.0, 1.25)
@@ -72,7 +72,13 @@ class Session:
         """A session on a question, sweeping what the scenario asks for, or else the GPUs per node."""
         axes = file_axes(question.program, DEFAULT_MAXIMUM_POINTS)
         session = cls.of(SessionInputs(question, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
-        return session if axes else session.sweep(next(leaf for leaf in FIRST_LEAVES if leaf in session.program.leaves))
+        return (
+            session
+            if axes
+            else session.sweep(
+                next(parameter for parameter in FIRST_PARAMETERS if parameter in session.program.parameters)
+            )
+        )
 
     @classmethod
     def of(cls, asked: SessionInputs, previous: Session | None = None) -> Session:
@@ -122,40 +128,41 @@ class Session:
         return self.place_on(self.grid.axes[0]) if self.grid.axes else None
 
     def place_on(self, axis: Axis) -> float | None:
-        """Where the values as they stand lie on an axis: the value of its first leaf, or the number of its choice."""
-        path, values = next(iter(axis.leaves.items()))
-        if path not in self.program.leaves:
+        """Where the values as they stand lie on an axis: the value of its first parameter, or the number of its
+        choice."""
+        path, values = next(iter(axis.parameters.items()))
+        if path not in self.program.parameters:
             return None
         if values.dtype == object:
-            return next((float(i) for i, text in enumerate(values) if text == self.leaf(path).text()), None)
+            return next((float(i) for i, text in enumerate(values) if text == self.parameter(path).text()), None)
         return float(np.ravel(self.at.values[path])[0])
 
-    def leaf(self, path: str) -> Parameter:
-        """A leaf by path; raise `UsageError` for an unknown one."""
-        if path not in self.program.leaves:
-            raise UsageError(f"`{path}`: there is no such leaf{did_you_mean(path, self.program.leaves)}")
-        return self.program.leaves[path]
+    def parameter(self, path: str) -> Parameter:
+        """A parameter by path; raise `UsageError` for an unknown one."""
+        if path not in self.program.parameters:
+            raise UsageError(f"`{path}`: there is no such parameter{did_you_mean(path, self.program.parameters)}")
+        return self.program.parameters[path]
 
     def edit(self, path: str, text: str) -> Session:
         """The session with another value; raise `WhatifError` where the value is not allowed."""
-        leaf, original = self.leaf(path), self._original(path)
-        value = self._number(leaf, text)
+        parameter, original = self.parameter(path), self._original(path)
+        value = self._number(parameter, text)
         back = original is not None and _says(original, value, text)
         sets = {key: item for key, item in self.question.sets.items() if key != path}
         question = self.question.changed(sets if back else {**sets, path: text}, self.question.platform)
         # A number in place of a number changes no term: the compiled program is kept and only fed anew.
-        if value is not None and not isinstance(leaf.value, Expression):
-            edited = replace(leaf, value=value, source=EDITED, grade=_edited_grade(leaf))
-            leaves = {**self.program.leaves, path: original if original is not None and back else edited}
-            return Session.of(SessionInputs(question, self.grid, replace(self.program, leaves=leaves)), self)
+        if value is not None and not isinstance(parameter.value, Expression):
+            edited = replace(parameter, value=value, source=EDITED, grade=_edited_grade(parameter))
+            parameters = {**self.program.parameters, path: original if original is not None and back else edited}
+            return Session.of(SessionInputs(question, self.grid, replace(self.program, parameters=parameters)), self)
         return self.asking(question)
 
     def _original(self, path: str) -> Parameter | None:
-        """The leaf as the file has it; None where it has not, or where another platform takes its place."""
+        """The parameter as the file has it; None where it has not, or where another platform takes its place."""
         original = self.question.original
-        if original is None or (self.question.platform is not None and path.startswith(f"{PLATFORM_LEAF}.")):
+        if original is None or (self.question.platform is not None and path.startswith(f"{PLATFORM_PARAMETER}.")):
             return None
-        return original.leaves.get(path)
+        return original.parameters.get(path)
 
     def asking(self, question: Scenario) -> Session:
         """The session on the same sweep with another question, compiled anew."""
@@ -165,66 +172,74 @@ class Session:
         """The session on another platform, without the edits of the present one."""
         return self.asking(self.question.on_platform(name))
 
-    def _number(self, leaf: Parameter, text: str) -> float | None:
-        if leaf.field is None:
+    def _number(self, parameter: Parameter, text: str) -> float | None:
+        if parameter.field is None:
             return None
         try:
-            value = leaf.field.parse(text)
+            value = parameter.field.parse(text)
         except ValueError as error:
-            raise UsageError(f"{leaf.path}: {error}") from None
+            raise UsageError(f"{parameter.path}: {error}") from None
         if isinstance(value, Quantity):
             return value.value
         return None if isinstance(value, Expression) else value
 
     def nudge(self, path: str, steps: int, size: NudgeSize = NudgeSize.FINE) -> Session:
-        """The session with a leaf moved by steps of a size; a choice is turned to the next one."""
-        leaf = self.leaf(path)
-        if leaf.structural:
-            return self._turned(leaf, steps)
-        if leaf.distribution is not None:
-            raise UsageError(f"{path}: a step would drop what is known of {leaf.text()}; type a value")
+        """The session with a parameter moved by steps of a size; a choice is turned to the next one."""
+        parameter = self.parameter(path)
+        if parameter.structural:
+            return self._turned(parameter, steps)
+        if parameter.distribution is not None:
+            raise UsageError(f"{path}: a step would drop what is known of {parameter.text()}; type a value")
         value = float(np.ravel(self.at.values[path])[0])
-        return self.edit(path, _moved(leaf, value, steps, size))
+        return self.edit(path, _moved(parameter, value, steps, size))
 
-    def _turned(self, leaf: Parameter, steps: int) -> Session:
+    def _turned(self, parameter: Parameter, steps: int) -> Session:
         """The session with another choice; those that the files lack values for are passed over."""
-        if not leaf.choices:
-            raise UsageError(f"{leaf.path}: not a number and not one of a few choices; type a value")
+        if not parameter.choices:
+            raise UsageError(f"{parameter.path}: not a number and not one of a few choices; type a value")
         first: WhatifError | None = None
-        at, direction = leaf.choices.index(leaf.text()), 1 if steps > 0 else -1
-        for further in range(len(leaf.choices)):
+        at, direction = parameter.choices.index(parameter.text()), 1 if steps > 0 else -1
+        for further in range(len(parameter.choices)):
             try:
-                return self.edit(leaf.path, leaf.choices[(at + steps + direction * further) % len(leaf.choices)])
+                return self.edit(
+                    parameter.path, parameter.choices[(at + steps + direction * further) % len(parameter.choices)]
+                )
             except WhatifError as problem:
                 first = first or problem
-        raise first or UsageError(f"{leaf.path}: no other choice is possible")
+        raise first or UsageError(f"{parameter.path}: no other choice is possible")
 
     def sweep(self, path: str, text: str | None = None) -> Session:
-        """The session sweeping one leaf, by the text of a range or over a range that suits its value."""
+        """The session sweeping one parameter, by the text of a range or over a range that suits its value."""
         return self.over((self._axis(path, text, CURVE_POINTS),))
 
     def sweep_also(self, path: str, text: str | None = None) -> Session:
-        """The session sweeping a leaf beside the one on the first axis."""
+        """The session sweeping a parameter beside the one on the first axis."""
         first = self.grid.axes[:1]
-        if not first or path in first[0].leaves:
-            raise UsageError(f"{path}: sweep another leaf first; a second one makes a family of curves or a heat map")
+        if not first or path in first[0].parameters:
+            raise UsageError(
+                f"{path}: sweep another parameter first; a second one makes a family of curves or a heat map"
+            )
         return self.over((*first, self._axis(path, text, FAMILY_POINTS)))
 
     def _axis(self, path: str, text: str | None, points: int) -> Axis:
-        leaf = swept_leaf(path, self.program)
-        spec = text if text is not None or leaf is None else self.range_text(path, points)
+        parameter = swept_parameter(path, self.program)
+        spec = text if text is not None or parameter is None else self.range_text(path, points)
         return parse_axis(path, {path: spec or ""}, self.program, DEFAULT_MAXIMUM_POINTS)
 
     def range_text(self, path: str, points: int = CURVE_POINTS) -> str:
-        """The range over which a leaf is swept unless another one is given."""
-        leaf = self.leaf(path)
-        return default_range(leaf, self.at, points) if leaf.field is not None else self._choices_text(leaf)
+        """The range over which a parameter is swept unless another one is given."""
+        parameter = self.parameter(path)
+        return (
+            default_range(parameter, self.at, points) if parameter.field is not None else self._choices_text(parameter)
+        )
 
-    def _choices_text(self, leaf: Parameter) -> str:
+    def _choices_text(self, parameter: Parameter) -> str:
         """The choices that the files have all values for."""
-        possible = [choice for choice in leaf.choices if self._compiles(leaf.path, choice)]
+        possible = [choice for choice in parameter.choices if self._compiles(parameter.path, choice)]
         if len(possible) < 2:
-            raise UsageError(f"{leaf.path}: not a number and no other choice is possible; there is nothing to sweep")
+            raise UsageError(
+                f"{parameter.path}: not a number and no other choice is possible; there is nothing to sweep"
+            )
         return ", ".join(possible)
 
     def _compiles(self, path: str, choice: str) -> bool:
@@ -239,52 +254,52 @@ class Session:
         return Session.of(replace(self.asked, grid=grid_of(axes, DEFAULT_MAXIMUM_POINTS)), self)
 
 
-def _edited_grade(leaf: Parameter) -> Any:
-    return "assumed" if leaf.path.startswith("platform.") else STATED
+def _edited_grade(parameter: Parameter) -> Any:
+    return "assumed" if parameter.path.startswith("platform.") else STATED
 
 
-def _says(leaf: Parameter, value: float | None, text: str) -> bool:
-    """Whether a typed value is the one that a leaf has already."""
-    if value is None or leaf.distribution is not None or isinstance(value, Uncertain):
-        return leaf.text() == text.strip()
-    return bool(leaf.value == value)
+def _says(parameter: Parameter, value: float | None, text: str) -> bool:
+    """Whether a typed value is the one that a parameter has already."""
+    if value is None or parameter.distribution is not None or isinstance(value, Uncertain):
+        return parameter.text() == text.strip()
+    return bool(parameter.value == value)
 
 
-def _moved(leaf: Parameter, value: float, steps: int, size: NudgeSize) -> str:
-    assert leaf.field is not None
-    domain, (added, factor) = leaf.field.domain, size.value
+def _moved(parameter: Parameter, value: float, steps: int, size: NudgeSize) -> str:
+    assert parameter.field is not None
+    domain, (added, factor) = parameter.field.domain, size.value
     with np.errstate(over="ignore", under="ignore"):
         moved = value + steps * added if domain.whole and added else float(value * np.float64(factor) ** steps)
     if domain.whole:
         moved = float(np.ceil(moved) if steps > 0 else np.floor(moved))
     moved = min(max(moved, domain.minimum), domain.maximum)
     if not domain.accepts(moved):
-        return leaf.text(digits=17)
-    return format_quantity(moved, leaf.dimension, digits=17 if domain.whole else 6)
+        return parameter.text(digits=17)
+    return format_quantity(moved, parameter.dimension, digits=17 if domain.whole else 6)
 
 
 def still_there(grid: Grid, program: Program) -> Grid:
-    """The grid without the axes whose leaves another structure does not have."""
-    known = {PLATFORM_LEAF, *program.leaves}
-    axes = tuple(axis for axis in grid.axes if known.issuperset(axis.leaves))
+    """The grid without the axes whose parameters another structure does not have."""
+    known = {PLATFORM_PARAMETER, *program.parameters}
+    axes = tuple(axis for axis in grid.axes if known.issuperset(axis.parameters))
     return grid if axes == grid.axes else Grid(axes)
 
 
-def default_range(leaf: Parameter, at: Evaluation, points: int = CURVE_POINTS) -> str:
+def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POINTS) -> str:
     """A range that a person would pick around a value: small counts one by one, else three octaves each way."""
-    assert leaf.field is not None
-    value, domain = float(np.ravel(at.values[leaf.path])[0]), leaf.field.domain
+    assert parameter.field is not None
+    value, domain = float(np.ravel(at.values[parameter.path])[0]), parameter.field.domain
     octaves = 3
     if "hpl.times" in at.program.terms:
         points, octaves = min(points, PLAYED_POINTS), 1  # Upwards N costs more.
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"
-    if leaf.field.domain.whole and value <= 64:
+    if parameter.field.domain.whole and value <= 64:
         return f"{max(domain.minimum, 0):g} .. {max(16, 4 * value):g} step 1"
     if value <= 0:
-        unit = "" if str(leaf.dimension) == "1" else f" {leaf.dimension}"
+        unit = "" if str(parameter.dimension) == "1" else f" {parameter.dimension}"
         return f"0 .. 1{unit} linear {points}"
-    low, high = (format_quantity(value * factor, leaf.dimension, digits=6) for factor in (1 / 8, 2**octaves))
+    low, high = (format_quantity(value * factor, parameter.dimension, digits=6) for factor in (1 / 8, 2**octaves))
     if domain.whole:
         low, high = str(max(int(value / 8), 1)), str(int(value * 2**octaves))
     return f"{low} .. {high} log {points}"

@@ -19,7 +19,7 @@ from whatif.schema.parameters import Parameter
 from whatif.schema.parts import KINDS
 from whatif.schema.scenario_spec import ScenarioSpec
 
-PLATFORM_LEAF: Final = "platform"
+PLATFORM_PARAMETER: Final = "platform"
 
 RANGE: Final = re.compile(
     r"(?P<start>.+?)\s*\.\.\s*(?P<stop>.+?)(?:\s+|\s*:\s*)(?P<kind>linear|log|step)(?:\s+|\s*:\s*)(?P<last>.+)"
@@ -38,14 +38,14 @@ class _Range:
     last: str
 
 
-def parse_axis(name: str, leaves: Mapping[str, SweepText], program: Program, limit: int) -> Axis:
-    """One axis from the texts of its leaves; tied leaves must have the same number of values."""
-    values = {path: leaf_points(path, text, program, limit) for path, text in leaves.items()}
+def parse_axis(name: str, parameters: Mapping[str, SweepText], program: Program, limit: int) -> Axis:
+    """One axis from the texts of its parameters; tied parameters must have the same number of values."""
+    values = {path: parameter_points(path, text, program, limit) for path, text in parameters.items()}
     sizes = {path: len(array) for path, array in values.items()}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{path}: {size}" for path, size in sizes.items())
-        raise UsageError(f"sweep `{name}`: tied leaves need the same number of values ({listed})")
-    return Axis(name, values, {path: _written(text) for path, text in leaves.items()})
+        raise UsageError(f"sweep `{name}`: tied parameters need the same number of values ({listed})")
+    return Axis(name, values, {path: _written(text) for path, text in parameters.items()})
 
 
 def _written(text: SweepText) -> str:
@@ -53,33 +53,33 @@ def _written(text: SweepText) -> str:
 
 
 def parse_option(text: str, program: Program, limit: int) -> Axis:
-    """One axis from a command line: `PATH=SPEC`, or `PATH=SPEC; PATH=SPEC` for leaves that move together."""
-    leaves: dict[str, SweepText] = {}
+    """One axis from a command line: `PATH=SPEC`, or `PATH=SPEC; PATH=SPEC` for parameters that move together."""
+    parameters: dict[str, SweepText] = {}
     for part in text.split(";"):
         path, equals, spec = part.partition("=")
         if not equals or not spec.strip():
             raise UsageError(f"sweep `{text}`: expected PATH=SPEC; {_HINT}")
-        if path.strip() in leaves:
+        if path.strip() in parameters:
             raise UsageError(f"sweep `{text}`: `{path.strip()}` is given twice")
-        leaves[path.strip()] = spec.strip()
-    return parse_axis(next(iter(leaves)), leaves, program, limit)
+        parameters[path.strip()] = spec.strip()
+    return parse_axis(next(iter(parameters)), parameters, program, limit)
 
 
-def leaf_points(path: str, text: SweepText, program: Program, limit: int) -> NDArray[Any]:
-    """The values of one swept leaf, each checked by the leaf's own type."""
-    leaf = swept_leaf(path, program)
+def parameter_points(path: str, text: SweepText, program: Program, limit: int) -> NDArray[Any]:
+    """The values of one swept parameter, each checked by the parameter's own type."""
+    parameter = swept_parameter(path, program)
     words = [part.strip() for part in text.split(",")] if isinstance(text, str) else list(text)
-    if leaf is None or leaf.structural:
-        return np.array([_choice(path, leaf, word) for word in words], dtype=object)
+    if parameter is None or parameter.structural:
+        return np.array([_choice(path, parameter, word) for word in words], dtype=object)
     found = RANGE.fullmatch(text.strip()) if isinstance(text, str) else None
     try:
         if found is None and ".." in str(text):
             raise ValueError(f"`{text}`: a range says into how many points or steps it is divided; {_HINT}")
         if found is None:
             _refuse_too_many(path, len(words), limit)
-            assert leaf.field is not None
-            return np.array([leaf.field.number(word) for word in words])
-        return _range_points(path, leaf, _Range(**found.groupdict()), limit)
+            assert parameter.field is not None
+            return np.array([parameter.field.number(word) for word in words])
+        return _range_points(path, parameter, _Range(**found.groupdict()), limit)
     except ValueError as error:
         raise UsageError(f"sweep `{path}`: {error}") from None
 
@@ -87,56 +87,60 @@ def leaf_points(path: str, text: SweepText, program: Program, limit: int) -> NDA
 def is_machine(path: str) -> bool:
     """Whether a path names a machine, or what part a table of it extends: `platform`, `platform.node.gpu.extends`."""
     keys = path.split(".")
-    return path == PLATFORM_LEAF or (keys[0] == PLATFORM_LEAF and keys[-1] == "extends" and keys[-2] in KINDS)
+    return path == PLATFORM_PARAMETER or (keys[0] == PLATFORM_PARAMETER and keys[-1] == "extends" and keys[-2] in KINDS)
 
 
-def swept_leaf(path: str, program: Program) -> Parameter | None:
-    """The leaf to sweep; None stands for the platform or a part of it. Refuse what does not exist or has no effect."""
+def swept_parameter(path: str, program: Program) -> Parameter | None:
+    """The parameter to sweep; None stands for the platform or a part of it. Refuse what does not exist or has no
+    effect."""
     if is_machine(path):
         return None
-    leaf = program.leaves.get(path)
-    if leaf is None and may_be_stated(path, program):
+    parameter = program.parameters.get(path)
+    if parameter is None and may_be_stated(path, program):
         raise UsageError(f"`{path}` is not stated in this scenario; give it a value first with --set {path}=VALUE")
-    if leaf is None:
+    if parameter is None:
         raise UsageError(
-            f"`{path}`: there is no such leaf{did_you_mean(path, program.leaves)}; see `whatif list leaves`"
+            f"`{path}`: there is no such parameter{did_you_mean(path, program.parameters)}; "
+            "see `whatif list parameters`"
         )
-    if leaf.structural and not leaf.choices and leaf.path != "application.grid.mapping_file":
-        raise UsageError(f"`{path}` is a text that no result depends on")
-    if not leaf.structural and path not in program.reached:
-        raise UsageError(f"`{path}` reaches no term of this scenario: whatever its value, no result depends on it")
-    return leaf
+    if parameter.structural and not parameter.choices and parameter.path != "application.grid.mapping_file":
+        raise UsageError(f"`{path}`: no result depends on this text")
+    if not parameter.structural and path not in program.reached:
+        raise UsageError(f"`{path}` has no effect on any result of this scenario")
+    return parameter
 
 
 def may_be_stated(path: str, program: Program) -> bool:
-    """Whether a leaf could be there: its table is, and allows such a key."""
+    """Whether a parameter could be there: its table is, and allows such a key."""
     table, _, key = path.rpartition(".")
-    if any(leaf.startswith(f"{path}.") for leaf in program.leaves):
+    if any(parameter.startswith(f"{path}.") for parameter in program.parameters):
         return False
-    inside = any(leaf.startswith(f"{table}.") for leaf in program.leaves)
+    inside = any(parameter.startswith(f"{table}.") for parameter in program.parameters)
     return inside and key in known_keys(ScenarioSpec, program.loaded.layers.merged, tuple(table.split(".")))
 
 
-def _choice(path: str, leaf: Parameter | None, word: Any) -> str:
+def _choice(path: str, parameter: Parameter | None, word: Any) -> str:
     text = str(word).lower() if isinstance(word, bool) else str(word)
-    if leaf is not None and leaf.choices and text not in leaf.choices:
-        allowed = ", ".join(leaf.choices)
-        raise UsageError(f"sweep `{path}`: `{text}` is not one of {allowed}{did_you_mean(text, leaf.choices)}")
+    if parameter is not None and parameter.choices and text not in parameter.choices:
+        allowed = ", ".join(parameter.choices)
+        raise UsageError(f"sweep `{path}`: `{text}` is not one of {allowed}{did_you_mean(text, parameter.choices)}")
     return text
 
 
-def _range_points(path: str, leaf: Parameter, found: _Range, limit: int) -> NDArray[np.float64]:
-    assert leaf.field is not None
-    start, stop = leaf.field.number(found.start), leaf.field.number(found.stop)
+def _range_points(path: str, parameter: Parameter, found: _Range, limit: int) -> NDArray[np.float64]:
+    assert parameter.field is not None
+    start, stop = parameter.field.number(found.start), parameter.field.number(found.stop)
     if found.kind == "step":
-        values = _steps(path, start, stop, QuantityField(leaf.dimension).number(found.last), limit)
+        values = _steps(path, start, stop, QuantityField(parameter.dimension).number(found.last), limit)
     else:
         values = _spaced(path, start, stop, found, limit)
-    if leaf.field.domain.whole:
+    if parameter.field.domain.whole:
         values = _rounded(values) if found.kind == "log" else values
-    bad = values[~leaf.field.domain.accepts(values)]
+    bad = values[~parameter.field.domain.accepts(values)]
     if bad.size:
-        raise ValueError(f"{bad[0]:g} is not allowed; it must be {leaf.field.domain.describe(leaf.dimension)}")
+        raise ValueError(
+            f"{bad[0]:g} is not allowed; it must be {parameter.field.domain.describe(parameter.dimension)}"
+        )
     return values
 
 
@@ -175,10 +179,10 @@ def _refuse_too_many(path: str, count: float, limit: int) -> None:
 
 
 def grid_of(axes: Sequence[Axis], limit: int) -> Grid:
-    """The product of axes; refuse one with too many points, and a leaf that is swept twice."""
+    """The product of axes; refuse one with too many points, and a parameter that is swept twice."""
     grid = Grid(tuple(axes))
-    leaves = grid.leaves()
-    twice = next((path for path in leaves if leaves.count(path) > 1), None)
+    parameters = grid.parameters()
+    twice = next((path for path in parameters if parameters.count(path) > 1), None)
     if twice is not None:
         raise UsageError(f"`{twice}` is swept on more than one axis")
     _refuse_too_many(" x ".join(axis.name for axis in axes), grid.size, limit)
@@ -189,14 +193,14 @@ def file_axes(program: Program, limit: int) -> list[Axis]:
     """The axes that the scenario's own `[sweep]` asks for."""
     axes: list[Axis] = []
     problems: list[Problem] = []
-    for name, leaves in program.loaded.scenario.sweep.items():
+    for name, parameters in program.loaded.scenario.sweep.items():
         try:
-            axes.append(parse_axis(name, leaves, program, limit))
+            axes.append(parse_axis(name, parameters, program, limit))
         except UsageError as error:
             problems.append(program.loaded.layers.problem(("sweep", name), str(error)))
-    swept = [path for axis in axes for path in axis.leaves]
+    swept = [path for axis in axes for path in axis.parameters]
     for axis in axes:
-        for path in (path for path in axis.leaves if swept.count(path) > 1):
+        for path in (path for path in axis.parameters if swept.count(path) > 1):
             message = f"`{path}` is swept on more than one axis"
             problems.append(program.loaded.layers.problem(("sweep", axis.name), message))
     if problems:
@@ -207,4 +211,4 @@ def file_axes(program: Program, limit: int) -> list[Axis]:
 def structural_points(axis: Axis) -> Iterator[dict[str, str]]:
     """The structural values at each place of an axis."""
     for index in range(len(axis)):
-        yield {path: str(values[index]) for path, values in axis.leaves.items() if values.dtype == object}
+        yield {path: str(values[index]) for path, values in axis.parameters.items() if values.dtype == object}

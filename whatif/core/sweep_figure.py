@@ -43,7 +43,7 @@ def figure(
     """A sweep as curves over its first axis: one of `y` for each place of the second axis, or, with a single
     axis, `y` and what it is made of.
 
-    `here` marks the present value of the swept leaf, `before` is the same sweep to compare `y` with. Without a
+    `here` marks the present value of the swept parameter, `before` is the same sweep to compare `y` with. Without a
     scale, an axis has the one that suits its values.
     """
     axis = result.grid.axes[0]
@@ -66,7 +66,7 @@ def heat_map(
     x_scale: Scale | None = None,
     y_scale: Scale | None = None,
 ) -> HeatMap:
-    """A sweep of two leaves as a map of the column `y`, the first leaf across and the second one up.
+    """A sweep of two parameters as a map of the column `y`, the first parameter across and the second one up.
 
     Further axes stay at their first place. `here` is the present point on both axes, None where it is on neither.
     """
@@ -87,13 +87,13 @@ def heat_map(
 def told_apart(description: PlotDescription, result: Result) -> PlotDescription:
     """The plot with a name for each place of its first axis, where values come more than once.
 
-    So it is with leaves that move together: curves over the first one alone would run back into themselves.
+    So it is with parameters that move together: curves over the first one alone would run back into themselves.
     """
     axis = result.grid.axes[0]
     x = _positions(axis)
     if np.unique(x).size == x.size:
         return description
-    alone = [Axis(path, {path: values}) for path, values in axis.leaves.items()]
+    alone = [Axis(path, {path: values}) for path, values in axis.parameters.items()]
     tied = [(_axis(result, one, None), _positions(one)) for one in alone]
     names = ([written(float(value), described) for value in values] for described, values in tied)
     ticks = tuple(", ".join(place) for place in zip(*names, strict=True))
@@ -104,16 +104,16 @@ def told_apart(description: PlotDescription, result: Result) -> PlotDescription:
 
 
 def _positions(axis: Axis) -> FloatArray:
-    values = next(iter(axis.leaves.values()))
+    values = next(iter(axis.parameters.values()))
     return np.arange(len(values), dtype=np.float64) if values.dtype == object else values.astype(np.float64)
 
 
 def _axis(result: Result, axis: Axis, scale: Scale | None) -> AxisDescription:
-    path, values = next(iter(axis.leaves.items()))
+    path, values = next(iter(axis.parameters.items()))
     if values.dtype == object:
         return AxisDescription(path, ONE, Scale.LINEAR, tuple(str(value) for value in values))
     suiting = Scale.LOG if _spaced_evenly_in_log(values) else Scale.LINEAR
-    return AxisDescription(path, result.program.leaves[path].dimension, scale or suiting)
+    return AxisDescription(path, result.program.parameters[path].dimension, scale or suiting)
 
 
 def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
@@ -169,10 +169,12 @@ def _over_two_axes(values: FloatArray) -> FloatArray:
 
 
 def _place(result: Result, axis: Axis, index: int) -> str:
-    path, values = next(iter(axis.leaves.items()))
+    path, values = next(iter(axis.parameters.items()))
     if values.dtype == object:
         return str(values[index])
-    return f"{path.rpartition('.')[2]} {format_quantity(float(values[index]), result.program.leaves[path].dimension)}"
+    return (
+        f"{path.rpartition('.')[2]} {format_quantity(float(values[index]), result.program.parameters[path].dimension)}"
+    )
 
 
 def columns_to_plot(result: Result) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Terms: a name, a pure model function, and for each of its parameters the leaf or the term it is fed from."""
+"""Terms: a name, a pure model function, and for each of its parameters the parameter or the term it is fed from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CATEGORIES: tuple[Category, ...] = ("kernel", "communication", "transfer", "over
 # Parameters that hold structural choices, not quantities.
 _OPTIONS: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
-# What feeds a parameter: the name of a leaf or term, or a constant of the model.
+# What feeds a parameter: the name of a parameter or term, or a constant of the model.
 Reference = str | Quantity
 
 
@@ -91,7 +91,7 @@ class Term:
         return getattr(self.function, "citation", None)
 
     def references(self) -> Iterator[str]:
-        """The leaves and terms it is fed from."""
+        """The parameters and terms it is fed from."""
         return (item for item in self.inputs.values() if isinstance(item, str))
 
 
@@ -114,30 +114,30 @@ class PhaseTerm:
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled scenario: leaves, terms in an order in which they can be computed, phases, constraints."""
+    """A compiled scenario: parameters, terms in an order in which they can be computed, phases, constraints."""
 
     loaded: Loaded
-    leaves: Mapping[str, Parameter]
+    parameters: Mapping[str, Parameter]
     terms: Mapping[str, Term]
     constraints: tuple[Constraint, ...]
     phases: tuple[PhaseTerm, ...]
     columns: Mapping[str, str]
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By result that this platform cannot have, such as `total_energy`: the leaves that would have to be stated."""
+    """By result that this platform cannot have, such as `total_energy`: the parameters that would have to be stated."""
 
     @cached_property
     def reached(self) -> frozenset[str]:
-        """The leaves that some result depends on."""
+        """The parameters that some result depends on."""
         return self._upstream([*self.columns.values(), *(constraint.term for constraint in self.constraints)])
 
     @cached_property
     def grade(self) -> str:
         """The worst grade of the values that the times depend on."""
-        return worst(self.leaves[path].grade for path in self.timed)
+        return worst(self.parameters[path].grade for path in self.timed)
 
     @cached_property
     def timed(self) -> frozenset[str]:
-        """The leaves that some time depends on; the others of `reached` are those of energy and cost."""
+        """The parameters that some time depends on; the others of `reached` are those of energy and cost."""
         times = [term for term in self.columns.values() if self.terms[term].dimension == SECOND]
         return self._upstream([*times, *(constraint.term for constraint in self.constraints)])
 
@@ -146,7 +146,7 @@ class Program:
         """The worst grade behind each result that is no time: energy and cost."""
         others = {name: term for name, term in self.columns.items() if self.terms[term].dimension != SECOND}
         inputs = {name: self.inputs_of(term) for name, term in others.items()}
-        return {name: worst(self.leaves[path].grade for path in paths) for name, paths in inputs.items()}
+        return {name: worst(self.parameters[path].grade for path in paths) for name, paths in inputs.items()}
 
     @cached_property
     def results(self) -> Mapping[str, str]:
@@ -171,11 +171,11 @@ class Program:
         return self.terms[self.term_of(result)].dimension
 
     def inputs_of(self, name: str) -> frozenset[str]:
-        """The leaves that a term depends on."""
+        """The parameters that a term depends on."""
         return self._upstream([name])
 
     def downstream(self, path: str) -> list[str]:
-        """The terms that depend on a leaf, in the order in which they are computed."""
+        """The terms that depend on a parameter, in the order in which they are computed."""
         changed = {path}
         for name, term in self.terms.items():
             if not changed.isdisjoint(term.references()):
@@ -189,7 +189,7 @@ class Program:
             if name not in seen:
                 seen.add(name)
                 names.extend(self.terms[name].references() if name in self.terms else ())
-        return frozenset(seen & self.leaves.keys())
+        return frozenset(seen & self.parameters.keys())
 
 
 def as_array(value: float | FloatArray) -> FloatArray:

@@ -84,25 +84,29 @@ class Bands:
     """The share of the samples that have an answer, at points where any has one: the others count for no quantile."""
 
 
-def distribution_of(leaf: Parameter, spreads: Mapping[str, float]) -> Distribution | None:
-    """What is known of a leaf: its own distribution, else that of its fit, else the spread of its grade."""
-    if leaf.field is None or isinstance(leaf.value, Expression):
+def distribution_of(parameter: Parameter, spreads: Mapping[str, float]) -> Distribution | None:
+    """What is known of a parameter: its own distribution, else that of its fit, else the spread of its grade."""
+    if parameter.field is None or isinstance(parameter.value, Expression):
         return None
-    if leaf.distribution is not None:
-        return leaf.distribution
-    value = float(leaf.value)
-    if leaf.fitted is not None and leaf.fitted.standard_error > 0:
-        return Distribution("normal", (value, leaf.fitted.standard_error))
-    spread = spreads.get(leaf.grade, 0.0)
-    if spread > 0 and value > 0 and not leaf.field.domain.whole:
+    if parameter.distribution is not None:
+        return parameter.distribution
+    value = float(parameter.value)
+    if parameter.fitted is not None and parameter.fitted.standard_error > 0:
+        return Distribution("normal", (value, parameter.fitted.standard_error))
+    spread = spreads.get(parameter.grade, 0.0)
+    if spread > 0 and value > 0 and not parameter.field.domain.whole:
         return Distribution("lognormal", (value, 1 + spread))
     return None
 
 
 def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -> dict[str, Distribution]:
-    """The uncertain leaves that some result depends on, but for the fixed ones: those that are swept."""
+    """The uncertain parameters that some result depends on, but for the fixed ones: those that are swept."""
     reached = program.reached.difference(fixed)
-    known = {path: distribution_of(leaf, sampling.spreads) for path, leaf in program.leaves.items() if path in reached}
+    known = {
+        path: distribution_of(parameter, sampling.spreads)
+        for path, parameter in program.parameters.items()
+        if path in reached
+    }
     return {path: distribution for path, distribution in known.items() if distribution is not None}
 
 
@@ -119,28 +123,30 @@ def shared_keys(programs: Iterable[Program], sampling: Sampling) -> tuple[str, .
 
 
 def sample_axis(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -> Axis | None:
-    """All uncertain leaves with their samples, tied together; None where nothing is uncertain."""
+    """All uncertain parameters with their samples, tied together; None where nothing is uncertain."""
     known = uncertain(program, sampling, fixed)
     if not known:
         return None
     keys = sampling.keys or tuple(key_of(program, path) for path in known)
     columns = [keys.index(key_of(program, path)) for path in known]
     numbers = uniform_numbers(len(keys), sampling.count, sampling.seed)[:, columns]
-    return Axis(SAMPLES, leaf_samples(program, known, numbers))
+    return Axis(SAMPLES, parameter_samples(program, known, numbers))
 
 
-def leaf_samples(program: Program, known: Mapping[str, Distribution], numbers: FloatArray) -> dict[str, FloatArray]:
-    """The values of leaves for numbers in (0, 1) of shape [sample, leaf]."""
+def parameter_samples(
+    program: Program, known: Mapping[str, Distribution], numbers: FloatArray
+) -> dict[str, FloatArray]:
+    """The values of parameters for numbers in (0, 1) of shape [sample, parameter]."""
     numbers = _correlated(program, list(known), np.clip(numbers, _EDGE, 1 - _EDGE))
     return {
-        path: values_at(distribution, numbers[:, at], _domain(program.leaves[path]))
+        path: values_at(distribution, numbers[:, at], _domain(program.parameters[path]))
         for at, (path, distribution) in enumerate(known.items())
     }
 
 
-def _domain(leaf: Parameter) -> Domain:
-    assert leaf.field is not None
-    return leaf.field.domain
+def _domain(parameter: Parameter) -> Domain:
+    assert parameter.field is not None
+    return parameter.field.domain
 
 
 @lru_cache(maxsize=8)
@@ -153,7 +159,7 @@ def uniform_numbers(dimensions: int, count: int, seed: int) -> FloatArray:
 
 
 def _correlated(program: Program, paths: Sequence[str], numbers: FloatArray) -> FloatArray:
-    """The numbers with the correlations of the fits that the leaves come from; each stays uniform by itself."""
+    """The numbers with the correlations of the fits that the parameters come from; each stays uniform by itself."""
     from scipy.special import ndtr, ndtri
 
     matrix = correlations(program, paths)
@@ -165,19 +171,20 @@ def _correlated(program: Program, paths: Sequence[str], numbers: FloatArray) -> 
 
 
 def correlations(program: Program, paths: Sequence[str]) -> FloatArray:
-    """The correlation matrix of leaves: that of the fit for two values of one fit, else 0."""
+    """The correlation matrix of parameters: that of the fit for two values of one fit, else 0."""
     matrix = np.eye(len(paths))
     for row, path in enumerate(paths):
-        leaf = program.leaves[path]
-        if leaf.fitted is not None and leaf.distribution is None:
+        parameter = program.parameters[path]
+        if parameter.fitted is not None and parameter.distribution is None:
             for column, other in enumerate(paths):
-                if row != column and program.leaves[other].distribution is None:
-                    matrix[row, column] = leaf.fitted.correlation.get(other, 0.0)
+                if row != column and program.parameters[other].distribution is None:
+                    matrix[row, column] = parameter.fitted.correlation.get(other, 0.0)
     return matrix
 
 
 def values_at(distribution: Distribution, shares: FloatArray, domain: Domain) -> FloatArray:
-    """The quantile function, cut off where a leaf may not go: the values below which `shares` of all values lie."""
+    """The quantile function, cut off where a parameter may not go: the values below which `shares` of all values
+    lie."""
     if distribution.kind in ("normal", "lognormal"):
         values = _bell(distribution, shares, domain)
     elif distribution.kind == "empirical":
@@ -218,13 +225,13 @@ def _triangle(numbers: tuple[float, ...], shares: FloatArray) -> FloatArray:
 def result_samples(program: Program, result: str, sampling: Sampling) -> FloatArray:
     """A result column or phase at every sample, NaN where it has no answer; all alike where nothing is uncertain."""
     axis = sample_axis(program, sampling)
-    evaluation = evaluate(program, {} if axis is None else axis.leaves)
+    evaluation = evaluate(program, {} if axis is None else axis.parameters)
     return np.broadcast_to(evaluation.numbers(program.term_of(result)), (sampling.count,))
 
 
 def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:
     """Quantiles of every result over the samples, at each point of a grid."""
-    axis = sample_axis(program, sampling, grid.leaves())
+    axis = sample_axis(program, sampling, grid.parameters())
     axes = grid.axes if axis is None else (*grid.axes, axis)
     evaluation = evaluate(program, Grid(axes).arrays())
     shape = tuple(map(len, axes))

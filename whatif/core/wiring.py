@@ -1,4 +1,4 @@
-"""Wiring: the builder that turns leaves and model functions into terms and checks that their units agree."""
+"""Wiring: the builder that turns parameters and model functions into terms and checks that their units agree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def total(*times: Seconds) -> Seconds:
 
 
 def within(value: FloatArray, *, accepts: Callable[[FloatArray], Any]) -> Count:
-    """1 where a computed leaf lies in its domain."""
+    """1 where a computed parameter lies in its domain."""
     return np.asarray(accepts(value), dtype=np.float64)
 
 
@@ -43,9 +43,9 @@ class Wiring:
     `problems` are what its files get wrong, `setups` the terms of what is done once.
     """
 
-    def __init__(self, loaded: Loaded, leaves: Mapping[str, Parameter]) -> None:
+    def __init__(self, loaded: Loaded, parameters: Mapping[str, Parameter]) -> None:
         self.loaded = loaded
-        self.leaves = dict(leaves)
+        self.parameters = dict(parameters)
         self.terms: dict[str, Term] = {}
         self.constraints: list[Constraint] = []
         self.problems: list[Problem] = []
@@ -99,10 +99,10 @@ class Wiring:
             raise InvalidFileError(self.problems)
 
     def dimension(self, reference: Reference) -> Dimension:
-        """The dimension of a leaf, a term or a constant."""
+        """The dimension of a parameter, a term or a constant."""
         if isinstance(reference, Quantity):
             return reference.dimension
-        return self.terms[reference].dimension if reference in self.terms else self.leaves[reference].dimension
+        return self.terms[reference].dimension if reference in self.terms else self.parameters[reference].dimension
 
     def _inherited(self, declared: Signature, inputs: Mapping[str, Reference]) -> Dimension:
         """A result without a unit of its own has that of the first input that may be anything; they must agree."""
@@ -119,23 +119,23 @@ class Wiring:
         return cores.pop() if cores else ()
 
     def _check(self, name: str, parameter: str, declared: Argument, reference: Reference) -> None:
-        if isinstance(reference, str) and reference not in self.terms and reference not in self.leaves:
+        if isinstance(reference, str) and reference not in self.terms and reference not in self.parameters:
             raise WiringError(f"{name}: `{parameter}` is fed from `{reference}`, which does not exist")
         actual = self.dimension(reference)
         if declared.dimension is not None and declared.dimension != actual:
             raise WiringError(f"{name}: `{parameter}` wants {declared.dimension}, `{reference}` is {actual}")
 
     def expressions(self) -> None:
-        """Add a term for every expression leaf, inputs first; note unknown names, cycles and wrong units."""
+        """Add a term for every expression parameter, inputs first; note unknown names, cycles and wrong units."""
         done: set[str] = set()
-        for path, leaf in self.leaves.items():
-            if isinstance(leaf.value, Expression):
+        for path, parameter in self.parameters.items():
+            if isinstance(parameter.value, Expression):
                 self._expression(path, (), done)
         self.raise_problems()
 
     def _expression(self, path: str, asking: tuple[str, ...], done: set[str]) -> None:
-        leaf = self.leaves[path]
-        if path in done or not isinstance(leaf.value, Expression):
+        parameter = self.parameters[path]
+        if path in done or not isinstance(parameter.value, Expression):
             return
         if len(asking) > MAXIMUM_CHAIN:
             self.problem(path, f"expressions that refer to expressions, more than {MAXIMUM_CHAIN} deep")
@@ -144,47 +144,55 @@ class Wiring:
             loop = " -> ".join([*asking[asking.index(path) :], path])
             self.problem(path, f"the expression depends on itself: {loop}")
             return
-        inputs = self._resolve(path, leaf.value)
+        inputs = self._resolve(path, parameter.value)
         for reference in inputs.values():
             self._expression(reference, (*asking, path), done)
         wrong = {problem.key for problem in self.problems}
         if path not in done and wrong.isdisjoint((path, *inputs.values())):
-            self._add_expression(leaf, leaf.value, inputs)
+            self._add_expression(parameter, parameter.value, inputs)
         done.add(path)
 
     def _resolve(self, path: str, expression: Expression) -> dict[str, str]:
-        """The leaf behind each name of an expression; a bare name is a parameter."""
+        """The parameter behind each name of an expression; a bare name is a parameter."""
         inputs: dict[str, str] = {}
         for name in expression.names():
             target = name if "." in name else f"parameters.{name}"
-            if target in self.leaves and self.leaves[target].field is not None:
+            if target in self.parameters and self.parameters[target].field is not None:
                 inputs[name] = target
             else:
-                known = [key.removeprefix("parameters.") for key, leaf in self.leaves.items() if leaf.field is not None]
-                self.problem(path, f"`{name}` is neither a parameter nor a numeric leaf{did_you_mean(name, known)}")
+                known = [
+                    key.removeprefix("parameters.")
+                    for key, parameter in self.parameters.items()
+                    if parameter.field is not None
+                ]
+                self.problem(
+                    path, f"`{name}` is neither a parameter nor a numeric parameter{did_you_mean(name, known)}"
+                )
         return inputs
 
-    def _add_expression(self, leaf: Parameter, expression: Expression, inputs: Mapping[str, str]) -> None:
+    def _add_expression(self, parameter: Parameter, expression: Expression, inputs: Mapping[str, str]) -> None:
         try:
             dimension = dimension_of(expression.tree, lambda name: self.dimension(inputs[name]))
         except ExpressionError as error:
-            self.problem(leaf.path, str(error))
+            self.problem(parameter.path, str(error))
             return
-        assert leaf.field is not None
-        is_open = leaf.field.dimension is None
-        if isinstance(leaf.field, MoneyField) and (wrong := leaf.field.problem_of(dimension)):
-            self.problem(leaf.path, f"`{expression.text}` {wrong}")
+        assert parameter.field is not None
+        is_open = parameter.field.dimension is None
+        if isinstance(parameter.field, MoneyField) and (wrong := parameter.field.problem_of(dimension)):
+            self.problem(parameter.path, f"`{expression.text}` {wrong}")
             return
-        if not is_open and dimension != leaf.dimension and not (leaf.dimension == ONE == dimension):
-            self.problem(leaf.path, f"`{expression.text}` is in {dimension}; it must be in {leaf.dimension}")
+        if not is_open and dimension != parameter.dimension and not (parameter.dimension == ONE == dimension):
+            self.problem(parameter.path, f"`{expression.text}` is in {dimension}; it must be in {parameter.dimension}")
             return
         function = ExpressionFunction(expression)
-        self.terms[leaf.path] = Term(leaf.path, function, {k: inputs[k] for k in expression.names()}, dimension)
+        self.terms[parameter.path] = Term(
+            parameter.path, function, {k: inputs[k] for k in expression.names()}, dimension
+        )
         if is_open:
             # What a parameter, or money, is in only shows now; a sweep or an edit of it must be in the same unit.
-            field = QuantityField(dimension, leaf.field.domain)
-            self.leaves[leaf.path] = replace(leaf, dimension=dimension, field=field)
-        if not leaf.path.startswith("parameters."):
-            reason = f"{leaf.path} {expression.text} must be {leaf.field.domain.describe(dimension)}"
-            options = {"accepts": leaf.field.domain.accepts}
-            self.require(f"{leaf.path} domain", reason, within, {"value": leaf.path}, options=options)
+            field = QuantityField(dimension, parameter.field.domain)
+            self.parameters[parameter.path] = replace(parameter, dimension=dimension, field=field)
+        if not parameter.path.startswith("parameters."):
+            reason = f"{parameter.path} {expression.text} must be {parameter.field.domain.describe(dimension)}"
+            options = {"accepts": parameter.field.domain.accepts}
+            self.require(f"{parameter.path} domain", reason, within, {"value": parameter.path}, options=options)

@@ -132,7 +132,7 @@ def _middles(fit: RunsFit) -> dict[str, str | float]:
 
 
 def phase_edits(fit: RunsFit, model: str) -> tuple[tuple[str, str], ...]:
-    """The leaves by which a scenario takes a regression in, with values at the medians of its runs.
+    """The parameters by which a scenario takes a regression in, with values at the medians of its runs.
 
     It is a phase, or an estimate where the response is no time.
     """

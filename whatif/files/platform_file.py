@@ -31,17 +31,17 @@ _VARIABLES: Final[Mapping[str, Dimension]] = {"message_size": BYTE, "array_size"
 
 @dataclass(frozen=True)
 class PlatformChange:
-    """What measurements say of a machine: values by leaf path, and what is known of them by table path."""
+    """What measurements say of a machine: values by parameter path, and what is known of them by table path."""
 
     values: Mapping[str, str]
     source: str
     fits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     assumed: Mapping[str, str] = field(default_factory=dict)
-    """What values rest on that nobody measured, by the path of a table or of a leaf."""
+    """What values rest on that nobody measured, by the path of a table or of a parameter."""
 
-    def source_of(self, leaf: str) -> str:
+    def source_of(self, parameter: str) -> str:
         """What `[sources]` says of a value."""
-        over = (source for path, source in self.assumed.items() if f"{leaf}.".startswith(f"{path}."))
+        over = (source for path, source in self.assumed.items() if f"{parameter}.".startswith(f"{path}."))
         return next(over, self.source)
 
 
@@ -176,14 +176,14 @@ def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] 
     platform, layers = load_platform_document(read_document(path), folders)
     told = []
     for distance in dict.fromkeys(
-        ".".join(leaf.split(".")[:2])
-        for leaf in change.values
-        if leaf.startswith("network.") and leaf.split(".")[2] != "pieces"
+        ".".join(parameter.split(".")[:2])
+        for parameter in change.values
+        if parameter.startswith("network.") and parameter.split(".")[2] != "pieces"
     ):
         for model in ("postal", "max_rate", "injection", "loggp"):
             table = f"{distance}.{model}"
             stated = getattr(getattr(platform.network, distance.partition(".")[2]), model)
-            if stated is not None and not any(leaf.startswith(f"{table}.") for leaf in change.values):
+            if stated is not None and not any(parameter.startswith(f"{table}.") for parameter in change.values):
                 source, grade = provenance((*table.split("."), "eager", "latency"), layers)
                 told.append(f"{table} was not fitted: it stays, under the new limits, as it is ({grade}; {source})")
     return told
@@ -215,6 +215,6 @@ def _verify(path: Path, document: Document, text: str, change: PlatformChange, f
         _, layers = load_platform_document(parse_document(text, document.name, path.parent), folders)
     except InvalidFileError as error:
         raise UsageError(f"{path}: not written: it would not load: {error}") from None
-    for leaf in change.values:
-        if provenance(tuple(leaf.split(".")), layers)[0] != change.source_of(leaf):
-            raise UsageError(f"{path}: not written: `{leaf}` stands in it in a way that only an editor can change")
+    for parameter in change.values:
+        if provenance(tuple(parameter.split(".")), layers)[0] != change.source_of(parameter):
+            raise UsageError(f"{path}: not written: `{parameter}` stands in it in a way that only an editor can change")

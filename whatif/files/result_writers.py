@@ -23,7 +23,7 @@ from whatif.units import SECOND, Dimension, format_quantity
 def write_json(results: Iterable[Result], out: TextIO) -> None:
     """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist, which says why.
 
-    `grade` is that of the times, `grades` has those of energy and cost by column. `axes` are the swept leaves,
+    `grade` is that of the times, `grades` has those of energy and cost by column. `axes` are the swept parameters,
     the first one slowest; `tied` lists those that move together.
     """
     first, results = _peek(results)
@@ -32,8 +32,8 @@ def write_json(results: Iterable[Result], out: TextIO) -> None:
         "platform": first.program.loaded.scenario.platform.name,
         "grade": first.grade,
         "grades": dict(first.other_grades),
-        "axes": list(first.grid.leaves()),
-        "tied": [list(axis.leaves) for axis in first.grid.axes if len(axis.leaves) > 1],
+        "axes": list(first.grid.parameters()),
+        "tied": [list(axis.parameters) for axis in first.grid.axes if len(axis.parameters) > 1],
         "units": _units(first),
     }
     out.write(json.dumps(head, ensure_ascii=False)[:-1] + ', "rows": [')

@@ -22,7 +22,7 @@ from whatif.files.toml_text import toml_text, toml_value
 from whatif.schema.expressions import Expression
 from whatif.schema.fields import LARGEST_INTEGER
 from whatif.schema.load import load_document, load_platform
-from whatif.schema.parameters import Parameter, leaf_table
+from whatif.schema.parameters import Parameter, parameter_table
 from whatif.schema.shipped import is_name, shipped_folder
 from whatif.schema.toml import MAXIMUM_FILE_SIZE, Document, parse_document, read_document
 from whatif.units import ONE
@@ -84,12 +84,12 @@ class ChangedOnDiskError(UsageError):
 def rewritten(
     document: Document, sets: Mapping[str, str], platform: str | None = None, folders: Sequence[Path] = ()
 ) -> str:
-    """The text of a scenario file with other values (leaf path: text as typed) and, if given, another platform.
+    """The text of a scenario file with other values (parameter path: text as typed) and, if given, another platform.
 
     Everything else stays as it is, to the byte. Raise `InvalidFileError` for values that the scenario cannot have.
     """
-    leaves = leaf_table(load_document(document, platform=platform, sets=sets, folders=folders))
-    values = {tuple(path.split(".")): _literal(text, leaves.get(path)) for path, text in sets.items()}
+    parameters = parameter_table(load_document(document, platform=platform, sets=sets, folders=folders))
+    values = {tuple(path.split(".")): _literal(text, parameters.get(path)) for path, text in sets.items()}
     by_name = isinstance(document.data.get("platform"), str)
     opened = by_name and any(path[0] == "platform" for path in values)
     if platform is not None:
@@ -167,7 +167,7 @@ def toml_patch(question: Scenario, axes: Sequence[Axis]) -> str:
     text = rewritten(parse_document(head, "the patch", document.folder), question.sets, None, question.folders)
     sweep: dict[str, Mapping[str, str]] = {}
     for axis in axes:
-        # An axis may be named after its leaf, but a table of the sweep has a plain name.
+        # An axis may be named after its parameter, but a table of the sweep has a plain name.
         key = axis.name.rpartition(".")[2]
         sweep[key if key not in sweep else f"{key}_{len(sweep) + 1}"] = axis.texts
     # Without a sweep of its own a scenario inherits that of the one it extends.
@@ -205,35 +205,37 @@ def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
 
 
 def _verify(path: Path, document: Document, text: str, question: Scenario) -> None:
-    """Raise `UsageError` for a text that does not load to exactly the leaves of a question."""
+    """Raise `UsageError` for a text that does not load to exactly the parameters of a question."""
     try:
         if len(text.encode()) > MAXIMUM_FILE_SIZE:
             raise UsageError(f"{path}: not saved: it would be larger than {MAXIMUM_FILE_SIZE // 1000} kB")
         read = parse_document(text, document.name, document.folder)
-        found = Scenario(read, folders=question.folders).program.leaves
+        found = Scenario(read, folders=question.folders).program.parameters
     except (InvalidFileError, UnicodeEncodeError) as error:
         raise UsageError(f"{path}: not saved: the file would not load any more: {error}") from None
-    wanted = question.program.leaves
-    for leaf in dict.fromkeys([*wanted, *found]):
-        if _said(found.get(leaf)) != _said(wanted.get(leaf)):
-            said, meant = (table[leaf].text() if leaf in table else "missing" for table in (found, wanted))
-            raise UsageError(f"{path}: not saved: `{leaf}` would be {said} instead of {meant}")
+    wanted = question.program.parameters
+    for parameter in dict.fromkeys([*wanted, *found]):
+        if _said(found.get(parameter)) != _said(wanted.get(parameter)):
+            said, meant = (table[parameter].text() if parameter in table else "missing" for table in (found, wanted))
+            raise UsageError(f"{path}: not saved: `{parameter}` would be {said} instead of {meant}")
 
 
-def _said(leaf: Parameter | None) -> Any:
-    """What a leaf says, to be compared."""
-    if leaf is None:
+def _said(parameter: Parameter | None) -> Any:
+    """What a parameter says, to be compared."""
+    if parameter is None:
         return None
-    value = leaf.value.text if isinstance(leaf.value, Expression) else leaf.value
-    known = leaf.distribution
+    value = parameter.value.text if isinstance(parameter.value, Expression) else parameter.value
+    known = parameter.distribution
     told = None if known is None else (known.kind, known.numbers)
-    return (value.strip() if isinstance(value, str) else value), leaf.dimension, told
+    return (value.strip() if isinstance(value, str) else value), parameter.dimension, told
 
 
-def _literal(text: str, leaf: Parameter | None) -> str:
+def _literal(text: str, parameter: Parameter | None) -> str:
     """A typed value as TOML: numbers without a unit and `true` or `false` as such, all else as text."""
     text = text.strip()
-    number = leaf is not None and not leaf.structural and leaf.dimension == ONE and _NUMBER.fullmatch(text)
+    number = (
+        parameter is not None and not parameter.structural and parameter.dimension == ONE and _NUMBER.fullmatch(text)
+    )
     # Beyond 2^53 a TOML number is refused where a text is not.
     if text in ("true", "false") or (number and abs(float(text)) <= LARGEST_INTEGER):
         return text

@@ -48,11 +48,11 @@ PAST_RIDGE: Final = 1.25
 TOLERANCE: Final = 0.02
 """By how much a measurement may exceed a data sheet, or differ from another one, before that is told."""
 DIMENSIONS: Final[Mapping[str, Dimension]] = {
-    leaf: field.dimension
-    for leaf, info in GPU.model_fields.items()
+    parameter: field.dimension
+    for parameter, info in GPU.model_fields.items()
     if info.is_required() and (field := quantity_field(info)) is not None and field.dimension is not None
 }
-"""The leaves of `node.gpu` that are measured."""
+"""The parameters of `node.gpu` that are measured."""
 
 _RATES: Final = {"single": "peak_single_rate", "double": "peak_double_rate", "integer": "peak_integer_rate"}
 _PROCESSOR: Final = re.compile(r"\bcpus?\b|xeon|epyc|ryzen|\bcore\b|opteron|thunderx|\bpower\d|pthread", re.IGNORECASE)
@@ -89,26 +89,27 @@ class GpuFit:
     device: str
     """The name that the measurements give, or an empty text."""
     fits: tuple[Fit, ...]
-    """One for each leaf of `node.gpu` that was found, in the order of `DIMENSIONS`."""
+    """One for each parameter of `node.gpu` that was found, in the order of `DIMENSIONS`."""
     points: tuple[RatePoints, ...]
     warnings: tuple[str, ...]
 
     @property
     def values(self) -> dict[str, float]:
-        """The leaves that were found, in base units."""
-        return {leaf: float(fit.values[0]) for fit in self.fits for leaf in fit.dimensions}
+        """The parameters that were found, in base units."""
+        return {parameter: float(fit.values[0]) for fit in self.fits for parameter in fit.dimensions}
 
 
 Found = tuple[Sequence[Fit], Sequence[RatePoints], Sequence[str]]
-"""Fits of one leaf each, points to draw, warnings."""
+"""Fits of one parameter each, points to draw, warnings."""
 
 
 def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = None, device: str = "") -> GpuFit:
     """Peaks and bandwidths of a GPU from tables of the importers.
 
-    Where several tools measured a leaf, BabelStream's bandwidth is used, then mixbench's values, then gpuroofperf's,
+    Where several tools measured a parameter, BabelStream's bandwidth is used, then mixbench's values, then
+    gpuroofperf's,
     whose covariance is NaN as it states no spread; others that differ are told in `warnings`. So is what exceeds
-    `datasheet`, values of the leaves in base units, or the specification that mixbench prints, and a device that is
+    `datasheet`, values of the parameters in base units, or the specification that mixbench prints, and a device that is
     not `device`, the platform's (`same_device`). Raise `UsageError` for no table, one of something else or in other
     units, one without rows, several GPUs in one or in several, or when nothing can be found.
     """
@@ -123,15 +124,15 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
         points += drawn
         warnings += told
         for fit in found:
-            (leaf,) = fit.dimensions
-            warnings += _differs(leaf, fits.setdefault(leaf, fit), fit)
+            (parameter,) = fit.dimensions
+            warnings += _differs(parameter, fits.setdefault(parameter, fit), fit)
     if not fits:
         raise UsageError("\n".join(["no peak or bandwidth could be found", *warnings]))
     if measured and device and not same_device(measured, device):
         rest = f"what they do not tell (name, memory size, other rates) stays that of {device}"
         warnings.append(f"the measurements are of {measured}, the platform has {device}; {rest}")
     warnings += _above(fits, _printed(tables) | dict(datasheet or {}))
-    in_order = tuple(fits[leaf] for leaf in DIMENSIONS if leaf in fits)
+    in_order = tuple(fits[parameter] for parameter in DIMENSIONS if parameter in fits)
     return GpuFit(measured, in_order, tuple(points), tuple(dict.fromkeys(warnings)))
 
 
@@ -182,10 +183,10 @@ def _of_host(tables: Iterable[Table]) -> Iterator[str]:
             yield f"{file}: measured with {device or code}: is this a GPU, or the memory of a host?"
 
 
-def _differs(leaf: str, used: Fit, other: Fit) -> Iterator[str]:
+def _differs(parameter: str, used: Fit, other: Fit) -> Iterator[str]:
     if abs(other.values[0] / used.values[0] - 1) > TOLERANCE:
-        numbers = (format_quantity(float(fit.values[0]), DIMENSIONS[leaf]) for fit in (used, other))
-        yield "{}: measurements differ; {} is used, not {}".format(leaf, *numbers)
+        numbers = (format_quantity(float(fit.values[0]), DIMENSIONS[parameter]) for fit in (used, other))
+        yield "{}: measurements differ; {} is used, not {}".format(parameter, *numbers)
 
 
 def _printed(tables: Iterable[Table]) -> dict[str, float]:
@@ -196,12 +197,12 @@ def _printed(tables: Iterable[Table]) -> dict[str, float]:
 
 
 def _above(fits: Mapping[str, Fit], datasheet: Mapping[str, float]) -> Iterator[str]:
-    for leaf, stated in datasheet.items():
-        measured = float(fits[leaf].values[0]) if leaf in fits else 0.0
+    for parameter, stated in datasheet.items():
+        measured = float(fits[parameter].values[0]) if parameter in fits else 0.0
         if measured > stated * (1 + TOLERANCE):
-            numbers = [format_quantity(number, DIMENSIONS[leaf]) for number in (measured, stated)]
-            reason = "do the arrays fit a cache?" if leaf == "dram_bandwidth" else "was the clock above its base?"
-            yield "{}: {} measured, the data sheet says {}; {}".format(leaf, *numbers, reason)
+            numbers = [format_quantity(number, DIMENSIONS[parameter]) for number in (measured, stated)]
+            reason = "do the arrays fit a cache?" if parameter == "dram_bandwidth" else "was the clock above its base?"
+            yield "{}: {} measured, the data sheet says {}; {}".format(parameter, *numbers, reason)
 
 
 def _babelstream(tables: Sequence[Table]) -> Found:
@@ -271,8 +272,8 @@ def _gpuroofperf(tables: Sequence[Table]) -> Found:
         if len(table) > 1:
             names = ", ".join(table.columns["name"].values) if "name" in table.columns else f"{len(table)} rows"
             raise UsageError(f"{table.notes.get('file', 'a table')}: several GPUs ({names}); choose one")
-        values = {leaf: table.columns[leaf].values for leaf in DIMENSIONS}
-        fits += [_fit(leaf, value[0], math.nan, value, {}) for leaf, value in values.items() if value[0] > 0]
+        values = {parameter: table.columns[parameter].values for parameter in DIMENSIONS}
+        fits += [_fit(parameter, value[0], math.nan, value, {}) for parameter, value in values.items() if value[0] > 0]
     return fits, (), ()
 
 
@@ -281,7 +282,7 @@ _KINDS: Final[Mapping[str, tuple[Mapping[str, Dimension | None], Any]]] = {
     "mixbench": (_MIXBENCH, _mixbench),
     "gpuroofperf": (DIMENSIONS, _gpuroofperf),
 }
-"""Kinds of table: the columns they are known by, and who fits them; the first that finds a leaf is believed."""
+"""Kinds of table: the columns they are known by, and who fits them; the first that finds a parameter is believed."""
 
 
 def _joined(tables: Sequence[Table], columns: Iterable[str]) -> list[NDArray[Any]]:
@@ -297,12 +298,12 @@ def _plateau(values: FloatArray) -> tuple[float, float]:
 
 
 def _fit(
-    leaf: str, value: float, variance: float, measured: FloatArray, ranges: Mapping[str, tuple[float, float]]
+    parameter: str, value: float, variance: float, measured: FloatArray, ranges: Mapping[str, tuple[float, float]]
 ) -> Fit:
     residuals = (value - measured[measured > 0]) / measured[measured > 0]
     error = float(np.sqrt(np.mean(residuals**2))) if len(measured) > 1 else math.nan
     covariance = np.array([[variance]], dtype=np.float64)
-    return Fit(PATH, {leaf: DIMENSIONS[leaf]}, np.array([value]), covariance, ranges, len(measured), error)
+    return Fit(PATH, {parameter: DIMENSIONS[parameter]}, np.array([value]), covariance, ranges, len(measured), error)
 
 
 def _range(variable: str, values: FloatArray) -> dict[str, tuple[float, float]]:

@@ -233,7 +233,7 @@ def _line(size: FloatArray, time: FloatArray, scale: FloatArray) -> _Line:
     weights = scale**-2.0
     intercept, slope, _ = bounded_line(moments(size, time, weights).sum(axis=0))
     values = np.array([float(intercept), float(slope)])
-    # What rounding leaves of a latency, or of a time of a byte, is none.
+    # What rounding parameters of a latency, or of a time of a byte, is none.
     values[values < _ROUNDING * scale.min() / np.array([1.0, max(float(size.max()), 1.0)])] = 0.0
     jacobian = np.stack((np.ones_like(size), size), axis=1)
     free = (values > 0) & np.array([True, float(np.ptp(size)) > 0])

@@ -26,19 +26,19 @@ _LARGE_SIZE: Final = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """Which leaves say what panels cost on the host; hashable, as the `Plan` that it is part of."""
+    """Which parameters say what panels cost on the host; hashable, as the `Plan` that it is part of."""
 
     processors: tuple[str, ...]
-    """Leaves of the sockets of a node, and of a socket's peak rate and bandwidth: that of its caches where it is
+    """Parameters of the sockets of a node, and of a socket's peak rate and bandwidth: that of its caches where it is
     stated, for the columns that are factored stay there while each core keeps its rows, or else its memory's."""
     link: str
     """Kind of the link between the host and one device."""
 
     @property
-    def leaves(self) -> list[str]:
-        """All leaves that become numbers."""
+    def parameters(self) -> list[str]:
+        """All parameters that become numbers."""
         named = [*LINK_BANDWIDTHS[self.link][1], *(f"pinned_{way}_latency" for way in _WAYS)]
-        named += [leaf for way in _WAYS for leaf in LINK_SIZES[self.link, way][1].values()]
+        named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.link, way][1].values()]
         return [*self.processors, *(f"{_LINK}.{name}" for name in named), _SPLIT_FRACTION]
 
     def host(self, values: Mapping[str, float]) -> HostProcessors:
@@ -57,21 +57,23 @@ class HostPlan:
         bandwidth, names = LINK_BANDWIDTHS[self.link]
         size, parts = LINK_SIZES[self.link, way]
         raw = bandwidth(**{name: values[f"{_LINK}.{name}"] for name in names})
-        sent = size(message_size=_LARGE_SIZE, **{name: values[f"{_LINK}.{leaf}"] for name, leaf in parts.items()})
+        sent = size(
+            message_size=_LARGE_SIZE, **{name: values[f"{_LINK}.{parameter}"] for name, parameter in parts.items()}
+        )
         return float(effective_bandwidth(np.asarray(_LARGE_SIZE), sent, raw))
 
 
-def host_plan_of(leaves: Mapping[str, Any]) -> HostPlan:
-    """The plan for a platform's leaves; raise `UsageError` where it does not say enough."""
+def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
+    """The plan for a platform's parameters; raise `UsageError` where it does not say enough."""
     cache = f"{_NODE}.cpu.cache_bandwidth"
-    bandwidth = cache if cache in leaves else f"{_NODE}.host.memory_bandwidth"
+    bandwidth = cache if cache in parameters else f"{_NODE}.host.memory_bandwidth"
     processors = (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", bandwidth)
     latency = f"{_LINK}.pinned_read_latency"
-    missing = [path for path in (f"{_NODE}.gpu_count", *processors, latency) if path not in leaves]
+    missing = [path for path in (f"{_NODE}.gpu_count", *processors, latency) if path not in parameters]
     if missing:
         wanted = ", ".join(f"`{path}`" for path in missing)
         raise UsageError(f'`application.panel_on = "host"` needs {wanted}')
-    return HostPlan(processors, "pcie" if f"{_LINK}.generation" in leaves else "nvlink")
+    return HostPlan(processors, "pcie" if f"{_LINK}.generation" in parameters else "nvlink")
 
 
 def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.inf) -> None:
@@ -85,12 +87,12 @@ def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.in
             table[KERNELS.index(name), 1] = bytes_of.get(name, 16) / bandwidth
 
 
-def datasheet_of(leaves: Mapping[str, Any]) -> tuple[str, ...]:
+def datasheet_of(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Number, peak rate and memory bandwidth of a node's devices, or of its sockets."""
     for count, *rates in (
         (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth"),
         (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate"),
     ):
-        if rates[0] in leaves:
-            return (count, *(path for path in rates if path in leaves))
+        if rates[0] in parameters:
+            return (count, *(path for path in rates if path in parameters))
     raise UsageError("the platform has neither `[kernels]` nor a data sheet of its processors (`[node.cpu]`)")

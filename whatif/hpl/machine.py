@@ -1,4 +1,4 @@
-"""From the leaves of a scenario to what HPL is played with: which value stands where in its tables.
+"""From the parameters of a scenario to what HPL is played with: which value stands where in its tables.
 
 A `Plan` says what becomes of each number; it is wired once and the same for all points of a sweep.
 """
@@ -25,7 +25,7 @@ NUMBERS: Final[Mapping[str, str]] = {
     "process_columns": "process_columns", "look_ahead_depth": "depth", "swap_threshold": "swap_threshold",
     "recursion_minimum": "recursion_minimum", "recursion_divisions": "recursion_divisions",
 }  # fmt: skip
-"""Leaves of the application that are numbers of a `Configuration`, and what they are called there."""
+"""Parameters of the application that are numbers of a `Configuration`, and what they are called there."""
 WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "broadcast": ("broadcast", Broadcast),
     "swap": ("swap", RowSwap),
@@ -35,7 +35,7 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
 }
 """The same for those that are one of several words."""
 CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
-"""Structural leaves of the application."""
+"""Structural parameters of the application."""
 NOISES: Final = {
     "none": "none",
     "kernels": "of the kernels",
@@ -59,38 +59,39 @@ _TREE: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which leaf stands where; hashable, for it is an option of a term."""
+    """Which parameter stands where; hashable, for it is an option of a term."""
 
     kernels: tuple[tuple[str, int, int], ...]
-    """Leaf, row and column in the table of kernels; empty where the machine's data sheet is asked."""
+    """Parameter, row and column in the table of kernels; empty where the machine's data sheet is asked."""
     pieces: tuple[tuple[tuple[str, int, int], ...], ...]
-    """[local or remote]: leaf, piece and column."""
+    """[local or remote]: parameter, piece and column."""
     limits: tuple[tuple[str, str], ...]
-    """[local or remote]: leaves of the largest message that leaves at once, and that is not waited for."""
+    """[local or remote]: parameters of the largest message that leaves at once, and that is not waited for."""
     processors: tuple[str, ...]
-    """Leaves of the relative times of processors, node after node."""
+    """Parameters of the relative times of processors, node after node."""
     deviations: tuple[str, ...]
-    """Leaves of their relative deviations, likewise."""
+    """Parameters of their relative deviations, likewise."""
     adapter: str
-    """Leaf of the bandwidth of a node's adapter; empty: that of its largest messages."""
+    """Parameter of the bandwidth of a node's adapter; empty: that of its largest messages."""
     tree: tuple[str, ...]
-    """Leaves of a fat tree: levels, nodes of a lowest switch, its links upwards, their bandwidth; empty: none."""
+    """Parameters of a fat tree: levels, nodes of a lowest switch, its links upwards, their bandwidth; empty: none."""
     datasheet: tuple[str, ...]
-    """Leaves of the devices of a node, their peak rate and memory bandwidth, where its kernels were not calibrated."""
+    """Parameters of the devices of a node, their peak rate and memory bandwidth, where its kernels were not
+    calibrated."""
     host: HostPlan | None
     """What panels are charged with on the host; None: they are factored where the matrix lies."""
     choices: tuple[str, ...]
     """`CHOICES` of the application."""
 
     @property
-    def leaves(self) -> tuple[str, ...]:
-        """All leaves that become numbers, each once."""
+    def parameters(self) -> tuple[str, ...]:
+        """All parameters that become numbers, each once."""
         named = [path for path, _, _ in self.kernels]
         named += [path for side in self.pieces for path, _, _ in side]
         named += [path for side in self.limits for path in side]
         named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.tree]
         named += self.datasheet
-        named += [] if self.host is None else self.host.leaves
+        named += [] if self.host is None else self.host.parameters
         named += [*(f"application.{name}" for name in NUMBERS), SEED]
         return tuple(dict.fromkeys(named))
 
@@ -224,63 +225,68 @@ def _padded(table: FloatArray, count: int) -> FloatArray:
     return np.concatenate([table, behind])
 
 
-def plan_of(leaves: Mapping[str, Any], choices: Sequence[str]) -> Plan:
-    """The plan for a scenario's leaves; raise `UsageError` where the platform does not say enough."""
-    kernels = tuple(_kernel_cells(leaves))
-    datasheet = () if kernels else datasheet_of(leaves)
-    sides = [_distance(leaves, ("intra_socket", "inter_socket", "inter_node")), _distance(leaves, ("inter_node",))]
+def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
+    """The plan for a scenario's parameters; raise `UsageError` where the platform does not say enough."""
+    kernels = tuple(_kernel_cells(parameters))
+    datasheet = () if kernels else datasheet_of(parameters)
+    sides = [
+        _distance(parameters, ("intra_socket", "inter_socket", "inter_node")),
+        _distance(parameters, ("inter_node",)),
+    ]
     drawn = choices[CHOICES.index("noise")] in ("network", "both")
-    pieces = tuple(tuple(_piece_cells(leaves, side, drawn)) for side in sides)
+    pieces = tuple(tuple(_piece_cells(parameters, side, drawn)) for side in sides)
     if drawn and not any(column >= PieceColumn.MODES for side in pieces for _, _, column in side):
         raise UsageError("noise of messages needs `modes` in `[network.inter_node.pieces]` (whatif fit kernel)")
     processors, deviations = (
-        tuple(path for path in leaves if path.startswith(f"platform.kernels.{table}."))
+        tuple(path for path in parameters if path.startswith(f"platform.kernels.{table}."))
         for table in ("processors", "deviations")
     )
     adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
     return Plan(
         kernels,
         pieces,
-        tuple(_limits(leaves, side) for side in sides),
+        tuple(_limits(parameters, side) for side in sides),
         processors,
         deviations,
-        adapter if adapter in leaves else "",
-        _TREE if set(_TREE) <= set(leaves) else (),
+        adapter if adapter in parameters else "",
+        _TREE if set(_TREE) <= set(parameters) else (),
         datasheet,
-        host_plan_of(leaves) if choices[CHOICES.index("panel_on")] == "host" else None,
+        host_plan_of(parameters) if choices[CHOICES.index("panel_on")] == "host" else None,
         tuple(choices),
     )
 
 
-def _kernel_cells(leaves: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+def _kernel_cells(parameters: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     at = "platform.kernels"
     for row, table in enumerate((f"{at}.dgemm", f"{at}.dgemm.deviation", f"{at}.dgemm.offloaded")):
         yield from ((f"{table}.{name}", row, column) for column, name in enumerate(_MATRIX_TERMS)
-                    if f"{table}.{name}" in leaves)  # fmt: skip
+                    if f"{table}.{name}" in parameters)  # fmt: skip
     yield from ((f"{at}.dgemm.offloaded.{name}", 4, column) for column, name in enumerate(_LIMITS)
-                if f"{at}.dgemm.offloaded.{name}" in leaves)  # fmt: skip
+                if f"{at}.dgemm.offloaded.{name}" in parameters)  # fmt: skip
     for name in KERNELS[5:]:
         cells = (f"{at}.{name}.constant", f"{at}.{name}.size", f"{at}.{name}.deviation.constant",
                  f"{at}.{name}.deviation.size")  # fmt: skip
-        yield from ((path, KERNELS.index(name), column) for column, path in enumerate(cells) if path in leaves)
+        yield from ((path, KERNELS.index(name), column) for column, path in enumerate(cells) if path in parameters)
 
 
-def _distance(leaves: Mapping[str, Any], names: Sequence[str]) -> str:
+def _distance(parameters: Mapping[str, Any], names: Sequence[str]) -> str:
     for name in names:
         table = f"platform.network.{name}"
-        if any(path.startswith((f"{table}.pieces.", f"{table}.postal.")) for path in leaves):
+        if any(path.startswith((f"{table}.pieces.", f"{table}.postal.")) for path in parameters):
             return table
     raise UsageError("the platform has neither `pieces` nor `postal` parameters in `[network.inter_node]`")
 
 
-def _piece_cells(leaves: Mapping[str, Any], table: str, drawn: bool) -> Iterator[tuple[str, int, int]]:
+def _piece_cells(parameters: Mapping[str, Any], table: str, drawn: bool) -> Iterator[tuple[str, int, int]]:
     prefix = f"{table}.pieces."
-    names = list(dict.fromkeys(path.removeprefix(prefix).split(".")[0] for path in leaves if path.startswith(prefix)))
+    names = list(
+        dict.fromkeys(path.removeprefix(prefix).split(".")[0] for path in parameters if path.startswith(prefix))
+    )
     for piece, name in enumerate(names):
         yield f"{prefix}{name}.smallest_size", piece, PieceColumn.SMALLEST_SIZE
         yield from ((f"{prefix}{name}.{key}", piece, column) for key, column in _PIECE_SECONDS.items()
-                    if f"{prefix}{name}.{key}" in leaves)  # fmt: skip
-        modes = [path for path in leaves if drawn and path.startswith(f"{prefix}{name}.modes.")]
+                    if f"{prefix}{name}.{key}" in parameters)  # fmt: skip
+        modes = [path for path in parameters if drawn and path.startswith(f"{prefix}{name}.modes.")]
         shares = [path for path in modes if path.endswith(".weight")]
         for number, path in enumerate(shares):
             yield path, piece, PieceColumn.MODES + 2 * number
@@ -294,9 +300,9 @@ def _piece_cells(leaves: Mapping[str, Any], table: str, drawn: bool) -> Iterator
         yield f"{table}.postal.{protocol}.bandwidth", piece, PieceColumn.PER_BYTE
 
 
-def _limits(leaves: Mapping[str, Any], table: str) -> tuple[str, str]:
-    has_pieces = any(path.startswith(f"{table}.pieces.") for path in leaves)
+def _limits(parameters: Mapping[str, Any], table: str) -> tuple[str, str]:
+    has_pieces = any(path.startswith(f"{table}.pieces.") for path in parameters)
     stated = f"{table}.pieces_eager_limit"
-    eager = stated if has_pieces and stated in leaves else f"{table}.eager_limit"
+    eager = stated if has_pieces and stated in parameters else f"{table}.eager_limit"
     early = f"{table}.pieces_early_limit"
-    return (early if has_pieces and early in leaves else eager), eager
+    return (early if has_pieces and early in parameters else eager), eager

@@ -21,11 +21,11 @@ from whatif.models.ranks import memory_fits
 
 SOURCE = "every message of every step played; Cornebize et al. 2019"
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
-Values = Annotated[FloatArray, units.ONE, Core("leaf")]
+Values = Annotated[FloatArray, units.ONE, Core("parameter")]
 
 
 def gathered(*values: FloatArray) -> Values:
-    """Values of leaves of any unit, joined along the trailing axis `leaf`."""
+    """Values of parameters of any unit, joined along the trailing axis `parameter`."""
     return np.stack(np.broadcast_arrays(*values), axis=-1)
 
 
@@ -33,7 +33,7 @@ def gathered(*values: FloatArray) -> Values:
 def hpl_times(values: Values, rank_count: Count, ranks_per_node: Count, socket_count: Count, *, plan: Plan) -> Parts:
     """Run time of HPL as [..., part]: the mean over the processes of solving and multiplying in updates, and the rest.
 
-    `values` [..., leaf] are those of `plan.leaves`, in base units. NaN where HPL would refuse the point.
+    `values` [..., parameter] are those of `plan.parameters`, in base units. NaN where HPL would refuse the point.
     """
 
     def play(*point: Any) -> FloatArray:
@@ -55,7 +55,7 @@ def outcome_at(
 ) -> HPLOutcome:  # fmt: skip
     """The run at one point; raise `UsageError` for one that HPL would refuse."""
     return run_at(
-        plan, dict(zip(plan.leaves, values, strict=True)), rank_count, ranks_per_node, socket_count, panels_seen
+        plan, dict(zip(plan.parameters, values, strict=True)), rank_count, ranks_per_node, socket_count, panels_seen
     )
 
 
@@ -104,7 +104,7 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
     """The terms of HPL."""
     wiring = context.wiring
     application = context.scenario.application
-    numeric = {path: leaf for path, leaf in wiring.leaves.items() if leaf.field is not None}
+    numeric = {path: parameter for path, parameter in wiring.parameters.items() if parameter.field is not None}
     try:
         plan = plan_of(numeric, [getattr(application, name) for name in CHOICES])
     except UsageError as error:
@@ -131,7 +131,7 @@ def wire_hpl(context: Context) -> list[PhaseTerm]:
             {"depth": "application.look_ahead_depth"},
         )
     inputs: dict[str, Reference] = {
-        "values": wiring.add("hpl.values", gathered, {path: path for path in plan.leaves}),
+        "values": wiring.add("hpl.values", gathered, {path: path for path in plan.parameters}),
         "rank_count": context.placed_count,
         "ranks_per_node": context.ranks_per_node,
         "socket_count": "platform.node.socket_count",

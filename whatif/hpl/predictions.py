@@ -110,20 +110,20 @@ class HPLRuns:
     @property
     def configuration(self) -> Configuration:
         """The scenario's own; raise `UsageError` for one that HPL would refuse."""
-        return self.plan.configuration({path: float(self.base.values[path]) for path in self.plan.leaves})
+        return self.plan.configuration({path: float(self.base.values[path]) for path in self.plan.parameters})
 
     def run(
         self, configuration: Configuration, seed: int, progress: Progress | None = None, panels_seen: int = 0
     ) -> HPLOutcome:
         """Play one run; raise `UsageError` for one that HPL would refuse."""
         values = self._at(configuration).values
-        leaves = {path: float(values[path]) for path in self.plan.leaves} | {SEED: float(seed)}
+        parameters = {path: float(values[path]) for path in self.plan.parameters} | {SEED: float(seed)}
         stated = dict(zip(CHOICES, self.plan.choices, strict=True))
         plan = replace(self.plan, choices=tuple((stated | words_of(configuration)).values()))
         ranks, per_node, sockets = (
             float(values[self._input(name)]) for name in ("rank_count", "ranks_per_node", "socket_count")
         )
-        return run_at(plan, leaves, ranks, per_node, sockets, panels_seen, progress)
+        return run_at(plan, parameters, ranks, per_node, sockets, panels_seen, progress)
 
     def in_order(
         self, tasks: Iterable[Task], told: Told | None = None, place: Place | None = None
@@ -154,12 +154,12 @@ class HPLRuns:
 
     @cached_property
     def base(self) -> Evaluation:
-        """Leaves and constraints at the scenario's own configuration, without a run."""
+        """Parameters and constraints at the scenario's own configuration, without a run."""
         return evaluate(self.program, {_TERM: np.zeros(_PARTS)})
 
     @property
     def plan(self) -> Plan:
-        """Which leaf stands where."""
+        """Which parameter stands where."""
         plan: Plan = self.program.terms[_TERM].options["plan"]
         return plan
 
@@ -228,8 +228,8 @@ def _size(size: float) -> str:
     return format_quantity(float(f"{size:.3g}"), BYTE)
 
 
-def leaves_of(configuration: Configuration) -> dict[str, Any]:
-    """A configuration as the leaves of `application.kind = "hpl"`."""
+def parameters_of(configuration: Configuration) -> dict[str, Any]:
+    """A configuration as the parameters of `application.kind = "hpl"`."""
     return {name: getattr(configuration, field) for name, field in NUMBERS.items()} | words_of(configuration)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from whatif.errors import UsageError
 from whatif.files.toml_text import toml_text
-from whatif.hpl.predictions import leaves_of
+from whatif.hpl.predictions import parameters_of
 from whatif.hpl.simulation.configuration import Configuration
 from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
@@ -43,7 +43,7 @@ def hpl_scenario(
     stated, assumed = placement.ranks_per_node, ""
     if stated is None:
         stated, assumed = ranks_of_node(machine)
-    application: dict[str, Any] = {"kind": "hpl", **leaves_of(configuration)}
+    application: dict[str, Any] = {"kind": "hpl", **parameters_of(configuration)}
     application |= {} if stated is None else {"ranks_per_node": stated}
     application |= {
         "binding": placement.binding,

@@ -36,11 +36,11 @@ GPU_RATES: Final[Mapping[str, tuple[str, str]]] = {
     "GBSEC - DRAM": ("dram_bandwidth", "GB/s"),
     "GBSEC - L2": ("l2_bandwidth", "GB/s"),
 }
-"""Headings of a GPU file: the leaf of `node.gpu`, and the unit."""
+"""Headings of a GPU file: the parameter of `node.gpu`, and the unit."""
 _DIMENSIONS: Final[Mapping[str, Dimension]] = {
-    leaf: field.dimension
-    for leaf, _ in GPU_RATES.values()
-    if (field := quantity_field(GPU.model_fields[leaf])) is not None and field.dimension is not None
+    parameter: field.dimension
+    for parameter, _ in GPU_RATES.values()
+    if (field := quantity_field(GPU.model_fields[parameter])) is not None and field.dimension is not None
 }
 _KERNEL_KEYS: Final[Mapping[str, str]] = {
     "compute_ops": "operations",
@@ -60,7 +60,7 @@ def read_gpu_rates(path: Path) -> Table:
 
 
 def parse_gpu_rates(text: str, file: str = "<text>") -> Table:
-    """One row a GPU: `name` and the rates as the leaves of `node.gpu`, in flop/s and B/s.
+    """One row a GPU: `name` and the rates as the parameters of `node.gpu`, in flop/s and B/s.
 
     Raise `InvalidFileError` for a missing or unknown heading, a row of another length, or a rate that is not a
     positive number.
@@ -97,13 +97,13 @@ def _gpu(file: str, number: int, headings: Sequence[str], row: Sequence[str]) ->
         raise refuse(file, f"{len(row)} values under {len(headings)} headings; is the file cut off?", number)
     cells = dict(zip(headings, row, strict=True))
     rates: dict[str, Any] = {"name": cells["GPU"]}
-    for heading, (leaf, unit) in GPU_RATES.items():
+    for heading, (parameter, unit) in GPU_RATES.items():
         try:
             # Read with its unit, so that the float is the one that a platform file's text gives.
-            rates[leaf] = parse_quantity(f"{cells[heading]} {unit}").value
+            rates[parameter] = parse_quantity(f"{cells[heading]} {unit}").value
         except ValueError:
             raise refuse(file, f"`{cells[heading]}` is not a number", number, heading) from None
-        if rates[leaf] <= 0:
+        if rates[parameter] <= 0:
             raise refuse(file, f"must be greater than 0, not {cells[heading]}", number, heading)
     return rates
 
@@ -151,7 +151,7 @@ def _kernel(file: str, name: str, metrics: Any) -> dict[str, Any]:
     if not isinstance(metrics, dict) or not set(metrics) > set(_KERNEL_KEYS):
         missing = sorted({*_KERNEL_KEYS, "dominant_op"} - set(metrics if isinstance(metrics, dict) else ()))
         raise refuse(file, f"no `{missing[0]}`" if missing else "not a kernel", key=name)
-    values = {leaf: _number(file, name, key, metrics[key]) for key, leaf in _KERNEL_KEYS.items()}
+    values = {parameter: _number(file, name, key, metrics[key]) for key, parameter in _KERNEL_KEYS.items()}
     if metrics.get("dominant_op") not in DOMINANT_OPERATIONS:
         message = f"must be one of {', '.join(DOMINANT_OPERATIONS)}, not `{metrics.get('dominant_op')}`"
         raise refuse(file, message, key=f"{name}: dominant_op")

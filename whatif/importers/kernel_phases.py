@@ -23,7 +23,7 @@ KERNEL_COLUMNS: Final[Mapping[str, Dimension | None]] = {
     "load_store_fraction": ONE,
     "reference_time": SECOND,
 }
-"""Columns of a table of profiled kernels: the kernel's full name, leaves of a kernel phase, and the measured time.
+"""Columns of a table of profiled kernels: the kernel's full name, parameters of a kernel phase, and the measured time.
 
 `operations`, `dram_size`, `l2_size` and `reference_time` are those of what `metrics_per` names: the whole `profile`
 of `profiled_launch_count` launches, or the mean of one `launch`. NaN for what was not measured (`l2_size`,
@@ -62,10 +62,13 @@ def _phase(name: str, row: Mapping[str, Any]) -> str:
     ]
     if row["metrics_per"] == "profile":
         lines.append(f"profiled_launch_count = {count:.0f}")
-    for leaf, unit in (("operations", "flop"), ("dram_size", "B"), ("l2_size", "B")):
-        if row[leaf] is not None:
-            lines.append(f'{leaf} = "{_number(row[leaf])} {unit}"')
-    lines += [f"{leaf} = {row[leaf]!r}" for leaf in ("operation_efficiency", "compute_fraction", "load_store_fraction")]
+    for parameter, unit in (("operations", "flop"), ("dram_size", "B"), ("l2_size", "B")):
+        if row[parameter] is not None:
+            lines.append(f'{parameter} = "{_number(row[parameter])} {unit}"')
+    lines += [
+        f"{parameter} = {row[parameter]!r}"
+        for parameter in ("operation_efficiency", "compute_fraction", "load_store_fraction")
+    ]
     return "\n".join([*lines, "launch_count = 1", ""])
 
 

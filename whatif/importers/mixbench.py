@@ -80,9 +80,9 @@ def _notes(text: str, file: str, devices: Mapping[str, None]) -> dict[str, str]:
     version = _VERSION.search(text)
     notes = {"tool": "mixbench", "file": file, "device": next(iter(devices), "")}
     notes |= {"version": version[1] if version else ""}
-    for leaf, (pattern, unit) in _DATASHEET.items():
+    for parameter, (pattern, unit) in _DATASHEET.items():
         if match := pattern.search(text):
-            notes[f"datasheet.{leaf}"] = f"{match[1]} {unit}"
+            notes[f"datasheet.{parameter}"] = f"{match[1]} {unit}"
     return notes
 
 

@@ -161,7 +161,7 @@ def roofline_l2_time(
 
     `l2_size` is Q_L2, bytes between the cache and the processors, and `l2_bandwidth` what the cache delivers.
     The tool measures both but predicts without them. Elementwise over any broadcastable shapes; valid as
-    `roofline_time`, `l2_size` ≥ 0, `l2_bandwidth` > 0. An infinite `l2_bandwidth` leaves `roofline_time`.
+    `roofline_time`, `l2_size` ≥ 0, `l2_bandwidth` > 0. An infinite `l2_bandwidth` parameters `roofline_time`.
     """
     two_roofs = roofline_time(operations, dram_size, attainable_rate, dram_bandwidth)
     time: Seconds = np.maximum(two_roofs, l2_size / l2_bandwidth)

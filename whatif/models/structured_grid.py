@@ -25,7 +25,7 @@ def computation_time(
     `cell_count` is C, the cells of the global grid, `halo_cell_count` is H, those one process packs,
     `cell_rate` is K_w, cells that one process computes in a second, `packing_time` is O_h, to pack and unpack
     one cell, and `overhead_time` is O_w, synchronisation and kernel launches. Elementwise over any
-    broadcastable shapes; valid for counts ≥ 0, `process_count` ≥ 1, `cell_rate` > 0 (an infinite one leaves
+    broadcastable shapes; valid for counts ≥ 0, `process_count` ≥ 1, `cell_rate` > 0 (an infinite one parameters
     the overheads). The cells are taken as evenly spread. Source: Sharif et al., "A Performance Prediction
     Model for Structured Grid Based Applications in HPC Environments", Eq. 1; Eq. 5 is P times this.
     """

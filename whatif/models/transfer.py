@@ -133,7 +133,7 @@ def pageable_time(
 
     `memory_bandwidth` is the peak of host memory, which the copy to a pinned buffer reads and writes.
     Elementwise over any broadcastable shapes; valid for `message_size` ≥ 0, bandwidths > 0; an infinite
-    `memory_bandwidth` leaves `pinned_time`. Rough, as its authors say: 58 and 56 % off on Summit (170.6 GB/s), 47
+    `memory_bandwidth` parameters `pinned_time`. Rough, as its authors say: 58 and 56 % off on Summit (170.6 GB/s), 47
     and 32 % on Titan (51.2 GB/s), weighted mean error to device and to host; with the tool's 30 B 30 % to host on
     Titan. `staged_read_time` and `staged_write_time` say what the driver does.
     Source: Abdelhafez et al., Eq. 9.
@@ -150,7 +150,7 @@ def staging_bandwidth(
 ) -> BytesPerSecond:
     """Rate at which the processor copies between pageable memory and the driver's buffers, over a whole copy.
 
-    `cache_size` is S, the bytes that the cache holds, copied at B_c; the others go at B_m. S = 0 leaves B_m.
+    `cache_size` is S, the bytes that the cache holds, copied at B_c; the others go at B_m. S = 0 parameters B_m.
     Elementwise over any broadcastable shapes; valid for sizes ≥ 0, bandwidths > 0. Needed on Summit, whose
     POWER9 shares 10 MiB of cache between two cores; not on Titan.
     """
@@ -174,7 +174,7 @@ def staged_read_time(
     the processor copies the next one in `s(x) = x / B_s`; a chunk leaves when it is copied and the link free.
     One chunk takes `pinned_time`. It is the time a profiler states, first byte on the link to last: the
     processor has copied the first chunk before. Elementwise over any broadcastable shapes; valid for
-    `message_size` ≥ 0, the others > 0; infinite `staging_bandwidth` leaves `pinned_time`. With B_s fitted and
+    `message_size` ≥ 0, the others > 0; infinite `staging_bandwidth` parameters `pinned_time`. With B_s fitted and
     c = 1 MiB: 0.1 % weighted mean error on Titan, 5.7 % on Summit, 1.2 % on an A100 whose sizes are no
     powers of two (6 % at worst beyond 1 MiB). Not for up to 64 KiB on fast links: those the driver puts into
     its command buffer, on Summit at 10.7 GB/s, which takes up to 2.8 times as long as said here.
@@ -198,7 +198,7 @@ def staged_write_time(
     Terms as in `staged_read_time`. The link fills both buffers at once, `pinned_time` for up to two chunks;
     from then on each chunk waits until the processor has emptied a buffer. It is the time a profiler states:
     the processor empties the last buffers afterwards. Elementwise over any broadcastable shapes; valid for
-    `message_size` ≥ 0, the others > 0; infinite `staging_bandwidth` leaves `pinned_time`. With B_s fitted and
+    `message_size` ≥ 0, the others > 0; infinite `staging_bandwidth` parameters `pinned_time`. With B_s fitted and
     c = 1 MiB: 0.3 % weighted mean error on Titan, 12.3 % on Summit, where neighbouring sizes differ by as much
     (11.4 GB/s at 32 MiB, 18.0 at 64 MiB).
     """

@@ -46,7 +46,7 @@ class AxisDescription:
 
     @property
     def name(self) -> str:
-        """The last part of a leaf's path, for where there is no room for the whole label."""
+        """The last part of a parameter's path, for where there is no room for the whole label."""
         return self.label.rpartition(".")[2]
 
 

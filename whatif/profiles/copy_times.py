@@ -57,7 +57,7 @@ class Machines:
         """Times in s of copies or fills of these sizes in B; sizes that are NaN give NaN.
 
         Memory that is managed or of unknown kind is priced as pinned, and a peer copy over the link to the host where
-        the machine has none between devices. Raise `UsageError` for a leaf that is needed and not stated.
+        the machine has none between devices. Raise `UsageError` for a parameter that is needed and not stated.
         """
         if kind.operation == FILL or kind.direction == INSIDE:
             return self._device_times(kind, approach, message_size)
@@ -97,8 +97,8 @@ class Machines:
     def _link_latency(self, kind: CopyClass) -> FloatArray:
         link, key = _link(self.source, kind)
         memory = "pageable" if kind.memory == "pageable" else "pinned"
-        leaf = f"{memory}_{_WAYS.get(kind.direction, 'write')}_latency"
-        return _number(getattr(link, leaf), f"{key}.{leaf}", self.source.name)
+        parameter = f"{memory}_{_WAYS.get(kind.direction, 'write')}_latency"
+        return _number(getattr(link, parameter), f"{key}.{parameter}", self.source.name)
 
     def _device_latency(self) -> FloatArray:
         device = self.source.node.gpu
@@ -118,19 +118,19 @@ def _link(platform: PlatformSpec, kind: CopyClass) -> tuple[Link, str]:
 def link_effective_bandwidth(link: Link, way: str, message_size: FloatArray) -> FloatArray:
     """Bandwidth of a link for the payload of copies of these sizes; `way` is what the device does, `read`, `write`."""
     function, keys = LINK_SIZES[link.kind, way]
-    inputs = {name: link_number(link, leaf) for name, leaf in keys.items()}
+    inputs = {name: link_number(link, parameter) for name, parameter in keys.items()}
     return effective_bandwidth(message_size, function(message_size=message_size, **inputs), link_bandwidth(link))
 
 
 def link_bandwidth(link: Link) -> FloatArray:
     """Bytes a second of a link in one direction, by its data sheet."""
     function, keys = LINK_BANDWIDTHS[link.kind]
-    return np.asarray(function(**{leaf: link_number(link, leaf) for leaf in keys}), dtype=float)
+    return np.asarray(function(**{parameter: link_number(link, parameter) for parameter in keys}), dtype=float)
 
 
-def link_number(part: Link | Staging, leaf: str) -> FloatArray:
+def link_number(part: Link | Staging, parameter: str) -> FloatArray:
     """The number that a link or its staging states; raise `UsageError` where it states none, or an expression."""
-    return _number(getattr(part, leaf), leaf, "the link")
+    return _number(getattr(part, parameter), parameter, "the link")
 
 
 def _number(value: object, path: str, owner: str) -> FloatArray:

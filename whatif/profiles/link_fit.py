@@ -61,7 +61,8 @@ class TransferFit:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What one set of copies gives: values of leaves below the link, and curves, the first of them with the values."""
+    """What one set of copies gives: values of parameters below the link, and curves, the first of them with the
+    values."""
 
     copies: Copies
     names: tuple[str, ...]
@@ -182,9 +183,11 @@ def _fit_pageable(
 
 def _staged_path(copies: Copies, link: PCIe | NVLink) -> tuple[_StagedPath, tuple[str, ...]]:
     """The staged path of a link, and the bandwidths the sizes tell: those beyond the buffers, and in the cache."""
-    leaves = ("chunk_size", "cache_size")
-    stated = link.staging or Staging.model_construct(**{leaf: Staging.model_fields[leaf].default for leaf in leaves})
-    path = _StagedPath(link, copies.way, *(link_number(stated, leaf) for leaf in leaves))
+    parameters = ("chunk_size", "cache_size")
+    stated = link.staging or Staging.model_construct(
+        **{parameter: Staging.model_fields[parameter].default for parameter in parameters}
+    )
+    path = _StagedPath(link, copies.way, *(link_number(stated, parameter) for parameter in parameters))
     size = copies.message_size
     large = size > path.window
     link_rate = link_effective_bandwidth(link, copies.way, size)[-1]

@@ -141,7 +141,7 @@ def project(profile: Profile, source: PlatformSpec, target: PlatformSpec, actual
 
     `actual` is a profile of the same application on the target: the k-th operation of a class and size in the one is
     compared with the k-th in the other. Where it is the profile itself (sizes from the target's own run, parameters
-    from the source's), kernels keep their times. Raise `UsageError` for a leaf that is needed and not stated, or a
+    from the source's), kernels keep their times. Raise `UsageError` for a parameter that is needed and not stated, or a
     profile without copies and fills.
     """
     operations, machines = profile.operations, Machines(source, target)

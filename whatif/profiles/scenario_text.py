@@ -31,11 +31,11 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Phase:
-    """A phase: its name, a comment, its leaves as TOML, and the operations it stands for."""
+    """A phase: its name, a comment, its parameters as TOML, and the operations it stands for."""
 
     name: str
     comment: str
-    leaves: dict[str, Any]
+    parameters: dict[str, Any]
     rows: Rows
 
 
@@ -57,8 +57,10 @@ def scenario_toml(profile: Profile, platform: str, name: str, machine: PlatformS
     hidden = sum(length for _, _, length in overlaps)
     start, time = (operations.columns[key].values for key in ("start_time", "time"))
     rest = max(total_time(start, time) - float(time.sum()) + hidden, 0.0)
-    leaves = {"kind": "overhead", "overhead_time": _seconds(rest)}
-    phases.append(_Phase("host_time", "Neither copies nor kernels: what the host did in between", leaves, np.arange(0)))
+    parameters = {"kind": "overhead", "overhead_time": _seconds(rest)}
+    phases.append(
+        _Phase("host_time", "Neither copies nor kernels: what the host did in between", parameters, np.arange(0))
+    )
     head = {"name": name, "rank_count": 1, "iteration_count": 1}
     tables = [_table("application", head), *(_phase_table(phase) for phase in phases)]
     for first, second, length in overlaps:
@@ -83,13 +85,13 @@ def _transfers(operations: Table) -> Iterator[_Phase]:
         parts = _by_size(size, rows[np.isfinite(size[rows])])
         for number, part in enumerate(parts, 1):
             mean = float(size[part].sum() / len(part))
-            leaves: dict[str, Any] = {"kind": "transfer", "direction": direction}
+            parameters: dict[str, Any] = {"kind": "transfer", "direction": direction}
             if memory == "pageable":
-                leaves |= {"memory": "pageable", "pageable_model": "projected"}
-            leaves |= {"transfer_size": f"{mean!r} B", "transfer_count": len(part)}
+                parameters |= {"memory": "pageable", "pageable_model": "projected"}
+            parameters |= {"transfer_size": f"{mean!r} B", "transfer_count": len(part)}
             same = size[part].min() == size[part].max()
             comment = f"{memory} memory, {_shown(operations, part)}" + ("" if same else ", mean of several sizes")
-            yield _Phase(f"{direction}_{memory}_{number}", comment, leaves, part)
+            yield _Phase(f"{direction}_{memory}_{number}", comment, parameters, part)
 
 
 def _by_size(size: NDArray[np.float64], rows: Rows) -> list[Rows]:
@@ -120,10 +122,10 @@ def _timed(operations: Table, bandwidth: float) -> Iterator[_Phase]:
 
 def _measured(operations: Table, name: str, lead: str, rows: Rows, bandwidth: float) -> _Phase:
     mean = _time(operations, rows) / len(rows)
-    leaves: dict[str, Any] = {"kind": "measured_kernel", "kernel_time": _seconds(mean), "launch_count": len(rows)}
+    parameters: dict[str, Any] = {"kind": "measured_kernel", "kernel_time": _seconds(mean), "launch_count": len(rows)}
     if bandwidth > 0:
-        leaves |= {"bound": "dram_bandwidth", "profiled_bandwidth": f"{bandwidth!r} B/s"}
-    return _Phase(name, f"{lead}{_shown(operations, rows)}", leaves, rows)
+        parameters |= {"bound": "dram_bandwidth", "profiled_bandwidth": f"{bandwidth!r} B/s"}
+    return _Phase(name, f"{lead}{_shown(operations, rows)}", parameters, rows)
 
 
 def _overlaps(operations: Table, phases: Sequence[_Phase]) -> list[tuple[_Phase, _Phase, float]]:
@@ -168,9 +170,9 @@ def _one_line(text: str) -> str:
 
 
 def _phase_table(phase: _Phase) -> str:
-    return f"# {phase.comment}\n{_table(f'application.phases.{phase.name}', phase.leaves)}"
+    return f"# {phase.comment}\n{_table(f'application.phases.{phase.name}', phase.parameters)}"
 
 
-def _table(path: str, leaves: dict[str, Any]) -> str:
-    lines = (f"{key} = {toml_value(value)}" for key, value in leaves.items())
+def _table(path: str, parameters: dict[str, Any]) -> str:
+    lines = (f"{key} = {toml_value(value)}" for key, value in parameters.items())
     return "\n".join([f"[{path}]", *lines, ""])

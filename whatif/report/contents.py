@@ -70,8 +70,8 @@ def findings(question: Scenario, grid: Grid, other: Scenario | None = None, pati
 def _explained(found: Findings, clock: _Clock) -> Findings:
     """The findings with what there is only where the point has an answer."""
     program = found.question.program
-    leaves, parts = len(program.reached), len(ideal_parts(program, "iteration_time"))
-    followed = clock.within("the elasticities", 2 * leaves, lambda: elasticities(program)) or ()
+    parameters, parts = len(program.reached), len(ideal_parts(program, "iteration_time"))
+    followed = clock.within("the elasticities", 2 * parameters, lambda: elasticities(program)) or ()
     rungs = clock.within("the ladder of ideals", parts * (parts + 1) // 2, lambda: ladder(program))
     return replace(
         found,
@@ -87,18 +87,18 @@ def _seconds_of_a_point(at: Evaluation) -> float:
     slowest = max(at.seconds, key=lambda name: at.seconds[name], default="")
     if not slowest or at.seconds[slowest] < _PLAYED:
         return 0.0
-    leaves = (at.program.leaves[path] for path in sorted(at.program.inputs_of(slowest)))
-    moved = next((leaf for leaf in leaves if _moves(leaf)), None)
+    parameters = (at.program.parameters[path] for path in sorted(at.program.inputs_of(slowest)))
+    moved = next((parameter for parameter in parameters if _moves(parameter)), None)
     began = time.monotonic()
     if moved is not None:
         evaluate(at.program, {moved.path: np.asarray(float(moved.value) * _MOVED)})
     return time.monotonic() - began
 
 
-def _moves(leaf: Parameter) -> bool:
-    if leaf.field is None or isinstance(leaf.value, Expression) or leaf.field.domain.whole:
+def _moves(parameter: Parameter) -> bool:
+    if parameter.field is None or isinstance(parameter.value, Expression) or parameter.field.domain.whole:
         return False
-    return leaf.value != 0 and bool(leaf.field.domain.accepts(float(leaf.value) * _MOVED))
+    return parameter.value != 0 and bool(parameter.field.domain.accepts(float(parameter.value) * _MOVED))
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ def _places(axis: Axis, most: int) -> Axis:
     if len(axis) <= most:
         return axis
     chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))
-    return Axis(axis.name, {path: values[chosen] for path, values in axis.leaves.items()}, axis.texts)
+    return Axis(axis.name, {path: values[chosen] for path, values in axis.parameters.items()}, axis.texts)
 
 
 def _joined(parts: list[Result], grid: Grid) -> Result:

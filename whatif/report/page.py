@@ -87,7 +87,7 @@ def write_report(request: EvaluationRequest, path: Path, command: str, other: Sc
 
 def report_command(request: EvaluationRequest, path: Path) -> str:
     """The command line that writes the same report."""
-    sweeps = ["; ".join(f"{leaf}={text}" for leaf, text in axis.texts.items()) for axis in request.grid.axes]
+    sweeps = ["; ".join(f"{parameter}={text}" for parameter, text in axis.texts.items()) for axis in request.grid.axes]
     words = [word for sweep in sweeps for word in ("--sweep", sweep)]
     return shlex.join(["whatif", "report", *scenario_words(request.question), *words, "-o", str(path)])
 

@@ -22,7 +22,7 @@ from whatif.schema.toml import Document, shown_path
 from whatif.units import format_quantity
 
 _NAMED: Final = ("file", "mapping_file")
-"""Keys of leaves that name a file beside the scenario."""
+"""Keys of parameters that name a file beside the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ def values_of(program: Program) -> dict[str, list[Stated]]:
     """Every number that a result depends on, and every choice of a model, by the table it stands in."""
     tables: dict[str, list[Stated]] = {}
     files = {document.name: _shown(Path(document.name).resolve()) for document in _documents(program)}
-    for path, leaf in program.leaves.items():
-        if path in program.reached or (leaf.structural and leaf.choices):
+    for path, parameter in program.parameters.items():
+        if path in program.reached or (parameter.structural and parameter.choices):
             table, _, name = path.rpartition(".")
-            source = files.get(leaf.source, leaf.source)
-            tables.setdefault(table, []).append(Stated(name, printed(_written(leaf)), leaf.grade, source))
+            source = files.get(parameter.source, parameter.source)
+            tables.setdefault(table, []).append(Stated(name, printed(_written(parameter)), parameter.grade, source))
     return tables
 
 
-def _written(leaf: Parameter) -> str:
-    known = leaf.fitted
-    error = "" if known is None else f" ± {format_quantity(known.standard_error, leaf.dimension, 2)}"
-    return f"{leaf.text()}{error}"
+def _written(parameter: Parameter) -> str:
+    known = parameter.fitted
+    error = "" if known is None else f" ± {format_quantity(known.standard_error, parameter.dimension, 2)}"
+    return f"{parameter.text()}{error}"
 
 
 def files_of(found: Findings) -> list[tuple[str, str]]:
@@ -86,9 +86,9 @@ def _paths(program: Program) -> Iterator[Path]:
     documents = _documents(program)
     yield from (Path(document.name).resolve() for document in documents)
     folder = (documents[-1].folder if documents else None) or Path()
-    for leaf in program.leaves.values():
-        if leaf.path.rpartition(".")[2] in _NAMED and leaf.structural:
-            yield from (item.resolve() for item in trace_files(folder / leaf.text()) if item.is_file())
+    for parameter in program.parameters.values():
+        if parameter.path.rpartition(".")[2] in _NAMED and parameter.structural:
+            yield from (item.resolve() for item in trace_files(folder / parameter.text()) if item.is_file())
 
 
 def _shown(path: Path) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 WHOLE_RUN: Final = ("total_time", "setup_time")
 _MOST_ROWS: Final = 40
-_MOST_LEAVES: Final = 24
+_MOST_PARAMETERS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class ReportSweep:
 
 def sweep(found: Findings, result: Result) -> ReportSweep:
     """The sweep as pictures and a table."""
-    axes = tuple((path, axis.texts.get(path, "")) for axis in result.grid.axes for path in axis.leaves)
+    axes = tuple((path, axis.texts.get(path, "")) for axis in result.grid.axes for path in axis.parameters)
     drawn = () if result.impossible == result.grid.size else tuple(_curves(found, result))
     return ReportSweep(axes, result.grid.size, result.impossible, result.reasons, (*drawn, _points(result)))
 
@@ -157,8 +157,8 @@ def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:
 
 
 def _here(found: Findings, axis: Axis) -> float | None:
-    """The present value of the first leaf of an axis, where that is a number."""
-    path, values = next(iter(axis.leaves.items()))
+    """The present value of the first parameter of an axis, where that is a number."""
+    path, values = next(iter(axis.parameters.items()))
     return None if values.dtype == object or path not in found.at.values else float(found.at.values[path].ravel()[0])
 
 
@@ -184,11 +184,11 @@ def sensitivity(found: Findings) -> Section:
 def _tornado(found: Findings, telling: list[Elasticity]) -> ReportItem:
     program = found.question.program
     rows = (
-        (item.path, item.value, f"{item.elasticity:+.3g}", program.leaves[item.path].grade)
-        for item in telling[:_MOST_LEAVES]
+        (item.path, item.value, f"{item.elasticity:+.3g}", program.parameters[item.path].grade)
+        for item in telling[:_MOST_PARAMETERS]
     )
     caption = f"What {Y_COLUMN} follows most: by how many percent it moves for one percent of a value"
-    title = f"{min(len(telling), _MOST_LEAVES)} of the {len(telling)} values that it follows"
+    title = f"{min(len(telling), _MOST_PARAMETERS)} of the {len(telling)} values that it follows"
     sheet = _texts(("value", "now", "elasticity", "grade"), rows, ("value", "grade"))
     return ReportItem(caption, _picture(caption, tornado_bars(program, Y_COLUMN, telling)), title, sheet)
 

@@ -1,6 +1,6 @@
-"""Expression leaves such as `"= 8 B * n"`: parsed into a tree of plain data; nothing is ever executed.
+"""Expression parameters such as `"= 8 B * n"`: parsed into a tree of plain data; nothing is ever executed.
 
-Grammar: `+ - * / **`, parentheses, numbers with units, names of parameters, dotted paths of leaves, and the
+Grammar: `+ - * / **`, parentheses, numbers with units, names of parameters, dotted paths of parameters, and the
 functions of `FUNCTIONS`. Anything else is refused with the place where reading stopped.
 """
 
@@ -28,7 +28,7 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A parameter or a leaf."""
+    """A parameter or a parameter."""
 
     path: str
 
@@ -52,7 +52,7 @@ class Expression:
     tree: Node
 
     def names(self) -> tuple[str, ...]:
-        """Every parameter or leaf it refers to, in order of appearance, once."""
+        """Every parameter or parameter it refers to, in order of appearance, once."""
         return tuple(dict.fromkeys(_names(self.tree)))
 
 

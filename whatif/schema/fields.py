@@ -1,6 +1,6 @@
 """The kinds of value a file may hold: quantities with unit and domain, counts, fractions, choices.
 
-A `QuantityField` is the one place that knows how the text of a leaf becomes a float64 and which numbers it may
+A `QuantityField` is the one place that knows how the text of a parameter becomes a float64 and which numbers it may
 be. pydantic validates files through it, sweeps and edits go through the same object.
 """
 
@@ -37,7 +37,7 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The numbers a leaf may take: an interval, and whether only whole numbers."""
+    """The numbers a parameter may take: an interval, and whether only whole numbers."""
 
     minimum: float = 0.0
     maximum: float = math.inf
@@ -64,7 +64,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class QuantityField:
-    """A leaf that holds a number: its dimension (None: any, for parameters) and its domain."""
+    """A parameter that holds a number: its dimension (None: any, for parameters) and its domain."""
 
     dimension: Dimension | None
     domain: Domain = Domain()
@@ -173,7 +173,7 @@ class QuantityField:
 
 @dataclass(frozen=True, slots=True)
 class MoneyField(QuantityField):
-    """A leaf that holds money, or money per `denominator`: the currency is the one that its text names."""
+    """A parameter that holds money, or money per `denominator`: the currency is the one that its text names."""
 
     denominator: Dimension = units.ONE
     example: str = "12 MUSD"

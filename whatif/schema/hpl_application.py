@@ -1,4 +1,4 @@
-"""High Performance Linpack as an application: the parameters of HPL.dat as leaves."""
+"""High Performance Linpack as an application: the parameters of HPL.dat as parameters."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def load_scenario(
     sets: Mapping[str, Any] | None = None,
     folders: Sequence[Path] = (),
 ) -> Loaded:
-    """Load a scenario by path or shipped name; `platform` replaces the one it names, `sets` override leaves.
+    """Load a scenario by path or shipped name; `platform` replaces the one it names, `sets` override parameters.
 
     Raise `InvalidFileError` with every problem of the files, each with file, line, column and key.
     """

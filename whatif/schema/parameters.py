@@ -1,4 +1,4 @@
-"""The leaf table: every value of a scenario by its dotted path, with unit, domain, help, source and grade."""
+"""The parameter table: every value of a scenario by its dotted path, with unit, domain, help, source and grade."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from whatif.schema.toml import KeyPath, Layer, Layers
 from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
 
 # Tables that say something about the files rather than about the machine or the application.
-_NO_LEAVES = {"sources", "sweep", "fits"}
-_SAID_OF_LEAVES = {("platform", "sources"), ("platform", "fits")}
+_NO_PARAMETERS = {"sources", "sweep", "fits"}
+_SAID_OF_PARAMETERS = {("platform", "sources"), ("platform", "fits")}
 STATED: Final = "stated"
 DEFAULT: Final = "default of the model"
 
 
 @dataclass(frozen=True, slots=True)
-class FittedLeaf:
+class FittedParameter:
     """What the fit that gave a value knows of it."""
 
     standard_error: float
@@ -50,7 +50,7 @@ class Parameter:
     description: str
     source: str
     grade: Grade | Literal["stated"]
-    fitted: FittedLeaf | None = None
+    fitted: FittedParameter | None = None
     """Where it was fitted to measurements and its file says how well."""
 
     @property
@@ -80,13 +80,13 @@ class Parameter:
         return format_quantity(float(self.value), self.dimension, digits)
 
 
-def leaf_table(loaded: Loaded) -> dict[str, Parameter]:
-    """Every leaf of a scenario, in the order of the files."""
+def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
+    """Every parameter of a scenario, in the order of the files."""
     table: dict[str, Parameter] = {}
     for path, value, known in _walk(loaded.scenario, ()):
-        if path[0] not in _NO_LEAVES and path[:2] not in _SAID_OF_LEAVES:
-            leaf = _leaf(path, value, known, loaded.layers)
-            table[leaf.path] = leaf
+        if path[0] not in _NO_PARAMETERS and path[:2] not in _SAID_OF_PARAMETERS:
+            parameter = _parameter(path, value, known, loaded.layers)
+            table[parameter.path] = parameter
     return table
 
 
@@ -121,7 +121,7 @@ def _walk(value: Any, path: KeyPath, known: _Known = _NOTHING) -> Iterator[tuple
         yield path, value, known
 
 
-def _leaf(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Parameter:
+def _parameter(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Parameter:
     field = known.field
     dimension = field.dimension if field is not None and field.dimension is not None else ONE
     if isinstance(value, Quantity):
@@ -159,7 +159,7 @@ def _provenance(path: KeyPath, layers: Layers, layer: Layer | None) -> tuple[str
     return layer.document.name, unsourced
 
 
-def _fitted(path: KeyPath, layer: Layer) -> FittedLeaf | None:
+def _fitted(path: KeyPath, layer: Layer) -> FittedParameter | None:
     """What is known of a fitted value; only the file that states it can say so."""
     fits = layer.stated((*layer.at, "fits"))
     table = path[len(layer.at) : -1]
@@ -174,7 +174,7 @@ def _fitted(path: KeyPath, layer: Layer) -> FittedLeaf | None:
     error = _number(entry["standard_errors"][at])
     ranges = {name: (_number(low), _number(high)) for name, (low, high) in entry.get("ranges", {}).items()}
     paths = (".".join((*path[:-1], name)) for name in entry["parameters"])
-    return FittedLeaf(error, ranges, dict(zip(paths, entry["correlation"][at], strict=True)))
+    return FittedParameter(error, ranges, dict(zip(paths, entry["correlation"][at], strict=True)))
 
 
 def _number(text: str | float) -> float:
@@ -217,9 +217,14 @@ def covers(pattern: KeyPath, path: KeyPath) -> bool:
     return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
 
 
-def sources_of(leaves: Iterable[Parameter]) -> dict[str, dict[str, str]]:
-    """A `[sources]` table that gives every leaf its source and grade, with one entry where all below a path agree."""
-    known = {_parts(leaf.path): (leaf.source, leaf.grade) for leaf in leaves if leaf.source != DEFAULT}
+def sources_of(parameters: Iterable[Parameter]) -> dict[str, dict[str, str]]:
+    """A `[sources]` table that gives every parameter its source and grade, with one entry where all below a path
+    agree."""
+    known = {
+        _parts(parameter.path): (parameter.source, parameter.grade)
+        for parameter in parameters
+        if parameter.source != DEFAULT
+    }
     table: dict[str, dict[str, str]] = {}
     pending: list[KeyPath] = [("platform",), ("application",)]
     while pending:

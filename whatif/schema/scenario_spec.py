@@ -47,9 +47,9 @@ class ScenarioSpec(StrictTable):
         Discriminator(_kind_of_application),
     ]
     parameters: dict[Key, AnyQuantity] = {}
-    """Named values and expressions for use in expression leaves."""
+    """Named values and expressions for use in expression parameters."""
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
-    """Axes by name: leaf path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; leaves of one axis
+    """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; parameters of one axis
     are tied and move together."""
     sources: dict[str, Source] = {}
     """Source and grade of the values this scenario states, by path."""

@@ -137,7 +137,8 @@ def _surplus(process_count: int) -> int:
 
 
 def _tree(member: Members, process_count: int, root: int) -> tuple[Members, FloatArray, Members, FloatArray]:
-    """Parents, blocks below the member, children, blocks below the child of a binomial tree, nearest leaves first."""
+    """Parents, blocks below the member, children, blocks below the child of a binomial tree, nearest parameters
+    first."""
     power = _powers(process_count)
     place = ((member - root) % process_count)[:, np.newaxis]
     child = (place % (2 * power) == 0) & (place + power < process_count)

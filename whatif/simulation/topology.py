@@ -82,11 +82,11 @@ def fat_tree(
     for name, counts in (("down", down), ("up", up), ("parallel", parallel)):
         for level, count in enumerate(counts):
             _count(f"{name}[{level}]", count)
-    leaves = [1, *accumulate(down, _product)]
+    parameters = [1, *accumulate(down, _product)]
     spread = [1, *accumulate(up, _product)]
-    node_count = leaves[-1]
+    node_count = parameters[-1]
     # Those below a level that have links to it: subtrees of a size, with as many switches each as parents so far.
-    widths = [node_count // leaves[level] * spread[level + 1] * parallel[level] for level in range(len(down))]
+    widths = [node_count // parameters[level] * spread[level + 1] * parallel[level] for level in range(len(down))]
     first = [0, *accumulate(widths)]
 
     def find(source: IntArray, destination: IntArray) -> IntArray:
@@ -96,9 +96,9 @@ def fat_tree(
         for level in range(len(down)):
             port = destination // spread[level] % (up[level] * parallel[level])
             parent, cable = port % up[level], port // up[level]
-            needed = source // leaves[level] != destination // leaves[level]
+            needed = source // parameters[level] != destination // parameters[level]
             for ends, links, way in ((source, climb, 0), (destination, descend, first[-1])):
-                child = ends // leaves[level] * spread[level] + switch
+                child = ends // parameters[level] * spread[level] + switch
                 link = way + first[level] + (child * up[level] + parent) * parallel[level] + cable
                 links.append(np.where(needed, link, NO_LINK))
             switch = switch + parent * spread[level]

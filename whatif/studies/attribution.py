@@ -42,7 +42,8 @@ class Change:
     """One change and what it explains."""
 
     name: str
-    """A leaf, a table of leaves, or `structure`: what no number says, such as another model or another phase."""
+    """A parameter, a table of parameters, or `structure`: what no number says, such as another model or another
+    phase."""
     before: str
     after: str
     contribution: float
@@ -60,17 +61,17 @@ class Attribution:
     after: float
     changes: tuple[Change, ...]
     without_effect: tuple[str, ...]
-    """Leaves, or tables of them, that differ and explain nothing."""
+    """Parameters, or tables of them, that differ and explain nothing."""
     exact: bool
     """Whether every combination of changes was evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Leaves that change together; no leaves: the structure."""
+    """Parameters that change together; no parameters: the structure."""
 
     name: str
-    leaves: tuple[tuple[Parameter, Parameter], ...]
+    parameters: tuple[tuple[Parameter, Parameter], ...]
     before: str
     after: str
 
@@ -80,7 +81,8 @@ def attribute(
 ) -> Attribution:
     """How much of the difference in a result column or phase (`terms.NAME`) each change from first to second explains.
 
-    `by_table`: leaves of one table, such as `platform.node.gpu`, change together. Exact where up to 14 changes have an
+    `by_table`: parameters of one table, such as `platform.node.gpu`, change together. Exact where up to 14 changes
+    have an
     effect; else the mean over 512 orders drawn with `seed`. What remains between the scenarios when all numbers that
     both have are equal is one change, `structure`. Raise `UsageError` for an unknown result, `ImpossiblePointError`
     where a scenario, or one between them, has no result.
@@ -131,28 +133,32 @@ def _listed(which: Indices, count: int, contributions: FloatArray, errors: Float
 def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[Parameter, Parameter]], tuple[str, ...]]:
     """Numbers that both have and that differ: those that reach the result, and the paths of the others."""
     reached = first.inputs_of(first.term_of(result)) | second.inputs_of(second.term_of(result))
-    both = [(leaf, second.leaves[path]) for path, leaf in first.leaves.items() if path in second.leaves]
+    both = [
+        (parameter, second.parameters[path])
+        for path, parameter in first.parameters.items()
+        if path in second.parameters
+    ]
     pairs = [(a, b) for a, b in both if _is_number(a) and _is_number(b) and float(a.value) != float(b.value)]
     idle = tuple(a.path for a, _ in pairs if a.path not in reached)
     return [(a, b) for a, b in pairs if a.path in reached], idle
 
 
-def _is_number(leaf: Parameter) -> bool:
-    return leaf.field is not None and leaf.value is not None and not isinstance(leaf.value, Expression)
+def _is_number(parameter: Parameter) -> bool:
+    return parameter.field is not None and parameter.value is not None and not isinstance(parameter.value, Expression)
 
 
-def _group(name: str, leaves: Sequence[tuple[Parameter, Parameter]]) -> _Group:
-    texts = [(a.text(4), b.text(4)) for a, b in leaves]
-    if len(leaves) == 1:
-        return _Group(name, tuple(leaves), *texts[0])
-    return _Group(name, tuple(leaves), f"{len(leaves)} values", f"{len(leaves)} values")
+def _group(name: str, parameters: Sequence[tuple[Parameter, Parameter]]) -> _Group:
+    texts = [(a.text(4), b.text(4)) for a, b in parameters]
+    if len(parameters) == 1:
+        return _Group(name, tuple(parameters), *texts[0])
+    return _Group(name, tuple(parameters), f"{len(parameters)} values", f"{len(parameters)} values")
 
 
 def _tables(pairs: Sequence[tuple[Parameter, Parameter]]) -> list[_Group]:
     tables: dict[str, list[tuple[Parameter, Parameter]]] = {}
     for a, b in pairs:
         tables.setdefault(a.path.rpartition(".")[0] or a.path, []).append((a, b))
-    return [_group(name, leaves) for name, leaves in tables.items()]
+    return [_group(name, parameters) for name, parameters in tables.items()]
 
 
 def _structure(first: Program, second: Program, result: str) -> _Group:
@@ -164,12 +170,16 @@ def _structure(first: Program, second: Program, result: str) -> _Group:
 def _stated(program: Program, other: Program, result: str) -> list[str]:
     """Choices and expressions that the other one makes otherwise, and tables of values that it does not have."""
     inputs, found = program.inputs_of(program.term_of(result)), []
-    for path, leaf in program.leaves.items():
-        theirs = other.leaves.get(path)
+    for path, parameter in program.parameters.items():
+        theirs = other.parameters.get(path)
         if theirs is None and path in inputs:
             found.append(path.rpartition(".")[0])
-        elif theirs is not None and (leaf.choices or leaf.field) and not (_is_number(leaf) and _is_number(theirs)):
-            found.extend([f"{path}: {leaf.text()}"] if leaf.text() != theirs.text() else [])
+        elif (
+            theirs is not None
+            and (parameter.choices or parameter.field)
+            and not (_is_number(parameter) and _is_number(theirs))
+        ):
+            found.extend([f"{path}: {parameter.text()}"] if parameter.text() != theirs.text() else [])
     return list(dict.fromkeys(found))
 
 
@@ -204,7 +214,7 @@ class _Numbers:
         swept: Values = {
             a.path: np.where(made[:, at], float(b.value), float(a.value))
             for at, group in enumerate(self.groups)
-            for a, b in group.leaves
+            for a, b in group.parameters
         }
         evaluation = evaluate(program, swept)
         numbers = np.broadcast_to(evaluation.masked(evaluation.values[program.term_of(self.result)]), len(made))

@@ -47,7 +47,7 @@ def tornado_bars(program: Program, result: str, found: Sequence[Elasticity]) -> 
     shown = [item for item in found if item.elasticity and not item.reason][:_MOST_BARS]
     rows = [
         BarRow(short_path(item.path), 0.0, item.elasticity, MORE if item.elasticity > 0 else LESS,
-               f"{item.elasticity:+.2g}{'  assumed' if program.leaves[item.path].grade == 'assumed' else ''}")
+               f"{item.elasticity:+.2g}{'  assumed' if program.parameters[item.path].grade == 'assumed' else ''}")
         for item in shown
     ]  # fmt: skip
     legend = ((LESS, "falls as this grows"), (MORE, "rises as this grows"))

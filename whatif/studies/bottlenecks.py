@@ -33,7 +33,7 @@ class Bottleneck:
     """A part that is made ideal, after those of the rungs before."""
 
     part: str
-    """A leaf, a distance of the network such as `platform.network.inter_node`, or a phase."""
+    """A parameter, a distance of the network such as `platform.network.inter_node`, or a phase."""
     saved: float
     left: float
     """The result with this part and all before ideal."""
@@ -74,18 +74,18 @@ def ladder(program: Program, result: str = "iteration_time") -> Bottlenecks:
 
 
 def ideal_parts(program: Program, result: str) -> dict[str, list[Parameter]]:
-    """What a rung may make ideal, by name, with the leaves of each; raise `UsageError` for an unknown result."""
+    """What a rung may make ideal, by name, with the parameters of each; raise `UsageError` for an unknown result."""
     parts: dict[str, list[Parameter]] = {}
     inputs = program.inputs_of(program.term_of(result))
-    for path, leaf in program.leaves.items():
-        stated = path in inputs and leaf.field is not None and not isinstance(leaf.value, Expression)
-        if stated and (leaf.dimension == SECOND or _is_rate(leaf)):
-            parts.setdefault(_part(path), []).append(leaf)
+    for path, parameter in program.parameters.items():
+        stated = path in inputs and parameter.field is not None and not isinstance(parameter.value, Expression)
+        if stated and (parameter.dimension == SECOND or _is_rate(parameter)):
+            parts.setdefault(_part(path), []).append(parameter)
     return parts
 
 
-def _is_rate(leaf: Parameter) -> bool:
-    return str(leaf.dimension).endswith("/s")
+def _is_rate(parameter: Parameter) -> bool:
+    return str(parameter.dimension).endswith("/s")
 
 
 def _part(path: str) -> str:
@@ -100,10 +100,10 @@ def _results(
 ) -> FloatArray:
     """[point]: the result with some parts ideal; infinity where it has none."""
     swept: Values = {}
-    for name, leaves in parts.items():
+    for name, parameters in parts.items():
         chosen = np.array([name in ideal for ideal in ideals])
-        for leaf in leaves if chosen.any() else ():
-            swept[leaf.path] = np.where(chosen, _ideal(leaf), float(leaf.value))
+        for parameter in parameters if chosen.any() else ():
+            swept[parameter.path] = np.where(chosen, _ideal(parameter), float(parameter.value))
     evaluation = evaluate(program, swept)
     numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), len(ideals))
     if not swept and not np.isfinite(numbers).all():
@@ -111,8 +111,8 @@ def _results(
     return np.where(np.isfinite(numbers), numbers, np.inf)
 
 
-def _ideal(leaf: Parameter) -> float:
-    if _is_rate(leaf):
-        return float(leaf.value) * _INFINITE
-    assert leaf.field is not None
-    return 0.0 if leaf.field.domain.accepts(0.0) else float(leaf.value) / _INFINITE
+def _ideal(parameter: Parameter) -> float:
+    if _is_rate(parameter):
+        return float(parameter.value) * _INFINITE
+    assert parameter.field is not None
+    return 0.0 if parameter.field.domain.accepts(0.0) else float(parameter.value) / _INFINITE

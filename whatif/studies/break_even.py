@@ -1,4 +1,4 @@
-"""Break-even: the values of a leaf at which two machines, or two choices, come to the same result.
+"""Break-even: the values of a parameter at which two machines, or two choices, come to the same result.
 
 The ratio of the two results is looked at over the whole range; between two neighbouring points where it passes 1 the
 place is found by dividing their distance again and again. Two crossings between two neighbours are missed.
@@ -19,7 +19,7 @@ from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.studies.population import Told
-from whatif.studies.search_space import Span, Varied, idle_leaf, is_played, quantity_named, span_of, term_named
+from whatif.studies.search_space import Span, Varied, idle_parameter, is_played, quantity_named, span_of, term_named
 from whatif.units import Dimension
 
 _POINTS, _PLAYED_POINTS, _CURVE_POINTS = 2049, 17, 17
@@ -32,10 +32,10 @@ _EQUAL: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A value of the leaf at which the two come to the same; for a whole number the first one beyond."""
+    """A value of the parameter at which the two come to the same; for a whole number the first one beyond."""
 
     at: Mapping[str, float]
-    """Values of the leaf, and of the second one where there is one, in base units."""
+    """Values of the parameter, and of the second one where there is one, in base units."""
     first: float
     """The result of the first there; of a jump, just beyond."""
     second: float
@@ -46,7 +46,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BreakEven:
-    """Two questions over a range of one leaf, or of two."""
+    """Two questions over a range of one parameter, or of two."""
 
     names: tuple[str, str]
     result: str
@@ -54,7 +54,7 @@ class BreakEven:
     span: Span
     along: Span | None
     seconds: FloatArray
-    """The values of the second leaf; one NaN without."""
+    """The values of the second parameter; one NaN without."""
     grid: FloatArray
     first: FloatArray
     """Results [second, grid], NaN where there is none."""
@@ -67,7 +67,8 @@ class BreakEven:
         return self.first, self.second
 
     def leaders(self) -> list[str]:
-        """For each value of the second leaf, who has the smaller result where it begins; empty where nobody has any."""
+        """For each value of the second parameter, who has the smaller result where it begins; empty where nobody has
+        any."""
         signs = _signs(self.first, self.second)
         rows = (row[np.isfinite(row)] for row in signs)
         return [_leader(row[0], self.names) if row.size else "" for row in rows]
@@ -77,13 +78,13 @@ def break_even(
     one: Scenario, other: Scenario, names: tuple[str, str], varied: Sequence[Varied], result: str = "iteration_time",
     *, same_machine: bool = False, told: Told = lambda count: None,
 ) -> BreakEven:  # fmt: skip
-    """All crossings over the range of the first leaf, for each value of the second leaf if there is one.
+    """All crossings over the range of the first parameter, for each value of the second parameter if there is one.
 
-    A leaf of the machine moves on the first machine only, unless both are the same; one of the application on both.
-    Raise `UsageError` for more leaves, choices, and a leaf that the results do not depend on.
+    A parameter of the machine moves on the first machine only, unless both are the same; one of the application on
+    both. Raise `UsageError` for more parameters, choices, and a parameter that the results do not depend on.
     """
     if not 1 <= len(varied) <= 2 or any(item.choices for item in varied):
-        raise UsageError("a break-even is sought over one leaf that is a number, or over two")
+        raise UsageError("a break-even is sought over one parameter that is a number, or over two")
     first, second = one.program, other.program
     span = span_of(first, varied[0])
     along = span_of(first, varied[1]) if len(varied) == 2 else None
@@ -99,7 +100,7 @@ def break_even(
 
 
 class _Pair:
-    """The results of both programs at points of the leaves."""
+    """The results of both programs at points of the parameters."""
 
     def __init__(
         self, programs: tuple[Program, Program], span: Span, along: Span | None, result: str, same_machine: bool,
@@ -113,14 +114,14 @@ class _Pair:
         self.own = [path for path in self.paths if same_machine or not path.startswith("platform.")]
 
     def refuse_idle(self) -> None:
-        """Raise `UsageError` for a leaf that neither result depends on."""
+        """Raise `UsageError` for a parameter that neither result depends on."""
         reached = [program.inputs_of(term) for program, term in zip(self.programs, self.terms, strict=True)]
         for path in self.paths:
             if path not in reached[0] and not (path in self.own and path in reached[1]):
-                raise idle_leaf(path, [self.result])
+                raise idle_parameter(path, [self.result])
 
     def __call__(self, places: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Results [point] of both; a leaf that the second one has not, or that is its machine's, stays there."""
+        """Results [point] of both; a parameter that the second one has not, or that is its machine's, stays there."""
         step = 1 if self.is_played else max(len(places), 1)
         parts = []
         for at in range(0, len(places), step):
@@ -132,10 +133,12 @@ class _Pair:
 
     def _results(self, places: FloatArray, others: FloatArray) -> list[FloatArray]:
         moved = dict(zip(self.paths, (places, others), strict=False))
-        second = {path: array for path, array in moved.items() if path in self.own and path in self.programs[1].leaves}
+        second = {
+            path: array for path, array in moved.items() if path in self.own and path in self.programs[1].parameters
+        }
         results = (
-            evaluate(program, leaves).numbers(term)
-            for program, leaves, term in zip(self.programs, (moved, second), self.terms, strict=True)
+            evaluate(program, parameters).numbers(term)
+            for program, parameters, term in zip(self.programs, (moved, second), self.terms, strict=True)
         )
         return [np.broadcast_to(result, places.shape) for result in results]
 

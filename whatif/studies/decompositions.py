@@ -112,8 +112,8 @@ def settings(layout: Layout, question: Scenario) -> dict[str, str]:
 
 
 def _text(program: Program, path: str) -> str | None:
-    leaf = program.leaves.get(path)
-    return None if leaf is None else leaf.text(digits=17)
+    parameter = program.parameters.get(path)
+    return None if parameter is None else parameter.text(digits=17)
 
 
 def _stated(decomposition: str, ranks: Mapping[str, float]) -> dict[str, str]:
@@ -156,15 +156,15 @@ def _laid_out(
     program = question.changed({**question.sets, **sets}, question.platform).program
     for start in range(0, len(shapes), _CHUNK):
         some = np.array(shapes[start : start + _CHUNK], dtype=np.float64)
-        leaves = {f"{GRID}.ranks.{key}": some[:, at] for at, key in enumerate(grid.cells)}
-        for shape, number, reason in _results(program, leaves, result, some):
+        parameters = {f"{GRID}.ranks.{key}": some[:, at] for at, key in enumerate(grid.cells)}
+        for shape, number, reason in _results(program, parameters, result, some):
             yield Layout(shape, mapping, order, number, reason)
 
 
 def _results(
-    program: Program, leaves: Mapping[str, FloatArray], result: str, shapes: FloatArray
+    program: Program, parameters: Mapping[str, FloatArray], result: str, shapes: FloatArray
 ) -> Iterator[tuple[tuple[int, ...], float, str]]:
-    evaluation = evaluate(program, leaves)
+    evaluation = evaluate(program, parameters)
     found = np.broadcast_to(evaluation.numbers(program.term_of(result)), len(shapes))
     for shape, number, reason in zip(shapes, found.tolist(), why_not(evaluation.reason(), found), strict=True):
         yield tuple(int(n) for n in shape), number, str(reason)

@@ -21,14 +21,15 @@ from whatif.units import SECOND
 
 @dataclass(frozen=True, slots=True)
 class Elasticity:
-    """How a result follows one leaf: d log(result) / d log(value), without unit; -1 where twice the value halves it.
+    """How a result follows one parameter: d log(result) / d log(value), without unit; -1 where twice the value halves
+    it.
 
     NaN with a `reason` where the value can move to neither side.
     """
 
     path: str
     value: str
-    """The leaf as a person writes it."""
+    """The parameter as a person writes it."""
     elasticity: float
     change: str
     """What was compared: `±1 %`, `+1 %`, `-1 %`, `x2 and /2`, `x2` or `/2`; empty where the value cannot move."""
@@ -37,7 +38,7 @@ class Elasticity:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The factors by which a kind of leaf moves up and down, and how the steps that were taken are called."""
+    """The factors by which a kind of parameter moves up and down, and how the steps that were taken are called."""
 
     up: float
     down: float
@@ -52,9 +53,9 @@ _OCTAVE: Final = _Steps(2.0, 0.5, "x2 and /2", "x2", "/2")
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A leaf with its two steps; a step is None where the leaf may not have that value."""
+    """A parameter with its two steps; a step is None where the parameter may not have that value."""
 
-    leaf: Parameter
+    parameter: Parameter
     steps: _Steps
     up: float | None
     down: float | None
@@ -71,7 +72,7 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     """
     term = program.term_of(result)
     inputs = program.timed if program.terms[term].dimension == SECOND else program.reached
-    moves = [_move(program, leaf) for leaf in program.leaves.values() if _moves(leaf, inputs)]
+    moves = [_move(program, parameter) for parameter in program.parameters.values() if _moves(parameter, inputs)]
     evaluation = evaluate(program, _perturbed(moves))
     shape = (2 * len(moves) + 1,)
     numbers = np.broadcast_to(evaluation.masked(evaluation.values[term]), shape)
@@ -85,34 +86,35 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
     return tuple(sorted(found, key=lambda item: -1.0 if item.reason else abs(item.elasticity), reverse=True))
 
 
-def _moves(leaf: Parameter, inputs: Collection[str]) -> bool:
-    """Whether a leaf is a number of its own, other than 0, that the result depends on."""
-    number = leaf.field is not None and not isinstance(leaf.value, Expression)
-    return number and leaf.path in inputs and leaf.value != 0
+def _moves(parameter: Parameter, inputs: Collection[str]) -> bool:
+    """Whether a parameter is a number of its own, other than 0, that the result depends on."""
+    number = parameter.field is not None and not isinstance(parameter.value, Expression)
+    return number and parameter.path in inputs and parameter.value != 0
 
 
-def _move(program: Program, leaf: Parameter) -> _Move:
-    assert leaf.field is not None
-    domain, value = leaf.field.domain, float(leaf.value)
-    steps = _OCTAVE if domain.whole or _makes_whole(program, leaf.path) else _PERCENT
+def _move(program: Program, parameter: Parameter) -> _Move:
+    assert parameter.field is not None
+    domain, value = parameter.field.domain, float(parameter.value)
+    steps = _OCTAVE if domain.whole or _makes_whole(program, parameter.path) else _PERCENT
     up, down = (value * factor if domain.accepts(value * factor) else None for factor in (steps.up, steps.down))
-    return _Move(leaf, steps, up, down)
+    return _Move(parameter, steps, up, down)
 
 
 def _makes_whole(program: Program, path: str) -> bool:
-    """Whether a whole number is computed from a leaf: 1 % more of `cells` would leave a part of a cell."""
-    fields = (program.leaves[name].field for name in program.downstream(path) if name in program.leaves)
+    """Whether a whole number is computed from a parameter: 1 % more of `cells` would leave a part of a cell."""
+    fields = (program.parameters[name].field for name in program.downstream(path) if name in program.parameters)
     return any(field is not None and field.domain.whole for field in fields)
 
 
 def _perturbed(moves: Sequence[_Move]) -> Values:
-    """Every leaf along one axis: the values as they stand, then for each leaf a step up and a step down by itself."""
+    """Every parameter along one axis: the values as they stand, then for each parameter a step up and a step down by
+    itself."""
     swept: Values = {}
     for index, move in enumerate(moves):
-        array = np.full(2 * len(moves) + 1, float(move.leaf.value))
+        array = np.full(2 * len(moves) + 1, float(move.parameter.value))
         for place, step in enumerate((move.up, move.down), start=1 + 2 * index):
             array[place] = array[place] if step is None else step
-        swept[move.leaf.path] = array
+        swept[move.parameter.path] = array
     return swept
 
 
@@ -124,18 +126,18 @@ def _reasons(evaluation: Evaluation, numbers: FloatArray, result: str) -> list[s
 
 
 def _elasticity(move: _Move, base: float, numbers: FloatArray, reasons: Sequence[str]) -> Elasticity:
-    leaf, steps = move.leaf, move.steps
+    parameter, steps = move.parameter, move.steps
     up, down = (step is not None and not reason for step, reason in zip((move.up, move.down), reasons, strict=True))
     if not (up or down):
-        return Elasticity(leaf.path, leaf.text(), math.nan, "", _why_not(leaf, reasons))
+        return Elasticity(parameter.path, parameter.text(), math.nan, "", _why_not(parameter, reasons))
     high, low = numbers[0] if up else base, numbers[1] if down else base
     # Both steps have the sign of the value: the ratio of two negative ones is that of their sizes.
     moved = (steps.up if up else 1.0) / (steps.down if down else 1.0)
     change = steps.both_name if up and down else steps.up_name if up else steps.down_name
-    return Elasticity(leaf.path, leaf.text(), math.log(high / low) / math.log(moved), change)
+    return Elasticity(parameter.path, parameter.text(), math.log(high / low) / math.log(moved), change)
 
 
-def _why_not(leaf: Parameter, reasons: Sequence[str]) -> str:
-    assert leaf.field is not None
-    allowed = f"it must be {leaf.field.domain.describe(leaf.dimension)}"
+def _why_not(parameter: Parameter, reasons: Sequence[str]) -> str:
+    assert parameter.field is not None
+    allowed = f"it must be {parameter.field.domain.describe(parameter.dimension)}"
     return next((reason for reason in reasons if reason), allowed)

@@ -108,8 +108,8 @@ class _Times:
     def evaluation(self, growth: FloatArray, ranks: FloatArray) -> Evaluation:
         """[point]"""
         cells = self.grown(growth)
-        leaves = {f"{GRID}.cells.{key}": cells[:, at] for at, key in enumerate(self.planner.keys)}
-        return evaluate(self.program, {**leaves, RANKS: ranks, MEMORY: np.zeros(len(ranks))})
+        parameters = {f"{GRID}.cells.{key}": cells[:, at] for at, key in enumerate(self.planner.keys)}
+        return evaluate(self.program, {**parameters, RANKS: ranks, MEMORY: np.zeros(len(ranks))})
 
     def __call__(self, growth: FloatArray, ranks: FloatArray) -> FloatArray:
         """[point]"""

@@ -26,9 +26,9 @@ CURVE_POINTS: Final = 120
 LARGEST_SIZE: Final = 2.0**40
 """In B; a limit beyond it only says that there is none."""
 
-# The leaf that is swept; no name in a file has a space.
+# The parameter that is swept; no name in a file has a space.
 _SIZE: Final = "message curve.size"
-_SIZE_LEAF: Final = Parameter(_SIZE, 1.0, QuantityField(BYTE), BYTE, (), "", DEFAULT, STATED)
+_SIZE_PARAMETER: Final = Parameter(_SIZE, 1.0, QuantityField(BYTE), BYTE, (), "", DEFAULT, STATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,8 @@ def _sizes(limits: Sequence[SizeLimits], phases: Sequence[PhaseMessages]) -> Flo
 
 
 def _curves(program: Program, values: Values, sizes: FloatArray, effective_k: float | None) -> Iterator[Curve]:
-    """The curves as the engine's own wiring computes them, over the sizes as a swept leaf."""
-    wiring = Wiring(program.loaded, {**program.leaves, _SIZE: _SIZE_LEAF})
+    """The curves as the engine's own wiring computes them, over the sizes as a swept parameter."""
+    wiring = Wiring(program.loaded, {**program.parameters, _SIZE: _SIZE_PARAMETER})
     wiring.terms.update(program.terms)
     context = Context(wiring)
     wired: dict[tuple[str, str], str] = {}
@@ -194,7 +194,7 @@ def _curves(program: Program, values: Values, sizes: FloatArray, effective_k: fl
                 continue
             shared = Quantity(effective_k, ONE) if distance == "inter_node" else shared
         wired[distance, model] = message_time(context, f"{_SIZE}.{model}", model, distance, _SIZE, shared)
-    asked = replace(program, leaves=wiring.leaves, terms=wiring.terms, constraints=())
+    asked = replace(program, parameters=wiring.parameters, terms=wiring.terms, constraints=())
     # Every value of the point is handed over, so that only what is wired here is computed.
     times = evaluate(asked, {**values, _SIZE: sizes}).values
     for (distance, model), name in wired.items():
@@ -278,7 +278,7 @@ def _exchange_times(program: Program, values: Values, name: str, sent: FloatArra
 
 def _charged(program: Program, name: str, model: str, distance: str) -> tuple[str, str, str]:
     """The model and the distance whose parameters messages are charged with, and a note on them."""
-    context = Context(Wiring(program.loaded, program.leaves))
+    context = Context(Wiring(program.loaded, program.parameters))
     # Of the node-aware model, messages on the node have postal times and others max-rate parameters.
     asked = {"node_aware": "max_rate" if distance == "inter_node" else "postal"}.get(model, model)
     used, table, note = parameters_at(context, name, asked, distance)

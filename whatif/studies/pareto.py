@@ -33,7 +33,7 @@ class Front:
     choices: tuple[Mapping[str, str], ...]
     """[point]"""
     values: Mapping[str, FloatArray]
-    """The leaves [point] in base units; NaN where a combination does not depend on one."""
+    """The parameters [point] in base units; NaN where a combination does not depend on one."""
     results: Mapping[str, FloatArray]
     """The objectives [point] in base units."""
     points: int
@@ -117,7 +117,7 @@ def front(
     question: Scenario, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target] = (),
     points: int | None = None, told: Told = lambda count: None,
 ) -> Front:  # fmt: skip
-    """The front over a grid of the leaves and all choices, of the points that meet all targets.
+    """The front over a grid of the parameters and all choices, of the points that meet all targets.
 
     Listed values and few whole numbers are taken as they are; ranges have so many values that a combination has at
     most `points` points. Raise `UsageError` for fewer than two objectives.

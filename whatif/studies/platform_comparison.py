@@ -12,7 +12,7 @@ from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import array_of, has_column, result_of, run_whole
 from whatif.core.scenario import Scenario
-from whatif.core.sweep import swept_leaf
+from whatif.core.sweep import swept_parameter
 from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.load import extend_chain, stated_platform
@@ -83,8 +83,8 @@ def _curve(question: Scenario, grid: Grid, column: str) -> tuple[FloatArray | No
         return None, ""
     axis = grid.axes[0]
     try:
-        # A leaf that is missing here, or has no effect, would draw a flat line.
-        if not all(swept_leaf(path, question.program) for path in axis.leaves):
+        # A parameter that is missing here, or has no effect, would draw a flat line.
+        if not all(swept_parameter(path, question.program) for path in axis.parameters):
             return None, "the axis is the platform itself"
         result = run_whole(question, Grid((axis,)))
     except WhatifError as error:

@@ -1,6 +1,7 @@
-"""Points of a search over several leaves: what each is worth, and how a population of them moves.
+"""Points of a search over several parameters: what each is worth, and how a population of them moves.
 
-Where all leaves have few values together, all points are evaluated. Elsewhere differential evolution (Storn and Price
+Where all parameters have few values together, all points are evaluated. Elsewhere differential evolution (Storn and
+Price
 1997, scipy) moves a population over the ranges, which is evaluated at once; from its best point, sequential quadratic
 programming (SLSQP) goes to where the targets bind, and the way there is walked back to the last point that meets them.
 """
@@ -34,7 +35,7 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A result, phase or leaf that is to be as small, or as large, as the targets allow."""
+    """A result, phase or parameter that is to be as small, or as large, as the targets allow."""
 
     name: str
     least: bool = True
@@ -81,7 +82,7 @@ class Population:
         self.best: tuple[float, FloatArray] = (np.inf, np.full(len(within), 0.5))
 
     def values(self, ways: FloatArray) -> dict[str, FloatArray]:
-        """The leaves at points `ways` [point, span]."""
+        """The parameters at points `ways` [point, span]."""
         return {span.path: span.at(ways[:, at]) for at, span in enumerate(self.within)}
 
     def worths(self, ways: FloatArray) -> FloatArray:
@@ -128,8 +129,8 @@ def _squashed(number: FloatArray) -> FloatArray:
 
 
 def change_of(within: Sequence[Span], values: Mapping[str, FloatArray], count: int = 1) -> FloatArray:
-    """The sum of the squared logarithms of the factors from the present values; of a leaf that can be 0 or less, of
-    the squared differences, as shares of its range."""
+    """The sum of the squared logarithms of the factors from the present values; of a parameter that can be 0 or less,
+    of the squared differences, as shares of its range."""
     total = np.zeros(count)
     for span in within:
         value = values[span.path]
@@ -167,7 +168,7 @@ def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
     count = min(max(15 * size, 40), max(limit // 5, 8), limit)
     present = np.array([[span.way(span.present) for span in within]])
     corners = np.array(list(product((0.0, 1.0), repeat=min(size, _MOST_CORNERS))))
-    # Of more leaves than that, the others are at one end together.
+    # Of more parameters than that, the others are at one end together.
     corners = np.hstack([corners, np.repeat(corners[:, :1], size - corners.shape[1], axis=1)])
     drawn = qmc.LatinHypercube(size, seed=seed).random(count)
     return np.vstack([present, corners[: max(count // 2, 2)], drawn])[:count]

@@ -102,26 +102,26 @@ def _nothing(scenario: str, platform: str, reason: str) -> Offer:
 
 
 def _missing(program: Program, limits: Mapping[str, Quantity]) -> str:
-    """The leaves that the limits need and the platform does not state; empty where it has all."""
+    """The parameters that the limits need and the platform does not state; empty where it has all."""
     lacking: dict[str, None] = {}
     if "power" in limits:
         lacking |= dict.fromkeys(program.missing.get("total_energy", ()))
     if "cost" in limits:
         lacking |= dict.fromkeys(program.missing.get("total_cost", ()))
-        lacking |= {} if f"{PRICE}.lifetime" in program.leaves else {f"{PRICE}.lifetime": None}
+        lacking |= {} if f"{PRICE}.lifetime" in program.parameters else {f"{PRICE}.lifetime": None}
     if "capital" in limits and not _known(program, node_capital(program.terms)):
         lacking |= {node_capital(program.terms): None}
     return f"not stated: {', '.join(lacking)}" if lacking else ""
 
 
 def _known(program: Program, reference: str) -> bool:
-    return reference in program.terms or reference in program.leaves
+    return reference in program.terms or reference in program.parameters
 
 
 def _affordable(program: Program, evaluation: Evaluation, name: str, limit: Quantity) -> float:
     """Whole nodes within one limit."""
     reference = {"capital": node_capital(program.terms), "cost": OWNED_COST, "power": BUSY_POWER}[name]
-    dimension = (program.terms[reference] if reference in program.terms else program.leaves[reference]).dimension
+    dimension = (program.terms[reference] if reference in program.terms else program.parameters[reference]).dimension
     if dimension != limit.dimension:
         here, there = (" and ".join(currencies([item])) for item in (limit.dimension, dimension))
         machine = program.loaded.scenario.platform.name

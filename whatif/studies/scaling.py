@@ -78,7 +78,9 @@ class Planner:
         self.grid: CellGrid | None = application.grid
         self.rank_count = float(self.now.values[RANKS])
         stated = "application.ranks_per_node"
-        self.ranks_per_node = float(self.now.values[stated if stated in program.leaves else "placement.ranks_per_node"])
+        self.ranks_per_node = float(
+            self.now.values[stated if stated in program.parameters else "placement.ranks_per_node"]
+        )
         self.memory_size = float(self.now.values[MEMORY])
         self.ranks_per_gpu = float(self.now.values["application.ranks_per_gpu"])
 
@@ -191,11 +193,11 @@ class Planner:
         """One way to scale over some numbers of nodes, in increasing order."""
         counts = np.unique(np.asarray(nodes, dtype=np.float64))
         ranks = counts * self.ranks_per_node
-        leaves = {RANKS: ranks}
+        parameters = {RANKS: ranks}
         memory = np.full(len(ranks), self.memory_size or np.nan)
         if mode == "strong" and self.memory_size:
-            memory = leaves[MEMORY] = self.memory(ranks, self.whole)
-        evaluation = evaluate(self.program(mode), leaves)
+            memory = parameters[MEMORY] = self.memory(ranks, self.whole)
+        evaluation = evaluate(self.program(mode), parameters)
         time, total, communication = (column(evaluation, name, len(ranks)) for name in _COLUMNS)
         reasons = tuple(why_not(evaluation.reason(), time).tolist())
         speedup, efficiency = _gains(mode, ranks, time)

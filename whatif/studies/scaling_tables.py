@@ -67,7 +67,7 @@ def scaling_picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
 
 
 def front_table(found: Front, question: Scenario, *, short: bool = False) -> Table:
-    """One row a point: choices, leaves, results; `short`: by the ends of their paths."""
+    """One row a point: choices, parameters, results; `short`: by the ends of their paths."""
     chosen = list(dict.fromkeys(path for choices in found.choices for path in choices))
     names = [*chosen, *found.values, *found.results]
     heading = tails(names) if short else {name: name for name in names}

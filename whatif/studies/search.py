@@ -1,4 +1,4 @@
-"""Search over several leaves and choices: what meets all targets, and of that the best.
+"""Search over several parameters and choices: what meets all targets, and of that the best.
 
 Every combination of choices is a program of its own and is searched by itself (`whatif.studies.population`): a global
 method without a proof. The same seed gives the same answer, another one may find a better one.
@@ -15,7 +15,7 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.core.sweep import PLATFORM_LEAF
+from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.schema.load import stated_platform
 from whatif.studies.population import MISSED, Population, Wish, change_of, look, results_of
 from whatif.studies.search_space import Combination, Span, Varied, is_played, phase_times, prepared
@@ -34,12 +34,12 @@ class Optimum:
     combination: Combination
     spans: tuple[Span, ...]
     values: Mapping[str, float]
-    """Of the leaves that were moved, in base units."""
+    """Of the parameters that were moved, in base units."""
     before: Mapping[str, float]
     """The results that are asked about, as the question stands; NaN where there is none."""
     then: Mapping[str, float]
     change: float
-    """The sum of the squared logarithms of the factors of all leaves."""
+    """The sum of the squared logarithms of the factors of all parameters."""
     worth: float
     """What answers are ranked by, the least first; from 2 on it misses a target."""
     phases: Mapping[str, float]
@@ -64,7 +64,7 @@ class Optimum:
         return abs(self.then[target.result] - target.bound) <= _BINDS * abs(target.bound)
 
     def at_end(self, path: str) -> str:
-        """`lower` or `upper` where a leaf is at an end of its range or list, else empty."""
+        """`lower` or `upper` where a parameter is at an end of its range or list, else empty."""
         span, value = next(span for span in self.spans if span.path == path), self.values[path]
         near = 1e-9 * (span.high - span.low)
         return "lower" if value <= span.low + near else "upper" if value >= span.high - near else ""
@@ -76,7 +76,7 @@ def search(
 ) -> Iterator[Optimum | Combination]:  # fmt: skip
     """The answer of each combination of choices, or the combination where it has none; ends after an interruption.
 
-    `told` hears how many points of a combination are evaluated. Raise `UsageError` for a leaf without any effect.
+    `told` hears how many points of a combination are evaluated. Raise `UsageError` for a parameter without any effect.
     """
     before = results_of(evaluate(question.program), wish.terms(question.program))
     for combination, within in prepared(question, varied, wish.names):
@@ -112,13 +112,13 @@ def ranked(answers: Sequence[Optimum], wish: Wish, question: Scenario) -> list[O
 
 def present_choice(question: Scenario, path: str) -> str:
     """What a choice is as the question stands; empty where the files do not say it."""
-    if path == PLATFORM_LEAF:
+    if path == PLATFORM_PARAMETER:
         return question.platform or stated_platform(question.document, question.folders) or ""
     if path in question.sets:
         return str(question.sets[path])
-    leaf = question.program.leaves.get(path)
-    if leaf is not None:
-        return leaf.text()
+    parameter = question.program.parameters.get(path)
+    if parameter is not None:
+        return parameter.text()
     found: Any = question.program.loaded.layers.merged
     for key in path.split("."):
         found = found.get(key, {}) if isinstance(found, Mapping) else {}

@@ -1,4 +1,5 @@
-"""What a search may move: leaves between two ends or over listed values, and choices that decide which terms exist."""
+"""What a search may move: parameters between two ends or over listed values, and choices that decide which terms
+exist."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import numpy as np
 from whatif.core.evaluate import Evaluation
 from whatif.core.result import unfit
 from whatif.core.scenario import Scenario
-from whatif.core.sweep import RANGE, is_machine, leaf_points, swept_leaf
+from whatif.core.sweep import RANGE, is_machine, parameter_points, swept_parameter
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
@@ -31,7 +32,7 @@ _HINT: Final = "expected PATH, or PATH=LOW .. HIGH, or PATH=A, B, C"
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """A leaf as a person lets it vary: between two ends in base units (None: not said), or over listed values."""
+    """A parameter as a person lets it vary: between two ends in base units (None: not said), or over listed values."""
 
     path: str
     low: float | None = None
@@ -43,13 +44,13 @@ class Varied:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """The values that one leaf of a program may take, as a way from 0 to 1.
+    """The values that one parameter of a program may take, as a way from 0 to 1.
 
     The way is even in the logarithm where all values are greater than 0; whole numbers are rounded, listed values
     have equal parts of it.
     """
 
-    leaf: Parameter
+    parameter: Parameter
     low: float
     high: float
     values: FloatArray | None = None
@@ -57,18 +58,18 @@ class Span:
 
     @property
     def path(self) -> str:
-        """The leaf's path."""
-        return self.leaf.path
+        """The parameter's path."""
+        return self.parameter.path
 
     @property
     def present(self) -> float:
-        """The leaf's value as it stands."""
-        return float(self.leaf.value)
+        """The parameter's value as it stands."""
+        return float(self.parameter.value)
 
     @property
     def whole(self) -> bool:
         """Whether only whole numbers are allowed."""
-        return self.leaf.field is not None and self.leaf.field.domain.whole
+        return self.parameter.field is not None and self.parameter.field.domain.whole
 
     @property
     def count(self) -> float:
@@ -118,33 +119,35 @@ class Combination:
 def parse_varied(text: str, program: Program) -> Varied:
     """`PATH`, `PATH=LOW .. HIGH`, `PATH=A, B, C` or what a sweep takes; raise `UsageError`."""
     path, equals, spec = (part.strip() for part in text.partition("="))
-    leaf = program.leaves.get(path)
-    if leaf is None or leaf.structural:
-        swept_leaf(path, program)
-        return _varied_choice(path, leaf, spec, program)
+    parameter = program.parameters.get(path)
+    if parameter is None or parameter.structural:
+        swept_parameter(path, program)
+        return _varied_choice(path, parameter, spec, program)
     if not equals:
         return Varied(path)
     if RANGE.fullmatch(spec) or (".." not in spec and "," in spec):
-        return Varied(path, values=tuple(np.unique(leaf_points(path, spec, program, DEFAULT_MAXIMUM_POINTS)).tolist()))
+        return Varied(
+            path, values=tuple(np.unique(parameter_points(path, spec, program, DEFAULT_MAXIMUM_POINTS)).tolist())
+        )
     low, dots, high = (part.strip() for part in spec.partition(".."))
     if not dots:
         raise UsageError(f"--vary {text}: {_HINT}")
-    return Varied(path, _end(low, leaf, text), _end(high, leaf, text))
+    return Varied(path, _end(low, parameter, text), _end(high, parameter, text))
 
 
-def _varied_choice(path: str, leaf: Parameter | None, spec: str, program: Program) -> Varied:
-    words: str | tuple[str, ...] = spec or (() if leaf is None else leaf.choices)
+def _varied_choice(path: str, parameter: Parameter | None, spec: str, program: Program) -> Varied:
+    words: str | tuple[str, ...] = spec or (() if parameter is None else parameter.choices)
     if not words:
         raise UsageError(f"--vary {path}: say which: {path}=A, B, C")
-    points = leaf_points(path, words, program, MOST_COMBINATIONS)
+    points = parameter_points(path, words, program, MOST_COMBINATIONS)
     return Varied(path, choices=tuple(dict.fromkeys(map(str, points))))
 
 
-def _end(text: str, leaf: Parameter, whole: str) -> float:
+def _end(text: str, parameter: Parameter, whole: str) -> float:
     """One end of a range in base units."""
-    assert leaf.field is not None
+    assert parameter.field is not None
     try:
-        end = leaf.field.parse(text)
+        end = parameter.field.parse(text)
     except ValueError as error:
         raise UsageError(f"--vary {whole}: {error}") from None
     if isinstance(end, Quantity):
@@ -178,9 +181,9 @@ def _why_not(problem: InvalidFileError, choices: Mapping[str, str]) -> str:
 def prepared(
     question: Scenario, varied: Sequence[Varied], names: Sequence[str]
 ) -> list[tuple[Combination, list[Span]]]:
-    """Every combination of choices, and where its leaves may be: those that matter for the results of such names.
+    """Every combination of choices, and where its parameters may be: those that matter for the results of such names.
 
-    Raise `UsageError` for a leaf that has an effect in no combination, neither on a result nor on what can exist.
+    Raise `UsageError` for a parameter that has an effect in no combination, neither on a result nor on what can exist.
     """
     found = [
         (combination, _spans(combination.program, varied, names)) for combination in combinations(question, varied)
@@ -188,7 +191,7 @@ def prepared(
     moved = {span.path for _, within in found for span in within}
     idle = next((item.path for item in varied if not item.choices and item.path not in moved), None)
     if idle is not None and any(combination.program for combination, _ in found):
-        raise idle_leaf(idle, names)
+        raise idle_parameter(idle, names)
     return found
 
 
@@ -200,56 +203,60 @@ def _spans(program: Program | None, varied: Iterable[Varied], names: Iterable[st
 
 
 def reached_by(program: Program, names: Iterable[str]) -> frozenset[str]:
-    """The leaves that some results depend on, in their values or in whether they can exist."""
+    """The parameters that some results depend on, in their values or in whether they can exist."""
     terms = [term_named(name, program) for name in names]
     terms += [constraint.term for constraint in program.constraints]
     return frozenset().union(*(program.inputs_of(term) for term in terms))
 
 
-def idle_leaf(path: str, names: Iterable[str]) -> UsageError:
-    """What to say of a leaf that no result of such names depends on."""
+def idle_parameter(path: str, names: Iterable[str]) -> UsageError:
+    """What to say of a parameter that no result of such names depends on."""
     return UsageError(f"`{path}` has no effect on {' and '.join(dict.fromkeys(names))}")
 
 
 def span_of(program: Program, varied: Varied) -> Span:
-    """The values that a leaf may take; raise `UsageError` for one that is no number of its own, or a range of none."""
-    leaf = own_number(varied.path, program.leaves.get(varied.path))
+    """The values that a parameter may take; raise `UsageError` for one that is no number of its own, or a range of
+    none."""
+    parameter = own_number(varied.path, program.parameters.get(varied.path))
     if varied.values:
-        return Span(leaf, min(varied.values), max(varied.values), np.array(varied.values))
-    return Span(leaf, *ends(leaf, varied.low, varied.high))
+        return Span(parameter, min(varied.values), max(varied.values), np.array(varied.values))
+    return Span(parameter, *ends(parameter, varied.low, varied.high))
 
 
-def own_number(path: str, leaf: Parameter | None) -> Parameter:
-    """The leaf itself; raise `UsageError` for one that is no number, or is computed from others."""
-    if leaf is None or leaf.field is None or isinstance(leaf.value, Expression):
+def own_number(path: str, parameter: Parameter | None) -> Parameter:
+    """The parameter itself; raise `UsageError` for one that is no number, or is computed from others."""
+    if parameter is None or parameter.field is None or isinstance(parameter.value, Expression):
         raise UsageError(f"`{path}`: only a number of its own can be sought")
-    return leaf
+    return parameter
 
 
-def ends(leaf: Parameter, low: float | None, high: float | None) -> tuple[float, float]:
-    """The ends of a range in base units; where not given, so far from the present value as the leaf may be."""
-    assert leaf.field is not None
-    domain, present = leaf.field.domain, float(leaf.value)
+def ends(parameter: Parameter, low: float | None, high: float | None) -> tuple[float, float]:
+    """The ends of a range in base units; where not given, so far from the present value as the parameter may be."""
+    assert parameter.field is not None
+    domain, present = parameter.field.domain, float(parameter.value)
     if present <= 0 and low is None and high is None:
-        raise UsageError(f"`{leaf.path}` is {leaf.text()}: say between which values to seek, PATH=LOW .. HIGH")
+        raise UsageError(
+            f"`{parameter.path}` is {parameter.text()}: say between which values to seek, PATH=LOW .. HIGH"
+        )
     first = max(present / SPREAD, domain.minimum) if low is None else low
     last = min(present * SPREAD, domain.maximum) if high is None else high
     if domain.whole:
         first, last = float(np.ceil(first)), float(np.floor(last))
     if low is not None and high is not None and not low < high:
-        ends_said = (format_quantity(end, leaf.dimension) for end in (low, high))
-        raise UsageError(f"`{leaf.path}`: no range: LOW must be below HIGH in {' .. '.join(ends_said)}")
+        ends_said = (format_quantity(end, parameter.dimension) for end in (low, high))
+        raise UsageError(f"`{parameter.path}`: no range: LOW must be below HIGH in {' .. '.join(ends_said)}")
     if not (first < last and domain.accepts(last) and domain.accepts(first)):
-        raise UsageError(f"`{leaf.path}`: no range; values must be {domain.describe(leaf.dimension)}")
+        raise UsageError(f"`{parameter.path}`: no range; values must be {domain.describe(parameter.dimension)}")
     return first, last
 
 
 def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
-    """What holds a result, a phase (`terms.NAME`) or a leaf, and its unit; raise `UsageError` for any other name."""
-    leaf = program.leaves.get(name)
-    if leaf is not None and leaf.field is not None:
-        return name, program.terms[name].dimension if name in program.terms else leaf.dimension
-    known = [path for path, leaf in program.leaves.items() if leaf.field is not None]
+    """What holds a result, a phase (`terms.NAME`) or a parameter, and its unit; raise `UsageError` for any other
+    name."""
+    parameter = program.parameters.get(name)
+    if parameter is not None and parameter.field is not None:
+        return name, program.terms[name].dimension if name in program.terms else parameter.dimension
+    known = [path for path, parameter in program.parameters.items() if parameter.field is not None]
     try:
         return program.term_of(name), program.dimension_of(name)
     except UsageError as error:
@@ -258,12 +265,12 @@ def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
 
 
 def term_named(name: str, program: Program) -> str:
-    """What holds a result, a phase or a leaf; raise `UsageError` for any other name."""
+    """What holds a result, a phase or a parameter; raise `UsageError` for any other name."""
     return quantity_named(name, program)[0]
 
 
 def every_point(grids: Sequence[Sequence[float]]) -> FloatArray:
-    """All points [point, leaf] of the grid that the values of some leaves make; one without leaves."""
+    """All points [point, parameter] of the grid that the values of some parameters make; one without parameters."""
     return np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(grids))
 
 

@@ -198,8 +198,8 @@ def _operations(trace: Trace) -> int:
     return int(np.array(weights)[trace.program_of].sum())
 
 
-def _count(evaluation: Evaluation, leaf: str) -> int:
-    return round(_number(evaluation, f"application.phases.{leaf}"))
+def _count(evaluation: Evaluation, parameter: str) -> int:
+    return round(_number(evaluation, f"application.phases.{parameter}"))
 
 
 def _collective(evaluation: Evaluation, phase: str, kind: Kind) -> Trace:

@@ -14,7 +14,7 @@ import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.term import Program
-from whatif.core.uncertainty import Sampling, correlations, leaf_samples, uncertain, uniform_numbers
+from whatif.core.uncertainty import Sampling, correlations, parameter_samples, uncertain, uniform_numbers
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 
@@ -56,7 +56,7 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
     if not known:
         raise UsageError(f"nothing that {result} depends on is uncertain; write a value as `V +- E`, or use --spread")
     numbers = uniform_numbers(2 * len(known), sampling.count, sampling.seed)
-    first, second = (leaf_samples(program, known, part) for part in np.hsplit(numbers, 2))
+    first, second = (parameter_samples(program, known, part) for part in np.hsplit(numbers, 2))
     at_first = evaluate(program, first)
     base, other = _numbers(at_first, term), _numbers(evaluate(program, second, at_first), term)
     mixed = {

@@ -1,7 +1,7 @@
-"""The value of one leaf that meets a target: the one nearest to the present value, to either side.
+"""The value of one parameter that meets a target: the one nearest to the present value, to either side.
 
-The result need not follow the leaf in one direction only: it is looked for on a grid over the whole range first, then
-between the last value that misses the target and the first that meets it.
+The result need not follow the parameter in one direction only: it is looked for on a grid over the whole range first,
+then between the last value that misses the target and the first that meets it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
-from whatif.studies.search_space import ends, idle_leaf, own_number, phase_times, quantity_named, reached_by, term_named
+from whatif.studies.search_space import (
+    ends,
+    idle_parameter,
+    own_number,
+    phase_times,
+    quantity_named,
+    reached_by,
+    term_named,
+)
 from whatif.units import SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
 
 Choices = NDArray[np.bool_]
@@ -52,10 +60,10 @@ class SeekResult:
     """The nearest value that meets a target, or the one that comes closest to it."""
 
     target: Target
-    leaf: Parameter
+    parameter: Parameter
     value: float
     now: float
-    """The result as the leaf stands; NaN where it has none."""
+    """The result as the parameter stands; NaN where it has none."""
     then: float
     """The result at `value`."""
     is_met: bool
@@ -63,11 +71,11 @@ class SeekResult:
     """Times of the phases at `value`, the longest first: where the target is not met, what stands in its way."""
 
     def obstacle(self) -> str:
-        """How close the leaf comes to a target that it does not meet, and what stands in the way."""
+        """How close the parameter comes to a target that it does not meet, and what stands in the way."""
         then = format_quantity(self.then, self.target.dimension, 4)
-        value = format_quantity(self.value, self.leaf.dimension, 4)
+        value = format_quantity(self.value, self.parameter.dimension, 4)
         return (
-            f"no value of {self.leaf.path} in this range meets {self.target}: "
+            f"no value of {self.parameter.path} in this range meets {self.target}: "
             f"at best it is {then}, at {value}; what stands in the way: {longest(self.phases)}"
         )
 
@@ -104,45 +112,45 @@ def parse_target(text: str, program: Program) -> Target:
 def seek(
     program: Program, path: str, target: Target, low: float | None = None, high: float | None = None
 ) -> SeekResult:
-    """The value of a leaf nearest to the present one that meets a target, between two ends in base units.
+    """The value of a parameter nearest to the present one that meets a target, between two ends in base units.
 
     Near is by factor, or by difference where values may be 0 or less. Ends that are not given are a thousandth of the
-    present value and a thousand times it, as far as the leaf may be. Raise `UsageError` for a leaf that is no number of
-    its own, or has no effect, or a range that is none.
+    present value and a thousand times it, as far as the parameter may be. Raise `UsageError` for a parameter that is
+    no number of its own, or has no effect, or a range that is none.
     """
-    leaf = _leaf(program, path, target)
+    parameter = _parameter(program, path, target)
     term = term_named(target.result, program)
-    first, last = ends(leaf, low, high)
+    first, last = ends(parameter, low, high)
     now = float(evaluate(program).numbers(term))
-    present = float(leaf.value)
+    present = float(parameter.value)
     if first <= present <= last and target.met(np.array(now)):
-        return _sought(program, target, leaf, present, now)
-    grid = _grid(leaf, first, last)
+        return _sought(program, target, parameter, present, now)
+    grid = _grid(parameter, first, last)
     evaluation = evaluate(program, {path: grid})
     met = target.met(evaluation.numbers(term))
     if not met.any():
-        return _sought(program, target, leaf, _closest(grid, evaluation, target, leaf), now)
+        return _sought(program, target, parameter, _closest(grid, evaluation, target, parameter), now)
     for _ in range(_ROUNDS):
-        grid = _between(grid, met, present, leaf)
+        grid = _between(grid, met, present, parameter)
         met = target.met(evaluate(program, {path: grid}).numbers(term))
-    return _sought(program, target, leaf, float(grid[_nearest(grid, met, present)]), now)
+    return _sought(program, target, parameter, float(grid[_nearest(grid, met, present)]), now)
 
 
-def _leaf(program: Program, path: str, target: Target) -> Parameter:
-    from whatif.core.sweep import swept_leaf
+def _parameter(program: Program, path: str, target: Target) -> Parameter:
+    from whatif.core.sweep import swept_parameter
 
-    leaf = own_number(path, swept_leaf(path, program))
+    parameter = own_number(path, swept_parameter(path, program))
     if path not in reached_by(program, [target.result]):
-        raise idle_leaf(path, [target.result])
-    return leaf
+        raise idle_parameter(path, [target.result])
+    return parameter
 
 
-def _grid(leaf: Parameter, first: float, last: float) -> FloatArray:
+def _grid(parameter: Parameter, first: float, last: float) -> FloatArray:
     """Values of the range in order, each a constant factor from the next; whole where they have to be."""
-    assert leaf.field is not None
-    domain = leaf.field.domain
+    assert parameter.field is not None
+    domain = parameter.field.domain
     grid = np.geomspace(first, last, _POINTS) if first > 0 else np.linspace(first, last, _POINTS)
-    grid = np.unique(np.append(np.round(grid) if domain.whole else grid, np.clip(float(leaf.value), first, last)))
+    grid = np.unique(np.append(np.round(grid) if domain.whole else grid, np.clip(float(parameter.value), first, last)))
     return np.array(grid[domain.accepts(grid)])
 
 
@@ -152,30 +160,30 @@ def _nearest(grid: FloatArray, met: Choices, present: float) -> int:
     return int(np.where(met, np.abs(far), np.inf).argmin())
 
 
-def _between(grid: FloatArray, met: Choices, present: float, leaf: Parameter) -> FloatArray:
+def _between(grid: FloatArray, met: Choices, present: float, parameter: Parameter) -> FloatArray:
     """A finer grid from the value that meets the target nearest to the present one to its neighbour on that side."""
-    assert leaf.field is not None
+    assert parameter.field is not None
     at = _nearest(grid, met, present)
     beside = at + (1 if grid[at] < present else -1)
     beside = min(max(beside, 0), len(grid) - 1)
     finer = np.linspace(grid[beside], grid[at], _FINER)
-    if leaf.field.domain.whole:
+    if parameter.field.domain.whole:
         finer = np.round(finer)
     return np.unique(np.append(finer, grid[at]))
 
 
-def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, leaf: Parameter) -> float:
+def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, parameter: Parameter) -> float:
     then = evaluation.numbers(term_named(target.result, evaluation.program))
     if not np.isfinite(then).any():
-        between = " and ".join(format_quantity(end, leaf.dimension, 4) for end in (grid[0], grid[-1]))
+        between = " and ".join(format_quantity(end, parameter.dimension, 4) for end in (grid[0], grid[-1]))
         why = "; ".join(evaluation.reasons()) or NO_NUMBER
-        raise ImpossiblePointError(f"impossible: no value of {leaf.path} between {between} has an answer: {why}")
+        raise ImpossiblePointError(f"impossible: no value of {parameter.path} between {between} has an answer: {why}")
     worth = np.where(np.isfinite(then), then if target.at_most else -then, np.inf)
     return float(grid[worth.argmin()])
 
 
-def _sought(program: Program, target: Target, leaf: Parameter, value: float, now: float) -> SeekResult:
-    evaluation = evaluate(program, {leaf.path: np.array([value])})
+def _sought(program: Program, target: Target, parameter: Parameter, value: float, now: float) -> SeekResult:
+    evaluation = evaluate(program, {parameter.path: np.array([value])})
     then = float(evaluation.numbers(term_named(target.result, program))[0])
     met = bool(target.met(np.array(then)))
-    return SeekResult(target, leaf, value, now, then, met, phase_times(evaluation))
+    return SeekResult(target, parameter, value, now, then, met, phase_times(evaluation))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from whatif.core.session import Session
-from whatif.core.sweep import PLATFORM_LEAF
+from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import UsageError, WhatifError
 from whatif.models import placement
 from whatif.tui.commands import (
@@ -156,10 +156,10 @@ class CommandRunner:
     def _is_quick(self, change: Change) -> bool:
         """Whether a change is sure to be quick, for what it has to compute again was quick before."""
         session = self.study.session
-        if isinstance(change, Nudge) and change.path in session.program.leaves:
+        if isinstance(change, Nudge) and change.path in session.program.parameters:
             terms = session.program.downstream(change.path)
-            over = [] if change.path in session.grid.leaves() else terms
-            return not session.leaf(change.path).structural and self._expected(terms, over) <= QUICK_SECONDS
+            over = [] if change.path in session.grid.parameters() else terms
+            return not session.parameter(change.path).structural and self._expected(terms, over) <= QUICK_SECONDS
         if isinstance(change, Restore):
             asked, terms = change.state.asked, list(session.program.terms)
             same = asked.grid is session.grid and asked.program.terms is session.program.terms
@@ -235,7 +235,7 @@ class CommandRunner:
 
 
 def _no_longer_swept(before: Session, after: Session) -> str:
-    """What to tell where a leaf that was swept is not there any more, such as the GPUs of a machine without."""
-    known = {PLATFORM_LEAF, *after.program.leaves}
-    gone = [path for path in before.grid.leaves() if path not in known]
+    """What to tell where a parameter that was swept is not there any more, such as the GPUs of a machine without."""
+    known = {PLATFORM_PARAMETER, *after.program.parameters}
+    gone = [path for path in before.grid.parameters() if path not in known]
     return f"{', '.join(gone)} is not there any more, and no longer swept" if gone else ""

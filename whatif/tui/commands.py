@@ -18,7 +18,7 @@ from whatif.tui.state import ExplorerState, UndoState, View
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Give a leaf another value."""
+    """Give a parameter another value."""
 
     path: str
     text: str
@@ -34,7 +34,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class EditAll:
-    """Give several leaves other values at once; a table that all of them make need not be there.
+    """Give several parameters other values at once; a table that all of them make need not be there.
 
     What was said before of a table that takes another part now says nothing of that one.
     """
@@ -56,14 +56,14 @@ class EditAll:
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Move a leaf by steps."""
+    """Move a parameter by steps."""
 
     path: str
     steps: int
     size: NudgeSize = NudgeSize.FINE
 
     def apply(self, study: ExplorerState) -> ExplorerState:
-        """The study with the leaf moved."""
+        """The study with the parameter moved."""
         return study.asking(study.session.nudge(self.path, self.steps, self.size))
 
     def line(self) -> str:
@@ -73,7 +73,7 @@ class Nudge:
 
 @dataclass(frozen=True, slots=True)
 class SweepParameter:
-    """Sweep one leaf, over a range or over the default one."""
+    """Sweep one parameter, over a range or over the default one."""
 
     path: str
     text: str | None = None
@@ -89,7 +89,7 @@ class SweepParameter:
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """Sweep a leaf beside the first one; without a range, one that is swept so already is let go."""
+    """Sweep a parameter beside the first one; without a range, one that is swept so already is let go."""
 
     path: str
     text: str | None = None
@@ -97,7 +97,7 @@ class Also:
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the second axis."""
         session = study.session
-        if self.text is None and any(self.path in axis.leaves for axis in session.grid.axes[1:]):
+        if self.text is None and any(self.path in axis.parameters for axis in session.grid.axes[1:]):
             return study.asking(session.over(session.grid.axes[:1]))
         return study.asking(session.sweep_also(self.path, self.text))
 
@@ -114,7 +114,7 @@ class SwapAxes:
         """The study with the second axis along x."""
         axes = study.session.grid.axes
         if len(axes) < 2:
-            raise UsageError("there is one axis only; sweep a second leaf first")
+            raise UsageError("there is one axis only; sweep a second parameter first")
         return study.asking(study.session.over((axes[1], axes[0], *axes[2:])))
 
     def line(self) -> str:
@@ -157,7 +157,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Revert:
-    """Take back the edits of one leaf, or of all: the file's own values hold."""
+    """Take back the edits of one parameter, or of all: the file's own values hold."""
 
     path: str = ""
 
@@ -251,7 +251,7 @@ def _optional(word: str, path: str, text: str | None) -> str:
 _LINE: Final = re.compile(r"(?P<word>\w+)(?:\s+(?P<name>[^\s=]+))?(?:\s*=\s?(?P<text>.*))?")
 
 
-# Where the next leaf begins in a line with several.
+# Where the next parameter begins in a line with several.
 _NEXT: Final = re.compile(r"\s*;\s*(?=[\w-]+(?:\.[\w-]+)+\s*=)")
 
 
@@ -309,7 +309,7 @@ def is_instant(change: Change) -> bool:
 
 
 def queued(queue: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
-    """The queue with one more change; what it makes pointless is dropped, steps of one leaf are added up."""
+    """The queue with one more change; what it makes pointless is dropped, steps of one parameter are added up."""
     last = queue[-1] if queue else None
     if isinstance(last, Nudge) and isinstance(change, Nudge) and (last.path, last.size) == (change.path, change.size):
         return (*queue[:-1], replace(last, steps=last.steps + change.steps))
@@ -339,7 +339,7 @@ class CommandOutcome:
 
 INTERNAL: Final = "this went wrong inside whatif"
 """How a message begins that no user can do anything about."""
-# How a message names an edit: right for a command line, no help where the leaf is in sight.
+# How a message names an edit: right for a command line, no help where the parameter is in sight.
 _SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
 
 

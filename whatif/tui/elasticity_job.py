@@ -11,7 +11,7 @@ from whatif.studies.elasticity import Elasticity, elasticities
 
 @dataclass(frozen=True, slots=True)
 class Leverage:
-    """The elasticities of a result in the leaves, the largest first, or the reason why it has none."""
+    """The elasticities of a result in the parameters, the largest first, or the reason why it has none."""
 
     result: str
     items: tuple[Elasticity, ...]
@@ -41,17 +41,17 @@ def is_time(result: str) -> bool:
 
 
 def sentence(item: Elasticity, result: str, *, timed: bool = True) -> str:
-    """What an elasticity of a time, or of another result, says of its leaf, in one sentence."""
+    """What an elasticity of a time, or of another result, says of its parameter, in one sentence."""
     more, less, long = ("longer", "shorter", "long") if timed else ("more", "less", "much")
-    leaf, value = f"{item.path}, now {item.value},", item.elasticity
+    parameter, value = f"{item.path}, now {item.value},", item.elasticity
     if item.reason:
-        return f"{leaf} can move to neither side: {item.reason}."
+        return f"{parameter} can move to neither side: {item.reason}."
     if not value:
-        return f"{leaf} makes no difference to {result} here."
+        return f"{parameter} makes no difference to {result} here."
     if "%" in item.change:
-        return f"1 % more of {leaf} makes {result} {abs(value):.2g} % {more if value > 0 else less}."
+        return f"1 % more of {parameter} makes {result} {abs(value):.2g} % {more if value > 0 else less}."
     if item.change == "x2":
-        return f"Twice {leaf} makes {result} {2**value:.3g} times as {long}."
+        return f"Twice {parameter} makes {result} {2**value:.3g} times as {long}."
     if item.change == "/2":
-        return f"Half of {leaf} makes {result} {2**-value:.3g} times as {long}."
-    return f"From half to twice {leaf} each doubling makes {result} {2**value:.3g} times as {long}."
+        return f"Half of {parameter} makes {result} {2**-value:.3g} times as {long}."
+    return f"From half to twice {parameter} each doubling makes {result} {2**value:.3g} times as {long}."

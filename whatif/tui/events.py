@@ -28,15 +28,16 @@ class Purpose(Enum):
 
 
 class PromptAsked(Message):
-    """The person wants to type something about the selected leaf."""
+    """The person wants to type something about the selected parameter."""
 
     def __init__(self, purpose: Purpose) -> None:
         super().__init__()
         self.purpose = purpose
 
 
-class LeafSelected(Message):
-    """The cursor came to a leaf, or to a table of leaves; `path` is its dotted path, empty where no row is left."""
+class ParameterSelected(Message):
+    """The cursor came to a parameter, or to a table of parameters; `path` is its dotted path, empty where no row is
+    left."""
 
     def __init__(self, path: str) -> None:
         super().__init__()

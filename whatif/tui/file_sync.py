@@ -63,7 +63,7 @@ class FileSync:
 
     @property
     def conflicts(self) -> dict[str, str]:
-        """The leaves that others changed in the file, and the person here, since the last save."""
+        """The parameters that others changed in the file, and the person here, since the last save."""
         edited = self._conductor.study.unsaved()
         return {path: text for path, text in self._conflicts.items() if path in edited}
 

@@ -93,7 +93,7 @@ class DistanceFit:
     """Mean relative error at points that were left out, by model, with the limits that were found."""
     warnings: tuple[str, ...]
     texts: tuple[tuple[str, str], ...]
-    """The leaves of a platform with what the fit says of them."""
+    """The parameters of a platform with what the fit says of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
-from whatif.core.sweep import PLATFORM_LEAF
+from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.errors import UsageError
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document
@@ -43,7 +43,7 @@ class History:
                 self._changed(change, before)
 
     def _changed(self, change: Change, before: UndoState) -> None:
-        # Many small steps of one leaf are one thing to take back.
+        # Many small steps of one parameter are one thing to take back.
         if not (_continues(change, self._last) and self.past):
             self.past.append(before)
         self.future.clear()
@@ -76,8 +76,8 @@ class History:
 
 def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> UndoState:
     question = state.asked.question
-    platform = question.platform or before.get(PLATFORM_LEAF)
-    sets = {path: text for path, text in before.items() if path != PLATFORM_LEAF} | dict(question.sets)
+    platform = question.platform or before.get(PLATFORM_PARAMETER)
+    sets = {path: text for path, text in before.items() if path != PLATFORM_PARAMETER} | dict(question.sets)
     return replace(state, asked=SessionInputs(Scenario(document, platform, sets, question.folders), state.asked.grid))
 
 
@@ -116,7 +116,7 @@ def lines_to(study: ExplorerState) -> list[str]:
     lines = [Adopt(question.platform, _folder_of(question)).line()] if question.platform is not None else []
     lines += [EditAll(texts).line() for texts in _together(question.sets)]
     axes = session.grid.axes
-    if all(len(axis.leaves) == 1 for axis in axes):
+    if all(len(axis.parameters) == 1 for axis in axes):
         texts = [next(iter(axis.texts.items())) for axis in axes]
         lines += [f"{word} {path} = {text}" for word, (path, text) in zip(("sweep", "also"), texts, strict=False)]
     return lines

@@ -15,7 +15,7 @@ MUTED: Final = "$foreground-muted"
 _GRADES: Final = {"measured": "$text-success", "datasheet": "$text-primary", "assumed": "$text-warning"}
 
 
-# What leads a message: the place in a file, or the edit, and the tables that a leaf stands in.
+# What leads a message: the place in a file, or the edit, and the tables that a parameter stands in.
 _PLACE: Final = re.compile(r"^(?:--set [\w.]+=.*?: |\S.*?:\d+:\d+: )")
 _TABLES: Final = re.compile(r"^(?:[\w-]+\.)+(?=[\w-]+: )")
 

@@ -1,4 +1,4 @@
-"""The tree of leaves as rows: which tables and leaves a list shows, in which order and how deep."""
+"""The tree of parameters as rows: which tables and parameters a list shows, in which order and how deep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from whatif.schema.parameters import Parameter
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """One line: a table (folded or not) or a leaf, by dotted path."""
+    """One line: a table (folded or not) or a parameter, by dotted path."""
 
     path: str
     name: str
@@ -22,24 +22,25 @@ class TreeRow:
 
 @dataclass(slots=True)
 class _Table:
-    """A table of the files: its leaves by name and the tables in it."""
+    """A table of the files: its parameters by name and the tables in it."""
 
     path: str
-    leaves: list[str] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
     tables: dict[str, _Table] = field(default_factory=dict)
 
     def add(self, path: str) -> None:
-        """Take in a leaf, at whatever depth."""
+        """Take in a parameter, at whatever depth."""
         words = path.removeprefix(f"{self.path}.").split(".")
         if len(words) == 1:
-            self.leaves.append(path)
+            self.parameters.append(path)
         else:
             place = f"{self.path}.{words[0]}" if self.path else words[0]
             self.tables.setdefault(words[0], _Table(place)).add(path)
 
 
 def outline(paths: Iterable[str], folded: Collection[str] = (), words: str = "") -> tuple[TreeRow, ...]:
-    """The rows of all leaves whose path has every one of `words`, leaves before tables; a search unfolds all."""
+    """The rows of all parameters whose path has every one of `words`, parameters before tables; a search unfolds
+    all."""
     wanted = words.lower().split()
     root = _Table("")
     for path in paths:
@@ -49,11 +50,11 @@ def outline(paths: Iterable[str], folded: Collection[str] = (), words: str = "")
 
 
 def _rows(table: _Table, depth: int, folded: Collection[str]) -> Iterator[TreeRow]:
-    for path in table.leaves:
+    for path in table.parameters:
         yield TreeRow(path, path.rpartition(".")[2], depth, table=False)
     for name, inner in table.tables.items():
         # A table that holds one table only is not worth a line.
-        while not inner.leaves and len(inner.tables) == 1:
+        while not inner.parameters and len(inner.tables) == 1:
             word, inner = next(iter(inner.tables.items()))  # noqa: PLW2901
             name = f"{name}.{word}"  # noqa: PLW2901
         yield TreeRow(inner.path, name, depth, table=True, folded=inner.path in folded)
@@ -61,19 +62,24 @@ def _rows(table: _Table, depth: int, folded: Collection[str]) -> Iterator[TreeRo
             yield from _rows(inner, depth + 1, folded)
 
 
-def matters(program: Program, leaf: Parameter) -> bool:
+def matters(program: Program, parameter: Parameter) -> bool:
     """Whether another value could make a difference: it reaches a term, or it is a real choice."""
-    return leaf.path in program.reached or (leaf.structural and len(leaf.choices) > 1)
+    return parameter.path in program.reached or (parameter.structural and len(parameter.choices) > 1)
 
 
 def idle_tables(program: Program) -> frozenset[str]:
-    """The tables without any leaf that matters: folded until somebody looks."""
-    tables = {table for path in program.leaves for table in ancestors(path)}
-    busy = {table for path, leaf in program.leaves.items() if matters(program, leaf) for table in ancestors(path)}
+    """The tables without any parameter that matters: folded until somebody looks."""
+    tables = {table for path in program.parameters for table in ancestors(path)}
+    busy = {
+        table
+        for path, parameter in program.parameters.items()
+        if matters(program, parameter)
+        for table in ancestors(path)
+    }
     return frozenset(tables - busy)
 
 
 def ancestors(path: str) -> Iterator[str]:
-    """The tables around a leaf, the outermost first."""
+    """The tables around a parameter, the outermost first."""
     words = path.split(".")
     return (".".join(words[:size]) for size in range(1, len(words)))

@@ -134,13 +134,17 @@ def wanted(study: ExplorerState, window: Window | None = None) -> Wanted:
 def _present_platform(session: Session) -> PlatformSpec:
     """The platform with the values of its nodes as they stand: numbers that were edited are in the program alone."""
     platform, values = session.program.loaded.scenario.platform, session.at.values
-    leaves = (leaf for path, leaf in session.program.leaves.items() if path.startswith(_NODE) and not leaf.structural)
-    stand = {leaf.path: float(np.ravel(values[leaf.path])[0]) for leaf in leaves}
+    parameters = (
+        parameter
+        for path, parameter in session.program.parameters.items()
+        if path.startswith(_NODE) and not parameter.structural
+    )
+    stand = {parameter.path: float(np.ravel(values[parameter.path])[0]) for parameter in parameters}
     return platform.model_copy(update={"node": _with_values(platform.node, _NODE, stand)})
 
 
 def _with_values(part: StrictTable, path: str, values: Mapping[str, float]) -> StrictTable:
-    """A table of a platform, and those in it, with other values; `path` leads to its leaves."""
+    """A table of a platform, and those in it, with other values; `path` leads to its parameters."""
     parts = {name: getattr(part, name) for name in type(part).model_fields}
     tables = {
         name: _with_values(item, f"{path}{name}.", values)

@@ -22,7 +22,7 @@ class News:
     question: Scenario
     changes: tuple[str, ...]
     conflicts: dict[str, str]
-    """By the path of an edited leaf."""
+    """By the path of an edited parameter."""
 
 
 class ScenarioFile:
@@ -78,10 +78,10 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _differences(before: Program | None, after: Program | None) -> Iterable[tuple[str, str]]:
-    """Path and words of every leaf that is another one now."""
-    old, new = (program.leaves if program is not None else {} for program in (before, after))
+    """Path and words of every parameter that is another one now."""
+    old, new = (program.parameters if program is not None else {} for program in (before, after))
     for path in (*old, *(path for path in new if path not in old)):
-        was, now = (leaves[path].text() if path in leaves else "not there" for leaves in (old, new))
+        was, now = (parameters[path].text() if path in parameters else "not there" for parameters in (old, new))
         if was != now:
             yield path, f"{path}: {was} → {now}"
 
@@ -91,6 +91,6 @@ def values_before(question: Scenario) -> dict[str, str]:
     original = question.original
     if original is None:
         return {}
-    values = {path: original.leaves[path].text(digits=17) for path in question.sets if path in original.leaves}
+    values = {path: original.parameters[path].text(digits=17) for path in question.sets if path in original.parameters}
     platform = stated_platform(question.document, question.folders)
     return values | ({"platform": platform} if question.platform is not None and platform is not None else {})

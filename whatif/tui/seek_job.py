@@ -1,4 +1,4 @@
-"""The change that gives a leaf the value with which a target is met."""
+"""The change that gives a parameter the value with which a target is met."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _DIGITS: Final = (6, 9)
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """Give a leaf the value nearest to its present one that meets a target; without a name, one of what is drawn."""
+    """Give a parameter the value nearest to its present one that meets a target; without a name, one of what is
+    drawn."""
 
     path: str
     target: str
@@ -34,12 +35,12 @@ class Seek:
         program = study.session.program
         if is_played(program):
             raise UsageError("each point is played, which takes its time: `whatif seek` shows how far it is")
-        study.session.leaf(self.path)
+        study.session.parameter(self.path)
         text = f"{drawn(study)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(program, self.path, parse_target(text, program))
         if not found.is_met:
             raise ImpossiblePointError(found.obstacle())
-        if found.value == float(found.leaf.value):
+        if found.value == float(found.parameter.value):
             raise UsageError(f"{found.target} is met as it stands")
         return study.asking(study.session.edit(self.path, _text(program, found)))
 
@@ -55,17 +56,17 @@ def drawn(study: ExplorerState) -> str:
 
 def _text(program: Program, found: SeekResult) -> str:
     """The value in as few digits as still meet the target: rounded away from the present value, else exactly."""
-    leaf, target = found.leaf, found.target
+    parameter, target = found.parameter, found.target
     term = term_named(target.result, program)
-    for text in () if leaf.field is None or leaf.field.domain.whole else _rounded(found):
+    for text in () if parameter.field is None or parameter.field.domain.whole else _rounded(found):
         value = np.array([parse_quantity(text).value])
-        met = target.met(evaluate(program, {leaf.path: value}).numbers(term)).all()
-        if met and leaf.field is not None and leaf.field.domain.accepts(float(value[0])):
+        met = target.met(evaluate(program, {parameter.path: value}).numbers(term)).all()
+        if met and parameter.field is not None and parameter.field.domain.accepts(float(value[0])):
             return text
-    return format_quantity(found.value, leaf.dimension, 17)
+    return format_quantity(found.value, parameter.dimension, 17)
 
 
 def _rounded(found: SeekResult) -> Iterator[str]:
-    away = math.copysign(0.5, found.value - float(found.leaf.value)) * math.copysign(1.0, found.value)
+    away = math.copysign(0.5, found.value - float(found.parameter.value)) * math.copysign(1.0, found.value)
     for digits in _DIGITS:
-        yield format_quantity(found.value * (1 + away * 10.0 ** (1 - digits)), found.leaf.dimension, digits)
+        yield format_quantity(found.value * (1 + away * 10.0 ** (1 - digits)), found.parameter.dimension, digits)

@@ -46,7 +46,7 @@ class View:
     x_scale: str = "auto"
     y_scale: str = "auto"
     second: str = "curves"
-    """What a second swept leaf is drawn as."""
+    """What a second swept parameter is drawn as."""
     samples: str = "off"
     """How many samples of the uncertain values give results a band."""
     spread: str = "none"
@@ -102,7 +102,7 @@ class View:
     decision: str = "bottlenecks"
     """The question of the page `decide`."""
     front_over: str = ""
-    """The leaf that a Pareto front is over; empty for the ranks."""
+    """The parameter that a Pareto front is over; empty for the ranks."""
     runs: str = ""
     """Files and folders with measured runs, with commas between."""
     runs_columns: str = ""
@@ -240,14 +240,14 @@ class ExplorerState:
         return question.platform or stated_platform(question.document, question.folders)
 
     def unsaved(self) -> dict[str, str]:
-        """The changes that the file on disk does not have: leaf path and text; `platform` for another machine."""
+        """The changes that the file on disk does not have: parameter path and text; `platform` for another machine."""
         question = self.session.question
         named = {"platform": question.platform} if question.platform is not None else {}
         return named | {path: str(text) for path, text in question.sets.items()}
 
-    def leaf_before(self, path: str) -> Parameter | None:
-        """The leaf of the baseline, where it differs from the present one."""
-        now, before = self.session.program.leaves.get(path), self.baseline.program.leaves.get(path)
+    def parameter_before(self, path: str) -> Parameter | None:
+        """The parameter of the baseline, where it differs from the present one."""
+        now, before = self.session.program.parameters.get(path), self.baseline.program.parameters.get(path)
         return before if before is not None and now is not None and now.value != before.value else None
 
     def over(self, question: Scenario) -> ExplorerState:

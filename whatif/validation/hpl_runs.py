@@ -231,10 +231,10 @@ def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -
     program = Scenario(document).program
     plan: Any = program.terms["hpl.times"].options["plan"]
     values = evaluate(program, {"hpl.times": np.zeros(2)}).values
-    leaves = {leaf: float(values[leaf]) for leaf in plan.leaves}
+    parameters = {parameter: float(values[parameter]) for parameter in plan.parameters}
     if "_het" not in model:
-        leaves |= {leaf: 1.0 for leaf in leaves if leaf.startswith(_OF_PROCESSORS)}
-    machine: HPLMachine = plan.machine(leaves, rank_count, ranks_per_node, 2)
+        parameters |= {parameter: 1.0 for parameter in parameters if parameter.startswith(_OF_PROCESSORS)}
+    machine: HPLMachine = plan.machine(parameters, rank_count, ranks_per_node, 2)
     if dgemm is None:
         return machine
     kernels = machine.kernels.copy()
@@ -245,7 +245,7 @@ def dahu_machine(model: str, rank_count: int = 1024, ranks_per_node: int = 32) -
 # ---- what-ifs over bandwidth, latency and speed
 
 _GRID: Final = (16, 32)
-_NODES_PER_LEAF: Final = 16
+_NODES_PER_PARAMETER: Final = 16
 # By ranks; as many nodes share a switch where links are few.
 _PROCESS_ROWS: Final = {512: 16, 64: 8}
 _LINK_LATENCY: Final = 24e-6
@@ -313,9 +313,9 @@ def _tree_machine(row: Row) -> HPLMachine:
     factors = _FACTORS if row["origin"] == "published" else ((0, 1.0, 1.0),)
     ranks = np.arange(int(row["rank_count"]))
     places = np.random.default_rng(0).permutation(ranks) if row["shuffled"] == "1" else ranks
-    leaf, gap = places // _PROCESS_ROWS[len(ranks)], _CROSS_TRAFFIC / (_SLOW * _LINK_BANDWIDTH)
+    parameter, gap = places // _PROCESS_ROWS[len(ranks)], _CROSS_TRAFFIC / (_SLOW * _LINK_BANDWIDTH)
     machine = what_if_machine(bandwidth=_SLOW, rank_count=len(ranks), factors=factors)
-    return replace(machine, nodes=leaf, groups=leaf, links=places % int(row["roots"]), adapter_gap=gap)
+    return replace(machine, nodes=parameter, groups=parameter, links=places % int(row["roots"]), adapter_gap=gap)
 
 
 def what_if_machine(
@@ -336,7 +336,10 @@ def what_if_machine(
     ]  # fmt: skip
     ranks = np.arange(rank_count)
     return HPLMachine(
-        _kernels(_DGEMM / speed, _DTRSM_COST / speed), np.stack(sides), ranks // _NODES_PER_LEAF, np.ones(len(ranks))
+        _kernels(_DGEMM / speed, _DTRSM_COST / speed),
+        np.stack(sides),
+        ranks // _NODES_PER_PARAMETER,
+        np.ones(len(ranks)),
     )
 
 

@@ -73,6 +73,6 @@ def power_caps(rows: Rows) -> Table:
 def _slowdowns(rows: Rows, uncapped: Mapping[str, Mapping[str, str]]) -> FloatArray:
     program = _at_full_load(_MEASURED_ON, **{CAP: "250 W"})
     mean = np.array([float(uncapped[row["application"]]["average_power_W"]) for row in rows])
-    idle = float(program.leaves[f"{GPU}.idle_power"].value)
+    idle = float(program.parameters[f"{GPU}.idle_power"].value)
     swept = {CAP: np.array([float(row["power_limit_W"]) for row in rows]), f"{GPU}.dynamic_power": mean - idle}
     return 1 / evaluate(program, swept).numbers(CLOCK)

@@ -229,7 +229,7 @@ def test_each_machine_has_the_curve_of_its_own_sweep(name):
             question = Scenario.open(name, platform=label.lower())
             result = run_whole(question, Grid(session.grid.axes[:1]))
             assert_allclose(line.y, result.columns["iteration_time"], rtol=1e-14, atol=0)
-            (values,) = session.grid.axes[0].leaves.values()
+            (values,) = session.grid.axes[0].parameters.values()
             assert_allclose(line.x, values, rtol=1e-14, atol=0)
         assert f"{len(lines)} of 3 drawn" in desk.text()
 
@@ -319,7 +319,7 @@ def test_an_impossible_point_is_a_reason_in_every_row():
         ("x.toml:8:1: a.b: missing\nx.toml:9:1: a.c: wrong", "b: missing; c: wrong"),
     ],
 )
-def test_a_message_in_little_room_leaves_its_place_out(message, shown):
+def test_a_message_in_little_room_parameters_its_place_out(message, shown):
     assert brief(message) == shown
 
 
@@ -333,14 +333,14 @@ def test_a_machine_that_lacks_values_says_which():
 
 
 def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
-    leaf = "platform.node.host_link.link_count"
+    parameter = "platform.node.host_link.link_count"
 
     async def check(desk, pilot):
         expected = answer("jacobi2d_strong", "bridges", "--set", f"{RANKS}=48")["iteration_time"]
         assert " ".join(row_of(desk, "Bridges")).startswith(duration(expected))
-        assert f"2 of 3 drawn · Bridges: `{leaf}`: there is no such leaf" in desk.text()
+        assert f"2 of 3 drawn · Bridges: `{parameter}`: there is no such parameter" in desk.text()
 
-    watch(check, ComparePage(), opened("jacobi2d_strong", sets={RANKS: "48"}).sweep(leaf, "1, 2"))
+    watch(check, ComparePage(), opened("jacobi2d_strong", sets={RANKS: "48"}).sweep(parameter, "1, 2"))
 
 
 def test_a_sweep_of_platforms_has_no_curves_and_says_so():

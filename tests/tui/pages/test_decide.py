@@ -301,7 +301,7 @@ def test_x_compares_with_one_machine_after_the_other_and_a_click_asks_another_qu
     ("path", "target", "bound"),
     [(MEMORY, "iteration_time <= 5 ms", 5e-3), (MEMORY, "<= 80 %", None), (COUNT, "total_time <= 12.3 %", None)],
 )
-def test_seeking_sets_a_leaf_to_a_value_that_meets_the_target(path, target, bound):
+def test_seeking_sets_a_parameter_to_a_value_that_meets_the_target(path, target, bound):
     study = study_of()
     change = parse_line(f"seek {path} = {target}")
     assert change == Seek(path, target)
@@ -324,14 +324,16 @@ def test_a_target_that_nothing_meets_says_how_close_it_comes():
         Seek(MEMORY, "<= 1 ns").apply(study_of())
     with pytest.raises(UsageError, match="met as it stands"):
         Seek(MEMORY, "<= 1 s").apply(study_of())
-    with pytest.raises(UsageError, match="no such leaf"):
+    with pytest.raises(UsageError, match="no such parameter"):
         Seek("platform.node.gpu.dram", "<= 1 s").apply(study_of())
 
 
 def test_a_front_over_the_ranks_of_a_weak_scaling_keeps_the_whole_grid():
     change = answer("pareto").changes[0]
     assert isinstance(change, EditAll)
-    cells = [float(study_of(*changes).session.leaf("application.grid.cells.x").value) for changes in ((), (change,))]
+    cells = [
+        float(study_of(*changes).session.parameter("application.grid.cells.x").value) for changes in ((), (change,))
+    ]
     # 1536 ranks are 48 along x: a weak scaling states the cells of one of them.
     assert cells[1] == 48 * cells[0]
     assert dict(change.texts)[RANKS] == str(2**12 * 6)

@@ -325,18 +325,18 @@ def test_limits_are_read_as_they_are_written():
 def test_the_fit_is_accepted_as_one_change(osu):
     async def check(driver):
         await fit_shown(driver)
-        before = driver.session.leaf(f"{INTER_NODE}.eager_limit").value
+        before = driver.session.parameter(f"{INTER_NODE}.eager_limit").value
         await driver.press("a")
-        assert driver.session.leaf(f"{INTER_NODE}.eager_limit").value == EAGER
+        assert driver.session.parameter(f"{INTER_NODE}.eager_limit").value == EAGER
         for protocol, (latency, bandwidth) in PARAMETERS.items():
             at = f"{INTER_NODE}.postal.{protocol}"
-            assert_allclose(driver.session.leaf(f"{at}.latency").value, latency, rtol=1e-4, atol=0)
-            assert_allclose(driver.session.leaf(f"{at}.bandwidth").value, bandwidth, rtol=1e-3, atol=0)
+            assert_allclose(driver.session.parameter(f"{at}.latency").value, latency, rtol=1e-4, atol=0)
+            assert_allclose(driver.session.parameter(f"{at}.bandwidth").value, bandwidth, rtol=1e-3, atol=0)
         line = driver.app.conductor.history.lines[-1]
         assert line.startswith(f"set {INTER_NODE}.short_limit = 128 B; {INTER_NODE}.eager_limit = 8 KiB; ")
         assert parse_line(line).line() == line
         await driver.press("u")
-        assert driver.session.leaf(f"{INTER_NODE}.eager_limit").value == before
+        assert driver.session.parameter(f"{INTER_NODE}.eager_limit").value == before
         assert not driver.study.unsaved()
 
     drive(check, **opening(osu))
@@ -353,9 +353,9 @@ def test_a_platform_is_written_and_taken_or_it_is_told_why_not(osu, tmp_path):
         await typed(driver, "A")
         await driver.until(lambda: driver.study.platform_name == "summit_measured")
         await driver.calm()
-        leaf = driver.session.leaf(f"{INTER_NODE}.postal.rendezvous.latency")
-        assert_allclose(leaf.value, PARAMETERS["rendezvous"][0], rtol=1e-4, atol=0)
-        assert (leaf.grade, leaf.source) == ("measured", "fitted to osu.txt")
+        parameter = driver.session.parameter(f"{INTER_NODE}.postal.rendezvous.latency")
+        assert_allclose(parameter.value, PARAMETERS["rendezvous"][0], rtol=1e-4, atol=0)
+        assert (parameter.grade, parameter.source) == ("measured", "fitted to osu.txt")
         # What is kept aside for the worst finds it again.
         again = [parse_line(line) for line in lines_to(driver.study) if line.startswith("platform")]
         study = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
@@ -397,14 +397,14 @@ def test_points_that_fall_together_are_drawn_once():
 def test_several_values_at_once_make_a_table_that_is_missing():
     study = ExplorerState.start(Session.start(Scenario.open("jacobi2d", platform="frontier")))
     at = "platform.network.intra_socket"
-    assert f"{at}.short_limit" not in study.session.program.leaves
+    assert f"{at}.short_limit" not in study.session.program.parameters
     with pytest.raises(WhatifError):
         Edit(f"{at}.short_limit", "64 B").apply(study)
     postal = [(f"{at}.postal.{protocol}", word) for protocol in PARAMETERS for word in ("latency", "bandwidth")]
     texts = [(f"{at}.short_limit", "64 B"), (f"{at}.eager_limit", "8 KiB")]
     texts += [(f"{path}.{word}", "1 us" if word == "latency" else "5 GB/s") for path, word in postal]
     changed = EditAll(tuple(texts)).apply(study)
-    assert changed.session.leaf(f"{at}.postal.eager.latency").value == 1e-6
+    assert changed.session.parameter(f"{at}.postal.eager.latency").value == 1e-6
     with pytest.raises(WhatifError):
         EditAll(tuple(texts[:3])).apply(study)
     # What is kept aside leads there as well.

@@ -49,12 +49,12 @@ def scenario(tmp_path):
 
 
 def outcome(scenario, **sets):
-    """The run that `simulate` plays for some leaves of the application."""
+    """The run that `simulate` plays for some parameters of the application."""
     question = Scenario.open(scenario, sets={f"application.{name}": str(value) for name, value in sets.items()})
     values, term = evaluate(question.program).values, question.program.terms["hpl.times"]
     plan = term.options["plan"]
     numbers = (float(values[str(term.inputs[name])]) for name in ("rank_count", "ranks_per_node", "socket_count"))
-    return outcome_at(plan, tuple(float(values[leaf]) for leaf in plan.leaves), *numbers, panels_seen=4)
+    return outcome_at(plan, tuple(float(values[parameter]) for parameter in plan.parameters), *numbers, panels_seen=4)
 
 
 def said(run):
@@ -88,7 +88,7 @@ def test_the_numbers_are_those_of_the_run(scenario):
     on_page(HPLPage, check, scenario)
 
 
-def test_a_leaf_that_is_edited_moves_the_page(scenario):
+def test_a_parameter_that_is_edited_moves_the_page(scenario):
     async def check(page):
         await page.change(Edit(N, "3000"), Edit(NB, "60"))
         assert said(outcome(scenario, matrix_size=3000, block_size=60)) in page.text
@@ -114,11 +114,11 @@ def test_why_hpl_cannot_be_played_is_told(scenario):
     }
 
     async def check(page):
-        for leaf, (value, reason) in wrong.items():
-            await page.change(Edit(leaf, value), Show("hpl_part", "panels"))
+        for parameter, (value, reason) in wrong.items():
+            await page.change(Edit(parameter, value), Show("hpl_part", "panels"))
             assert f"HPL cannot be played: {reason}" in page.text
             assert "process row" not in page.text
-            await page.change(Revert(leaf))
+            await page.change(Revert(parameter))
             assert "process row 0, the first 5 panels" in page.text
         page.app.no_color = True
         page.app.query_one(RankBars).redraw()

@@ -310,7 +310,7 @@ def test_a_message_says_whose_parameters_it_is_charged_with():
     assert message_rows(near.phase, 200).cells[0][column].text == "postal, as across sockets"
 
 
-def test_a_narrow_list_of_messages_leaves_out_whole_columns():
+def test_a_narrow_list_of_messages_parameters_out_whole_columns():
     found = gathered()
     for width in range(10, 100):
         rows = message_rows(found.phase, width)

@@ -166,7 +166,7 @@ def test_what_is_wrong_with_a_file_is_told_in_words(tmp_path, name):
     assert words in found.reason
 
 
-def test_a_file_is_asked_for_and_a_bad_one_leaves_the_good_one_and_the_time_line_is_zoomed_by_key(tmp_path):
+def test_a_file_is_asked_for_and_a_bad_one_parameters_the_good_one_and_the_time_line_is_zoomed_by_key(tmp_path):
     (tmp_path / "page.nvvp").write_bytes(WRONG["page.nvvp"][0])
 
     async def typed(driver, text):

@@ -228,8 +228,8 @@ def test_more_room_unfolds_more_level_by_level_the_longest_first():
 
 
 def test_the_elasticities_are_those_of_runs_beside_the_present_value():
-    leaf = Session.start(Scenario.open("jacobi2d")).leaf(MEMORY).value
-    expected = slope(MEMORY, (0.99 * leaf, " B/s"), (1.01 * leaf, " B/s"))
+    parameter = Session.start(Scenario.open("jacobi2d")).parameter(MEMORY).value
+    expected = slope(MEMORY, (0.99 * parameter, " B/s"), (1.01 * parameter, " B/s"))
     cells = slope("application.grid.cells.x", (8192, ""), (32768, ""))
 
     async def check(page):
@@ -263,7 +263,7 @@ def test_bars_are_as_long_as_the_elasticities_are_large():
     on_page(WhyPage, check, size=(300, 80))
 
 
-def test_leaves_without_influence_come_last_without_a_bar():
+def test_parameters_without_influence_come_last_without_a_bar():
     async def check(page):
         await page.act("half")
         await page.press("end")
@@ -282,7 +282,7 @@ def test_the_sentence_says_what_the_elasticity_under_the_cursor_means():
         faster = 1 - predicted(f"{MEMORY}=787.205 GB/s")["iteration_time"] / predicted()["iteration_time"]
         assert abs(faster - 0.0085) < 0.00015
         assert f"1 % more of {MEMORY}, now 779.411 GB/s, makes the iteration time 0.85 % shorter." in page.text
-        assert "Elasticity -0.58: 1 % more of a leaf is 0.58 % less time." in page.text
+        assert "Elasticity -0.58: 1 % more of a parameter is 0.58 % less time." in page.text
 
     on_page(WhyPage, check, size=(70, 28))
 
@@ -308,7 +308,7 @@ def test_energy_is_more_or_less_and_not_longer():
     assert [is_time(name) for name in ("terms.halo", "setup_time", "total_cost")] == [True, True, False]
 
 
-def test_a_leaf_that_cannot_move_says_why():
+def test_a_parameter_that_cannot_move_says_why():
     item = Elasticity("a.b", "4", math.nan, "", "it must be 4")
     assert sentence(item, "it") == "a.b, now 4, can move to neither side: it must be 4."
     assert written(item) == "–"

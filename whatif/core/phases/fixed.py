@@ -1,4 +1,4 @@
-"""Phases whose terms are nearly leaves: a measured overhead, and the fitted structured-grid model."""
+"""Phases whose terms are nearly parameters: a measured overhead, and the fitted structured-grid model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whatif.units import ONE, SECOND, Quantity
 
 
 def wire_overhead(context: Context, name: str, phase: OverheadPhase) -> list[PhaseTerm]:
-    """A measured overhead is its leaf."""
+    """A measured overhead is its parameter."""
     time = context.wiring.sum(name, [f"application.phases.{name}.overhead_time"])
     return [PhaseTerm(name, time, "overhead")]
 
@@ -29,7 +29,7 @@ def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase
     """Computation, communication and the miscellaneous rest of one iteration (Sharif et al., Eq. 1, 6, 3)."""
     wiring = context.wiring
 
-    def leaves(*keys: str) -> dict[str, Reference]:
+    def parameters(*keys: str) -> dict[str, Reference]:
         return {key: f"application.phases.{name}.{key}" for key in keys}
 
     def term(part: str, factor: str, function: Callable[..., object], inputs: dict[str, Reference]) -> str:
@@ -42,14 +42,14 @@ def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase
 
     cells: dict[str, Reference] = {"cell_count": context.total_cell_count}
     ranks: dict[str, Reference] = {"process_count": context.rank_count}
-    work = leaves("halo_cell_count", "cell_rate", "packing_time", "overhead_time")
-    exchange = leaves("halo_cell_count", "halo_rate", "latency", "reduction_time")
+    work = parameters("halo_cell_count", "cell_rate", "packing_time", "overhead_time")
+    exchange = parameters("halo_cell_count", "halo_rate", "latency", "reduction_time")
     computation = term("computation", "computation_factor", computation_time, cells | ranks | work)
     function: Callable[..., object] = communication_time_with_reduction
     if phase.intra_node_halo_rate is not None:
         ends: dict[str, Reference] = {"process_count": context.rank_count, "ranks_per_node": context.ranks_per_node}
         share = wiring.add(f"{name}.inter_node_fraction", inter_node_share, ends)
-        exchange |= {"inter_node_fraction": share, **leaves("intra_node_halo_rate", "intra_node_latency")}
+        exchange |= {"inter_node_fraction": share, **parameters("intra_node_halo_rate", "intra_node_latency")}
         function = communication_time_by_distance
     communication = term("communication", "communication_factor", function, ranks | exchange)
     # Eq. 3 without its sum over iterations: O_i stands in the iteration, where it can be compared.
@@ -57,7 +57,7 @@ def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase
         "iteration_count": Quantity(0.0, ONE),
         "miscellaneous_time": Quantity(0.0, SECOND),
     }
-    starts = once | cells | leaves("cell_setup_time", "startup_time")
+    starts = once | cells | parameters("cell_setup_time", "startup_time")
     wiring.setups.append(term("setup", "setup_factor", setup_time, starts))
     path = f"application.phases.{name}.miscellaneous_time"
     rest = term("miscellaneous", "setup_factor", total, {path: path})

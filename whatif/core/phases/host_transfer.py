@@ -43,12 +43,12 @@ LINK_SIZES: Final[Mapping[tuple[str, str], tuple[Callable[..., Any], Mapping[str
     ("nvlink", "read"): (nvlink_read_size, _FLITS),
     ("nvlink", "write"): (nvlink_write_size, _FLITS),
 }
-"""The bytes that cross a link, by its kind and the device's way to use it: function, and its parameters' leaves."""
+"""The bytes that cross a link, by its kind and the device's way to use it: function, and its parameters' parameters."""
 LINK_BANDWIDTHS: Final[Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]]] = {
     "pcie": (pcie_bandwidth, ("lane_count", "generation")),
     "nvlink": (nvlink_bandwidth, ("link_count", "lane_count", "lane_bandwidth")),
 }
-"""The bandwidth of a link by its kind: function, and its leaves, named as the parameters."""
+"""The bandwidth of a link by its kind: function, and its parameters, named as the parameters."""
 
 
 def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[PhaseTerm]:
@@ -121,7 +121,7 @@ def _staged(
     staging: dict[str, Reference] = {
         "message_size": inputs["message_size"],
         "cache_size": f"{table}.cache_size",
-        "cached_bandwidth": cached if cached in context.wiring.leaves else f"{table}.{way}_bandwidth",
+        "cached_bandwidth": cached if cached in context.wiring.parameters else f"{table}.{way}_bandwidth",
         "uncached_bandwidth": f"{table}.{way}_bandwidth",
     }
     more: dict[str, Reference] = {
@@ -138,7 +138,7 @@ def _projected(context: Context, name: str, way: str, inputs: Mapping[str, Refer
     staging: dict[str, Reference] = {
         "memory_bandwidth": "platform.node.host.memory_bandwidth",
         "core_share": Quantity(CORE_SHARE, ONE),
-        "pass_count": passes if passes in context.wiring.leaves else Quantity(PASS_COUNT, ONE),
+        "pass_count": passes if passes in context.wiring.parameters else Quantity(PASS_COUNT, ONE),
     }
     more: dict[str, Reference] = {
         "staging_bandwidth": context.wiring.add(f"{name}.staging_bandwidth", core_copy_bandwidth, staging),
@@ -154,7 +154,7 @@ def _projected(context: Context, name: str, way: str, inputs: Mapping[str, Refer
 def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: str) -> str:
     """Bytes that really cross the link: payload and the overhead of its packets."""
     function, keys = LINK_SIZES[link.kind, way]
-    inputs: dict[str, Reference] = {parameter: f"{base}.{leaf}" for parameter, leaf in keys.items()}
+    inputs: dict[str, Reference] = {parameter: f"{base}.{parameter}" for parameter, parameter in keys.items()}
     return context.wiring.add(f"{name}.transferred_size", function, inputs | {"message_size": size})
 
 
@@ -164,7 +164,7 @@ def _bandwidth(context: Context, base: str, link: PCIe | NVLink) -> str:
     return context.once(name, function, **{key: f"{base}.{key}" for key in keys})
 
 
-def _missing(context: Context, name: str, key: str, leaf: str) -> None:
+def _missing(context: Context, name: str, key: str, parameter: str) -> None:
     platform = context.scenario.platform.name
-    context.wiring.problem(f"application.phases.{name}.{key}", f"{platform} does not state `{leaf}`")
+    context.wiring.problem(f"application.phases.{name}.{key}", f"{platform} does not state `{parameter}`")
     context.wiring.raise_problems()

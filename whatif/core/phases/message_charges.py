@@ -48,6 +48,6 @@ def _loggops(context: Context, name: str, base: str, note: str) -> str:
     inputs: dict[str, Reference] = {
         key: f"{base}.{key}" for key in ("latency", "overhead_time", "bandwidth", "gap_time", "processing_bandwidth")
     }
-    if inputs["processing_bandwidth"] not in context.wiring.leaves:
+    if inputs["processing_bandwidth"] not in context.wiring.parameters:
         inputs["processing_bandwidth"] = Quantity(math.inf, BYTE_PER_SECOND)
     return context.wiring.add(f"{name}_charges", loggops_charges, inputs, note=note)

@@ -181,8 +181,8 @@ def _limits(request: DecisionRequest) -> tuple[dict[str, Quantity], str]:
     name, each = ("capital", node_capital(program.terms)) if money else ("power", BUSY_POWER)
     if each not in values:
         return {}, f"{each}, or what the power of a node follows from," if money else each
-    leaf = program.leaves.get(each)
-    dimension = program.terms[each].dimension if leaf is None else leaf.dimension
+    parameter = program.parameters.get(each)
+    dimension = program.terms[each].dimension if parameter is None else parameter.dimension
     return {name: Quantity(float(values[each]) * float(values["platform.node_count"]), dimension)}, ""
 
 

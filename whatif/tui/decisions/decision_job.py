@@ -68,7 +68,9 @@ def _seconds(request: DecisionRequest, points: int) -> float:
     program = request.program
     if not is_played(program) or points * request.seconds <= _PATIENCE:
         return 0.0
-    leaf = next(leaf for leaves in ideal_parts(program, request.result).values() for leaf in leaves)
+    parameter = next(
+        parameter for parameters in ideal_parts(program, request.result).values() for parameter in parameters
+    )
     for factor in (_WARM, _TIMED):
-        evaluation = evaluate(program, {leaf.path: np.array([factor * float(leaf.value)])})
+        evaluation = evaluate(program, {parameter.path: np.array([factor * float(parameter.value)])})
     return sum(evaluation.seconds.values())

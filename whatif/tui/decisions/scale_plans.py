@@ -22,7 +22,7 @@ from whatif.units import format_quantity
 _EFFICIENCY: Final = 0.5
 """The efficiency that is still worth it, as `whatif scale` has it."""
 _POINTS: Final = 200
-"""Points of a front over a leaf that is no number of ranks."""
+"""Points of a front over a parameter that is no number of ranks."""
 _SAME: Final = 1e-9
 _PRICES: Final = ("total_energy", "total_cost")
 
@@ -46,7 +46,7 @@ def scaling(request: DecisionRequest) -> Decision:
 
 
 def pareto(request: DecisionRequest) -> Decision:
-    """Total time against energy, cost or ranks, over the ranks or a leaf."""
+    """Total time against energy, cost or ranks, over the ranks or a parameter."""
     question, varied, said = _over(request)
     spec = f"{varied.path}={', '.join(f'{value:g}' for value in varied.values)}" if varied.values else varied.path
     names = ("total_time", _price(request))
@@ -80,15 +80,19 @@ def _price(request: DecisionRequest) -> str:
 
 
 def _over(request: DecisionRequest) -> tuple[Scenario, Varied, str]:
-    """The question, the leaf that it is asked over, and what there is to say of both."""
-    leaf = request.view.front_over
-    if leaf:
-        return request.question, parse_varied(leaf, request.program), "x on the same leaf: over the ranks again."
+    """The question, the parameter that it is asked over, and what there is to say of both."""
+    parameter = request.view.front_over
+    if parameter:
+        return (
+            request.question,
+            parse_varied(parameter, request.program),
+            "x on the same parameter: over the ranks again.",
+        )
     planner = Planner(request.question)
     ranks = tuple(nodes * planner.ranks_per_node for nodes in planner.doublings())
     question = planner.of_any_ranks("strong")
     words = "The whole grid stays as it is here. " if planner.grid is not None else ""
-    return question, Varied(RANKS, values=ranks), f"{words}x: over the leaf under the cursor of the tree (t)."
+    return question, Varied(RANKS, values=ranks), f"{words}x: over the parameter under the cursor of the tree (t)."
 
 
 def _changes(found: Front, present: Scenario, asked: Scenario) -> Iterator[EditAll]:
@@ -101,6 +105,6 @@ def _changes(found: Front, present: Scenario, asked: Scenario) -> Iterator[EditA
 
 
 def _text(program: Program, path: str, value: float) -> str:
-    leaf = program.leaves[path]
-    whole = leaf.field is not None and leaf.field.domain.whole
-    return f"{value:.0f}" if whole else format_quantity(value, leaf.dimension, 6)
+    parameter = program.parameters[path]
+    whole = parameter.field is not None and parameter.field.domain.whole
+    return f"{value:.0f}" if whole else format_quantity(value, parameter.dimension, 6)

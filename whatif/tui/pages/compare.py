@@ -49,7 +49,7 @@ def compared(question: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, 
 
 
 class ComparePage(Page):
-    """A table of machines with their results, and below it the swept leaf with a curve for each of them."""
+    """A table of machines with their results, and below it the swept parameter with a curve for each of them."""
 
     NAME: ClassVar[str] = "compare"
     WIDE: ClassVar[bool] = True

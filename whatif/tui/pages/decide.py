@@ -193,12 +193,12 @@ class DecidePage(Page):
             self.choose("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_other(self) -> None:
-        """Compare with the next machine, or take the leaf of the tree for the front."""
+        """Compare with the next machine, or take the parameter of the tree for the front."""
         study = self._study
         if study is None:
             return
         if study.view.decision == "pareto":
-            self.ask("front_over", self._leaf())
+            self.ask("front_over", self._parameter())
         elif study.view.decision != "why":
             self.post_message(ErrorTold("there is nothing else to take: m goes to why, or to pareto"))
         elif study.changed:
@@ -207,10 +207,14 @@ class DecidePage(Page):
             names = ("", *known_platforms(study.session.question))
             self.choose("against", lambda view: stepped(names, view.against))
 
-    def _leaf(self) -> str:
-        """The leaf under the cursor of the tree; empty where it is the one taken already, or on none."""
-        leaf = next((tree.leaf for tree in self.screen.query(ParameterTree)), None)
-        return "" if leaf is None or self._study is None or leaf.path == self._study.view.front_over else leaf.path
+    def _parameter(self) -> str:
+        """The parameter under the cursor of the tree; empty where it is the one taken already, or on none."""
+        parameter = next((tree.parameter for tree in self.screen.query(ParameterTree)), None)
+        return (
+            ""
+            if parameter is None or self._study is None or parameter.path == self._study.view.front_over
+            else parameter.path
+        )
 
     @on(TableView.Chosen)
     def action_take_row(self) -> None:

@@ -1,4 +1,4 @@
-"""The first page: the answer in a few numbers, a leaf swept, and where the time of one iteration goes."""
+"""The first page: the answer in a few numbers, a parameter swept, and where the time of one iteration goes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ExplorePage(Page):
         self.query_one("#hint").display = not drawn
         if not drawn:
             return
-        self.query_one("#sweep").border_title = Content(_title(drawn_column(study), session.grid.leaves()))
+        self.query_one("#sweep").border_title = Content(_title(drawn_column(study), session.grid.parameters()))
         found = self._bands(study)
         self.query_one("#sweep").border_subtitle = Content("" if found is None else found.remark())
         description = picture(study, found)

@@ -39,7 +39,7 @@ class Page(Container):
 
     NAME: ClassVar[str]
     WIDE: ClassVar[bool] = False
-    """Whether the page is worth more than the leaves beside it."""
+    """Whether the page is worth more than the parameters beside it."""
 
     def __init__(self) -> None:
         super().__init__(id=self.NAME)

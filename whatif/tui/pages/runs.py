@@ -95,7 +95,7 @@ class RunsPage(Page):
                 yield Static(id="runs-words", markup=False)
 
     def enter(self) -> None:
-        """The terms want the keys; where there are none yet, the leaves out of sight must not have them."""
+        """The terms want the keys; where there are none yet, the parameters out of sight must not have them."""
         self.screen.set_focus(None)
         self.focus_first((self.query_one("#terms"), self.query_one(RunsPlot), self.query_one("#runs-table")))
 
@@ -188,7 +188,7 @@ class RunsPage(Page):
         terms.border_title = f"terms of {'log ' * found.logarithmic}{found.response}"
         hint = "enter: out or in" if self._adding else "enter: out or in · + others"
         focused = self.screen.focused
-        # After a dialog Textual gives the keys to the leaves, even where they are out of sight.
+        # After a dialog Textual gives the keys to the parameters, even where they are out of sight.
         nowhere = focused is None or not all(node.display for node in focused.ancestors_with_self)
         terms.fill(term_rows(found, list(self._seen), adding=self._adding), 1, hint)
         models.border_title = "models"

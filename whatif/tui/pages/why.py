@@ -22,7 +22,7 @@ from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.elasticity_bars import ElasticityBars
 from whatif.tui.widgets.why_tree import WhyTree, details
 
-_MEANING = "Elasticity -0.58: 1 % more of a leaf is 0.58 % less {}."
+_MEANING = "Elasticity -0.58: 1 % more of a parameter is 0.58 % less {}."
 _UNDO = "u takes the last change back."
 _WIDE, _TALL = 100, 26
 
@@ -195,4 +195,4 @@ def _table(items: tuple[Elasticity, ...]) -> TableRows:
         (Cell(written(item)), Cell(item.path), Cell(item.change, "faint"), Cell(item.value), Cell(item.reason, "faint"))
         for item in items
     )
-    return TableRows(("elasticity", "leaf", "step", "now", ""), tuple(rows), frozenset((1, 2, 4)))
+    return TableRows(("elasticity", "parameter", "step", "now", ""), tuple(rows), frozenset((1, 2, 4)))

@@ -21,24 +21,26 @@ Part = tuple[str, str]
 
 
 def help_text(screen: Screen[None], page: Page, tree: ParameterTree) -> tuple[Content, str]:
-    """Text and title for what has the focus: a leaf, also while it is edited, or else the page."""
-    if isinstance(screen.focused, ParameterTree | PromptInput) and tree.leaf is not None:
-        parts, title = _leaf(tree.leaf, tree.session), tree.leaf.path
+    """Text and title for what has the focus: a parameter, also while it is edited, or else the page."""
+    if isinstance(screen.focused, ParameterTree | PromptInput) and tree.parameter is not None:
+        parts, title = _parameter(tree.parameter, tree.session), tree.parameter.path
     else:
         parts, title = [(f"{(page.__doc__ or '').splitlines()[0]}\n\n", "")], page.NAME
     return Content.assemble(*parts, *_keys(screen)), title
 
 
-def _leaf(leaf: Parameter, session: Session) -> list[Part]:
-    """Unit, range, meaning, source, and the terms that a leaf goes into."""
-    unit = "a count or fraction" if str(leaf.dimension) == "1" else str(leaf.dimension)
-    used = [term for term in session.program.terms.values() if leaf.path in term.references()]
-    parts: list[Part] = [(f"{' '.join(leaf.description.split()) or leaf.path.rpartition('.')[2]}\n\n", "bold")]
-    if leaf.field is not None:
+def _parameter(parameter: Parameter, session: Session) -> list[Part]:
+    """Unit, range, meaning, source, and the terms that a parameter goes into."""
+    unit = "a count or fraction" if str(parameter.dimension) == "1" else str(parameter.dimension)
+    used = [term for term in session.program.terms.values() if parameter.path in term.references()]
+    parts: list[Part] = [
+        (f"{' '.join(parameter.description.split()) or parameter.path.rpartition('.')[2]}\n\n", "bold")
+    ]
+    if parameter.field is not None:
         parts += [("unit     ", MUTED), (f"{unit}\n", "")]
-    parts += [("range    ", MUTED), (f"{allowed(leaf)}\n", "")]
-    parts += [("value    ", MUTED), (f"{leaf.text()}\n", "")]
-    parts += [("source   ", MUTED), (leaf.grade, grade_style(leaf.grade)), (f"  {leaf.source}\n", "")]
+    parts += [("range    ", MUTED), (f"{allowed(parameter)}\n", "")]
+    parts += [("value    ", MUTED), (f"{parameter.text()}\n", "")]
+    parts += [("source   ", MUTED), (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}\n", "")]
     for equation, names in _equations(used).items():
         parts += [("goes into ", MUTED), (f"{', '.join(names)}:  {equation}\n", "")]
     return [*parts, ("\n", "")]

@@ -1,4 +1,4 @@
-"""The one screen with everything on it: the leaves on the left, a page beside them, the words below."""
+"""The one screen with everything on it: the parameters on the left, a page beside them, the words below."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from textual.widgets import ContentSwitcher
 from whatif.core.sweep_figure import breakdown
 from whatif.plotting.raster import MarkerName
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
-from whatif.tui.events import ChangeAsked, ErrorTold, JobAsked, LeafSelected, StopAsked
+from whatif.tui.events import ChangeAsked, ErrorTold, JobAsked, ParameterSelected, StopAsked
 from whatif.tui.key_bindings import FIRST_KEYS, PAGE_KEYS
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
@@ -53,7 +53,7 @@ class MainScreen(Screen[None]):
         *FIRST_KEYS,
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
-        Binding("t", "tree", show=False, tooltip="Show or hide the leaves", id="desk.leaves"),
+        Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.parameters"),
         Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
@@ -82,7 +82,7 @@ class MainScreen(Screen[None]):
         """Lay out the panels."""
         yield Title(id="title")
         with Horizontal(id="body"):
-            yield ParameterPanel(self.study, id="leaves")
+            yield ParameterPanel(self.study, id="parameters")
             with ContentSwitcher(initial=ExplorePage.NAME, id="answer"):
                 yield ExplorePage()
         yield Breakdown(id="below")
@@ -177,12 +177,12 @@ class MainScreen(Screen[None]):
         self._show_words()
 
     def _arrange(self) -> None:
-        """Show the leaves beside a page where there is room for both, or as the person wants it."""
+        """Show the parameters beside a page where there is room for both, or as the person wants it."""
         explore = self.page.NAME == ExplorePage.NAME
         room = self.size.width >= 100 and not (self.page.WIDE and self.size.width < 160)
         shown = self._tree if self._tree is not None and not explore else explore or room
         self.query_one(ParameterPanel).display = shown
-        self.update_classes({"-elsewhere": not explore, "-leafless": not shown})
+        self.update_classes({"-elsewhere": not explore, "-no-parameters": not shown})
 
     def _show_words(self) -> None:
         """The title, the explanation and the status line."""
@@ -205,8 +205,8 @@ class MainScreen(Screen[None]):
     def _told(self, event: ErrorTold) -> None:
         self._failed(event.text)
 
-    @on(LeafSelected)
-    def _selected(self, event: LeafSelected) -> None:
+    @on(ParameterSelected)
+    def _selected(self, event: ParameterSelected) -> None:
         self.query_one(ParameterHelp).show(self.study, event.path)
 
     def action_go(self, name: str) -> None:
@@ -231,22 +231,22 @@ class MainScreen(Screen[None]):
         self.change(Revert())
 
     def action_tree(self) -> None:
-        """Show or hide the leaves beside the page."""
+        """Show or hide the parameters beside the page."""
         self._tree = not self.query_one(ParameterPanel).display
         self._arrange()
         (self.query_one(ParameterTree).focus if self._tree else self.page.enter)()
 
     def action_stop(self) -> None:
         """Leave the line that is typed, else stop computing, else clear the error, else the filter."""
-        leaves = self.query_one(ParameterPanel)
-        if leaves.prompt.display:
-            leaves.prompt.action_leave()
+        parameters = self.query_one(ParameterPanel)
+        if parameters.prompt.display:
+            parameters.prompt.action_leave()
         elif self.busy:
             self.post_message(StopAsked())
         elif self._error:
             self._failed("")
         else:
-            leaves.filter("")
+            parameters.filter("")
 
     def action_detail(self) -> None:
         """Show the whole of the message in the status line."""

@@ -34,7 +34,8 @@ class ElasticityBars(CursorList):
         return self._items[self.cursor] if self._items else None
 
     def show(self, items: Sequence[Elasticity], *, timed: bool = True) -> None:
-        """Show other elasticities, of a time or of another result; the cursor stays on its leaf, if it is there."""
+        """Show other elasticities, of a time or of another result; the cursor stays on its parameter, if it is
+        there."""
         self._sides = _SIDES[timed]
         path = self.item.path if self.item is not None else ""
         self._items = tuple(items)
@@ -51,7 +52,7 @@ class ElasticityBars(CursorList):
         room = sides[1] + GAP + _NUMBER
         number = "elasticity".rjust(room - len(slower)) if len(slower) + 10 <= room else " " * (room - len(slower))
         return [
-            TextRun(padded("leaf", path) + " " * GAP, "faint"),
+            TextRun(padded("parameter", path) + " " * GAP, "faint"),
             TextRun(faster.rjust(sides[0]), "good"),
             TextRun("│", "guide"),
             TextRun(slower, "bad"),
@@ -59,7 +60,7 @@ class ElasticityBars(CursorList):
         ]
 
     def draw_row(self, index: int, width: int) -> Sequence[TextRun]:
-        """Draw a leaf: its path, the bar, the number, what was compared, the value."""
+        """Draw a parameter: its path, the bar, the number, what was compared, the value."""
         item = self._items[index]
         path, sides, change, value = self._columns(width)
         left, right = self._bar(item.elasticity, sides) if not item.reason else ("".ljust(sides[0]), "".ljust(sides[1]))

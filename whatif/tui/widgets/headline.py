@@ -48,7 +48,7 @@ class HeadlineView(Container):
             was = f"{lower.removesuffix(f' {unit}')} .. {upper}"
         iteration = ((duration(now.iteration_time), "bold $text-primary"), _change(now, before))
         self._tile("iteration").show("iteration", iteration, was)
-        count = study.session.program.leaves.get("application.iteration_count")
+        count = study.session.program.parameters.get("application.iteration_count")
         total = (duration(now.total_time), "bold")
         self._tile("total").show("total", (total,), f"{count.text()} iterations" if count else "")
 

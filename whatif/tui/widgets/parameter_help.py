@@ -1,4 +1,4 @@
-"""What the selected leaf is: description, unit, allowed values, where its value comes from."""
+"""What the selected parameter is: description, unit, allowed values, where its value comes from."""
 
 from __future__ import annotations
 
@@ -16,43 +16,49 @@ Part = tuple[str, str]
 
 
 class ParameterHelp(Static):
-    """Two lines about a leaf or a table, with its path in the border."""
+    """Two lines about a parameter or a table, with its path in the border."""
 
     def show(self, study: ExplorerState, path: str) -> None:
-        """Explain another leaf, or a table by what it holds."""
+        """Explain another parameter, or a table by what it holds."""
         self.border_title = Content(path)
-        leaf = study.session.program.leaves.get(path)
-        parts = _table(study.session, path) if leaf is None else (*_meaning(leaf), ("\n", ""), *_origin(leaf, study))
+        parameter = study.session.program.parameters.get(path)
+        parts = (
+            _table(study.session, path)
+            if parameter is None
+            else (*_meaning(parameter), ("\n", ""), *_origin(parameter, study))
+        )
         self.update(Content.assemble(*parts), layout=False)
 
 
 def _table(session: Session, path: str) -> tuple[Part, ...]:
-    leaves = [leaf for leaf in session.program.leaves.values() if leaf.path.startswith(f"{path}.")]
-    if not leaves:
-        return (("no leaf has all the words", MUTED),)
-    live = sum(matters(session.program, leaf) for leaf in leaves)
-    return ((f"{len(leaves)} values, {live} of them matter here", MUTED),)
+    parameters = [
+        parameter for parameter in session.program.parameters.values() if parameter.path.startswith(f"{path}.")
+    ]
+    if not parameters:
+        return (("no parameter has all the words", MUTED),)
+    live = sum(matters(session.program, parameter) for parameter in parameters)
+    return ((f"{len(parameters)} values, {live} of them matter here", MUTED),)
 
 
-def _meaning(leaf: Parameter) -> tuple[Part, ...]:
+def _meaning(parameter: Parameter) -> tuple[Part, ...]:
     """What it is and which values it may take."""
-    description = " ".join(leaf.description.split()) or leaf.path.rpartition(".")[2].replace("_", " ")
-    return ((description, ""), ("  ", ""), (allowed(leaf), MUTED))
+    description = " ".join(parameter.description.split()) or parameter.path.rpartition(".")[2].replace("_", " ")
+    return ((description, ""), ("  ", ""), (allowed(parameter), MUTED))
 
 
-def allowed(leaf: Parameter) -> str:
-    """The values that a leaf accepts."""
-    if leaf.field is not None:
-        return leaf.field.domain.describe(leaf.dimension)
-    return " | ".join(leaf.choices) if leaf.choices else "any text"
+def allowed(parameter: Parameter) -> str:
+    """The values that a parameter accepts."""
+    if parameter.field is not None:
+        return parameter.field.domain.describe(parameter.dimension)
+    return " | ".join(parameter.choices) if parameter.choices else "any text"
 
 
-def _origin(leaf: Parameter, study: ExplorerState) -> tuple[Part, ...]:
+def _origin(parameter: Parameter, study: ExplorerState) -> tuple[Part, ...]:
     """Where its value comes from and how far to trust it; of an edited value, what it was."""
-    before = study.leaf_before(leaf.path)
+    before = study.parameter_before(parameter.path)
     if before is not None:
-        word = "edited" if leaf.path in study.session.question.sets else "changed"
+        word = "edited" if parameter.path in study.session.question.sets else "changed"
         return ((word, "$text-warning"), (f"  was {before.text()} ({before.grade}: {before.source})", MUTED))
-    idle = () if matters(study.session.program, leaf) else (("  reaches no term here", "$text-warning"),)
-    written = f"{leaf.value.text}  " if isinstance(leaf.value, Expression) else ""
-    return ((written, ""), (leaf.grade, grade_style(leaf.grade)), (f"  {leaf.source}", MUTED), *idle)
+    idle = () if matters(study.session.program, parameter) else (("  reaches no term here", "$text-warning"),)
+    written = f"{parameter.value.text}  " if isinstance(parameter.value, Expression) else ""
+    return ((written, ""), (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}", MUTED), *idle)

@@ -1,4 +1,4 @@
-"""The leaves with the line that edits them in place."""
+"""The parameters with the line that edits them in place."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class ParameterPanel(Vertical):
 
     def on_mount(self) -> None:
         """Name the panel."""
-        self.border_title = "leaves"
+        self.border_title = "parameters"
 
     @property
-    def leaf_tree(self) -> ParameterTree:
-        """The list of leaves."""
+    def parameter_tree(self) -> ParameterTree:
+        """The list of parameters."""
         return self.query_one(ParameterTree)
 
     @property
@@ -58,21 +58,21 @@ class ParameterPanel(Vertical):
     def show(self, study: ExplorerState) -> None:
         """Show another study."""
         self._study = study
-        self.leaf_tree.show(study)
+        self.parameter_tree.show(study)
 
     @on(PromptAsked)
     def _asked(self, event: PromptAsked) -> None:
         event.stop()
-        tree, leaf = self.leaf_tree, self.leaf_tree.leaf
+        tree, parameter = self.parameter_tree, self.parameter_tree.parameter
         self.prompt.styles.offset = Offset(tree.indent, tree.cursor_line)
         if event.purpose is Purpose.FILTER:
             self.prompt.ask(event.purpose, "", tree.words)
-        elif leaf is not None and event.purpose is Purpose.VALUE:
-            self.prompt.ask(event.purpose, leaf.path, leaf.text(), leaf.choices)
-        elif leaf is not None and event.purpose is Purpose.TARGET:
-            self.prompt.ask(event.purpose, leaf.path, "<= 80 %")
-        elif leaf is not None:
-            self._ask_range(event.purpose, leaf.path)
+        elif parameter is not None and event.purpose is Purpose.VALUE:
+            self.prompt.ask(event.purpose, parameter.path, parameter.text(), parameter.choices)
+        elif parameter is not None and event.purpose is Purpose.TARGET:
+            self.prompt.ask(event.purpose, parameter.path, "<= 80 %")
+        elif parameter is not None:
+            self._ask_range(event.purpose, parameter.path)
 
     def _ask_range(self, purpose: Purpose, path: str) -> None:
         try:
@@ -116,11 +116,11 @@ class ParameterPanel(Vertical):
 
     def _close(self) -> None:
         self.prompt.close()
-        self.leaf_tree.focus()
+        self.parameter_tree.focus()
 
     def filter(self, words: str) -> None:
-        """Show only leaves whose path has all the words."""
-        self.leaf_tree.filter(words)
+        """Show only parameters whose path has all the words."""
+        self.parameter_tree.filter(words)
         self.border_subtitle = Content(f"/{words}" if words else "")
 
 

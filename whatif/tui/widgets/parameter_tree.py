@@ -1,4 +1,4 @@
-"""The tree of leaves: tables that fold, and every value with its unit and what became of it."""
+"""The tree of parameters: tables that fold, and every value with its unit and what became of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whatif.plotting.description import shorten, text_cells
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.tui.commands import Also, Nudge, Revert, SweepParameter
-from whatif.tui.events import ChangeAsked, LeafSelected, PromptAsked, Purpose
+from whatif.tui.events import ChangeAsked, ParameterSelected, PromptAsked, Purpose
 from whatif.tui.parameter_rows import TreeRow, ancestors, idle_tables, matters, outline
 from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity
@@ -32,7 +32,7 @@ _AROUND = 3
 
 
 class Shown(NamedTuple):
-    """A leaf in words: number, unit, mark and the style that says what became of it."""
+    """A parameter in words: number, unit, mark and the style that says what became of it."""
 
     value: str
     unit: str
@@ -41,9 +41,9 @@ class Shown(NamedTuple):
 
 
 class ParameterTree(ScrollView, can_focus=True):
-    """Lists tables and leaves; draws only the lines in sight."""
+    """Lists tables and parameters; draws only the lines in sight."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"leaf-tree--{part}" for part in _PARTS}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"parameter-tree--{part}" for part in _PARTS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False, id="leaf.up"),
         Binding("down,j", "move(1)", "Down", show=False, id="leaf.down"),
@@ -60,12 +60,12 @@ class ParameterTree(ScrollView, can_focus=True):
         Binding("]", "step(1, 'FACTOR')", show=False, tooltip="Double the value", id="leaf.double"),
         Binding("backspace", "revert", show=False, tooltip="Give it the file's value back", id="leaf.revert"),
         Binding("space", "turn", show=False, tooltip="Fold or unfold the table", id="leaf.fold"),
-        Binding("s", "sweep", "sweep", tooltip="Draw the result over this leaf", id="leaf.sweep"),
+        Binding("s", "sweep", "sweep", tooltip="Draw the result over this parameter", id="leaf.sweep"),
         Binding("S", "ask('RANGE')", show=False, tooltip="Sweep it over a range to type", id="leaf.range"),
-        Binding("a", "also", "and", tooltip="Sweep this leaf as well, or no longer", id="leaf.also"),
+        Binding("a", "also", "and", tooltip="Sweep this parameter as well, or no longer", id="leaf.also"),
         Binding("A", "ask('SECOND')", show=False, tooltip="Sweep it as well, over a range", id="leaf.also_range"),
         Binding("T", "ask('TARGET')", show=False, tooltip="Seek the value that meets a target", id="leaf.seek"),
-        Binding("/", "ask('FILTER')", "find", tooltip="Find leaves by words of their path", id="leaf.find"),
+        Binding("/", "ask('FILTER')", "find", tooltip="Find parameters by words of their path", id="leaf.find"),
     ]
     DEFAULT_CSS = """
     ParameterTree { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -86,10 +86,10 @@ class ParameterTree(ScrollView, can_focus=True):
         return self._rows[self._cursor] if self._rows else None
 
     @property
-    def leaf(self) -> Parameter | None:
-        """The leaf that the cursor is on."""
+    def parameter(self) -> Parameter | None:
+        """The parameter that the cursor is on."""
         row = self.row
-        return None if row is None or row.table else self.session.program.leaves.get(row.path)
+        return None if row is None or row.table else self.session.program.parameters.get(row.path)
 
     @property
     def words(self) -> str:
@@ -97,9 +97,9 @@ class ParameterTree(ScrollView, can_focus=True):
         return self._words
 
     def on_mount(self) -> None:
-        """Begin at the swept leaf."""
+        """Begin at the swept parameter."""
         self._lay_out()
-        swept = self.session.grid.leaves()
+        swept = self.session.grid.parameters()
         if swept:
             self.select(swept[0])
 
@@ -119,8 +119,8 @@ class ParameterTree(ScrollView, can_focus=True):
         return 0 if self.row is None else len(self._guides(self.row).text) - 1
 
     def show(self, study: ExplorerState) -> None:
-        """Show another study; the cursor stays on its leaf."""
-        same = study.session.program.leaves.keys() == self.session.program.leaves.keys()
+        """Show another study; the cursor stays on its parameter."""
+        same = study.session.program.parameters.keys() == self.session.program.parameters.keys()
         self._study = study
         if same:
             self.refresh()
@@ -128,12 +128,12 @@ class ParameterTree(ScrollView, can_focus=True):
             self._lay_out()
 
     def filter(self, words: str) -> None:
-        """Show only leaves whose path has all the words."""
+        """Show only parameters whose path has all the words."""
         self._words = words
         self._lay_out()
 
     def select(self, path: str) -> None:
-        """Move the cursor to a leaf, unfolding what hides it."""
+        """Move the cursor to a parameter, unfolding what hides it."""
         self._folded.difference_update(ancestors(path))
         self._lay_out()
         at = next((i for i, row in enumerate(self._rows) if row.path == path), None)
@@ -143,14 +143,14 @@ class ParameterTree(ScrollView, can_focus=True):
     def _lay_out(self) -> None:
         """Make the rows anew, with the cursor on the same row or as near as can be."""
         before = self.row.path if self.row is not None else ""
-        self._rows = outline(self.session.program.leaves, self._folded, self._words)
+        self._rows = outline(self.session.program.parameters, self._folded, self._words)
         self.virtual_size = Size(0, len(self._rows))
         self._move_to(self._place_of(before))
         # How far can be scrolled is only known when the new size is laid out.
         self.call_after_refresh(self._keep_in_sight)
 
     def _place_of(self, path: str) -> int:
-        """The row of a path; else the first leaf found by a filter, or the innermost table around it in sight."""
+        """The row of a path; else the first parameter found by a filter, or the innermost table around it in sight."""
         places = {row.path: index for index, row in enumerate(self._rows)}
         if self._words and path not in places:
             return next((index for index, row in enumerate(self._rows) if not row.table), 0)
@@ -165,7 +165,7 @@ class ParameterTree(ScrollView, can_focus=True):
         self.call_next(self._tell_row)
 
     def _tell_row(self) -> None:
-        self.post_message(LeafSelected("" if self.row is None else self.row.path))
+        self.post_message(ParameterSelected("" if self.row is None else self.row.path))
 
     def _keep_in_sight(self) -> None:
         top, height = self.scroll_offset.y, max(1, self.size.height)
@@ -186,7 +186,7 @@ class ParameterTree(ScrollView, can_focus=True):
             return
         again = index == self._cursor and event.chain > 1
         self._move_to(index)
-        if self.leaf is None:
+        if self.parameter is None:
             self.action_turn()
         elif again:
             self.action_enter()
@@ -210,37 +210,37 @@ class ParameterTree(ScrollView, can_focus=True):
         self._lay_out()
 
     def action_enter(self) -> None:
-        """Edit a leaf, fold or unfold a table."""
-        if self.leaf is not None:
+        """Edit a parameter, fold or unfold a table."""
+        if self.parameter is not None:
             self.post_message(PromptAsked(Purpose.VALUE))
         else:
             self.action_turn()
 
     def action_step(self, steps: int, size: str = "FINE") -> None:
-        """Nudge a leaf; fold or unfold a table."""
-        if self.leaf is not None:
-            self.post_message(ChangeAsked(Nudge(self.leaf.path, steps, NudgeSize[size])))
+        """Nudge a parameter; fold or unfold a table."""
+        if self.parameter is not None:
+            self.post_message(ChangeAsked(Nudge(self.parameter.path, steps, NudgeSize[size])))
         elif self.row is not None:
             self._fold(self.row, fold=steps < 0)
 
     def action_sweep(self) -> None:
-        """Sweep the leaf over its default range."""
-        if self.leaf is not None:
-            self.post_message(ChangeAsked(SweepParameter(self.leaf.path)))
+        """Sweep the parameter over its default range."""
+        if self.parameter is not None:
+            self.post_message(ChangeAsked(SweepParameter(self.parameter.path)))
 
     def action_also(self) -> None:
-        """Sweep the leaf as well, or no longer."""
-        if self.leaf is not None:
-            self.post_message(ChangeAsked(Also(self.leaf.path)))
+        """Sweep the parameter as well, or no longer."""
+        if self.parameter is not None:
+            self.post_message(ChangeAsked(Also(self.parameter.path)))
 
     def action_revert(self) -> None:
-        """Give the leaf the file's value back."""
-        if self.leaf is not None:
-            self.post_message(ChangeAsked(Revert(self.leaf.path)))
+        """Give the parameter the file's value back."""
+        if self.parameter is not None:
+            self.post_message(ChangeAsked(Revert(self.parameter.path)))
 
     def action_ask(self, purpose: str) -> None:
         """Ask for a typed line."""
-        if self.leaf is not None or Purpose[purpose] is Purpose.FILTER:
+        if self.parameter is not None or Purpose[purpose] is Purpose.FILTER:
             self.post_message(PromptAsked(Purpose[purpose]))
 
     def render_line(self, y: int) -> Strip:
@@ -249,7 +249,7 @@ class ParameterTree(ScrollView, can_focus=True):
         if index >= len(self._rows):
             return Strip.blank(width, self._part("name"))
         row = self._rows[index]
-        segments = self._table_line(row) if row.table else self._leaf_line(row, width)
+        segments = self._table_line(row) if row.table else self._parameter_line(row, width)
         strip = Strip(segments).adjust_cell_length(width, self._part("name"))
         return self._highlighted(strip) if index == self._cursor else strip
 
@@ -259,7 +259,7 @@ class ParameterTree(ScrollView, can_focus=True):
         return Strip([Segment(text, (style or Style()) + behind) for text, style, _ in strip], strip.cell_length)
 
     def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"leaf-tree--{name}")
+        return self.get_component_rich_style(f"parameter-tree--{name}")
 
     def _guides(self, row: TreeRow) -> Segment:
         step = "│ " if self.scrollable_content_region.width >= _ROOMY else "│"
@@ -269,8 +269,8 @@ class ParameterTree(ScrollView, can_focus=True):
         arrow = "▸ " if row.folded else "▾ "
         return [self._guides(row), Segment(arrow, self._part("guide")), Segment(row.name, self._part("table"))]
 
-    def _leaf_line(self, row: TreeRow, width: int) -> list[Segment]:
-        guides, shown = self._guides(row), self._shown(self.session.program.leaves[row.path])
+    def _parameter_line(self, row: TreeRow, width: int) -> list[Segment]:
+        guides, shown = self._guides(row), self._shown(self.session.program.parameters[row.path])
         room = width - len(guides.text) - 3
         value = shorten(shown.value, max(room // 2, room - len(row.name)))
         text = f"{value} {shown.unit}".rstrip()
@@ -286,24 +286,24 @@ class ParameterTree(ScrollView, can_focus=True):
             Segment(" ", self._part("name")),
         ]
 
-    def _shown(self, leaf: Parameter) -> Shown:
-        """What the tree says of a leaf."""
+    def _shown(self, parameter: Parameter) -> Shown:
+        """What the tree says of a parameter."""
         session = self.session
-        number, unit = _words_of(leaf, session)
-        swept, edited = leaf.path in session.grid.leaves(), leaf.path in session.question.sets
+        number, unit = _words_of(parameter, session)
+        swept, edited = parameter.path in session.grid.parameters(), parameter.path in session.question.sets
         if swept or edited:
             return Shown(number, unit, SWEPT if swept else EDITED, "edited" if edited else "swept")
-        if isinstance(leaf.value, Expression):
+        if isinstance(parameter.value, Expression):
             return Shown(number, unit, COMPUTED, "computed")
-        return Shown(number, unit, " ", "value" if matters(session.program, leaf) else "idle")
+        return Shown(number, unit, " ", "value" if matters(session.program, parameter) else "idle")
 
 
-def _words_of(leaf: Parameter, session: Session) -> tuple[str, str]:
-    """The value and unit of a leaf; an expression is shown by what it comes to."""
-    text = leaf.text()
-    if isinstance(leaf.value, Expression) and leaf.path in session.at.values:
-        text = format_quantity(float(np.ravel(session.at.values[leaf.path])[0]), leaf.dimension, digits=6)
-    if leaf.structural:
+def _words_of(parameter: Parameter, session: Session) -> tuple[str, str]:
+    """The value and unit of a parameter; an expression is shown by what it comes to."""
+    text = parameter.text()
+    if isinstance(parameter.value, Expression) and parameter.path in session.at.values:
+        text = format_quantity(float(np.ravel(session.at.values[parameter.path])[0]), parameter.dimension, digits=6)
+    if parameter.structural:
         return text, ""
     number, _, unit = text.partition(" ")
     return number, unit

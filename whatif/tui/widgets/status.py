@@ -57,8 +57,8 @@ def _warning(study: ExplorerState) -> str:
 
 def _without_effect(study: ExplorerState) -> str:
     program = study.session.program
-    swept = (path for path in study.session.grid.leaves() if path in program.leaves)
-    return next((p for p in swept if not program.leaves[p].structural and p not in program.reached), "")
+    swept = (path for path in study.session.grid.parameters() if path in program.parameters)
+    return next((p for p in swept if not program.parameters[p].structural and p not in program.reached), "")
 
 
 def _plain(study: ExplorerState) -> str:

@@ -187,10 +187,10 @@ class PlotView(Picture, can_focus=True):
         return self._cross
 
     def show(self, description: Description | None) -> None:
-        """Show another plot, or nothing; the crosshair stays as long as the axes are of the same leaves."""
+        """Show another plot, or nothing; the crosshair stays as long as the axes are of the same parameters."""
         if description is self._description:
             return
-        kept = self._cross if _leaves(description) == _leaves(self._description) else None
+        kept = self._cross if _parameters(description) == _parameters(self._description) else None
         self._description = description
         self._place(moved(description, kept) if description is not None and kept is not None else None)
         self.redraw()
@@ -255,7 +255,7 @@ class PlotView(Picture, can_focus=True):
         return {"marker": self._marker, "colours": not (self.app.no_color or few), "cross": self._cross}
 
 
-def _leaves(description: Description | None) -> tuple[str, ...]:
+def _parameters(description: Description | None) -> tuple[str, ...]:
     """The names of the axes that the crosshair moves along."""
     if description is None:
         return ()

@@ -1,4 +1,4 @@
-"""The tree of an explanation: what a result is computed from, term by term down to the leaves, as an outline."""
+"""The tree of an explanation: what a result is computed from, term by term down to the parameters, as an outline."""
 
 from __future__ import annotations
 
