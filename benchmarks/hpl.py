@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.measure import Row, median_seconds
-from whatif.hpl.simulation import loop_kernel, solve_kernel
-from whatif.hpl.simulation import simulator as module
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, RowSwap
-from whatif.hpl.simulation.costs import KERNELS
-from whatif.hpl.simulation.simulator import HPLMachine, replicate, simulate
+from whatif.linpack.simulation import loop_kernel, solve_kernel
+from whatif.linpack.simulation import simulator as module
+from whatif.linpack.simulation.configuration import Broadcast, Configuration, RowSwap
+from whatif.linpack.simulation.costs import KERNELS
+from whatif.linpack.simulation.simulator import HPLMachine, replicate, simulate
 
 EMULATOR_DAHU, EMULATOR_STAMPEDE, EMULATOR_STAMPEDE_MEMORY = 16753.0, 62 * 3600.0, 19e9
 REPLICATES = 32

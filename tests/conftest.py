@@ -114,8 +114,8 @@ def pytest_runtest_setup(item):
     plays = item.path.stem in ("test_tune", "test_readme", "test_page_hpl") or item.path.stem.startswith("test_hpl")
     if run is None or not plays or getattr(item.config, "has_hpl", False):
         return
-    from whatif.hpl.simulation.configuration import Configuration
-    from whatif.hpl.simulation.simulator import HPLMachine, simulate
+    from whatif.linpack.simulation.configuration import Configuration
+    from whatif.linpack.simulation.simulator import HPLMachine, simulate
 
     with (Path(tempfile.gettempdir()) / f"whatif-{run}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

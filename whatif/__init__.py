@@ -1,33 +1,57 @@
-"""whatif: a declarative what-if explorer for HPC machines and applications.
+"""Declarative what-if explorer for HPC machines and applications.
 
-`whatif.run`, `sweep`, `compare`, `seek`, .. are the verbs of the command line as functions: see `whatif.api`.
+The verbs of the command line are functions of this package, by the same names; `dir(whatif)` lists them all.
+
+>>> import whatif
+>>> answer = whatif.run("jacobi2d", platform="frontier", overrides={"application.rank_count": 64})
+>>> round(float(answer["iteration_time"]) * 1e3, 2) > 0
+True
+>>> swept = whatif.sweep("jacobi2d", {"platform.node.gpu_count": [2, 4, 6]})
+>>> swept.to_pandas()["platform.node.gpu_count"].tolist()
+[2.0, 4.0, 6.0]
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from whatif.api import Result, Sampling, Scenario, WhatifError, compare, diff, load, run, seek, sensitivity, sweep
+    # Twice, here for type checkers and in `EXPORTS` for Python: tests/api compares the two.
+    from whatif.api.common import load as load
+    from whatif.api.decisions import compare as compare
+    from whatif.api.decisions import diff as diff
+    from whatif.api.decisions import seek as seek
+    from whatif.api.decisions import sensitivity as sensitivity
+    from whatif.api.evaluation import run as run
+    from whatif.api.evaluation import sweep as sweep
+    from whatif.core.result import Result as Result
+    from whatif.core.scenario import Scenario as Scenario
+    from whatif.core.uncertainty import Sampling as Sampling
+    from whatif.errors import WhatifError as WhatifError
 
 __version__ = "0.1.0"
-__all__ = [
-    "Result",
-    "Sampling",
-    "Scenario",
-    "WhatifError",
-    "__version__",
-    "compare",
-    "diff",
-    "load",
-    "run",
-    "seek",
-    "sensitivity",
-    "sweep",
-]
+EXPORTS: Final[dict[str, tuple[str, ...]]] = {
+    "whatif.api.common": ("load",),
+    "whatif.api.evaluation": ("run", "sweep"),
+    "whatif.api.decisions": ("compare", "diff", "seek", "sensitivity"),
+    "whatif.core.result": ("Result",),
+    "whatif.core.scenario": ("Scenario",),
+    "whatif.core.uncertainty": ("Sampling",),
+    "whatif.errors": ("WhatifError",),
+}
+"""Modules of the public names, each imported when one of its names is first used."""
+_MODULES = {name: module for module, names in EXPORTS.items() for name in names}
+__all__ = ["__version__", *_MODULES]  # noqa: PLE0604 - `EXPORTS` is the one list of public names
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the library, loaded when it is first used: the command line starts without it."""
-    if name not in __all__:
+    """Public function or type, imported when it is first used: the command line starts without it."""
+    if name not in _MODULES:
         raise AttributeError(f"module `whatif` has no attribute `{name}`")
-    return getattr(import_module("whatif.api"), name)
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Public names, for tab completion."""
+    return sorted(__all__)

@@ -11,7 +11,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import whatif
-import whatif.api
 from tests.paths import ROOT
 from whatif.cli.main import VERBS
 
@@ -20,7 +19,7 @@ GPUS = "platform.node.gpu_count"
 
 
 def test_examples_of_the_docstrings_run():
-    found = doctest.testmod(whatif.api)
+    found = doctest.testmod(whatif)
     assert found.attempted >= 4
     assert found.failed == 0
 
@@ -48,7 +47,7 @@ def test_numbers_are_those_of_the_command_line(whatif_main):
                       "--format", "json")[1]  # fmt: skip
     rows = json.loads(out)["rows"]
     samples = whatif.Sampling(64, spreads={"assumed": 0.2})
-    question = whatif.load("minimd", platform="frontier", sets={GPUS: 4})
+    question = whatif.load("minimd", platform="frontier", overrides={GPUS: 4})
     found = whatif.sweep(question, {"application.rank_count": [8, 64]}, samples=samples)
     frame = found.to_pandas()
     for name in ("total_time", "iteration_time.p95", "terms.force"):

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 
 from benchmarks import validation_hpl as tables
 from tests.paths import ROOT
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
-from whatif.hpl.simulation.costs import DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, matrix_mean
-from whatif.hpl.simulation.simulator import HPLMachine, simulate
+from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
+from whatif.linpack.simulation.costs import DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, matrix_mean
+from whatif.linpack.simulation.simulator import HPLMachine, simulate
 from whatif.validation.hpl_runs import (
     MEASURED,
     Play,

@@ -18,12 +18,12 @@ from whatif.errors import InvalidFileError, Problem, UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.hpl.input_reader import HPLInput
-    from whatif.hpl.output_reader import HPLRun
-    from whatif.hpl.prediction_tables import HPLPrediction, Key
-    from whatif.hpl.predictions import HPLRuns
-    from whatif.hpl.scenario_writer import HPLPlacement, Noise
-    from whatif.hpl.simulation.configuration import Configuration
+    from whatif.linpack.input_reader import HPLInput
+    from whatif.linpack.output_reader import HPLRun
+    from whatif.linpack.prediction_tables import HPLPrediction, Key
+    from whatif.linpack.predictions import HPLRuns
+    from whatif.linpack.scenario_writer import HPLPlacement, Noise
+    from whatif.linpack.simulation.configuration import Configuration
     from whatif.schema.toml import Document
     from whatif.table import Table
 
@@ -113,8 +113,8 @@ def command(
     Each line appears as soon as it is known. With noise or replicates the time is the mean, and the interval holds 95 %
     of the replicates.
     """
-    from whatif.hpl.input_reader import read_hpl_input
-    from whatif.hpl.prediction_tables import by_key
+    from whatif.linpack.input_reader import read_hpl_input
+    from whatif.linpack.prediction_tables import by_key
 
     asked = read_hpl_input(input_file)
     if asked.configuration_count > max_points:
@@ -141,7 +141,7 @@ def placement_of(
     ranks_per_node: int | None, binding: str, panel_on: str, noise: Noise = "none", seed: int = 0
 ) -> HPLPlacement:
     """What the options say of a run."""
-    from whatif.hpl.scenario_writer import HPLPlacement
+    from whatif.linpack.scenario_writer import HPLPlacement
 
     by_socket, on_host = binding == "by_socket", panel_on == "host"
     return HPLPlacement(
@@ -153,8 +153,8 @@ def scenario_of(
     first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: HPLPlacement
 ) -> tuple[Document, dict[str, str], tuple[Path, ...]]:
     """The scenario of one configuration, what is set in it, and where its platform is looked for."""
-    from whatif.hpl.predictions import parameters_of
-    from whatif.hpl.scenario_writer import hpl_scenario
+    from whatif.linpack.predictions import parameters_of
+    from whatif.linpack.scenario_writer import hpl_scenario
 
     pairs = parse_sets(tuple(sets))
     own = (*parameters_of(first), "rank_count")
@@ -175,7 +175,7 @@ def open_runs(
 ) -> HPLRuns:
     """HPL on the machine that the options name; `first` is any configuration."""
     from whatif.core.scenario import Scenario
-    from whatif.hpl.predictions import HPLRuns
+    from whatif.linpack.predictions import HPLRuns
 
     document, pairs, folders = scenario_of(first, platform, folders, sets, placement)
     runs = HPLRuns(Scenario(document, None, pairs, folders).program)
@@ -215,13 +215,13 @@ def _refuse(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
 
 def _measured(files: Sequence[Path]) -> list[HPLRun]:
     from whatif.cli.measurement_files import once
-    from whatif.hpl.output_reader import read_hpl_output
+    from whatif.linpack.output_reader import read_hpl_output
 
     return [run for path in once(files) for run in read_hpl_output(path)]
 
 
 def _narrate(asked: HPLInput, runs: HPLRuns, seeds: range) -> None:
-    from whatif.hpl.machine import NOISES
+    from whatif.linpack.machine import NOISES
 
     program = runs.program
     count = asked.configuration_count
@@ -240,7 +240,7 @@ def _predictions(
     asked: HPLInput, runs: HPLRuns, seeds: range, known: Mapping[Key, Sequence[HPLRun]]
 ) -> Iterator[HPLPrediction]:
     """Every combination as it is known; at the end, what was measured and is none of them is told."""
-    from whatif.hpl.prediction_tables import key_of, prediction_of
+    from whatif.linpack.prediction_tables import key_of, prediction_of
 
     tasks = ((run, seed) for run in asked.configurations() for seed in seeds)
     met: set[Key] = set()
@@ -280,8 +280,8 @@ def meter(count: int) -> Iterator[Callable[[int, float], None]]:
 
 def _write_hpl(predictions: Iterable[HPLPrediction], components: bool, interval: bool) -> None:
     """HPL's own table; what is told of a run beside its line follows it."""
-    from whatif.hpl.output_writer import HPLRow, hpl_table
-    from whatif.hpl.prediction_tables import detail_lines
+    from whatif.linpack.output_writer import HPLRow, hpl_table
+    from whatif.linpack.prediction_tables import detail_lines
 
     latest: list[HPLPrediction] = []
 
@@ -300,7 +300,7 @@ def _tables(
     runs: HPLRuns, seeds: range, components: bool, measured: bool
 ) -> Callable[[Sequence[HPLPrediction]], Table]:
     """What makes a table of predictions, with the columns that the options ask for."""
-    from whatif.hpl.prediction_tables import prediction_table
+    from whatif.linpack.prediction_tables import prediction_table
 
     program = runs.program
     notes = {

@@ -14,7 +14,7 @@ from whatif.limits import DEFAULT_MAXIMUM_POINTS
 
 if TYPE_CHECKING:
     from whatif.core.scenario import Scenario
-    from whatif.report.contents import Findings
+    from whatif.reporting.contents import Findings
 
 
 @click.command("report", short_help="Write an answer and all it rests on as one HTML page.")
@@ -32,7 +32,7 @@ def command(
     """
     from whatif.cli.run import asked_grid
     from whatif.core.scenario import EvaluationRequest
-    from whatif.report.page import write_report
+    from whatif.reporting.page import write_report
 
     question = open_question(scenario, platform, folders, sets)
     grid = asked_grid(question, sweeps, False, DEFAULT_MAXIMUM_POINTS)

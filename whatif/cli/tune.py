@@ -22,10 +22,10 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.core.executors import Place
-    from whatif.hpl.predictions import HPLRuns
-    from whatif.hpl.simulation.configuration import Configuration
-    from whatif.hpl.tuning import Space
-    from whatif.hpl.tuning_log import TuningFile
+    from whatif.linpack.predictions import HPLRuns
+    from whatif.linpack.simulation.configuration import Configuration
+    from whatif.linpack.tuning import Space
+    from whatif.linpack.tuning_log import TuningFile
     from whatif.table import Table
 
 Code = TypeVar("Code", bound=IntEnum)
@@ -84,9 +84,9 @@ def tune_hpl(
     Candidates are played on small matrices first, the better ones on larger ones, the best at full size; then single
     parameters of the best are changed as long as that helps. Prints the ten best, or those so far when interrupted.
     """
-    from whatif.hpl.simulation.configuration import Configuration
-    from whatif.hpl.tuning import combinations, drawn, search
-    from whatif.hpl.tuning_log import TuningFile
+    from whatif.linpack.simulation.configuration import Configuration
+    from whatif.linpack.tuning import combinations, drawn, search
+    from whatif.linpack.tuning_log import TuningFile
 
     if write_input is not None and not write_input.parent.is_dir():
         raise UsageError(f"{write_input}: there is no folder {write_input.parent}")
@@ -125,8 +125,8 @@ def _space(
     seed: int,
 ) -> Space:
     """What the options ask to be searched."""
-    from whatif.hpl.simulation.configuration import Broadcast, RowSwap
-    from whatif.hpl.tuning import Space, factorisations
+    from whatif.linpack.simulation.configuration import Broadcast, RowSwap
+    from whatif.linpack.tuning import Space, factorisations
 
     if ranks is not None and grids:
         raise UsageError("--ranks and --grid exclude each other")
@@ -183,8 +183,8 @@ def _question(space: Space, runs: HPLRuns) -> dict[str, Any]:
     """What a search depends on: its lists, the machine with every number of it, and the program."""
     from dataclasses import asdict
 
-    from whatif.hpl.predictions import parameters_of
-    from whatif.hpl.simulation.configuration import Configuration
+    from whatif.linpack.predictions import parameters_of
+    from whatif.linpack.simulation.configuration import Configuration
 
     own = {f"application.{name}" for name in parameters_of(Configuration(1, 1, 1, 1))}
     values = [
@@ -245,7 +245,7 @@ class Player:
             self._times[configuration] = time
 
     def _tell(self, known: Mapping[Configuration, float], latest: Configuration) -> None:
-        from whatif.hpl.tuning import rate_of
+        from whatif.linpack.tuning import rate_of
 
         if len(known) > 1 and latest == _ranked(known)[0]:
             rate = rate_of(latest, known[latest]) / 1e9
@@ -262,7 +262,7 @@ class Player:
 
 
 def _ranked(known: Mapping[Configuration, float]) -> list[Configuration]:
-    from whatif.hpl.tuning import rate_of
+    from whatif.linpack.tuning import rate_of
 
     return sorted(known, key=lambda item: rate_of(item, known[item]), reverse=True)
 
@@ -276,8 +276,8 @@ def _parameters(run: Configuration) -> dict[str, Any]:
 
 
 def _table(known: Mapping[Configuration, float]) -> Table:
-    from whatif.hpl.output_reader import variant_code
-    from whatif.hpl.tuning import BEST, rate_of
+    from whatif.linpack.output_reader import variant_code
+    from whatif.linpack.tuning import BEST, rate_of
     from whatif.table import Table
     from whatif.units import FLOP_PER_SECOND, ONE, SECOND
 
@@ -292,7 +292,7 @@ def _table(known: Mapping[Configuration, float]) -> Table:
 
 def _write_input(path: Path, best: Configuration) -> None:
     from whatif.atomic import atomic_file
-    from whatif.hpl.input_writer import hpl_input_text
+    from whatif.linpack.input_writer import hpl_input_text
 
     with atomic_file(path) as temporary:
         temporary.write_text(hpl_input_text(best), encoding="utf-8")

@@ -46,7 +46,7 @@ WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "trace": deferred("whatif.core.phases.traced_run", "wire_trace"),
 }
 APPLICATIONS: Final[Mapping[type, Callable[[Context], list[PhaseTerm]]]] = {
-    HPLApplication: deferred("whatif.hpl.phase", "wire_hpl"),
+    HPLApplication: deferred("whatif.linpack.phase", "wire_hpl"),
 }
 """Applications that are no list of phases, by their schema."""
 

@@ -27,6 +27,11 @@ class Presentable:
         """The result as a table with units."""
         raise NotImplementedError
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on the result, such as assumed inputs; the command line prints them to stderr."""
+        return ()
+
     def picture(self) -> Drawable:
         """The result as a plot description. Raise `UsageError` where there is no picture of it."""
         raise UsageError(f"{type(self).__name__} has no picture")

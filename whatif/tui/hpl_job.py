@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from whatif.core.session import SessionInputs
 from whatif.errors import WhatifError
-from whatif.hpl.predictions import HPLRuns
-from whatif.hpl.simulation.configuration import Configuration
-from whatif.hpl.simulation.simulator import HPLOutcome, rank_of_process
+from whatif.linpack.predictions import HPLRuns
+from whatif.linpack.simulation.configuration import Configuration
+from whatif.linpack.simulation.simulator import HPLOutcome, rank_of_process
 from whatif.models.quantities import IntArray
 from whatif.tui.simulation_job import SimulationRefusal
 from whatif.tui.state import HPL_PANELS

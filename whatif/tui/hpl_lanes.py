@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.hpl.simulation.simulator import HPLOutcome
+from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray, IntArray
 from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, Window, main_groups
 

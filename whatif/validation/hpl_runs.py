@@ -23,9 +23,9 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
-from whatif.hpl.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
-from whatif.hpl.simulation.costs import KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
-from whatif.hpl.simulation.simulator import HPLMachine, simulate
+from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
+from whatif.linpack.simulation.costs import KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
+from whatif.linpack.simulation.simulator import HPLMachine, simulate
 from whatif.models.quantities import FloatArray
 from whatif.schema.toml import parse_document
 from whatif.units import ONE, SECOND, Dimension

@@ -11,8 +11,8 @@ from tests.page_harness import on_page
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.hpl.phase import outcome_at
-from whatif.hpl.simulation.configuration import Broadcast
+from whatif.linpack.phase import outcome_at
+from whatif.linpack.simulation.configuration import Broadcast
 from whatif.tui.commands import Edit, Revert, Show
 from whatif.tui.hpl_job import GridRate, HPLRunView, Share, grids
 from whatif.tui.hpl_lanes import WORK, GridLine, panel_lanes

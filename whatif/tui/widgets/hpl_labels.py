@@ -7,10 +7,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from whatif.hpl.machine import NOISES
-from whatif.hpl.output_reader import COMPONENTS, variant_code
-from whatif.hpl.prediction_tables import PARTS
-from whatif.hpl.simulation.simulator import HPLOutcome
+from whatif.linpack.machine import NOISES
+from whatif.linpack.output_reader import COMPONENTS, variant_code
+from whatif.linpack.prediction_tables import PARTS
+from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescription, PlotLine
 from whatif.tui.hpl_job import Grid, HPLRunView, Share

@@ -1,0 +1,182 @@
+"""The kernels and messages of HPL on the shipped machines, held to the calibrations they were made from."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.paths import DATA as TEST_DATA
+from tests.paths import ROOT
+from whatif.core.evaluate import evaluate
+from whatif.core.scenario import Scenario
+from whatif.linpack.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, PieceColumn, matrix_mean, size_time
+from whatif.schema.load import load_platform
+
+DATA = TEST_DATA / "hpl_platforms"
+WINTER = ROOT.parent / "shared" / "data" / "hpl" / "dahu" / "dgemm_calibration.csv"
+TERMS = ("intercept", "mnk", "mn", "mk", "nk")
+# Sizes of the updates of HPL with NB = 128, from the first step of a large matrix to late ones.
+UPDATES = [(15625, 15625, 128), (8000, 8000, 128), (8000, 2000, 128), (3000, 3000, 128)]
+# Ezibenroc/hpl, branch homogeneous_dgemm: time and standard deviation, of a call or of an element.
+PUBLISHED = {
+    "dtrsm": ("size", 5.445540e-11, 3.093410e-12),
+    "dlaswp01t": ("size", 7.547639e-09, 1.371708e-09),
+    "dlaswp02n": ("size", 2.822241e-08, 5.497050e-09),
+    "dlaswp03t": ("size", 3.775240e-09, 2.968320e-10),
+    "dlaswp04t": ("size", 8.498957e-09, 2.218070e-09),
+    "daxpy": ("constant", 6.680085e-07, 9.265829e-07),
+    "dscal": ("size", 3.798686e-10, 1.490121e-10),
+    "idamax": ("size", 6.052262e-10, 2.380847e-10),
+    "dgemv": ("size", 1.278804e-09, 1.645759e-11),
+    "dtrsv": ("constant", 2.438651e-05, 4.452153e-06),
+    "dlacpy": ("size", 3.871806e-09, 1.328595e-09),
+    "dlatcpy": ("size", 4.893900e-09, 4.691039e-10),
+}
+SCENARIO = """
+platform = "{platform}"
+[application]
+kind = "hpl"
+matrix_size = 20000
+block_size = 128
+process_rows = {rows}
+process_columns = {columns}
+ranks_per_node = {ranks}
+binding = "by_socket"
+"""
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def calibrated(suffix=""):
+    """[processor, term]: the models of the 64 processors, or their deviations."""
+    return np.array(
+        [[float(row[f"{term}{suffix}"]) for term in TERMS] for row in rows_of(DATA / "dahu_dgemm_2019.csv")]
+    )
+
+
+def polynomial(terms, m, n, k):
+    return terms @ np.array([1, m * n * k, m * n, m * k, n * k])
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """What the engine makes of a platform."""
+
+    def made(platform, rows, columns, ranks):
+        path = tmp_path / "hpl.toml"
+        path.write_text(SCENARIO.format(platform=platform, rows=rows, columns=columns, ranks=ranks))
+        question = Scenario.open(path)
+        values = evaluate(question.program).values
+        plan = question.program.terms["hpl.times"].options["plan"]
+        numbers = {parameter: float(values[parameter]) for parameter in plan.parameters}
+        return plan.machine(numbers, rows * columns, ranks, int(float(values["platform.node.socket_count"])))
+
+    return made
+
+
+def test_the_calibration_was_copied_without_a_slip():
+    """Its authors state the means over the processors of all but the slow nodes 13 to 16."""
+    normal = np.r_[0:24, 32:64]
+    stated = [5.249134e-07, 6.864500e-11, -1.793648e-10, 1.604311e-09, 2.922754e-09]
+    assert_allclose(calibrated()[normal].mean(axis=0), stated, rtol=1e-6, atol=0)
+    deviation = [6.060802e-07, 7.495901e-13, 2.927438e-11, 5.905245e-11, 5.780894e-11]
+    assert_allclose(calibrated("_residual")[normal].mean(axis=0), deviation, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("sizes", UPDATES)
+def test_each_rank_of_dahu_takes_as_long_for_an_update_as_its_processor_was_calibrated(machine, sizes):
+    dahu = machine("dahu", 32, 32, 32)
+    times = [factor * matrix_mean(dahu.kernels, *sizes) for factor in dahu.factors]
+    # Ranks of a node take turns on its two processors.
+    ranks = np.arange(1024)
+    expected = polynomial(calibrated(), *sizes)[ranks // 32 * 2 + ranks % 2]
+    assert_allclose(times, expected, rtol=0.01, atol=0)
+    assert_allclose(np.mean(times), expected.mean(), rtol=3e-4, atol=0)
+
+
+def test_the_deviation_of_dgemm_on_dahu_is_the_mean_of_those_calibrated(machine):
+    table = machine("dahu", 32, 32, 32).kernels
+    assert_allclose(table[1], calibrated("_residual").mean(axis=0), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("kernel", PUBLISHED)
+def test_the_other_kernels_of_dahu_are_those_published(machine, kernel):
+    term, mean, deviation = PUBLISHED[kernel]
+    table, size = machine("dahu", 4, 8, 32).kernels, 1000.0
+    unit = size if term == "size" else 1.0
+    assert_allclose(size_time(table, KERNELS.index(kernel), size, False, None), mean * unit, rtol=1e-6, atol=0)
+    assert_allclose(table[KERNELS.index(kernel), 2:4] @ [1, size], deviation * unit, rtol=1e-6, atol=0)
+
+
+def simgrid(name):
+    """[(smallest size, values..)] of a property of dahu.xml."""
+    found = re.search(rf'id="smpi/{name}" value="([^"]+)"', (DATA / "dahu.xml").read_text(encoding="utf-8"))
+    return [tuple(float(number) for number in part.split(":")) for part in found[1].split(";")]
+
+
+@pytest.mark.parametrize(
+    ("distance", "latency", "bandwidth"), [(1, 2 * 0.1e-6, 12.5e9), (0, 0.0, 18.348422228142724e9)]
+)
+def test_messages_of_dahu_are_charged_as_simgrid_charges_them(machine, distance, latency, bandwidth):
+    pieces = machine("dahu", 8, 8, 32).pieces[distance]
+    factors, latencies, sends, receives = (simgrid(name) for name in ("bw-factor", "lat-factor", "os", "or"))
+    assert [(start,) for start, _ in factors] == [(piece[PieceColumn.SMALLEST_SIZE],) for piece in pieces]
+    assert_allclose(pieces[:, PieceColumn.LATENCY], [latency * factor for _, factor in latencies], rtol=1e-6, atol=0)
+    assert_allclose(
+        pieces[:, PieceColumn.PER_BYTE], [1 / (bandwidth * factor) for _, factor in factors], rtol=1e-6, atol=0
+    )
+    for side, table in ((PieceColumn.SEND, sends), (PieceColumn.RECEIVE, receives)):
+        assert_allclose(pieces[:, side], [constant for _, constant, _ in table], rtol=1e-6, atol=0)
+        assert_allclose(pieces[:, side + 1], [slope for *_, slope in table], rtol=1e-6, atol=0)
+    limit = simgrid("send-is-detached-thresh")[0][0]
+    assert simgrid("async-small-thresh") == [(limit,)]
+    expected = [AT_ONCE if start < limit else RENDEZVOUS for start, _ in factors]
+    assert pieces[:, PieceColumn.PROTOCOL].tolist() == expected
+
+
+@pytest.mark.skipif(not WINTER.exists(), reason=f"{WINTER} is not there: the calibrations are too large to be shipped")
+def test_the_processors_of_2020_are_those_of_its_calibrations():
+    times: dict[str, list[float]] = {}
+    for row in rows_of(WINTER):
+        times.setdefault(f"node{row['node']}_cpu{row['cpu']}", []).append(float(row["mnk"]))
+    means = {key: np.mean(found) for key, found in times.items()}
+    overall = np.mean(list(means.values()))
+    found = load_platform("dahu_2020")[0].kernels.processors
+    assert list(found) == [f"node{node}_cpu{cpu}" for node in range(1, 33) for cpu in range(2)]
+    assert_allclose(list(found.values()), [means[key] / overall for key in found], rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("sizes", UPDATES)
+def test_dgemm_of_2020_is_the_polynomial_of_its_authors(machine, sizes):
+    published = np.array([2.573935e-06, 6.913763e-11, -2.113842e-10, 6.562226e-10, 2.267745e-09])
+    table = machine("dahu_2020", 32, 32, 32).kernels
+    assert_allclose(matrix_mean(table, *sizes), polynomial(published, *sizes), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("platform", "sizes", "rate"),
+    [
+        ("stampede", (1281, 1281, 257), 1e12),
+        ("stampede", (50000, 50000, 1024), 1e12),
+        ("stampede", (1280, 50000, 1024), 345.6e9),
+        ("stampede", (50000, 50000, 256), 345.6e9),
+        ("theta", (80000, 260000, 336), 2662.4e9),
+    ],
+)
+def test_a_node_multiplies_at_the_rate_that_is_printed(machine, platform, sizes, rate):
+    table = machine(platform, 4, 4, 1).kernels
+    m, n, k = sizes
+    assert_allclose(2 * m * n * k / matrix_mean(table, *sizes), rate, rtol=1e-9, atol=0)
+
+
+def test_kernels_that_nobody_measured_are_free_on_stampede(machine):
+    table = machine("stampede", 4, 4, 1).kernels
+    assert not table[KERNELS.index("dtrsm") + 1 :].any()
+    assert_allclose(size_time(table, KERNELS.index("dtrsm"), 1e9, False, None), 1e-3, rtol=1e-9, atol=0)

@@ -1,0 +1,357 @@
+"""A report as a page: its numbers are those of the other verbs, its texts are texts, and a browser shows it alone."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import html
+import importlib.util
+import io
+import json
+import re
+import shlex
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.one_phase import one_phase
+from tests.paths import ROOT
+from tests.scenarios_at_hand import FEW
+from tests.tui.test_serve import PATIENCE, browsed, chromium, opened
+from whatif.cli.report import command
+from whatif.core.scenario import EvaluationRequest, Scenario
+from whatif.core.sweep import file_axes, grid_of, parse_option
+from whatif.reporting import contents as findings
+from whatif.reporting import sections as report_sections
+from whatif.reporting.page import report_command, report_html
+from whatif.tui.report_job import report
+from whatif.units import SECOND, format_quantity
+
+ASKED = ("minife_gpus_per_node", "--against", "summit")
+ELSEWHERE = {"jacobi2d", "minife_gpus_per_node"}
+"""Scenarios whose pages other tests look at."""
+VOID = {"meta", "link", "br", "col", "wbr"}
+EVIL = """# What if <script>alert(1)</script> & "quotes" were asked?
+[platform]
+extends = "summit"
+name = "<img src=x onerror=alert(2)> $\\\\frac$ 漢字"
+[application]
+name = "</title><script>alert(3)</script>\\u0000 --> ]]>"
+rank_count = 6
+iteration_count = 10
+[application.phases.work]
+kind = "overhead"
+overhead_time = "3 us"
+[sources.application]
+grade = "measured"
+source = "<a href='javascript:alert(4)'>here</a>"
+"""
+
+
+class Read(HTMLParser):
+    """A page taken apart: every element is closed where it should be; texts by the section they stand in."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.texts, self.rows = [], [], [], {"": []}, {}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag not in VOID:
+            self.open.append((tag, dict(attributes).get("id") if tag == "section" else None))
+        if tag == "tr":
+            self.rows.setdefault(self.section, []).append([])
+        if tag in ("td", "th") and self.rows.get(self.section):
+            self.rows[self.section][-1].append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    @property
+    def section(self):
+        return next((name for _, name in reversed(self.open) if name), "")
+
+    def handle_data(self, data):
+        self.texts.setdefault(self.section, []).append(data)
+        if {"td", "th"} & {tag for tag, _ in self.open}:
+            self.rows[self.section][-1][-1] += data
+
+    def table(self, section):
+        """The cells behind the first one of each row, by the first one."""
+        return {row[0]: row[1:] for row in self.rows[section]}
+
+
+def assert_alone(text, page):
+    """Nothing runs, nothing is fetched, every picture is there and every name once."""
+    assert page.tags.count("svg") == page.tags.count("figure") >= 4
+    assert {"script", "img", "iframe"}.isdisjoint(page.tags)
+    for name, value in page.attributes:
+        assert name not in ("src", "action")
+        assert not name.startswith("on")
+        assert not name.endswith("href") or value.startswith(("#", "data:"))
+    assert not re.search(r"url\((?!#)|@import", text)
+    names = [value for name, value in page.attributes if name == "id"]
+    assert len(names) == len(set(names))
+
+
+def written(whatif_main, *words, code=0):
+    found, out, err = whatif_main("report", *words, "-o", "r.html")
+    assert (found, out) == (code, "")
+    return Path("r.html").read_text(), err
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """One page that several tests look at, of a stated time."""
+    path = tmp_path_factory.mktemp("asked") / "r.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        command.main([*ASKED, "-o", str(path)], standalone_mode=False)
+    return path
+
+
+def test_the_command_at_its_end_makes_the_same_page_again(asked, whatif_main, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    text = asked.read_text()
+    assert "2023-11-14 22:13 UTC" in text
+    (line,) = re.findall(r"<pre><code>(.*)</code></pre>", text)
+    words = shlex.split(html.unescape(line))
+    assert words == ["whatif", "report", *ASKED, "-o", str(asked)]
+    written(whatif_main, *ASKED)
+    assert Path("r.html").read_text() == text.replace(str(asked), "r.html")
+
+
+def test_the_numbers_are_those_of_the_other_verbs(asked, whatif_main):
+    scenario, text = ASKED[0], asked.read_text()
+    page = Read(text)
+    assert_alone(text, page)
+    _, out, _ = whatif_main("run", scenario, "--point", "--format", "json")
+    (row,) = json.loads(out)["rows"]
+
+    def told(seconds):
+        return format_quantity(seconds, SECOND).replace(" us", " µs").replace("-", "−")
+
+    answer, phases = page.table("answer"), page.table("phases")
+    assert {name: answer[name][0] for name in ("total_time", "kernel_time")} == {
+        name: told(row[name]) for name in ("total_time", "kernel_time")
+    }
+    assert {name: phases[name][2] for name in row["terms"]} == {n: told(t) for n, t in row["terms"].items()}
+    assert phases["matvec_inner"][3] == f"{row['terms']['matvec_inner'] / row['iteration_time']:.1%}"
+    counts = [row[0] for row in page.rows["sweep"][1:]]
+    assert counts == ["1", "2", "4", "8", "16"]
+    _, out, _ = whatif_main("diff", scenario, "--platform", "summit", "--format", "json")
+    (first, *_) = json.loads(out)["rows"]
+    assert page.rows["against"][1][0] == first["change"]
+    assert page.rows["against"][1][3].startswith(told(first["contribution"]))
+    _, out, _ = whatif_main("sensitivity", scenario, "--format", "json")
+    (first, *_) = json.loads(out)["rows"]
+    assert page.rows["sensitivity"][1][:3] == [first["value"], first["now"], f"{first['elasticity']:+.3g}"]
+
+
+def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_hash(whatif_main, tmp_path):
+    (tmp_path / "mine.toml").write_text(one_phase("= a * 1 s", a=2.0))
+    text, _ = written(
+        whatif_main, "jacobi2d", "--set", "platform.node.gpu.dram_bandwidth=1 TB/s", "--against", "mine.toml"
+    )
+    page = Read(text)
+    program = Scenario.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
+    table, found = "", {}
+    for row in page.rows["values"][1:]:
+        if len(row) == 1:
+            tables = sorted({p.rpartition(".")[0] for p in program.parameters}, key=len, reverse=True)
+            table = next(path for path in tables
+                         if row[0].startswith(path))  # fmt: skip
+            shared = row[0].removeprefix(table).strip()
+        else:
+            found[f"{table}.{row[0]}"] = (row[2], row[3] or shared)
+    assert program.reached <= found.keys()
+    assert {path: found[path][0] for path in program.reached} == {
+        p: program.parameters[p].grade for p in program.reached
+    }
+    assert found["platform.node.gpu.dram_bandwidth"] == (
+        "assumed", "--set platform.node.gpu.dram_bandwidth=1 TB/s"
+    )  # fmt: skip
+    memory = "application.phases.stencil.dram_size"
+    assert found[memory] == ("measured", program.parameters[memory].source)
+    assert 'class="assumed">assumed</td>' in text
+    hashes = page.table("files")
+    for name, path in {
+        "shipped with whatif: scenarios/jacobi2d.toml": ROOT / "scenarios" / "jacobi2d.toml",
+        "shipped with whatif: platforms/summit.toml": ROOT / "platforms" / "summit.toml",
+        "mine.toml": tmp_path / "mine.toml",
+    }.items():
+        assert hashes[name] == [hashlib.sha256(path.read_bytes()).hexdigest()]
+    assert str(ROOT) not in text
+
+
+@pytest.mark.parametrize("scenario", sorted(set(FEW) - ELSEWHERE))
+def test_every_scenario_has_its_page(whatif_main, monkeypatch, scenario):
+    if scenario not in ("minife_devices", "minimd"):
+        # Drawing takes most of the time, and is the same for all.
+        monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
+    text, err = written(whatif_main, scenario)
+    page = Read(text)
+    assert "left out" not in err
+    assert {"answer", "phases", "sensitivity", "equations", "values", "files"} <= page.texts.keys()
+    assert ("sweep" in page.texts) is bool(Scenario.open(scenario).program.loaded.scenario.sweep)
+    assert_alone(text, page)
+
+
+def test_texts_of_files_are_texts(whatif_main, tmp_path):
+    (tmp_path / "evil.toml").write_text(EVIL)
+    text, _ = written(whatif_main, "evil.toml", "--sweep", "application.rank_count=1, 2, 3")
+    page = Read(text)
+    assert {"script", "img"}.isdisjoint(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    everything = "".join(itertext for texts in page.texts.values() for itertext in texts)
+    for words in ('<script>alert(1)</script> & "quotes"', "</title><script>alert(3)", "javascript:alert(4)"):
+        assert words in everything
+    assert page.table("phases")["work"][0] == "overhead"
+
+
+def test_an_impossible_point_is_told_with_its_reason(whatif_main):
+    many = "application.rank_count=10000000"
+    text, err = written(whatif_main, "jacobi2d", "--set", many, "--against", "lassen", code=4)
+    assert err.endswith("impossible: the ranks need more nodes than the platform has (platform.node_count)\n")
+    page = Read(text)
+    assert "the ranks need more nodes" in "".join(page.texts["answer"])
+    assert {"phases", "sensitivity"}.isdisjoint(page.texts)
+    text, err = written(whatif_main, "jacobi2d", "--set", many, "--sweep", "application.rank_count=6, 10000000")
+    page = Read(text)
+    assert "1 of 2 points have no answer" in "".join(page.texts["sweep"])
+    assert page.rows["sweep"][2][1:3] == ["-", "-"]
+
+
+def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
+    monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
+    question = Scenario.open("minife_gpus_per_node")
+    found = findings.findings(question, grid_of(file_axes(question.program, 99), 99))
+    told = {"extrapolated": {"halo: sizes of <1 GB> lie outside": np.True_}}
+    page = Read(
+        report_html(replace(found, point=replace(found.point, **told), sweep=replace(found.sweep, **told)), "w")
+    )
+    assert "".join(page.texts["answer"]).count("halo: sizes of <1 GB> lie outside") == 1
+
+
+def test_where_points_are_played_a_report_keeps_to_its_time(monkeypatch):
+    question = Scenario.open("minife_gpus_per_node")
+    grid = grid_of([parse_option("platform.node.gpu_count=1 .. 16 step 1", question.program, 99)], 99)
+    whole = findings.findings(question, grid)
+    assert whole.sweep.grid.size == 16
+    assert whole.left_out == ()
+    monkeypatch.setattr(findings, "_PLAYED", 0.0)
+    short = findings.findings(question, grid, question.on_platform("summit"), patience=0.0)
+    assert [text.partition(":")[0] for text in short.left_out] == [
+        "14 of the 16 points of the sweep", "the elasticities", "the ladder of ideals", "the difference"
+    ]  # fmt: skip
+    assert (short.elasticities, short.ladder, short.attribution) == ((), None, None)
+    # The first point is there, the other one says that it is not.
+    first, last = whole.sweep.columns["total_time"][[0, -1]]
+    assert short.sweep.grid.axes[0].parameters["platform.node.gpu_count"].tolist() == [1, 16]
+    np.testing.assert_array_equal(short.sweep.columns["total_time"], [first, np.nan])
+    assert short.sweep.reason.tolist() == ["", "not computed: the time of the report was over"]
+    assert findings.findings(question, grid, patience=99.0).sweep.columns["total_time"][-1] == last
+
+
+def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
+    question = Scenario.open("jacobi2d")
+    sweeps = (
+        "platform.node.gpu.dram_bandwidth=1 TB/s .. 9 TB/s linear 3000", "application.rank_count=6 .. 600 step 6",
+        "platform=summit, lassen",
+    )  # fmt: skip
+    grid = grid_of([parse_option(text, question.program, 10**6) for text in sweeps], 10**6)
+    found = findings.findings(question, grid)
+    assert found.left_out == ("595,000 of the 600,000 points of the sweep",)
+    assert found.sweep.grid.shape == (200, 25, 1)
+    assert found.sweep.grid.axes[0].parameters["platform.node.gpu.dram_bandwidth"][[0, -1]].tolist() == [1e12, 9e12]
+    block = report_sections.sweep(found, found.sweep).section[-1]
+    assert (block.title, len(block.sheet.rows)) == ("40 of 5000 points", 40)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("jacobi2d", "-o", "r.pdf"), 2, "r.pdf: a report is a file .html"),
+        (("nosuch", "-o", "r.html"), 3, "nosuch: no such file"),
+        (("jacobi2d", "--against", "frontir", "-o", "r.html"), 2, "file; did you mean `frontier`?"),
+        (("jacobi2d", "--sweep", "nosuch=1", "-o", "r.html"), 2, "there is no such parameter"),
+        (("jacobi2d",), 2, "Missing option '-o'"),
+    ],
+)
+def test_what_is_wrong_is_said_and_parameters_no_file(whatif_main, tmp_path, words, code, said):
+    found, _, err = whatif_main("report", *words)
+    assert found == code
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("module", "words"), [("jinja2", "reports need Jinja2"), ("matplotlib", "pictures need")])
+def test_without_its_libraries_the_extra_is_named(whatif_main, monkeypatch, module, words):
+    monkeypatch.setitem(sys.modules, module, None)
+    code, _, err = whatif_main("report", "jacobi2d", "-o", "r.html")
+    assert code == 2
+    assert words in err
+    assert "pip install 'whatif[report]'" in err
+
+
+@browsed
+@pytest.mark.skipif(importlib.util.find_spec("aiohttp") is None, reason="no aiohttp to ask the browser with")
+def test_a_browser_shows_the_page_alone_in_light_and_dark_and_on_a_narrow_screen(asked, tmp_path):
+    from PIL import Image
+
+    async def looked_at(devtools):
+        async with asyncio.timeout(PATIENCE), opened(devtools, asked.as_uri()) as page:
+            await page.call("Log.enable")
+            while await page.evaluate("document.readyState") != "complete":
+                await asyncio.sleep(0.1)
+            pictures = []
+            for theme, width in (("light", 900), ("dark", 900), ("light", 400)):
+                scheme, size = {"name": "prefers-color-scheme", "value": theme}, {"width": width, "height": 700}
+                await page.call("Emulation.setEmulatedMedia", features=[scheme])
+                await page.call("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=False)
+                fits = await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+                pictures.append(((await page.call("Page.captureScreenshot", format="png"))["data"], fits))
+            heads = await page.evaluate("[...document.querySelectorAll('h2')].map(head => head.innerText)")
+            boxes = await page.evaluate("[...document.querySelectorAll('svg')].map(svg => svg.getBBox().height > 0)")
+            return pictures, heads, boxes, page.events
+
+    with chromium(tmp_path / "profile") as devtools:
+        pictures, heads, boxes, events = asyncio.run(looked_at(devtools))
+    for number, (picture, _) in enumerate(pictures):
+        (tmp_path / f"{number}.png").write_bytes(base64.b64decode(picture))
+    assert heads == ["The answer", "Where the time goes", "The sweep", "What it depends on", "Why Summit differs",
+                     "Equations", "Values", "Files and versions"]  # fmt: skip
+    assert boxes == [True] * 8
+    assert all(fits for _, fits in pictures)
+    assert len({picture for picture, _ in pictures}) == 3
+    light, dark, _ = (Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB") for picture, _ in pictures)
+    assert [image.getpixel((2, 2)) for image in (light, dark)] == [(255, 255, 255), (20, 24, 29)]
+    assert all(len(image.getcolors(2**20)) > 20 for image in (light, dark))
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    wrong = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+    assert [event for event in events if event["method"] in wrong] == []
+
+
+def test_the_explorer_writes_the_page_that_its_command_writes(whatif_main, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    question = Scenario.open("minife", platform="lassen", sets={"platform.node.gpu_count": "2"})
+    grid = grid_of([parse_option("application.rank_count = 8, 16", question.program, 10)], 10)
+    assert report(EvaluationRequest(question, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    words = shlex.split(report_command(EvaluationRequest(question, grid), tmp_path / "r.html"))
+    assert whatif_main(*words[1:])[0] == 0
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page

@@ -1,0 +1,1 @@
+"""Predictions of High Performance Linpack, and the search for its best parameters."""

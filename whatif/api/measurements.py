@@ -1,0 +1,1 @@
+"""Measurements: reading files of other programs, and fitting platforms and models to them."""

@@ -1,0 +1,1 @@
+"""GPU profiles: their characterisation, and their projection to other machines."""

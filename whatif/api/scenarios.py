@@ -1,0 +1,1 @@
+"""Scenarios and platforms: building, checking, listing and resolving them."""

@@ -1,0 +1,1 @@
+"""Simulation of scenarios and traces, message by message."""

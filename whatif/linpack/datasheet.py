@@ -1,0 +1,98 @@
+"""HPL on processors and accelerators that nobody calibrated: kernels and copies as data sheets let one expect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
+from whatif.errors import UsageError
+from whatif.linpack.simulation.costs import DTRSM, KERNELS
+from whatif.linpack.simulation.simulator import HostProcessors
+from whatif.models.quantities import FloatArray
+from whatif.models.transfer import effective_bandwidth
+
+_NODE: Final = "platform.node"
+_LINK: Final = f"{_NODE}.host_link"
+_SPLIT_FRACTION: Final = "application.split_fraction"
+_WAYS: Final = ("write", "read")
+"""What the device does in a copy to the host, and in one back."""
+_LARGE_SIZE: Final = 2.0**30
+"""Bytes of a copy whose requests and last packets make no difference: panels are of many packets."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlan:
+    """Which parameters say what panels cost on the host; hashable, as the `Plan` that it is part of."""
+
+    processors: tuple[str, ...]
+    """Parameters of the sockets of a node, and of a socket's peak rate and bandwidth: that of its caches where it is
+    stated, for the columns that are factored stay there while each core keeps its rows, or else its memory's."""
+    link: str
+    """Kind of the link between the host and one device."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """All parameters that become numbers."""
+        named = [*LINK_BANDWIDTHS[self.link][1], *(f"pinned_{way}_latency" for way in _WAYS)]
+        named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.link, way][1].values()]
+        return [*self.processors, *(f"{_LINK}.{name}" for name in named), _SPLIT_FRACTION]
+
+    def host(self, values: Mapping[str, float]) -> HostProcessors:
+        """What panels cost at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
+
+        t = L + n / BW_eff, with BW_eff that of large copies (Abdelhafez et al., Eq. 2 and 10).
+        """
+        table = np.zeros((len(KERNELS), 5))
+        table[4] = np.inf
+        socket_count, *rates = (values[path] for path in self.processors)
+        fill_from_datasheet(table, *(rate * socket_count for rate in rates))
+        copies = [[values[f"{_LINK}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
+        return HostProcessors(table, np.array(copies), values[_SPLIT_FRACTION])
+
+    def _bandwidth(self, values: Mapping[str, float], way: str) -> float:
+        bandwidth, names = LINK_BANDWIDTHS[self.link]
+        size, parts = LINK_SIZES[self.link, way]
+        raw = bandwidth(**{name: values[f"{_LINK}.{name}"] for name in names})
+        sent = size(
+            message_size=_LARGE_SIZE, **{name: values[f"{_LINK}.{parameter}"] for name, parameter in parts.items()}
+        )
+        return float(effective_bandwidth(np.asarray(_LARGE_SIZE), sent, raw))
+
+
+def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
+    """The plan for a platform's parameters; raise `UsageError` where it does not say enough."""
+    cache = f"{_NODE}.cpu.cache_bandwidth"
+    bandwidth = cache if cache in parameters else f"{_NODE}.host.memory_bandwidth"
+    processors = (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", bandwidth)
+    latency = f"{_LINK}.pinned_read_latency"
+    missing = [path for path in (f"{_NODE}.gpu_count", *processors, latency) if path not in parameters]
+    if missing:
+        wanted = ", ".join(f"`{path}`" for path in missing)
+        raise UsageError(f'`application.panel_on = "host"` needs {wanted}')
+    return HostPlan(processors, "pcie" if f"{_LINK}.generation" in parameters else "nvlink")
+
+
+def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.inf) -> None:
+    """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
+    free where that is not known."""
+    table[0, 1] = 2 / rate
+    table[DTRSM, 1] = 1 / rate
+    bytes_of = {"dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlatcpy": 16, "dlacpy": 16}
+    for name in KERNELS[5:]:
+        if name not in ("dtrsm", "dtrsv"):
+            table[KERNELS.index(name), 1] = bytes_of.get(name, 16) / bandwidth
+
+
+def datasheet_of(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Number, peak rate and memory bandwidth of a node's devices, or of its sockets."""
+    for count, *rates in (
+        (f"{_NODE}.gpu_count", f"{_NODE}.gpu.peak_double_rate", f"{_NODE}.gpu.dram_bandwidth"),
+        (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate"),
+    ):
+        if rates[0] in parameters:
+            return (count, *(path for path in rates if path in parameters))
+    raise UsageError("the platform has neither `[kernels]` nor a data sheet of its processors (`[node.cpu]`)")

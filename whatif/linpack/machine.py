@@ -1,0 +1,308 @@
+"""From the parameters of a scenario to what HPL is played with: which value stands where in its tables.
+
+A `Plan` says what becomes of each number; it is wired once and the same for all points of a sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.linpack.datasheet import HostPlan, datasheet_of, fill_from_datasheet, host_plan_of
+from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
+from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
+from whatif.linpack.simulation.costs import AT_ONCE, DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
+from whatif.linpack.simulation.simulator import HPLMachine
+from whatif.models.quantities import FloatArray
+
+NUMBERS: Final[Mapping[str, str]] = {
+    "matrix_size": "matrix_size", "block_size": "block_size", "process_rows": "process_rows",
+    "process_columns": "process_columns", "look_ahead_depth": "depth", "swap_threshold": "swap_threshold",
+    "recursion_minimum": "recursion_minimum", "recursion_divisions": "recursion_divisions",
+}  # fmt: skip
+"""Parameters of the application that are numbers of a `Configuration`, and what they are called there."""
+WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
+    "broadcast": ("broadcast", Broadcast),
+    "swap": ("swap", RowSwap),
+    "panel_factorisation": ("panel_factorisation", Looking),
+    "recursive_factorisation": ("recursive_factorisation", Looking),
+    "process_mapping": ("mapping", ProcessMapping),
+}
+"""The same for those that are one of several words."""
+CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
+"""Structural parameters of the application."""
+NOISES: Final = {
+    "none": "none",
+    "kernels": "of the kernels",
+    "network": "of the messages",
+    "both": "of kernels and messages",
+}
+"""What deviates, in words."""
+SEED: Final = "application.seed"
+_MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
+_LIMITS: Final = ("smallest_m", "smallest_n", "smallest_k")
+_PIECE_SECONDS: Final = {
+    "latency": PieceColumn.LATENCY, "send_overhead": PieceColumn.SEND, "receive_overhead": PieceColumn.RECEIVE,
+    "bandwidth": PieceColumn.PER_BYTE, "send_bandwidth": PieceColumn.SEND_PER_BYTE,
+    "receive_bandwidth": PieceColumn.RECEIVE_PER_BYTE,
+}  # fmt: skip
+_PROTOCOLS: Final = ("short", "eager", "rendezvous")
+_TREE: Final = tuple(
+    f"platform.network.topology.{name}" for name in ("level_count", "down_count", "up_count", "bandwidth")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which parameter stands where; hashable, for it is an option of a term."""
+
+    kernels: tuple[tuple[str, int, int], ...]
+    """Parameter, row and column in the table of kernels; empty where the machine's data sheet is asked."""
+    pieces: tuple[tuple[tuple[str, int, int], ...], ...]
+    """[local or remote]: parameter, piece and column."""
+    limits: tuple[tuple[str, str], ...]
+    """[local or remote]: parameters of the largest message that leaves at once, and that is not waited for."""
+    processors: tuple[str, ...]
+    """Parameters of the relative times of processors, node after node."""
+    deviations: tuple[str, ...]
+    """Parameters of their relative deviations, likewise."""
+    adapter: str
+    """Parameter of the bandwidth of a node's adapter; empty: that of its largest messages."""
+    tree: tuple[str, ...]
+    """Parameters of a fat tree: levels, nodes of a lowest switch, its links upwards, their bandwidth; empty: none."""
+    datasheet: tuple[str, ...]
+    """Parameters of the devices of a node, their peak rate and memory bandwidth, where its kernels were not
+    calibrated."""
+    host: HostPlan | None
+    """What panels are charged with on the host; None: they are factored where the matrix lies."""
+    choices: tuple[str, ...]
+    """`CHOICES` of the application."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """All parameters that become numbers, each once."""
+        named = [path for path, _, _ in self.kernels]
+        named += [path for side in self.pieces for path, _, _ in side]
+        named += [path for side in self.limits for path in side]
+        named += [*self.processors, *self.deviations, *([self.adapter] if self.adapter else []), *self.tree]
+        named += self.datasheet
+        named += [] if self.host is None else self.host.parameters
+        named += [*(f"application.{name}" for name in NUMBERS), SEED]
+        return tuple(dict.fromkeys(named))
+
+    def configuration(self, values: Mapping[str, float]) -> Configuration:
+        """The run at one point; raise `UsageError` for one that HPL would refuse."""
+        numbers = {name: values[f"application.{name}"] for name in NUMBERS}
+        wrong = next((name for name, value in numbers.items() if value % 1), None)
+        if wrong is not None:
+            raise UsageError(f"application.{wrong} is {numbers[wrong]:g}, not a whole number")
+        fields: dict[str, Any] = {NUMBERS[name]: int(value) for name, value in numbers.items()}
+        for (field, kind), word in zip(WORDS.values(), self.choices, strict=False):
+            fields[field] = kind[word.upper()]
+        return Configuration(**fields)
+
+    @property
+    def noise(self) -> str:
+        """What deviates: none, kernels, network or both."""
+        return self.choices[CHOICES.index("noise")]
+
+    @property
+    def kernels_deviate(self) -> bool:
+        """Whether calls of kernels do."""
+        return self.noise in ("kernels", "both")
+
+    def machine(
+        self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int
+    ) -> HPLMachine:
+        """The machine at one point, for so many ranks."""
+        kernels = self._kernels(values, ranks_per_node)
+        sides = [self._pieces(values, side) for side in range(2)]
+        longest = max(len(side) for side in sides)
+        pieces = np.stack([_padded(side, longest) for side in sides])
+        ranks = np.arange(rank_count)
+        nodes = ranks // ranks_per_node
+        socket = self._processors(ranks, ranks_per_node, socket_count)
+        gap = 1 / values[self.adapter] if self.adapter else float(pieces[1, -1, PieceColumn.PER_BYTE])
+        shared = _Shared(gap if ranks_per_node > 1 and rank_count > ranks_per_node else 0.0)
+        if self.tree:
+            shared = _of_tree([values[path] for path in self.tree], nodes, ranks_per_node, shared)
+        return HPLMachine(
+            kernels,
+            pieces,
+            nodes,
+            _of_processors([values[path] for path in self.processors], socket),
+            shared.gap,
+            _of_processors([values[path] for path in self.deviations], socket),
+            shared.groups,
+            shared.links,
+            None if self.host is None else self.host.host(values),
+        )
+
+    def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
+        table = np.zeros((len(KERNELS), 5))
+        table[4] = np.inf
+        for path, row, column in self.kernels:
+            table[row, column] = values[path]
+        if not table[DTRSM].any():
+            table[DTRSM, 1::2] = table[:2, 1] / 2  # Its S is one operation each, dgemm's M N K are two.
+        if self.datasheet:
+            device_count, *rates = (values[path] for path in self.datasheet)
+            share = device_count / ranks_per_node
+            fill_from_datasheet(table, *(rate * share for rate in rates))
+        return table
+
+    def _pieces(self, values: Mapping[str, float], side: int) -> FloatArray:
+        """[piece, column] of one distance in the order of sizes, cut where the protocol changes."""
+        cells = self.pieces[side]
+        table = np.zeros((1 + max(piece for _, piece, _ in cells), self._width))
+        for path, piece, column in cells:
+            per_byte = path.endswith("bandwidth")
+            table[piece, column] = 1 / values[path] if per_byte else values[path]
+        shares = table[:, PieceColumn.MODES :: 2]
+        shares[...] = shares.cumsum(axis=1) / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        table[0, 0] = 0.0
+        early, eager = (values[path] + 1 for path in self.limits[side])
+        starts = np.unique([*table[:, 0], early, max(early, eager)])
+        cut = table[np.searchsorted(table[:, 0], starts, side="right") - 1]
+        cut[:, 0] = starts
+        cut[:, PieceColumn.PROTOCOL] = np.where(
+            starts >= max(early, eager), RENDEZVOUS, np.where(starts >= early, WHEN_RECEIVED, AT_ONCE)
+        )
+        return cut
+
+    @property
+    def _width(self) -> int:
+        """Columns of the table of pieces: without modes none of theirs."""
+        return max(PieceColumn.MODES, 1 + max(column for side in self.pieces for _, _, column in side))
+
+    def _processors(self, ranks: Any, ranks_per_node: int, socket_count: int) -> Any:
+        """[rank]: its processor, node after node; raise `UsageError` where fewer are described."""
+        local = ranks % ranks_per_node
+        by_socket = self.choices[CHOICES.index("binding")] == "by_socket"
+        per_socket = -(-ranks_per_node // socket_count)
+        socket = local % socket_count if by_socket else local // per_socket
+        found = ranks // ranks_per_node * socket_count + socket
+        for table, named in (("processors", self.processors), ("deviations", self.deviations)):
+            if named and found.max() >= len(named):
+                known = f"platform.kernels.{table} has {len(named)}"
+                raise UsageError(f"the ranks need {found.max() + 1} processors; {known}")
+        return found
+
+
+class _Shared(NamedTuple):
+    """Whose links messages share: time per byte of one, its group and which of its links leads to it, by rank."""
+
+    gap: float
+    groups: Any = None
+    links: Any = None
+
+
+def _of_tree(tree: Sequence[float], nodes: Any, ranks_per_node: int, adapters: _Shared) -> _Shared:
+    """The links of a fat tree's lowest switches to those above, if more messages are on each than on an adapter."""
+    level_count, down_count, up_count, bandwidth = tree
+    on_adapter = adapters.gap * ranks_per_node
+    if level_count < 2 or nodes[-1] < down_count or ranks_per_node * down_count / (up_count * bandwidth) <= on_adapter:
+        return adapters
+    return _Shared(1 / bandwidth, nodes // int(down_count), nodes % int(up_count))
+
+
+def _of_processors(values: Sequence[float], processor: Any) -> FloatArray:
+    """[rank]: what its processor has, 1 where nothing is said of processors."""
+    found: FloatArray = np.array(values)[processor] if values else np.ones(len(processor))
+    return found
+
+
+def _padded(table: FloatArray, count: int) -> FloatArray:
+    """The table with pieces that no size lies in behind its own."""
+    behind = np.repeat(table[-1:], count - len(table), axis=0)
+    behind[:, 0] = np.inf
+    return np.concatenate([table, behind])
+
+
+def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
+    """The plan for a scenario's parameters; raise `UsageError` where the platform does not say enough."""
+    kernels = tuple(_kernel_cells(parameters))
+    datasheet = () if kernels else datasheet_of(parameters)
+    sides = [
+        _distance(parameters, ("intra_socket", "inter_socket", "inter_node")),
+        _distance(parameters, ("inter_node",)),
+    ]
+    drawn = choices[CHOICES.index("noise")] in ("network", "both")
+    pieces = tuple(tuple(_piece_cells(parameters, side, drawn)) for side in sides)
+    if drawn and not any(column >= PieceColumn.MODES for side in pieces for _, _, column in side):
+        raise UsageError("noise of messages needs `modes` in `[network.inter_node.pieces]` (whatif fit kernel)")
+    processors, deviations = (
+        tuple(path for path in parameters if path.startswith(f"platform.kernels.{table}."))
+        for table in ("processors", "deviations")
+    )
+    adapter = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
+    return Plan(
+        kernels,
+        pieces,
+        tuple(_limits(parameters, side) for side in sides),
+        processors,
+        deviations,
+        adapter if adapter in parameters else "",
+        _TREE if set(_TREE) <= set(parameters) else (),
+        datasheet,
+        host_plan_of(parameters) if choices[CHOICES.index("panel_on")] == "host" else None,
+        tuple(choices),
+    )
+
+
+def _kernel_cells(parameters: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    at = "platform.kernels"
+    for row, table in enumerate((f"{at}.dgemm", f"{at}.dgemm.deviation", f"{at}.dgemm.offloaded")):
+        yield from ((f"{table}.{name}", row, column) for column, name in enumerate(_MATRIX_TERMS)
+                    if f"{table}.{name}" in parameters)  # fmt: skip
+    yield from ((f"{at}.dgemm.offloaded.{name}", 4, column) for column, name in enumerate(_LIMITS)
+                if f"{at}.dgemm.offloaded.{name}" in parameters)  # fmt: skip
+    for name in KERNELS[5:]:
+        cells = (f"{at}.{name}.constant", f"{at}.{name}.size", f"{at}.{name}.deviation.constant",
+                 f"{at}.{name}.deviation.size")  # fmt: skip
+        yield from ((path, KERNELS.index(name), column) for column, path in enumerate(cells) if path in parameters)
+
+
+def _distance(parameters: Mapping[str, Any], names: Sequence[str]) -> str:
+    for name in names:
+        table = f"platform.network.{name}"
+        if any(path.startswith((f"{table}.pieces.", f"{table}.postal.")) for path in parameters):
+            return table
+    raise UsageError("the platform has neither `pieces` nor `postal` parameters in `[network.inter_node]`")
+
+
+def _piece_cells(parameters: Mapping[str, Any], table: str, drawn: bool) -> Iterator[tuple[str, int, int]]:
+    prefix = f"{table}.pieces."
+    names = list(
+        dict.fromkeys(path.removeprefix(prefix).split(".")[0] for path in parameters if path.startswith(prefix))
+    )
+    for piece, name in enumerate(names):
+        yield f"{prefix}{name}.smallest_size", piece, PieceColumn.SMALLEST_SIZE
+        yield from ((f"{prefix}{name}.{key}", piece, column) for key, column in _PIECE_SECONDS.items()
+                    if f"{prefix}{name}.{key}" in parameters)  # fmt: skip
+        modes = [path for path in parameters if drawn and path.startswith(f"{prefix}{name}.modes.")]
+        shares = [path for path in modes if path.endswith(".weight")]
+        for number, path in enumerate(shares):
+            yield path, piece, PieceColumn.MODES + 2 * number
+            yield f"{path.removesuffix('weight')}factor", piece, PieceColumn.MODES + 2 * number + 1
+    if names:
+        return
+    for piece, protocol in enumerate(_PROTOCOLS):
+        if piece:
+            yield f"{table}.{('short', 'eager')[piece - 1]}_limit", piece, PieceColumn.SMALLEST_SIZE
+        yield f"{table}.postal.{protocol}.latency", piece, PieceColumn.LATENCY
+        yield f"{table}.postal.{protocol}.bandwidth", piece, PieceColumn.PER_BYTE
+
+
+def _limits(parameters: Mapping[str, Any], table: str) -> tuple[str, str]:
+    has_pieces = any(path.startswith(f"{table}.pieces.") for path in parameters)
+    stated = f"{table}.pieces_eager_limit"
+    eager = stated if has_pieces and stated in parameters else f"{table}.eager_limit"
+    early = f"{table}.pieces_early_limit"
+    return (early if has_pieces and early in parameters else eager), eager

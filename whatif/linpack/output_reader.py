@@ -1,0 +1,283 @@
+"""Output of HPL: runs with their parameters, times, rates, and what was printed on the way.
+
+A run is one line, `T/V N NB P Q Time Gflops`. T/V is `W`, the mapping of ranks (`R` row, `C` column), DEPTH, BCAST,
+RFACT (`L` left, `C` Crout, `R` right), NDIV, PFACT and NBMIN: `WC05C2R4`. Lines before it tell of its progress, lines
+after it of its components, the greatest over all processes of the time summed over the run, and of the residual:
+
+    Column=000001920 Fraction= 1.6% Gflops=7.133e+02                                 HPL 2.2 and later
+    z5-01  : Column=065280 Fraction=0.555 Kernel=6160596.27 Mflops=7071737.86        Intel's
+    + Max aggregated wall time pfact . . :              11.47                        with HPL_DETAILED_TIMING
+    ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0026933 ...... PASSED
+
+SWAP is told once, above the runs. HPCC's and rocHPL's output has the same lines, whatever else it has; what stands
+before a line, such as the name of a host, and LaTeX's marks around a figure are passed over.
+Source: HPL 2.3, `HPL_pdtest`, `HPL_pdinfo`; rocHPL, `HPL_pdtest`; real files.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from whatif.errors import UsageError
+from whatif.importers.numbers import is_number
+from whatif.importers.text import read_text, refuse
+from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
+from whatif.linpack.simulation.configuration import Mapping as RankMapping
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+from whatif.units import FLOP_PER_SECOND, ONE, SECOND, Dimension
+
+COMPONENTS: Final[Mapping[str, str]] = {
+    "rfact": "recursive_factorisation",
+    "pfact": "panel_factorisation",
+    "mxswp": "pivot_exchange",
+    "update": "update",
+    "laswp": "row_swap",
+    "up tr sv": "back_substitution",
+    "bcast": "broadcast",
+    "panel copy": "panel_copy",
+}
+"""What HPL calls its components (the last two are rocHPL's) and what they are called here. The factorisation holds
+`panel_factorisation` and `pivot_exchange`, HPL's update holds `row_swap`."""
+
+_SIZES: Final = ("matrix_size", "block_size", "process_rows", "process_columns")
+_LOOKINGS: Final = "LCR"
+_MAPPINGS: Final = "RC"
+_VARIANT: Final = re.compile(r"W([RC])(\d{1,9})(\d)([LCR])(\d{1,9})([LCR])(\d{1,9})")
+_ROW: Final = re.compile(r"^\s*(?:\S*[:>]\s*)?(W[RC]\d+[LCR]\d+[LCR]\d+)((?:\s+\S+)*)")
+_PROGRESS: Final = re.compile(r"Column=\s*(\d+)\s+Fraction=.*?\b([MGT])flops=\s*(\S+)")
+_COMPONENT: Final = re.compile(r"Max aggregated wall time (\S.*?)[ .]*:\s*(\S+)")
+_RESIDUAL: Final = re.compile(r"=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)")
+_CLOCK: Final = re.compile(r"HPL_pdgesv\(\) (start|end) time\s+(\w.*)")
+_SWAP: Final = re.compile(r"\bSWAP\s*:\s*(Binary|Spread|Mix)\b(?:.*?=\s*(\d+))?")
+_MARKS: Final = re.compile(r"[£$\ufffd]?\\[a-zA-Z]+\{([^{}]*)\}[£$\ufffd]?")
+_SWAPS: Final = {"Binary": RowSwap.BINARY_EXCHANGE, "Spread": RowSwap.SPREAD_ROLL, "Mix": RowSwap.MIX}
+_RATES: Final = {"M": 1e6, "G": 1e9, "T": 1e12}
+_LONGEST_LINE: Final = 1000
+"""Characters of a line that are looked at; HPL's lines have about 100."""
+_HALF_A_STEP: Final = 0.005
+"""Of HPL's printed times, in seconds."""
+_RATE_ERROR: Final = 1e-3
+"""Of HPL's printed Gflops, relative: at least four digits, with some room."""
+_COARSE: Final = 10.0
+"""Below this time, in seconds, two decimals say less than four digits of Gflops."""
+
+
+class PanelProgress(NamedTuple):
+    """Columns that were factored, and the rate since the beginning, flop/s."""
+
+    column: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class HPLRun:
+    """One run of HPL as it was printed."""
+
+    configuration: Configuration
+    """Of SWAP and its threshold HPL's own defaults where the file does not say them."""
+    time: float
+    """Seconds. HPL prints two decimals: below 10 s the time follows from the Gflops, which are more accurate."""
+    rate: float
+    """flop/s"""
+    component_times: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by the names in `COMPONENTS`; empty where HPL was built without."""
+    progress: tuple[PanelProgress, ...] = ()
+    residual: float = math.nan
+    """The scaled residual, the largest where there are several; NaN where it was not checked."""
+    has_passed: bool | None = None
+    """Whether the residual is small enough; None where it was not checked."""
+    elapsed_time: float = math.nan
+    """Seconds between the dates of start and end, whole ones: another clock than that of `time`. NaN without dates."""
+    line: int = 0
+
+
+def variant_code(configuration: Configuration) -> str:
+    """T/V, the code that HPL prints for a run: `WC05C2R4`. It does not tell of SWAP."""
+    return (
+        f"W{_MAPPINGS[configuration.mapping]}{configuration.depth}{configuration.broadcast.value}"
+        f"{_LOOKINGS[configuration.recursive_factorisation]}{configuration.recursion_divisions}"
+        f"{_LOOKINGS[configuration.panel_factorisation]}{configuration.recursion_minimum}"
+    )
+
+
+def decoded_variant(code: str) -> dict[str, Any]:
+    """The parameters of a `Configuration` that T/V tells of; raise `UsageError` for what is no such code."""
+    match = _VARIANT.fullmatch(code)
+    if match is None:
+        raise UsageError(f"`{code[:40]}` is no code of a run of HPL, such as WC05C2R4")
+    mapping, depth, broadcast, recursive, divisions, panel, least = match.groups()
+    if int(broadcast) not in list(Broadcast):
+        raise UsageError(f"`{code[:40]}` names broadcast {broadcast}; there are 0 to {max(Broadcast).value}")
+    return {
+        "mapping": RankMapping(_MAPPINGS.index(mapping)),
+        "depth": int(depth),
+        "broadcast": Broadcast(int(broadcast)),
+        "recursive_factorisation": Looking(_LOOKINGS.index(recursive)),
+        "recursion_divisions": int(divisions),
+        "panel_factorisation": Looking(_LOOKINGS.index(panel)),
+        "recursion_minimum": int(least),
+    }
+
+
+def read_hpl_output(path: Path) -> list[HPLRun]:
+    """The runs of an output of HPL at a path, of at most 64 MiB; see `parse_hpl_output`."""
+    return parse_hpl_output(read_text(path), shown_path(path))
+
+
+def parse_hpl_output(text: str, file: str = "<text>") -> list[HPLRun]:
+    """The runs of an output of HPL, in its order.
+
+    Runs after which the output breaks off are kept. Raise `InvalidFileError` for a text without any, for a line of
+    results that is cut off, and for a time and Gflops that contradict each other.
+    """
+    reader = _Reader(file)
+    for number, line in enumerate(text.split("\n"), 1):
+        reader.read(line, number)
+    if not reader.runs:
+        raise refuse(file, _why_empty(text, reader.pending), reader.line)
+    return reader.runs
+
+
+def runs_table(runs: Sequence[HPLRun]) -> Table:
+    """Runs as a table: parameters, time, rate, the components that any of the runs has (`*_time`), the residual.
+
+    What a run does not tell is NaN; `has_passed` is `yes`, `no` or empty.
+    """
+    components = [name for name in COMPONENTS.values() if any(name in run.component_times for run in runs)]
+    components += sorted({name for run in runs for name in run.component_times} - set(components))
+    columns: dict[str, Dimension | None] = {"variant": None}
+    columns |= dict.fromkeys(_SIZES, ONE)
+    columns |= {"swap": None, "swap_threshold": ONE, "time": SECOND, "rate": FLOP_PER_SECOND}
+    columns |= {f"{name}_time": SECOND for name in components} | {"residual": ONE, "has_passed": None}
+    return Table.of_rows(columns, [_table_row(run, components) for run in runs])
+
+
+def _table_row(run: HPLRun, components: Sequence[str]) -> tuple[Any, ...]:
+    asked = run.configuration
+    return (
+        variant_code(asked), *(getattr(asked, name) for name in _SIZES),
+        asked.swap.name.lower(), asked.swap_threshold, run.time, run.rate,
+        *(run.component_times.get(name, math.nan) for name in components),
+        run.residual, {None: "", True: "yes", False: "no"}[run.has_passed],
+    )  # fmt: skip
+
+
+class _Reader:
+    """Takes lines one after the other: what precedes a run waits for it, what follows is added to it."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.line = 0
+        """The last line that told of a run without a result."""
+        self.runs: list[HPLRun] = []
+        self.pending: list[PanelProgress] = []
+        self._swap: dict[str, Any] = {}
+        self._start: datetime | None = None
+
+    def read(self, line: str, number: int) -> None:
+        """One line, whatever it is."""
+        line = line[:_LONGEST_LINE]
+        line = _MARKS.sub(r"\1", line) if "\\" in line else line
+        for mark, pattern, take in _TAKERS:
+            if mark in line and (match := pattern.search(line)):
+                take(self, match, number)
+                return
+
+    def take_progress(self, match: re.Match[str], number: int) -> None:
+        column, prefix, rate = match.groups()
+        self.line = number
+        if is_number(rate) and 0 < float(rate) < math.inf:
+            self.pending.append(PanelProgress(int(column), float(rate) * _RATES[prefix]))
+
+    def take_swap(self, match: re.Match[str], number: int) -> None:
+        kind, threshold = match.groups()
+        self._swap = {"swap": _SWAPS[kind]} | ({"swap_threshold": int(threshold)} if threshold else {})
+
+    def take_row(self, match: re.Match[str], number: int) -> None:
+        code, words = match[1], match[2].split()
+        if len(words) < 6:
+            raise refuse(self.file, f"`{code}` is not followed by N, NB, P, Q, Time and Gflops: cut off?", number)
+        sizes: dict[str, Any] = {name: self._integer(word, number) for name, word in zip(_SIZES, words, strict=False)}
+        time, gigaflops = (self._number(word, number) for word in words[4:6])
+        try:
+            configuration = Configuration(**sizes, **decoded_variant(code), **self._swap)
+        except UsageError as error:
+            raise refuse(self.file, str(error), number) from None
+        exact = self._exact_time(configuration, time, gigaflops * 1e9, number)
+        self.runs.append(HPLRun(configuration, exact, gigaflops * 1e9, progress=tuple(self.pending), line=number))
+        self.pending = []
+
+    def take_component(self, match: re.Match[str], number: int) -> None:
+        time = self._number(match[2], number)
+        name = COMPONENTS.get(match[1], re.sub(r"\W+", "_", match[1]))
+        if self.runs:
+            self._add(component_times={**self.runs[-1].component_times, name: time})
+
+    def take_residual(self, match: re.Match[str], number: int) -> None:
+        if not self.runs:
+            return
+        run, residual = self.runs[-1], float(match[1]) if is_number(match[1]) else math.nan
+        larger = residual if math.isnan(run.residual) else max(run.residual, residual)
+        self._add(residual=larger, has_passed=run.has_passed is not False and match[2] == "PASSED")
+
+    def take_clock(self, match: re.Match[str], number: int) -> None:
+        try:
+            moment = datetime.strptime(match[2].strip(), "%a %b %d %H:%M:%S %Y")
+        except ValueError:
+            return
+        if match[1] == "start":
+            self._start = moment
+        elif self._start is not None and self.runs:
+            self._add(elapsed_time=(moment - self._start).total_seconds())
+            self._start = None
+
+    def _add(self, **found: Any) -> None:
+        self.runs[-1] = replace(self.runs[-1], **found)
+
+    def _exact_time(self, configuration: Configuration, time: float, rate: float, number: int) -> float:
+        if rate <= 0:
+            raise refuse(self.file, "the Gflops are 0", number)
+        implied = configuration.operations / rate
+        if abs(implied - time) > _HALF_A_STEP + _RATE_ERROR * time:
+            said = f"N = {configuration.matrix_size} at {rate / 1e9:.5g} Gflops takes {implied:.6g} s"
+            raise refuse(self.file, f"{said}, but the line says {time:.2f} s: cut off or altered?", number)
+        return implied if time < _COARSE else time
+
+    def _integer(self, word: str, number: int) -> int:
+        if not re.fullmatch(r"[0-9]{1,15}", word):
+            raise refuse(self.file, f"`{word[:40]}` is no integer", number)
+        return int(word)
+
+    def _number(self, word: str, number: int) -> float:
+        value = float(word) if is_number(word) else math.nan
+        if not (math.isfinite(value) and value >= 0):
+            raise refuse(self.file, f"`{word[:40]}` is no number that can be a time or a rate", number)
+        return value
+
+
+_TAKERS: Final[Sequence[tuple[str, re.Pattern[str], Callable[[_Reader, re.Match[str], int], None]]]] = (
+    ("Column=", _PROGRESS, _Reader.take_progress),
+    ("Max aggregated", _COMPONENT, _Reader.take_component),
+    ("HPL_pdgesv()", _CLOCK, _Reader.take_clock),
+    ("SWAP", _SWAP, _Reader.take_swap),
+    ("ED", _RESIDUAL, _Reader.take_residual),
+    ("W", _ROW, _Reader.take_row),
+)
+"""What a line holds that is read, its form, and who takes it."""
+
+
+def _why_empty(text: str, pending: Sequence[PanelProgress]) -> str:
+    if pending:
+        return f"the run was cut off at column {pending[-1].column}: there is no line of results"
+    if "HPLinpack benchmark input file" in text[:1000]:
+        return "this is an HPL.dat, what HPL is to run; the output of a run is asked for"
+    if "HPLinpack" in text or "T/V" in text:
+        return "HPL has begun, but no run has ended: there is no line of results"
+    return "no output of HPL: there is no line of results, such as `WC05C2R4  N  NB  P  Q  Time  Gflops`"

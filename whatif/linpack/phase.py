@@ -1,0 +1,142 @@
+"""High Performance Linpack on the platform: its time, told apart into what updates the matrix and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated, Any
+
+import numpy as np
+
+from whatif import units
+from whatif.core.context import Context
+from whatif.core.message_simulation import each_point
+from whatif.core.term import PhaseTerm, Reference
+from whatif.errors import UsageError
+from whatif.linpack.machine import CHOICES, SEED, Plan, plan_of
+from whatif.linpack.simulation.simulator import HPLOutcome, Progress, simulate
+from whatif.models.decomposition import MOST_RANKS, is_count
+from whatif.models.quantities import Bytes, Core, Count, FloatArray, Seconds, model
+from whatif.models.ranks import memory_fits
+
+SOURCE = "every message of every step played; Cornebize et al. 2019"
+Parts = Annotated[FloatArray, units.SECOND, Core("part")]
+Values = Annotated[FloatArray, units.ONE, Core("parameter")]
+
+
+def gathered(*values: FloatArray) -> Values:
+    """Values of parameters of any unit, joined along the trailing axis `parameter`."""
+    return np.stack(np.broadcast_arrays(*values), axis=-1)
+
+
+@model("T of HPL, and what of it is no update", SOURCE)
+def hpl_times(values: Values, rank_count: Count, ranks_per_node: Count, socket_count: Count, *, plan: Plan) -> Parts:
+    """Run time of HPL as [..., part]: the mean over the processes of solving and multiplying in updates, and the rest.
+
+    `values` [..., parameter] are those of `plan.parameters`, in base units. NaN where HPL would refuse the point.
+    """
+
+    def play(*point: Any) -> FloatArray:
+        return parts_of(outcome_at(plan, tuple(point[0].tolist()), *(float(number) for number in point[1:])))
+
+    return each_point(play, (1, 0, 0, 0), values, rank_count, ranks_per_node, socket_count, shape=(2,))
+
+
+def parts_of(outcome: HPLOutcome) -> FloatArray:
+    """Updates without swaps, and the rest of the time."""
+    working = float((outcome.components["update"] - outcome.components["row_swap"]).mean())
+    return np.array([working, outcome.time - working])
+
+
+@lru_cache(maxsize=64)
+def outcome_at(
+    plan: Plan, values: tuple[float, ...], rank_count: float, ranks_per_node: float, socket_count: float,
+    panels_seen: int = 0,
+) -> HPLOutcome:  # fmt: skip
+    """The run at one point; raise `UsageError` for one that HPL would refuse."""
+    return run_at(
+        plan, dict(zip(plan.parameters, values, strict=True)), rank_count, ranks_per_node, socket_count, panels_seen
+    )
+
+
+def run_at(
+    plan: Plan, values: Mapping[str, float], rank_count: float, ranks_per_node: float, socket_count: float,
+    panels_seen: int = 0, progress: Progress | None = None,
+) -> HPLOutcome:  # fmt: skip
+    """Like `outcome_at`, telling its progress."""
+    configuration = plan.configuration(values)
+    if not is_count(np.array([rank_count, ranks_per_node, socket_count]), most=MOST_RANKS).all():
+        raise UsageError("application.rank_count and the ranks of a node must be whole numbers")
+    if rank_count != configuration.rank_count:
+        raise UsageError(
+            f"P x Q = {configuration.rank_count:,} processes, but application.rank_count is {rank_count:,.0f}"
+        )
+    machine = plan.machine(values, int(rank_count), int(ranks_per_node), int(socket_count))
+    seed, noisy = int(values[SEED]), plan.kernels_deviate
+    return simulate(configuration, machine, seed=seed, noisy=noisy, panels_seen=panels_seen, progress=progress)
+
+
+@model("8 N (N + 1) / nodes", "the matrix and the right-hand side in doubles, HPL 2.2")
+def memory_per_node(matrix_size: Count, nodes_needed: Count) -> Bytes:
+    """Bytes of the matrix on one node."""
+    return 8 * matrix_size * (matrix_size + 1) / nodes_needed
+
+
+@model("DEPTH ≤ 1", "ROCm/rocHPL, HPL_pdgesv")
+def one_panel_ahead(depth: Count) -> Count:
+    """1 where HPL with panels on the host looks so far ahead, else 0."""
+    return np.asarray(depth <= 1, dtype=np.float64)
+
+
+@model("T_update", SOURCE)
+def update_part(times: Parts) -> Seconds:
+    """What the processes solve and multiply in updates, on average."""
+    return times[..., 0]
+
+
+@model("T - T_update", SOURCE)
+def rest_part(times: Parts) -> Seconds:
+    """The rest: panels, row swaps, broadcasts, waiting, and the back substitution."""
+    return times[..., 1]
+
+
+def wire_hpl(context: Context) -> list[PhaseTerm]:
+    """The terms of HPL."""
+    wiring = context.wiring
+    application = context.scenario.application
+    numeric = {path: parameter for path, parameter in wiring.parameters.items() if parameter.field is not None}
+    try:
+        plan = plan_of(numeric, [getattr(application, name) for name in CHOICES])
+    except UsageError as error:
+        wiring.problem("platform", str(error))
+        wiring.raise_problems()
+        raise
+    if "platform.node.host.memory_size" in numeric:
+        needed: dict[str, Reference] = {
+            "matrix_size": "application.matrix_size",
+            "nodes_needed": context.nodes_needed,
+        }
+        size = wiring.add("hpl.memory_size", memory_per_node, needed)
+        wiring.require(
+            "hpl.memory_size fits",
+            "the matrix does not fit the memory of its nodes (platform.node.host.memory_size)",
+            memory_fits,
+            {"needed_size": size, "available_size": "platform.node.host.memory_size"},
+        )
+    if plan.host is not None:
+        wiring.require(
+            "hpl.depth fits",
+            "with panels on the host HPL looks ahead one panel, or none (application.look_ahead_depth)",
+            one_panel_ahead,
+            {"depth": "application.look_ahead_depth"},
+        )
+    inputs: dict[str, Reference] = {
+        "values": wiring.add("hpl.values", gathered, {path: path for path in plan.parameters}),
+        "rank_count": context.placed_count,
+        "ranks_per_node": context.ranks_per_node,
+        "socket_count": "platform.node.socket_count",
+    }
+    times = wiring.add("hpl.times", hpl_times, inputs, options={"plan": plan})
+    update = wiring.add("hpl.update", update_part, {"times": times})
+    rest = wiring.add("hpl.rest", rest_part, {"times": times})
+    return [PhaseTerm("hpl.update", update, "kernel"), PhaseTerm("hpl.rest", rest, "communication")]

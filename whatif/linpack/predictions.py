@@ -1,0 +1,238 @@
+"""Runs of HPL on the machine of one compiled scenario: any number of configurations, one after the other."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from threading import Event
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.executors import Place
+from whatif.core.term import Program
+from whatif.linpack.machine import CHOICES, NUMBERS, SEED, WORDS, Plan
+from whatif.linpack.phase import run_at
+from whatif.linpack.simulation.configuration import Configuration
+from whatif.linpack.simulation.simulator import HPLOutcome, Progress
+from whatif.units import BYTE, format_quantity
+
+_MEMORY: Final = "platform.node.host.memory_size"
+_NODES_NEEDED: Final = "placement.nodes_needed"
+_TERM: Final = "hpl.times"
+_PARTS: Final = 2
+
+Task = tuple[Configuration, int]
+"""A configuration, and the seed of its random numbers."""
+Told = Callable[[int, float], None]
+"""Told the number of a run, counted from 0, and the share of its steps that is done."""
+
+
+class Refusal(NamedTuple):
+    """Why a configuration cannot run on the machine."""
+
+    about: Literal["N", "P x Q", "DEPTH", ""]
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class HPLRuns:
+    """HPL on the machine of a scenario, whose own configuration is only an example."""
+
+    program: Program
+
+    def refusal(self, configuration: Configuration) -> Refusal | None:
+        """Why a configuration cannot run: too few nodes, too little memory, or what else the scenario says."""
+        evaluation = self._at(configuration)
+        reasons = evaluation.reasons()
+        if not reasons:
+            return None
+        values = evaluation.values
+        if values[_NODES_NEEDED] > values["platform.node_count"]:
+            return Refusal("P x Q", self._too_many_ranks(configuration, evaluation))
+        largest = self.largest_matrix(configuration)
+        if configuration.matrix_size > largest:
+            return Refusal("N", self._too_large(configuration, evaluation, largest))
+        about: Literal["DEPTH", ""] = "DEPTH" if self.plan.host is not None and configuration.depth > 1 else ""
+        return Refusal(about, reasons[0])
+
+    def largest_matrix(self, configuration: Configuration, fraction: float = 1.0) -> float:
+        """The largest N whose 8 N (N + 1) bytes lie in that fraction of the memory of the nodes that P x Q ranks
+        occupy; infinite where the platform does not state its memory."""
+        values = self._at(configuration).values
+        if _MEMORY not in values:
+            return math.inf
+        available = fraction * float(values[_MEMORY] * values[_NODES_NEEDED])
+        return float(math.floor((math.sqrt(1 + available / 2) - 1) / 2))
+
+    @property
+    def rank_limit(self) -> int:
+        """Ranks that the machine has room for."""
+        return int(self.base.values["platform.node_count"]) * self.ranks_per_node
+
+    @property
+    def ranks_per_node(self) -> int:
+        """Ranks on a full node."""
+        return int(self.base.values[self._input("ranks_per_node")])
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether calls deviate."""
+        return self.plan.noise != "none"
+
+    @property
+    def panel_place(self) -> str:
+        """Where panels are factored on a machine with GPUs; empty for one without."""
+        if self.program.loaded.scenario.platform.node.gpu is None:
+            return ""
+        if self.plan.host is None:
+            return "panels are factored on the GPUs, without copies to the host"
+        return "panels are copied to the host and factored on its cores while the GPUs update"
+
+    @property
+    def has_deviations(self) -> bool:
+        """Whether the platform says by how much calls deviate."""
+        return any(".deviation." in path and self.base.values[path] > 0 for path, _, _ in self.plan.kernels)
+
+    @property
+    def seed(self) -> int:
+        """The scenario's own seed."""
+        return int(self.base.values[SEED])
+
+    @property
+    def configuration(self) -> Configuration:
+        """The scenario's own; raise `UsageError` for one that HPL would refuse."""
+        return self.plan.configuration({path: float(self.base.values[path]) for path in self.plan.parameters})
+
+    def run(
+        self, configuration: Configuration, seed: int, progress: Progress | None = None, panels_seen: int = 0
+    ) -> HPLOutcome:
+        """Play one run; raise `UsageError` for one that HPL would refuse."""
+        values = self._at(configuration).values
+        parameters = {path: float(values[path]) for path in self.plan.parameters} | {SEED: float(seed)}
+        stated = dict(zip(CHOICES, self.plan.choices, strict=True))
+        plan = replace(self.plan, choices=tuple((stated | words_of(configuration)).values()))
+        ranks, per_node, sockets = (
+            float(values[self._input(name)]) for name in ("rank_count", "ranks_per_node", "socket_count")
+        )
+        return run_at(plan, parameters, ranks, per_node, sockets, panels_seen, progress)
+
+    def in_order(
+        self, tasks: Iterable[Task], told: Told | None = None, place: Place | None = None
+    ) -> Iterator[HPLOutcome]:
+        """Outcomes in the order of the tasks, several being played at a time, here or by the workers of a place; all
+        end where the iteration ends."""
+        if place is not None:
+            program = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
+            there = place.outcomes(_play_there, ((program, *task) for task in tasks), ordered=True)
+            yield from (outcome for _, outcome in there)
+            return
+        ended = Event()
+
+        def play(number: int, task: Task) -> HPLOutcome:
+            def progress(done: int, count: int) -> None:
+                if ended.is_set():
+                    raise CancelledError
+                if told is not None:
+                    told(number, done / count)
+
+            return self.run(*task, progress)
+
+        numbered = enumerate(tasks)
+        # The first alone: what is compiled for it would be compiled once more for each that runs beside it.
+        for number, task in itertools.islice(numbered, 1):
+            yield play(number, task)
+        yield from _played(play, numbered, ended)
+
+    @cached_property
+    def base(self) -> Evaluation:
+        """Parameters and constraints at the scenario's own configuration, without a run."""
+        return evaluate(self.program, {_TERM: np.zeros(_PARTS)})
+
+    @property
+    def plan(self) -> Plan:
+        """Which parameter stands where."""
+        plan: Plan = self.program.terms[_TERM].options["plan"]
+        return plan
+
+    def _at(self, configuration: Configuration) -> Evaluation:
+        numbers = {
+            f"application.{name}": np.asarray(float(getattr(configuration, field))) for name, field in NUMBERS.items()
+        }
+        return evaluate(self.program, {_TERM: np.zeros(_PARTS), **numbers}, self.base)
+
+    def _input(self, name: str) -> str:
+        return str(self.program.terms[_TERM].inputs[name])
+
+    def _too_many_ranks(self, configuration: Configuration, evaluation: Evaluation) -> str:
+        needed, available = evaluation.values[_NODES_NEEDED], evaluation.values["platform.node_count"]
+        name = self.program.loaded.scenario.platform.name
+        return (
+            f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count:,} ranks need "
+            f"{float(needed):,.0f} nodes with {self.ranks_per_node:,} ranks each; {name} has {float(available):,.0f}, "
+            f"for {self.rank_limit:,} ranks"
+        )
+
+    def _too_large(self, configuration: Configuration, evaluation: Evaluation, largest: float) -> str:
+        size, nodes = float(evaluation.values[_MEMORY]), float(evaluation.values[_NODES_NEEDED])
+        order = configuration.matrix_size
+        needed = 8.0 * order * (order + 1)
+        on = f"{nodes:,.0f} node{'s' * (nodes != 1)} of {format_quantity(size, BYTE)}"
+        return (
+            f"N = {order:,} needs {_size(needed)} on {on} ({_size(nodes * size)}): {_size(needed - nodes * size)} "
+            f"too much; the largest N that fits is {largest:,.0f}"
+        )
+
+
+@lru_cache(maxsize=2)
+def _unpickled(program: bytes) -> HPLRuns:
+    # The sender is the program itself, as is who receives it.
+    return HPLRuns(pickle.loads(program))  # noqa: S301
+
+
+def _play_there(task: tuple[bytes, Configuration, int]) -> HPLOutcome:
+    """One run, on a worker."""
+    program, configuration, seed = task
+    return _unpickled(program).run(configuration, seed)
+
+
+def _played(
+    play: Callable[[int, Task], HPLOutcome], numbered: Iterable[tuple[int, Task]], ended: Event
+) -> Iterator[HPLOutcome]:
+    """Outcomes in order from a few threads."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    pool = ThreadPoolExecutor(count)
+    waiting: deque[Future[HPLOutcome]] = deque()
+    try:
+        for number, task in numbered:
+            waiting.append(pool.submit(play, number, task))
+            if len(waiting) > 2 * count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        ended.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _size(size: float) -> str:
+    """Bytes in decimal prefixes, for a sum that mixes with others."""
+    return format_quantity(float(f"{size:.3g}"), BYTE)
+
+
+def parameters_of(configuration: Configuration) -> dict[str, Any]:
+    """A configuration as the parameters of `application.kind = "hpl"`."""
+    return {name: getattr(configuration, field) for name, field in NUMBERS.items()} | words_of(configuration)
+
+
+def words_of(configuration: Configuration) -> dict[str, str]:
+    """Those of them that are words."""
+    return {name: getattr(configuration, field).name.lower() for name, (field, _) in WORDS.items()}

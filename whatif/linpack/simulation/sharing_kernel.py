@@ -1,0 +1,259 @@
+"""Adapters of nodes, or links of switches, that several processes share, compiled.
+
+Messages between nodes are written down with the time they take: those of panels go out of one node and into another,
+an exchange both ways at once. Afterwards each one's crowd is the mean number of messages that went the same way at its
+nodes with it; the same one of a later step is charged with that many times the adapter's time per byte. It is kept as
+two factors: the mean of the lane that it goes through, and what this message meets there over that mean, which is the
+same for all that have its place in the step. Steps change slowly, so that this comes to rest where all agree: at
+processor sharing.
+Process columns may be several steps apart: messages are counted as if every step were like this one, a period later.
+In long runs only some steps are written down, evenly spread, for the crowds hardly change from one to the next.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import NamedTuple
+
+from whatif.linpack.simulation.costs import mean_wire
+from whatif.linpack.simulation.layout import CLOCK, GROUP, LINK, RunNumbers, width_of
+from whatif.models.quantities import FloatArray, IntArray
+
+NOT_NOTED = -1
+CROWD_PLACE, LANES, NOTED_COLUMNS = 2, 3, 7
+_STEPS_OF_PERIOD = 4
+"""A period is the mean of so many steps at least: they take turns."""
+_SHARE_OF_NEWEST = 0.25
+"""Of a step's crowds in those of the next: pivots are drawn, so that steps differ by chance."""
+_SHARE_OF_NEWEST_MEAN = 0.04
+"""Of a step's messages in the mean of a lane: the process rows take turns to hold the pivots."""
+
+
+class Adapters(NamedTuple):
+    """The messages of a step, and the crowds that follow from them."""
+
+    gap: float
+    """Least time per byte of an adapter or link; 0: none is shared."""
+    link_count: int
+    """Links of a group: 1, a node's adapter; those of a switch to the ones above it."""
+    lanes: FloatArray
+    """[lane]: 1 and the mean number of messages in it. Link l of group g has two lanes: 2 (g links + l) is the way
+    out, the next one the way in."""
+    crowds: FloatArray
+    """[place]: crowd over that mean of the lane, of each exchange of a row swap (counted from the last, x process
+    columns + distance from the panel's column), from `pivots` on of those that agree on pivots (dimension x process
+    rows + distance from the panel's row), from `panels` on of the message with which each process gets its panel."""
+    pivots: int
+    panels: int
+    noted: FloatArray
+    """[message, 7]: when it began and ended, where its crowd stands in `crowds`, and the lanes it took, -1: none."""
+    noted_count: IntArray
+    """[1]: messages so far; NOT_NOTED in a step of which none are."""
+    interval: int
+    """Steps from one that is written down to the next."""
+    starts: IntArray
+    """[lane + 1]: room for where the messages of each lane begin in `members`."""
+    members: IntArray
+    """[4 x message]: room for messages, lane by lane."""
+    found: FloatArray
+    """[message]: room for the crowds."""
+    moments: FloatArray
+    """[4, message + 1]: room for a lane's messages: when they began, when they ended, and the sums of both."""
+
+
+def crowd_of(adapters: Adapters, sender: int, receiver: int, both: bool, place: int, marks: IntArray) -> float:
+    """How many times longer than alone a message from one process to another takes, or one each way."""
+    count = adapters.link_count
+    first, second = marks[sender, GROUP] * count, marks[receiver, GROUP] * count
+    if first == second:
+        return 1.0
+    there, back = marks[receiver, LINK], marks[sender, LINK]
+    mean = max(adapters.lanes[2 * (first + there)], adapters.lanes[2 * (second + there) + 1])
+    if both:
+        mean = max(mean, adapters.lanes[2 * (second + back)], adapters.lanes[2 * (first + back) + 1])
+    return float(max(mean * adapters.crowds[place], 1.0))
+
+
+def panel_gap(adapters: Adapters, sender: int, receiver: int, marks: IntArray) -> float:
+    """Time per byte that links leave to the message with which a process gets its panel."""
+    return adapters.gap * crowd_of(adapters, sender, receiver, False, adapters.panels + receiver, marks)
+
+
+def note(
+    adapters: Adapters, begun: float, ended: float, sender: int, receiver: int, both: bool, place: int, marks: IntArray
+) -> None:  # fmt: skip
+    """Write a message from one process to another down, or one each way, unless they share no link."""
+    at, noted, count = adapters.noted_count[0], adapters.noted, adapters.link_count
+    first, second = marks[sender, GROUP] * count, marks[receiver, GROUP] * count
+    if first != second and NOT_NOTED < at < len(noted):
+        there, back = marks[receiver, LINK], marks[sender, LINK]
+        noted[at, 0], noted[at, 1], noted[at, CROWD_PLACE] = begun, ended, place
+        noted[at, LANES], noted[at, LANES + 1] = 2 * (first + there), 2 * (second + there) + 1
+        noted[at, LANES + 2] = 2 * (second + back) if both else -1
+        noted[at, LANES + 3] = 2 * (first + back) + 1 if both else -1
+        adapters.noted_count[0] = at + 1
+
+
+def partner(place: int, dimension: int, dimensions: int) -> int:
+    """Distance of the process that one exchanges pivots with, -1: none; in the dimension behind the hypercube's those
+    that are not in it do."""
+    cube = 1 << dimensions
+    if dimension == dimensions:
+        return place + cube
+    return place ^ (1 << dimension) if place < cube else -1
+
+
+def share_links(panel: int, gaps: FloatArray, adapters: Adapters, marks: IntArray, run: RunNumbers) -> None:
+    """[dimension, distance] of `gaps`: time per byte that links leave to messages which agree on pivots, 0: all."""
+    q = panel % run.q
+    for dimension in range(gaps.shape[0]):
+        for place in range(run.p):
+            gaps[dimension, place] = 0.0
+            other = partner(place, dimension, gaps.shape[0] - 1)
+            if place < other < run.p:
+                a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
+                if marks[a, GROUP] != marks[b, GROUP]:
+                    at = adapters.pivots + dimension * run.p + place
+                    gaps[dimension, place] = adapters.gap * crowd_of(adapters, a, b, True, at, marks)
+
+
+def note_pivots(
+    panel: int, ended: FloatArray, gaps: FloatArray, adapters: Adapters, times: FloatArray, marks: IntArray,
+    run: RunNumbers, pieces: FloatArray,
+) -> None:  # fmt: skip
+    """Write the messages down that agreed on a panel's pivots: those of a dimension as one, spread over its part.
+
+    They are short and come one after another, so that only how long all of them are on their way counts. `ended` says
+    when each process was done, the clocks still say when it began.
+    """
+    q, width, dimensions = panel % run.q, width_of(panel, run), gaps.shape[0] - 1
+    parts = dimensions if run.p == 1 << dimensions else dimensions + 1
+    for dimension in range(parts):
+        for place in range(run.p):
+            if gaps[dimension, place] > 0.0:
+                other = partner(place, dimension, dimensions)
+                a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
+                size = 8.0 * (2 * width + 4) if place == 0 else 8.0 * (width + 4)
+                begun = times[a, CLOCK] + (ended[place] - times[a, CLOCK]) * dimension / parts
+                busy = width * mean_wire(pieces, 1, size, gaps[dimension, place])
+                at = adapters.pivots + dimension * run.p + place
+                note(adapters, begun, begun + busy, a, b, True, at, marks)
+
+
+def end_of_step(step: int, ends: FloatArray, adapters: Adapters) -> None:
+    """Settle a step that was written down, and say if the next one will be."""
+    if adapters.noted_count[0] != NOT_NOTED:
+        before = max(step - max(adapters.interval, _STEPS_OF_PERIOD), 0)
+        settle(adapters, (ends[step] - ends[before]) / max(step - before, 1))
+    adapters.noted_count[0] = 0 if (step + 1) % adapters.interval == 0 else NOT_NOTED
+
+
+def settle(adapters: Adapters, period: float) -> None:
+    """Turn the messages of a step into crowds, each that of its most crowded lane."""
+    noted, found = adapters.noted, adapters.found
+    group_by_lane(adapters)
+    for at in range(adapters.noted_count[0]):
+        found[at] = 1.0
+    for lane in range(len(adapters.lanes)):
+        crowds_of_lane(lane, adapters, period)
+    for at in range(adapters.noted_count[0]):
+        place = int(noted[at, CROWD_PLACE])
+        adapters.crowds[place] += _SHARE_OF_NEWEST * (found[at] / most_crowded(at, adapters) - adapters.crowds[place])
+
+
+def most_crowded(message: int, adapters: Adapters) -> float:
+    """The highest mean of the lanes of a message."""
+    mean = 1.0
+    for side in range(LANES, NOTED_COLUMNS):
+        lane = int(adapters.noted[message, side])
+        if lane >= 0:
+            mean = max(mean, adapters.lanes[lane])
+    return mean
+
+
+def group_by_lane(adapters: Adapters) -> None:
+    """Where the messages of each lane begin in `members`, and which they are."""
+    starts, noted = adapters.starts, adapters.noted
+    for lane in range(len(starts)):
+        starts[lane] = 0
+    for at in range(adapters.noted_count[0]):
+        for side in range(LANES, NOTED_COLUMNS):
+            if noted[at, side] >= 0:
+                starts[int(noted[at, side])] += 1
+    for lane in range(1, len(starts)):
+        starts[lane] += starts[lane - 1]
+    for at in range(adapters.noted_count[0] - 1, -1, -1):
+        for side in range(LANES, NOTED_COLUMNS):
+            if noted[at, side] >= 0:
+                starts[int(noted[at, side])] -= 1
+                adapters.members[starts[int(noted[at, side])]] = at
+
+
+def crowds_of_lane(lane: int, adapters: Adapters, period: float) -> None:
+    """Mean number of messages in one lane, and during each of its messages; the most crowded of its lanes counts.
+
+    All messages are folded into one period, so that those of steps before and behind are there too.
+    """
+    noted, members, found, room = adapters.noted, adapters.members, adapters.found, adapters.moments
+    first, behind = adapters.starts[lane], adapters.starts[lane + 1]
+    count, busy, always = behind - first, 0.0, 0.0
+    if count == 0 or period <= 0.0:
+        return
+    for at in range(count):
+        begun, ended = noted[members[first + at], 0], noted[members[first + at], 1]
+        busy += ended - begun
+        always += floor(ended / period) - floor(begun / period)
+        room[0, at], room[1, at] = begun - period * floor(begun / period), ended - period * floor(ended / period)
+    sort(room[0], count)
+    sort(room[1], count)
+    add_up(room[0], room[2], count)
+    add_up(room[1], room[3], count)
+    for at in range(first, behind):
+        begun, ended = noted[members[at], 0], noted[members[at], 1]
+        if ended > begun:
+            met = present(ended, count, busy, always, period, room) - present(begun, count, busy, always, period, room)
+            found[members[at]] = max(found[members[at]], met / (ended - begun))
+    adapters.lanes[lane] += _SHARE_OF_NEWEST_MEAN * (1.0 + busy / period - adapters.lanes[lane])
+
+
+def present(now: float, count: int, busy: float, always: float, period: float, room: FloatArray) -> float:
+    """Time that messages have spent in a lane until now, added up; `always`: so many are there when a period begins."""
+    turns = floor(now / period)
+    rest = now - turns * period
+    return float(
+        turns * busy + always * rest + passed(rest, room[0], room[2], count) - passed(rest, room[1], room[3], count)
+    )
+
+
+def sort(numbers: FloatArray, count: int) -> None:
+    """Put the first `count` numbers in order (Shell's sort): numpy's takes longer to compile than all of this."""
+    gap = 1
+    while gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for at in range(gap, count):
+            number, place = numbers[at], at
+            while place >= gap and numbers[place - gap] > number:
+                numbers[place] = numbers[place - gap]
+                place -= gap
+            numbers[place] = number
+        gap //= 3
+
+
+def add_up(numbers: FloatArray, sums: FloatArray, count: int) -> None:
+    """The sums of the first 0, 1, ... `count` numbers."""
+    sums[0] = 0.0
+    for at in range(count):
+        sums[at + 1] = sums[at] + numbers[at]
+
+
+def passed(now: float, moments: FloatArray, sums: FloatArray, count: int) -> float:
+    """Σ (now - moment) over the moments that have passed."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if moments[middle] < now:
+            low = middle + 1
+        else:
+            high = middle
+    return float(low * now - sums[low])

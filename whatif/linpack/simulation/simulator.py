@@ -1,0 +1,270 @@
+"""A run of HPL on a machine: the compiled loops with their arrays around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.linpack.simulation import (
+    accelerated_kernel,
+    ahead_kernel,
+    broadcast_kernel,
+    costs,
+    layout,
+    loop_kernel,
+    panel_kernel,
+    sharing_kernel,
+    solve_kernel,
+    step_kernel,
+    swap_kernel,
+)
+from whatif.linpack.simulation.broadcasts import paths_of
+from whatif.linpack.simulation.configuration import Configuration, Mapping, RowSwap
+from whatif.linpack.simulation.layout import RunNumbers
+from whatif.linpack.simulation.panel import panel_lines
+from whatif.linpack.simulation.sharing_kernel import NOTED_COLUMNS, Adapters
+from whatif.linpack.simulation.step_kernel import HPLState, PanelMessages, Room
+from whatif.linpack.simulation.swaps import exchanges_of
+from whatif.models.quantities import FloatArray, IntArray
+from whatif.simulation.jit import jitted
+
+COMPONENTS: Final = {
+    "recursive_factorisation": layout.FACTORED,
+    "pivot_exchange": layout.AGREED,
+    "update": layout.UPDATED,
+    "row_swap": layout.SWAPPED,
+    "back_substitution": layout.SOLVED,
+    "broadcast": layout.BROADCAST,
+}
+"""Parts of the time, as HPL's detailed timing names them, and the broadcast, by column of `HPLState.times`."""
+Progress = Callable[[int, int], None]
+"""Told the steps that are done, and of how many; may raise to end the run."""
+_MODULES: Final = (
+    costs, layout, panel_kernel, broadcast_kernel, swap_kernel, sharing_kernel, solve_kernel, step_kernel, ahead_kernel,
+    loop_kernel,
+)  # fmt: skip
+_ACCELERATED: Final = (*_MODULES, accelerated_kernel)
+_INLINED: Final = frozenset({
+    "go_on", "may_go_on", "wake", "answer_targets", "gather", "gather_time", "exchange_rows", "swap_rows", "exchange",
+    "send_beside", "note", "crowd_of", "panel_gap", "take", "send_on", "finish", "update_until_sent", "columns_time",
+    "update_mean", "update_deviation", "size_time", "with_noise", "noise", "compute_between", "agree_on_pivot",
+    "exchange_along",
+})  # fmt: skip
+"""What is done for every process or exchange of a step, and would be given much for that."""
+_STEPS_AT_ONCE: Final = 64
+_MOST_SETTLED: Final = 500
+"""About so many steps of a run, at least, tell how many messages share the adapters."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostProcessors:
+    """The processors of a node, where the matrix lies on its accelerators and panels are factored beside them."""
+
+    kernels: FloatArray
+    """[row of `KERNELS`, 5], with all of the node's cores; processes of one process column divide them, while those of
+    the node's other process columns lend theirs, as in rocHPL."""
+    copies: FloatArray
+    """[to the host or back, 2]: latency, and time per byte."""
+    split_fraction: float
+    """Share of a process's columns whose rows are swapped a step ahead, at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HPLMachine:
+    """What HPL is charged with; see `whatif.linpack.simulation.costs`."""
+
+    kernels: FloatArray
+    """[row of `KERNELS`, 5]"""
+    pieces: FloatArray
+    """[local or remote, piece, 8]"""
+    nodes: IntArray
+    """[rank]: the node of each rank."""
+    factors: FloatArray
+    """[rank]: time of dgemm on each rank's processor, relative to the model."""
+    adapter_gap: float = 0.0
+    """Time per byte of a node's adapter, which its ranks share, or of a group's link; 0: messages never wait for it."""
+    deviations: FloatArray | None = None
+    """[rank]: deviation of dgemm on each rank's processor, relative to the model and beside its factor; None: 1."""
+    groups: IntArray | None = None
+    """[rank]: whose links its messages share, if not the adapter of its node: the switch it is connected to."""
+    links: IntArray | None = None
+    """[rank]: the one of a group's links that messages to it take (D-mod-k); None: each group has one."""
+    host: HostProcessors | None = None
+    """None: panels are factored where the matrix lies."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HPLOutcome:
+    """What came of one run."""
+
+    configuration: Configuration
+    time: float
+    """When the last process had solved the system, in s."""
+    components: dict[str, FloatArray]
+    """[process row, process column] of each part: s. They overlap, as HPL's do: pivots are part of the factorisation,
+    swaps and waiting for a broadcast part of the update."""
+    ends: FloatArray
+    """[panel]: when the last process had done its part of the step, in s."""
+    seen: FloatArray
+    """[panel, process row, process column, 5], of the first panels: when factorisation and broadcast began and ended,
+    waiting for the panel with nothing else to do included, and when the update with it ended; NaN where a process had
+    no part in it."""
+
+    @property
+    def rate(self) -> float:
+        """Operations a second, as HPL reports them."""
+        return self.configuration.operations / self.time
+
+    def progress(self) -> tuple[FloatArray, FloatArray]:
+        """Share of the columns done after each panel, and operations a second up to then."""
+        n, nb = self.configuration.matrix_size, self.configuration.block_size
+        done = np.minimum((np.arange(len(self.ends)) + 1) * nb, n)
+        left = n - done
+        operations = 2 / 3 * (float(n) ** 3 - left.astype(float) ** 3)
+        return done / n, operations / self.ends
+
+
+def simulate(
+    configuration: Configuration,
+    machine: HPLMachine,
+    *,
+    seed: int = 0,
+    noisy: bool = False,
+    panels_seen: int = 0,
+    progress: Progress | None = None,
+) -> HPLOutcome:
+    """Play one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
+
+    `panels_seen` first panels are written down for every process. Raise `UsageError` where the machine has not as many
+    ranks as the grid.
+    """
+    if len(machine.nodes) != configuration.rank_count:
+        wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"
+        raise UsageError(f"the grid needs {wanted} ranks; the machine has {len(machine.nodes)}")
+    run = _run(configuration, machine)
+    state = _state(configuration, machine, run.depth, panels_seen)
+    random = np.random.Generator(np.random.PCG64(seed))
+    _play(configuration, run, state, machine, bool(noisy), random, progress)
+    shape = (run.p, run.q)
+    return HPLOutcome(
+        configuration,
+        float(state.times[:, layout.CLOCK].max()),
+        {name: state.times[:, at].reshape(shape).copy() for name, at in COMPONENTS.items()},
+        state.ends,
+        state.seen.reshape(panels_seen, *shape, 5),
+    )
+
+
+def replicate(
+    configuration: Configuration, machine: HPLMachine, seeds: Sequence[int], *, worker_count: int = 2
+) -> list[HPLOutcome]:
+    """Noisy runs with so many seeds, on threads."""
+    with ThreadPoolExecutor(worker_count) as pool:
+        return list(pool.map(lambda seed: simulate(configuration, machine, seed=seed, noisy=True), seeds))
+
+
+def _play(
+    configuration: Configuration, run: RunNumbers, state: HPLState, machine: HPLMachine, noisy: bool, random: Any,
+    progress: Progress | None,
+) -> None:  # fmt: skip
+    count, messages, host = configuration.step_count, _messages(configuration), machine.host
+    width = configuration.matrix_size - (count - 1) * configuration.block_size
+    kernels = machine.kernels if host is None else host.kernels * _sharing(configuration, machine)
+    lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), kernels)
+    charges = machine.kernels, machine.pieces, lines, panel_lines(configuration, width, kernels)
+    modules, entry = (_MODULES, "steps") if host is None else (_ACCELERATED, "accelerated_steps")
+    beside = () if host is None else (host.copies, host.split_fraction)
+    steps, back_substitute = jitted(modules, (entry, "back_substitute"), borrowing=True, inlined=_INLINED)
+    for first in range(0, count, _STEPS_AT_ONCE):
+        behind = min(first + _STEPS_AT_ONCE, count)
+        steps(first, behind, state, run, messages, *charges, *beside, noisy, random)
+        if progress is not None:
+            progress(behind, count)
+    back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
+
+
+def _sharing(configuration: Configuration, machine: HPLMachine) -> int:
+    """Most processes of a node that are in one process column."""
+    nodes = machine.nodes[rank_of_process(configuration)].reshape(configuration.process_rows, -1)
+    return max(int(np.unique(column, return_counts=True)[1].max()) for column in nodes.T)
+
+
+def _run(configuration: Configuration, machine: HPLMachine) -> RunNumbers:
+    """HPL does not look ahead with a single process column, or further than a panel where those go to the host."""
+    p, q, depth = configuration.process_rows, configuration.process_columns, configuration.depth
+    if machine.host is not None and depth > 1:
+        raise UsageError(f"depth is {depth}; with panels on the host HPL looks ahead one panel, or none")
+    if machine.host is None and q == 1:
+        depth = 0
+    n, nb = configuration.matrix_size, configuration.block_size
+    depth = min(depth, configuration.step_count)
+    return RunNumbers(n, nb, p, q, depth, int(configuration.swap), configuration.swap_threshold)
+
+
+def _messages(configuration: Configuration) -> PanelMessages:
+    paths = paths_of(configuration.broadcast, configuration.process_columns)
+    exchanges = exchanges_of(configuration.process_rows)
+    targets = np.column_stack([paths.targets, paths.sources])
+    return PanelMessages(
+        targets, paths.spread, paths.roll, paths.chunk_count, exchanges.binary, exchanges.roll, exchanges.cube
+    )
+
+
+def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels_seen: int) -> HPLState:
+    p, q = configuration.process_rows, configuration.process_columns
+    exchanges = exchanges_of(p)
+    # To even rows out (HPL_equil) no more than 2 P pieces move, each over log2 P messages, and to the left twice.
+    rolling = 0 if configuration.swap is RowSwap.BINARY_EXCHANGE else len(exchanges.roll) + 4 * p * p.bit_length()
+    capacity = max(len(exchanges.binary), rolling, 1)
+    place = rank_of_process(configuration)
+    deviations = np.ones(p * q) if machine.deviations is None else machine.deviations
+    times, marks = np.zeros((p * q, layout.TIME_COLUMNS)), np.zeros((p * q, layout.MARK_COLUMNS), dtype=np.int64)
+    times[:, layout.FACTOR], times[:, layout.DEVIATION] = machine.factors[place], deviations[place]
+    marks[:, layout.NODE] = np.unique(machine.nodes[place], return_inverse=True)[1]
+    groups = machine.nodes if machine.groups is None else machine.groups
+    marks[:, layout.GROUP] = np.unique(groups[place], return_inverse=True)[1]
+    marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
+    adapters = _adapters(configuration, machine, marks, capacity)
+    room = Room(
+        np.zeros((5, p)), np.zeros((4, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)),
+        np.zeros(p + 1), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.int64),
+    )  # fmt: skip
+    return HPLState(
+        times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
+        np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, layout.SWAP_COLUMNS)),
+        np.zeros((depth + 1, 2), dtype=np.int64), np.zeros((depth + 1, 2, p), dtype=np.int64),
+        np.zeros(4 * p * q + 1, dtype=np.int64),
+        adapters, room,
+    )  # fmt: skip
+
+
+def _adapters(configuration: Configuration, machine: HPLMachine, marks: IntArray, capacity: int) -> Adapters:
+    process_count, p, q = len(marks), configuration.process_rows, configuration.process_columns
+    pivots = capacity * q
+    panels = pivots + p * p.bit_length()
+    places = panels + process_count
+    # Panels on the host: rows are swapped in two sections.
+    sections = 1 if machine.host is None else 2
+    most = sections * (capacity + 4) * q + 2 * process_count + panels - pivots if machine.adapter_gap > 0 else 0
+    link_count, group_count = (1 + marks[:, [layout.LINK, layout.GROUP]].max(axis=0)).tolist()
+    lane_count = 2 * link_count * group_count
+    return Adapters(
+        machine.adapter_gap, link_count, np.ones(lane_count), np.ones(places), pivots, panels,
+        np.zeros((most, NOTED_COLUMNS)), np.zeros(1, dtype=np.int64), max(1, configuration.step_count // _MOST_SETTLED),
+        np.zeros(lane_count + 1, dtype=np.int64), np.zeros(4 * most, dtype=np.int64), np.zeros(most),
+        np.zeros((4, most + 1)),
+    )  # fmt: skip
+
+
+def rank_of_process(configuration: Configuration) -> IntArray:
+    """[process]: its rank, by PMAP."""
+    p, q = configuration.process_rows, configuration.process_columns
+    ranks = np.arange(p * q)
+    if configuration.mapping is Mapping.COLUMN:
+        return ranks.reshape(q, p).T.reshape(-1)
+    return ranks

@@ -1,0 +1,181 @@
+"""A report as one HTML page: no script, nothing from elsewhere; light, dark and printed.
+
+The texts of files are data: the template escapes all but the pictures that are drawn here.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from whatif import __version__
+from whatif.atomic import atomic_file
+from whatif.core.derivation import shown
+from whatif.core.scenario import EvaluationRequest, Scenario
+from whatif.core.sweep_figure import Y_COLUMN, headline
+from whatif.errors import UsageError
+from whatif.files.scenario_edits import scenario_words
+from whatif.plotting.picture import check_library, colour_variables
+from whatif.plotting.picture_style import printed
+from whatif.reporting.contents import Findings, findings
+from whatif.reporting.provenance import files_of, values_of
+from whatif.reporting.sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
+from whatif.units import format_quantity
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_TEMPLATE: Final = "report.html.jinja"
+_TITLES: Final = {
+    "answer": "The answer",
+    "phases": "Where the time goes",
+    "sweep": "The sweep",
+    "sensitivity": "What it depends on",
+    "against": "Why the other differs",
+    "equations": "Equations",
+    "values": "Values",
+    "files": "Files and versions",
+}
+
+
+def check_libraries() -> None:
+    """Raise `UsageError` where what a report needs is not installed."""
+    check_library()
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise UsageError("reports need Jinja2: pip install 'whatif[report]'") from None
+
+
+def report_html(found: Findings, command: str) -> str:
+    """The page; `command` is the line that makes it again."""
+    check_libraries()
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["breakable"] = _breakable
+    template = environment.from_string(Path(__file__).with_name(_TEMPLATE).read_text(encoding="utf-8"))
+    parts = _said(found) | _shown(found)
+    contents = [(anchor, title) for anchor, title in _TITLES.items() if parts.get(anchor, True) or anchor == "answer"]
+    light, dark = colour_variables(dark=False), colour_variables(dark=True)
+    return template.render(parts, contents=contents, titles=_TITLES, command=command, light=light, dark=dark)
+
+
+def write_report(request: EvaluationRequest, path: Path, command: str, other: Scenario | None = None) -> Findings:
+    """Write the page about a question over a grid, whole or not at all; what was found for it.
+
+    Raise `UsageError` for a name that is no page's, or without the libraries.
+    """
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{path}: a report is a file .html")
+    check_libraries()
+    found = findings(request.question, request.grid, other)
+    page = report_html(found, command)
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", errors="replace")
+    return found
+
+
+def report_command(request: EvaluationRequest, path: Path) -> str:
+    """The command line that writes the same report."""
+    sweeps = ["; ".join(f"{parameter}={text}" for parameter, text in axis.texts.items()) for axis in request.grid.axes]
+    words = [word for sweep in sweeps for word in ("--sweep", sweep)]
+    return shlex.join(["whatif", "report", *scenario_words(request.question), *words, "-o", str(path)])
+
+
+def _breakable(text: str) -> Markup:
+    """A path that may go on in the next line after any of its words."""
+    from markupsafe import Markup, escape
+
+    # Escaped before it is marked up.
+    return Markup(re.sub(r"(?<=\w)([._])(?=[A-Za-z])", r"\1<wbr>", str(escape(text))))  # noqa: S704
+
+
+def _said(found: Findings) -> dict[str, Any]:
+    """What the page says in words."""
+    program = found.question.program
+    loaded, values = program.loaded, values_of(program)
+    grades = [row.grade for table in values.values() for row in table]
+    swept = () if found.sweep is None else found.sweep.extrapolated
+    return {
+        "application": loaded.scenario.application.name,
+        "machine": loaded.scenario.platform.name,
+        "question": loaded.question,
+        "impossible": found.point.reasons,
+        "headline": _headline(found),
+        "grade": found.point.grade,
+        "assumed": grades.count("assumed"),
+        "value_count": len(grades),
+        "extrapolated": tuple(dict.fromkeys((*found.point.extrapolated, *swept))),
+        "left_out": found.left_out,
+        "equations": _equations(found),
+        "values": values,
+        "files": files_of(found),
+        "versions": _versions(),
+        "date": _date(),
+    }
+
+
+def _shown(found: Findings) -> dict[str, Any]:
+    """The sections with pictures."""
+    return {
+        "answer": answer(found),
+        "phases": phases(found),
+        "sweep": None if found.sweep is None else sweep(found, found.sweep),
+        "sensitivity": sensitivity(found),
+        "against": None if found.other is None else against(found, found.other),
+    }
+
+
+def _headline(found: Findings) -> list[tuple[str, str, str]]:
+    """The results that a reader looks for first: title, value, remark."""
+    if found.point.reasons:
+        return []
+    program, now = found.question.program, headline(found.point)
+    results = [
+        (name.replace("_", " "), printed(format_quantity(value, program.dimension_of(name))), "")
+        for name, value in ((WHOLE_RUN[0], now.total_time), (Y_COLUMN, now.iteration_time))
+    ]
+    if not now.iteration_time > 0:
+        return results
+    longest = printed(format_quantity(now.bottleneck_time, program.dimension_of(f"terms.{now.bottleneck}")))
+    return [
+        *results,
+        ("longest phase", now.bottleneck, f"{longest}, {now.bottleneck_fraction:.0%} of an iteration"),
+        ("communication", f"{now.communication_fraction:.1%}", "of an iteration"),
+    ]
+
+
+def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """The terms with their values, by the equation that they are computed with and its source."""
+    program = found.question.program
+    constraints = {constraint.term for constraint in program.constraints}
+    known: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name, term in program.terms.items():
+        if term.citation is not None and name not in constraints:
+            value = printed(shown(found.at.masked_term(term), term.dimension, 4))
+            known.setdefault((term.citation.equation, term.citation.source), []).append((name, value))
+    return known
+
+
+def _versions() -> str:
+    import matplotlib
+
+    python = platform.python_version()
+    return f"whatif {__version__}, Python {python}, numpy {np.__version__}, matplotlib {matplotlib.__version__}"
+
+
+def _date() -> str:
+    """Now, or the time that a reproducible build states."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
+    return moment.strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,105 @@
+"""What an answer rests on: every value with its source and grade, and every file with its SHA-256."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import file_digest
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+from whatif.core.scenario import Scenario
+from whatif.core.sweep import structural_points
+from whatif.core.term import Program
+from whatif.errors import InvalidFileError
+from whatif.importers.trace_formats import trace_files
+from whatif.plotting.picture_style import printed
+from whatif.reporting.contents import Findings
+from whatif.schema.parameters import Parameter
+from whatif.schema.shipped import shipped_folder
+from whatif.schema.toml import Document, shown_path
+from whatif.units import format_quantity
+
+_NAMED: Final = ("file", "mapping_file")
+"""Keys of parameters that name a file beside the scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A value that results rest on."""
+
+    name: str
+    value: str
+    grade: str
+    source: str
+
+
+def values_of(program: Program) -> dict[str, list[Stated]]:
+    """Every number that a result depends on, and every choice of a model, by the table it stands in."""
+    tables: dict[str, list[Stated]] = {}
+    files = {document.name: _shown(Path(document.name).resolve()) for document in _documents(program)}
+    for path, parameter in program.parameters.items():
+        if path in program.reached or (parameter.structural and parameter.choices):
+            table, _, name = path.rpartition(".")
+            source = files.get(parameter.source, parameter.source)
+            tables.setdefault(table, []).append(Stated(name, printed(_written(parameter)), parameter.grade, source))
+    return tables
+
+
+def _written(parameter: Parameter) -> str:
+    known = parameter.fitted
+    error = "" if known is None else f" ± {format_quantity(known.standard_error, parameter.dimension, 2)}"
+    return f"{parameter.text()}{error}"
+
+
+def files_of(found: Findings) -> list[tuple[str, str]]:
+    """Name and SHA-256 of the files of a question, of the machines it sweeps over, and of the other question."""
+    programs = [found.question.program, *_swept(found)]
+    programs += [found.other.program] if found.other is not None else []
+    paths = dict.fromkeys(path for program in programs for path in _paths(program))
+    return [(_shown(path), _digest(path)) for path in paths]
+
+
+def _swept(found: Findings) -> Iterator[Program]:
+    """The programs of a sweep over choices and machines."""
+    axes = [axis for axis in found.sweep.grid.axes if axis.structural] if found.sweep is not None else []
+    for choices in product(*(structural_points(axis) for axis in axes)) if axes else ():
+        program = _program(found.question, {path: value for choice in choices for path, value in choice.items()})
+        if program is not None:
+            yield program
+
+
+def _program(question: Scenario, choices: dict[str, str]) -> Program | None:
+    try:
+        return question.program_at(choices)
+    except InvalidFileError:
+        return None
+
+
+def _documents(program: Program) -> list[Document]:
+    """The files that a scenario was merged from."""
+    return [layer.document for layer in program.loaded.layers.items if layer.document.folder is not None]
+
+
+def _paths(program: Program) -> Iterator[Path]:
+    documents = _documents(program)
+    yield from (Path(document.name).resolve() for document in documents)
+    folder = (documents[-1].folder if documents else None) or Path()
+    for parameter in program.parameters.values():
+        if parameter.path.rpartition(".")[2] in _NAMED and parameter.structural:
+            yield from (item.resolve() for item in trace_files(folder / parameter.text()) if item.is_file())
+
+
+def _shown(path: Path) -> str:
+    """A file as a person would name it: one that is shipped by its place in the program."""
+    home = shipped_folder("platforms").parent.resolve()
+    return f"shipped with whatif: {path.relative_to(home)}" if path.is_relative_to(home) else shown_path(path)
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
