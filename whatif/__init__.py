@@ -1,6 +1,6 @@
 """Declarative what-if explorer for HPC machines and applications.
 
-The verbs of the command line are functions of this package, by the same names; `dir(whatif)` lists them all.
+The verbs of the command line are functions of this package; `dir(whatif)` lists them.
 
 >>> import whatif
 >>> answer = whatif.run("jacobi2d", platform="frontier", overrides={"application.rank_count": 64})
@@ -23,8 +23,17 @@ if TYPE_CHECKING:
     from whatif.api.decisions import diff as diff
     from whatif.api.decisions import seek as seek
     from whatif.api.decisions import sensitivity as sensitivity
+    from whatif.api.evaluation import explain as explain
+    from whatif.api.evaluation import report as report
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
+    from whatif.api.evaluation import sweep_parts as sweep_parts
+    from whatif.api.scenarios import check as check
+    from whatif.api.scenarios import json_schema as json_schema
+    from whatif.api.scenarios import list_ as list_
+    from whatif.api.scenarios import resolve as resolve
+    from whatif.api.scenarios import validate as validate
+    from whatif.core.platform import Platform as Platform
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
     from whatif.core.uncertainty import Sampling as Sampling
@@ -33,8 +42,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
-    "whatif.api.evaluation": ("run", "sweep"),
     "whatif.api.decisions": ("compare", "diff", "seek", "sensitivity"),
+    "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
+    "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
+    "whatif.core.platform": ("Platform",),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

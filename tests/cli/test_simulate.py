@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from tests.paths import DATA as TEST_DATA
 from whatif.cli.simulate import command as simulate_verb
-from whatif.cli.validate import TOPICS
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
+from whatif.limits import VALIDATION_TOPICS
 from whatif.studies.simulation_run import simulate
 from whatif.validation.tables import TABLES
 
@@ -115,7 +115,7 @@ def test_a_sweep_says_why_a_point_cannot_be_played() -> None:
 
 
 def test_every_topic_agrees_with_the_independent_results() -> None:
-    assert set(TOPICS) == set(TABLES)
+    assert set(VALIDATION_TOPICS) == set(TABLES)
     schedules = TABLES["schedules"]()
     reference = schedules.columns["reference_time"].values
     np.testing.assert_allclose(schedules.columns["event_time"].values, reference, rtol=1e-12, atol=0)

@@ -16,11 +16,11 @@ from whatif.core.sweep_figure import (
     figure,
     heat_map,
     plot_table,
-    terminal_picture,
 )
 from whatif.plotting.axis_view import axes_of, points_of
 from whatif.plotting.crosshair import moved, nearest, present, readout
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
+from whatif.plotting.terminal import terminal_picture
 from whatif.units import SECOND, format_quantity
 
 MEMORY = "platform.node.gpu.dram_bandwidth"

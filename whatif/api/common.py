@@ -9,10 +9,21 @@ from typing import Any
 
 from whatif.core.overrides import checked_overrides
 from whatif.core.platform import Platform
-from whatif.core.scenario import Scenario
+from whatif.core.scenario import Scenario, named_platform
 from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
 from whatif.errors import UsageError
 from whatif.units import parse_share
+
+__all__ = [
+    "AnyPlatform",
+    "AnyScenario",
+    "Overrides",
+    "Share",
+    "checked_overrides",
+    "load",
+    "named_platform",
+    "sampling_of",
+]
 
 AnyScenario = str | Path | Scenario
 """Name of a shipped scenario, path of a file, or a scenario that was loaded or built."""

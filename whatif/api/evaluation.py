@@ -3,49 +3,170 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
 
-import numpy as np
-
-from whatif.api.common import AnyScenario, load, sampling_of
-from whatif.axes import Axis, Grid
+from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
+from whatif.axes import Grid
+from whatif.core.derivation import TermExplanation, explanation
 from whatif.core.result import Result, run_whole
-from whatif.core.scenario import Scenario
-from whatif.core.sweep import file_axes, grid_of, parse_axis
+from whatif.core.scenario import EvaluationRequest
+from whatif.core.sweep import AxisSpec, asked_grid
 from whatif.core.uncertainty import Sampling
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
-from whatif.models.quantities import FloatArray
-
-Values = str | Sequence[str | int | float] | FloatArray
-"""What a parameter is swept over: the text of the command line, or values; an array is in base units."""
+from whatif.reporting.contents import Findings
+from whatif.studies.sweep_parts import ParallelOptions, SweepParts
 
 
-def run(scenario: AnyScenario, *, samples: Sampling | int | None = None, **changes: Any) -> Result:
-    """The answer at one point, with bands of so many samples of what is uncertain; `changes` are those of `load`."""
-    return run_whole(load(scenario, **changes), Grid(), sampling_of(samples))
+def run(
+    scenario: AnyScenario,
+    *,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    samples: Sampling | int | None = None,
+    seed: int | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
+) -> Result:
+    """Results of a scenario at one point: times in s, energy in J, and the times of its phases as `terms.NAME`.
+
+    `samples` draws the uncertain values so many times, with a random `seed`: results get a band that holds `level`
+    of the samples (0.9 by default). `spreads` gives values without a distribution one by their grade, such as
+    `{"assumed": "20%"}`. The other parameters are those of `load`.
+
+    Raise `InvalidFileError` and `UsageError`. An infeasible point is NaN, with `reasons`.
+
+    >>> import whatif
+    >>> answer = whatif.run("jacobi2d", platform="frontier", overrides={"application.rank_count": 64})
+    >>> 0 < float(answer["terms.stencil"]) < float(answer["iteration_time"])
+    True
+    >>> band = whatif.run("minimd", platform="frontier", samples=64, spreads={"assumed": "20%"}).to_pandas()
+    >>> bool(band["iteration_time.p5"][0] < band["iteration_time.p95"][0])
+    True
+    """
+    opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    return run_whole(opened, Grid(), sampling_of(samples, seed, level, spreads))
 
 
 def sweep(
-    scenario: AnyScenario, *axes: Mapping[str, Values], samples: Sampling | int | None = None, **changes: Any
+    scenario: AnyScenario,
+    *axes: AxisSpec,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    samples: Sampling | int | None = None,
+    seed: int | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
+    max_points: int = DEFAULT_MAXIMUM_POINTS,
 ) -> Result:
-    """The answer over a grid: one axis a mapping of parameters, which move together; without any, the scenario's
-    own."""
-    question = load(scenario, **changes)
-    limit = DEFAULT_MAXIMUM_POINTS
-    swept = [_axis(axis, question) for axis in axes] or file_axes(question.program, limit)
-    return run_whole(question, grid_of(swept, limit), sampling_of(samples))
+    """Results of a scenario over a grid: one axis for each mapping or text, else the scenario's own sweep.
+
+    An axis is a mapping of parameters, which move together, to values, or a text as for `--sweep`:
+    `"platform.node.gpu_count=1, 2, 4"`. An array is in base units. The other parameters are those of `run`.
+
+    Raise `UsageError` for an unknown parameter or more than `max_points` points.
+
+    >>> import whatif
+    >>> swept = whatif.sweep("jacobi2d", {"platform.node.gpu_count": [2, 4, 6]}, {"platform": ["summit", "lassen"]})
+    >>> swept["iteration_time"].shape
+    (3, 2)
+    """
+    opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    grid = asked_grid(opened, axes, point=False, limit=max_points)
+    return run_whole(opened, grid, sampling_of(samples, seed, level, spreads))
 
 
-def _axis(parameters: Mapping[str, Values], question: Scenario) -> Axis:
-    program = question.program
-    texts = {path: _texts(path, values, question) for path, values in parameters.items()}
-    return parse_axis(next(iter(parameters)), texts, program, DEFAULT_MAXIMUM_POINTS)
+def sweep_parts(
+    scenario: AnyScenario,
+    *axes: AxisSpec,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    samples: Sampling | int | None = None,
+    seed: int | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
+    point: bool = False,
+    max_points: int = DEFAULT_MAXIMUM_POINTS,
+    on: str | None = None,
+    workers: int | None = None,
+    part_points: int | None = None,
+) -> SweepParts:
+    """Results of a sweep of any size, part by part: iterate over them, or `write` them to a file.
+
+    `on` evaluates them in `threads`, `processes`, `local` (a dask.distributed cluster on this machine) or on a running
+    scheduler, `tcp://HOST:8786`, with `workers` (by default one for each core) that take `part_points` points at a
+    time. `point` ignores the scenario's own sweep. The other parameters are those of `sweep`.
+
+    Raise `UsageError` for `workers` or `part_points` without `on`.
+
+    >>> import whatif
+    >>> parts = whatif.sweep_parts("jacobi2d", "platform.node.gpu_count=1 .. 6 step 1", on="threads", workers=2)
+    >>> sum(part.grid.size for part in parts)
+    6
+    """
+    opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    parallel = ParallelOptions(on, workers, part_points)
+    grid = asked_grid(opened, axes, point=point, limit=max_points)
+    return SweepParts(EvaluationRequest(opened, grid, sampling_of(samples, seed, level, spreads)), parallel)
 
 
-def _texts(path: str, values: Values, question: Scenario) -> str | Sequence[str | int | float]:
-    """Values as a person would write them: an array gets the unit of its parameter."""
-    if not isinstance(values, np.ndarray):
-        return values
-    parameter = question.program.parameters.get(path)
-    unit = "" if parameter is None or str(parameter.dimension) == "1" else f" {parameter.dimension}"
-    return [f"{float(value)!r}{unit}" for value in values.ravel()]
+def explain(
+    scenario: AnyScenario,
+    term: str = "iteration_time",
+    *,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    depth: int | None = None,
+) -> TermExplanation:
+    """Derivation of a result, phase, term or parameter: equations, inputs with units, sources and grades.
+
+    `depth` is the number of levels shown below `term`, all of them by default. The other parameters are those of
+    `load`. Raise `UsageError` for an unknown name.
+
+    >>> import whatif
+    >>> print(whatif.explain("jacobi2d", "platform.node.gpu_count").lines()[0])
+    platform.node.gpu_count: 6  (datasheet; Choi et al., ICS 2020, Table 1)
+    """
+    program = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs).program
+    return explanation(program, term, depth)
+
+
+def report(
+    scenario: AnyScenario,
+    output: str | Path,
+    *axes: AxisSpec,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    against: AnyScenario | AnyPlatform | None = None,
+) -> Findings:
+    """Contents of a report that is written as one HTML page: results, pictures, sensitivities, equations and sources.
+
+    `output` is a file `.html`. `against` adds what explains the difference from another platform or scenario. The
+    other parameters are those of `sweep`. Needs the extra `report`; raise `UsageError` without it.
+
+    >>> import tempfile, whatif
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = whatif.report("minife", f"{folder}/minife.html", platform="lassen")
+    >>> found.notes
+    ()
+    """
+    from whatif.reporting.comparison import other_scenario, report_words
+    from whatif.reporting.page import write_report
+
+    opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
+    grid = asked_grid(opened, axes, point=False, limit=DEFAULT_MAXIMUM_POINTS)
+    other = None if against is None else other_scenario(against, opened)
+    command = report_words(
+        scenario,
+        Path(output),
+        platform=platform,
+        platform_dirs=platform_dirs,
+        overrides=overrides or {},
+        axes=axes,
+        against=against,
+    )
+    return write_report(EvaluationRequest(opened, grid), Path(output), command, other)

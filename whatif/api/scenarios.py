@@ -1,1 +1,108 @@
-"""Scenarios and platforms: building, checking, listing and resolving them."""
+"""Scenarios and platforms: checking, listing and resolving them; comparisons of the models with measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load
+from whatif.core.inventory import SHIPPED, parameter_list
+from whatif.core.resolved import resolved
+from whatif.core.scenario import Scenario
+from whatif.errors import UsageError, did_you_mean
+from whatif.files.file_checks import FileChecks, check_files
+from whatif.limits import LISTED
+from whatif.schema.json_schema import file_schema
+from whatif.table import Table
+from whatif.units import parse_share
+
+if TYPE_CHECKING:
+    from whatif.validation.comparisons import Comparisons
+
+
+def check(
+    *files: AnyScenario,
+    platform_dirs: Sequence[str | Path] = (),
+    against: str | Path | None = None,
+    tolerance: Share = "0.1 %",
+    update: bool = False,
+) -> FileChecks:
+    """Problems of scenario, platform and part files, given by path or name, and results that differ from stored ones.
+
+    `against` is a JSON file of results; a result may differ by the share `tolerance`. `update` writes the present
+    results into that file. The outcome is returned; its `raise_for_problems` raises `InvalidFileError` and
+    `MovedError`. Raise `UsageError` for options that do not fit together.
+
+    >>> import whatif
+    >>> [file.kind for file in whatif.check("jacobi2d", "summit").files]
+    ['scenario', 'platform']
+    """
+    share = parse_share(tolerance) if isinstance(tolerance, str) else tolerance
+    if share is None or share < 0:
+        raise UsageError(f"--tolerance {tolerance}: expected a share such as `1 %` or 0.01")
+    folders = tuple(map(Path, platform_dirs))
+    return check_files(files, folders, None if against is None else Path(against), share, update=update)
+
+
+def list_(what: str, scenario: AnyScenario | None = None) -> Table:
+    """Table of the shipped `platforms`, `parts` or `scenarios`, or of the `parameters` of a scenario (`jacobi2d`).
+
+    Raise `UsageError` for anything else, and for a scenario that is not used.
+
+    >>> import whatif
+    >>> "summit" in whatif.list_("platforms").columns["platform"].values
+    True
+    """
+    if what == "parameters":
+        return parameter_list(load("jacobi2d" if scenario is None else scenario))
+    if what not in SHIPPED:
+        raise UsageError(f"`{what}`: expected one of {', '.join(LISTED)}{did_you_mean(what, LISTED)}")
+    if scenario is not None:
+        raise UsageError(f"`{scenario}`: no effect on the list of {what}; a scenario has `parameters`")
+    return SHIPPED[what]()
+
+
+def resolve(
+    scenario: AnyScenario,
+    *,
+    platform: AnyPlatform | None = None,
+    overrides: Overrides | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+) -> Scenario:
+    """Scenario as one document, with platform, parts, `extends` and overrides merged in.
+
+    The parameters are those of `load`. Raise `InvalidFileError` and `UsageError`.
+
+    >>> import whatif
+    >>> "extends" in whatif.resolve("jacobi2d", platform="frontier").to_toml()
+    False
+    """
+    return resolved(load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs))
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """JSON Schema of `platform` or `scenario` files. Raise `UsageError` for another kind.
+
+    >>> import whatif
+    >>> "application" in whatif.json_schema("scenario")["properties"]
+    True
+    """
+    if kind not in ("platform", "scenario"):
+        raise UsageError(f"`{kind}`: expected platform or scenario")
+    return file_schema(kind)
+
+
+def validate(*topics: str) -> Comparisons:
+    """Comparisons of the models with measurements and other simulators, a table for each topic (all by default).
+
+    Topics: `schedules`, `links`, `counts`, `transfers`, `hpl` (two minutes), `power`, `power_caps`. A table is computed
+    when it is first used. Raise `UsageError` for another topic.
+
+    >>> import whatif
+    >>> len(whatif.validate("counts").table()) > 0
+    True
+    """
+    from whatif.validation.comparisons import Comparisons
+
+    return Comparisons.of(topics)

@@ -1,38 +1,25 @@
-"""`whatif explain`: where a number comes from."""
+"""`whatif explain`: the derivation of a result."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from whatif.cli.options import open_question, scenario_options
-from whatif.errors import ImpossiblePointError
+from whatif.cli.options import overrides_of, scenario_options, show_notes
 
 
 @click.command("explain", short_help="Show the equation, inputs, units and sources behind a result.")
 @scenario_options
 @click.argument("term", default="iteration_time")
-@click.option("--depth", type=click.IntRange(0), help="Show only so many levels below TERM.")
-def command(
-    scenario: str,
-    platform: str | None,
-    platform_dirs: tuple[Path, ...],
-    overrides: tuple[str, ...],
-    term: str,
-    depth: int | None,
-) -> None:
-    """Explain TERM (iteration_time), a result, phase, term or parameter of SCENARIO: equation, inputs, sources,
-    share."""
-    from whatif.core.derivation import explain, lines
-    from whatif.core.evaluate import evaluate
-    from whatif.core.fit_range import extrapolations
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Number of levels to show below TERM.")
+def command(scenario: str, term: str, overrides: tuple[str, ...], **options: Any) -> None:
+    """Explain TERM (iteration_time) of SCENARIO, a result, phase, term or parameter: equation, inputs, sources, share
+    of the iteration."""
+    from whatif.api.evaluation import explain
 
-    program = open_question(scenario, platform, platform_dirs, overrides).program
-    evaluation = evaluate(program)
-    for line in lines(explain(evaluation, term), depth):
+    explanation = explain(scenario, term, overrides=overrides_of(overrides), **options)
+    for line in explanation.lines():
         click.echo(line)
-    for line in extrapolations(evaluation):
-        click.echo(f"warning: {line}", err=True)
-    if evaluation.reasons():
-        raise ImpossiblePointError(f"impossible: {'; '.join(evaluation.reasons())}")
+    show_notes(explanation.notes)
+    explanation.raise_if_infeasible()

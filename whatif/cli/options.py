@@ -1,21 +1,21 @@
-"""Options that several verbs share, and what they turn into."""
+"""Options that several verbs share, and the output of tables, pictures and notes."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
 from whatif.errors import UsageError
+from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.core.scenario import Scenario
-    from whatif.core.uncertainty import Sampling
     from whatif.plotting.description import Description
     from whatif.table import Table
 
@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 platform_option = click.option(
-    "--platform", metavar="NAME", help="Use this platform (a name, or a file) instead of the scenario's."
+    "--platform", metavar="NAME", help="Platform to use instead of the scenario's: a name or a file."
 )
 platforms_option = click.option(
     "--platform-dir",
@@ -31,17 +31,21 @@ platforms_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="Look for platforms here as well.",
+    help="Folder to search for platforms, before the shipped ones.",
 )
 set_option = click.option(
-    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a parameter."
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Override a parameter, e.g. --set platform.node.gpu_count=8.",
 )
 picture_option = click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write a picture instead: .svg, .png or .pdf.",
+    help="Write a picture to this file: .svg, .png or .pdf.",
 )
 
 
@@ -55,46 +59,68 @@ def scenario_options(command: Command) -> Command:
     return click.argument("scenario")(question_options(command))
 
 
-def sampling_options(command: Command) -> Command:
-    """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as one `sampling`."""
+def format_option(
+    formats: Sequence[str] = TABLE_FORMATS, default: str | None = "table"
+) -> Callable[[Command], Command]:
+    """`--format` with a choice of formats; without a default it follows from the name of the output file."""
+    text = "Output format." if default else "Output format; by default that of the file name, else table."
+    return click.option(
+        "--format",
+        "file_format",
+        type=click.Choice(formats),
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+def uncertainty_options(command: Command) -> Command:
+    """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as the library takes them."""
 
     @wraps(command)
-    def packed(
-        *arguments: Any, samples: int | None, seed: int, level: str, spreads: tuple[str, ...], **others: Any
-    ) -> Any:
-        return command(*arguments, sampling=_sampling(samples, seed, level, spreads), **others)
+    def with_spreads(*arguments: Any, spreads: tuple[str, ...], **others: Any) -> Any:
+        return command(*arguments, spreads=dict(map(_spread, spreads)), **others)
 
-    add_samples = click.option(
-        "--samples", type=click.IntRange(2), metavar="N",
-        help="Draw the uncertain values N times (best a power of 2): results get a band.",
-    )  # fmt: skip
-    add_seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
-    add_level = click.option("--level", default="90%", show_default=True, help="The share of the samples in a band.")
-    add_spread = click.option(
-        "--spread", "spreads", multiple=True, metavar="GRADE=SHARE",
-        help="What a value of a grade without a distribution may be off: `assumed=20%`, as a log-normal.",
-    )  # fmt: skip
-    options: Any = add_samples(add_seed(add_level(add_spread(packed))))
+    options: Any = with_spreads
+    for option in reversed(_SAMPLING):
+        options = option(options)
     return cast("Command", options)
 
 
-def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ...]) -> Sampling | None:
-    """How samples are drawn, None where none are asked for; raise `UsageError` for shares that are none."""
-    if samples is None and not spreads:
-        return None
-    from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
-    from whatif.units import parse_share
+def _spread(text: str) -> tuple[str, str]:
+    grade, _, share = (part.strip() for part in text.partition("="))
+    return grade, share
 
-    shares: dict[str, float] = {}
-    for text in (f"level={level}", *spreads):
-        grade, _, share = (part.strip() for part in text.partition("="))
-        number = parse_share(share)
-        if number is None:
-            raise UsageError(f"`{text}`: expected a share, such as 20%")
-        if number > 1 and "%" not in share:
-            raise UsageError(f"`{text}` is {number:.0%}; did you mean `{grade}={share}%`?")
-        shares[grade] = number
-    return Sampling(samples or DEFAULT_COUNT, seed, shares.pop("level"), shares)
+
+_SAMPLING: Final = (
+    click.option(
+        "--samples",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Sample the uncertain values N times (best a power of 2): results get a band.",
+    ),
+    click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed.  [default: 0]"),
+    click.option("--level", metavar="SHARE", help="Confidence level of the band.  [default: 90%]"),
+    click.option(
+        "--spread",
+        "spreads",
+        multiple=True,
+        metavar="GRADE=SHARE",
+        help="Spread of values of a grade that have no distribution, e.g. assumed=20%, as a log-normal.",
+    ),
+)
+
+
+def sampling_options(command: Command) -> Command:
+    """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as one `sampling`."""
+
+    def packed(*arguments: Any, samples: int | None, seed: int | None, level: str | None, spreads: dict[str, str],
+               **others: Any) -> Any:  # fmt: skip
+        from whatif.api.common import sampling_of
+
+        return command(*arguments, sampling=sampling_of(samples, seed, level, spreads), **others)
+
+    return uncertainty_options(cast("Command", wraps(command)(packed)))
 
 
 def share_of(option: str, text: str) -> float:
@@ -131,28 +157,26 @@ def drawing(plot: bool, output: Path | None) -> Draw | None:
 
 
 def show_picture(picture: Description) -> None:
-    """Draw on the terminal, in colours where it is one."""
-    from whatif.core.sweep_figure import terminal_picture
+    """Draw a plot in the size of the terminal, in colours unless stdout is a file."""
+    from whatif.plotting.terminal import terminal_picture
 
     click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)
 
 
 def named_platform(platform: str, platform_dirs: tuple[Path, ...]) -> tuple[str, tuple[Path, ...]]:
-    """A platform by name, and the folders to look for it: a person names a file, a scenario names a machine."""
-    if not platform.endswith(".toml") or not Path(platform).is_file():
-        return platform, platform_dirs
-    return Path(platform).stem, (Path(platform).parent, *platform_dirs)
+    """Name of a platform, and the folders to search for it."""
+    from whatif.api.common import named_platform as named
+
+    return named(platform, platform_dirs)
 
 
 def open_question(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]
 ) -> Scenario:
-    """The question that the options ask."""
-    from whatif.core.scenario import Scenario
+    """Scenario that the options ask for."""
+    from whatif.api.common import load
 
-    if platform is not None:
-        platform, platform_dirs = named_platform(platform, platform_dirs)
-    return Scenario.open(scenario, platform=platform, sets=parse_sets(overrides), folders=platform_dirs)
+    return load(scenario, platform=platform, overrides=overrides_of(overrides), platform_dirs=platform_dirs)
 
 
 def tell_worth(*questions: Scenario) -> None:
@@ -179,18 +203,25 @@ def tell_on_all(*questions: Scenario) -> None:
             click.echo(text, err=True)
 
 
-def parse_sets(overrides: tuple[str, ...]) -> dict[str, str]:
-    """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
-    from whatif.schema.toml import MAXIMUM_DEPTH
-
+def overrides_of(texts: Sequence[str]) -> dict[str, str]:
+    """Overrides by path, of `PATH=VALUE` texts."""
     pairs: dict[str, str] = {}
-    for text in overrides:
+    for text in texts:
         path, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not path:
             raise UsageError(f"--set {text}: expected PATH=VALUE")
-        if path == "platform":
-            raise UsageError("--set platform=..: use --platform NAME")
-        if path.count(".") > MAXIMUM_DEPTH:
-            raise UsageError(f"--set {path[:60]}..: no value lies more than {MAXIMUM_DEPTH} tables deep")
         pairs[path] = value
     return pairs
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print notes to stderr, a line each."""
+    for note in notes:
+        click.echo(note, err=True)
+
+
+def parse_sets(overrides: tuple[str, ...]) -> dict[str, str]:
+    """Checked overrides by path, of `PATH=VALUE` texts."""
+    from whatif.api.common import checked_overrides
+
+    return checked_overrides(overrides_of(overrides))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 
 @click.command("schema", short_help="Print the JSON Schema of scenario or platform files.")
 @click.argument("kind", type=click.Choice(["platform", "scenario"]))
 def command(kind: str) -> None:
-    """Print the JSON Schema of a platform or scenario file."""
-    from whatif.schema.json_schema import schema_text
+    """Print the JSON Schema of platform or scenario files."""
+    from whatif.api.scenarios import json_schema
 
-    click.echo(schema_text(kind), nl=False)
+    click.echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False, sort_keys=True))

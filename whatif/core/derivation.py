@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from whatif.core.evaluate import Evaluation
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.fit_range import extrapolations
 from whatif.core.sweep import may_be_stated
 from whatif.core.term import Program, Reference, Term
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import ImpossiblePointError, UsageError, did_you_mean
 from whatif.models.quantities import FloatArray
+from whatif.plotting.presentable import Presentable
 from whatif.schema.parameters import worst
-from whatif.units import Dimension, Quantity, format_quantity
+from whatif.table import Table
+from whatif.units import ONE, Dimension, Quantity, format_quantity
 
 RESULT = "total_time"
 
@@ -34,6 +38,59 @@ class Explanation:
     equation: str = ""
     note: str = ""
     inputs: tuple[Explanation, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TermExplanation(Presentable):
+    """Derivation of one result, phase, term or parameter, with the remarks on its evaluation."""
+
+    tree: Explanation
+    depth: int | None = None
+    """Levels shown below the top; None for all of them."""
+    extrapolated: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Why the point is infeasible; empty where it is not."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Inputs outside the range that their model was fitted in."""
+        return tuple(f"warning: {text}" for text in self.extrapolated)
+
+    def lines(self) -> tuple[str, ...]:
+        """The tree as text."""
+        return tuple(lines(self.tree, self.depth))
+
+    def table(self) -> Table:
+        """One row a node: its depth, the argument that it supplies, name, value, share of the iteration, grade, source
+        and equation."""
+        columns = {
+            "depth": ONE, "argument": None, "name": None, "value": None, "share": ONE, "grade": None, "source": None,
+            "equation": None,
+        }  # fmt: skip
+        return Table.of_rows(columns, list(_rows(self.tree, 0, self.depth)))
+
+    def raise_if_infeasible(self) -> None:
+        """Raise `ImpossiblePointError` where the point is infeasible."""
+        if self.reasons:
+            raise ImpossiblePointError(f"impossible: {'; '.join(self.reasons)}")
+
+    def __repr__(self) -> str:
+        return "\n".join(lines(self.tree, 1))
+
+
+def _rows(node: Explanation, depth: int, most: int | None) -> Iterator[tuple[Any, ...]]:
+    share = np.nan if node.share is None else node.share
+    yield depth, node.parameter, node.name, node.value, share, node.grade, node.source, node.equation
+    if most is None or depth < most:
+        for child in node.inputs:
+            yield from _rows(child, depth + 1, most)
+
+
+def explanation(program: Program, name: str, depth: int | None = None) -> TermExplanation:
+    """Derivation of a result, phase, term or parameter. Raise `UsageError` for an unknown name."""
+    evaluation = evaluate(program)
+    tree = explain(evaluation, name)
+    return TermExplanation(tree, depth, tuple(extrapolations(evaluation)), evaluation.reasons())
 
 
 def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
@@ -113,14 +170,14 @@ def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:
     yield from _lines(tree, "", "", depth, set())
 
 
-def _lines(node: Explanation, lead: str, indent: str, depth: int | None, told: set[str]) -> Iterator[str]:
+def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_names: set[str]) -> Iterator[str]:
     name = f"{node.parameter} = {node.name}" if node.parameter and node.parameter != node.name else node.name
     share = f"  {node.share:.1%} of the iteration" if node.share is not None else ""
     yield f"{lead}{name}: {node.value}{share}  ({_origin(node)})"
-    if node.name in told and node.inputs:
+    if node.name in shown_names and node.inputs:
         yield f"{indent}  (shown above)"
         return
-    told.add(node.name)
+    shown_names.add(node.name)
     if node.equation:
         yield f"{indent}  {node.equation}"
     if node.note:
@@ -134,7 +191,7 @@ def _lines(node: Explanation, lead: str, indent: str, depth: int | None, told: s
             indent + ("└─ " if last else "├─ "),
             indent + ("   " if last else "│  "),
             None if depth is None else depth - 1,
-            told,
+            shown_names,
         )
 
 

@@ -135,6 +135,15 @@ class Result(Presentable):
             found.coords["quantile"] = list(self.bands.sampling.quantiles)
         return found
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Extrapolations, missing samples, grades, and reasons of infeasible points."""
+        from whatif.core.result_summary import Tally
+
+        if self.reasons and self.impossible == self.grid.size:
+            return (f"impossible: {'; '.join(self.reasons)}",)
+        return Tally.of(self).notes(self.grid)
+
     def picture(self, y: str = "") -> PlotDescription | HeatMap:
         """The sweep of one column, `iteration_time` unless named, as `whatif run --plot` draws it, with its band.
 

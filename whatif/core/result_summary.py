@@ -1,11 +1,13 @@
-"""What is told of results beside their numbers: how many points have none, and why; grades; extrapolations."""
+"""Remarks on results: infeasible points and their reasons, grades, extrapolations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from whatif.axes import Grid
 from whatif.core.result import Result
+from whatif.schema.parameters import worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +24,21 @@ class Tally:
 
     @classmethod
     def of(cls, result: Result) -> Tally:
-        """What is told of one result."""
+        """Tally of one result."""
         lost = 0.0 if result.bands is None else (1 - result.bands.answered) * result.grid.size
         extrapolated = tuple(result.extrapolated)
         return cls(result.grid.size, result.impossible, result.reasons, extrapolated, (result.grade,), lost)
+
+    def notes(self, grid: Grid) -> tuple[str, ...]:
+        """Remarks on the results over a grid; where no point is feasible, its error says why."""
+        notes = [f"warning: {line}" for line in self.extrapolated]
+        if self.unanswered:
+            notes.append(f"warning: {self.unanswered / grid.size:.1%} of the samples have no answer and do not count")
+        if any(axis.structural for axis in grid.axes):
+            notes.append(f"worst grade over all of them: {worst(self.grades)}")
+        if 0 < self.impossible < grid.size:
+            notes.append(f"{self.impossible} of {grid.size} points are impossible: {'; '.join(self.reasons)}")
+        return tuple(notes)
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(

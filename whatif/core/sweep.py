@@ -1,11 +1,11 @@
-"""Sweeps: what a person writes becomes axes; a grid is evaluated in chunks, structural values one by one."""
+"""Sweeps: texts and values become axes and grids."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from whatif.axes import Axis, Grid
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError, Problem, UsageError, did_you_mean
+from whatif.models.quantities import FloatArray
 from whatif.schema.explain_errors import known_keys
 from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import Parameter
 from whatif.schema.parts import KINDS
 from whatif.schema.scenario_spec import ScenarioSpec
+
+if TYPE_CHECKING:
+    from whatif.core.scenario import Scenario
 
 PLATFORM_PARAMETER: Final = "platform"
 
@@ -206,6 +210,43 @@ def file_axes(program: Program, limit: int) -> list[Axis]:
     if problems:
         raise InvalidFileError(problems)
     return axes
+
+
+Values = str | Sequence[str | int | float] | FloatArray
+"""Values of a swept parameter: the text of the command line, or values; an array is in base units."""
+AxisSpec = str | Mapping[str, Values]
+"""One axis: `PATH=SPEC` as on the command line, or values by parameter, which move together."""
+
+
+def asked_grid(scenario: Scenario, axes: Sequence[AxisSpec], *, point: bool, limit: int) -> Grid:
+    """Grid of the axes, else of the scenario's own sweep; a single point where `point`.
+
+    Raise `UsageError` for axes of a point, unknown parameters, and a grid of more points than `limit`.
+    """
+    if point and axes:
+        raise UsageError("--point and --sweep exclude each other")
+    program = scenario.program
+    if axes:
+        return grid_of([_axis(axis, program, limit) for axis in axes], limit)
+    own = [] if point else file_axes(program, limit)
+    # An override is meant: the file's own axis over the same parameter gives way.
+    return grid_of([axis for axis in own if scenario.sets.keys().isdisjoint(axis.parameters)], limit)
+
+
+def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:
+    if isinstance(axis, str):
+        return parse_option(axis, program, limit)
+    texts = {path: _texts(path, values, program) for path, values in axis.items()}
+    return parse_axis(next(iter(axis)), texts, program, limit)
+
+
+def _texts(path: str, values: Values, program: Program) -> SweepText:
+    """Values as a person would write them: an array gets the unit of its parameter."""
+    if not isinstance(values, np.ndarray):
+        return values
+    parameter = program.parameters.get(path)
+    unit = "" if parameter is None or str(parameter.dimension) == "1" else f" {parameter.dimension}"
+    return [f"{float(value)!r}{unit}" for value in values.ravel()]
 
 
 def structural_points(axis: Axis) -> Iterator[dict[str, str]]:

@@ -262,13 +262,3 @@ def alone(result: Result, y: str = Y_COLUMN) -> PlotDescription:
     beyond = dict.fromkeys(text.partition(":")[0] for text in result.extrapolated)
     words += [f"{', '.join(beyond)}: beyond what was fitted"] if beyond else []
     return replace(description, title=" · ".join([description.title, *words]))
-
-
-def terminal_picture(description: Description) -> str:
-    """A plot as text for a terminal of the present size."""
-    import shutil
-
-    from whatif.plotting.terminal import render
-
-    size = shutil.get_terminal_size((100, 30))
-    return render(description, max(size.columns, 40), min(max(size.lines - 4, 12), 40))

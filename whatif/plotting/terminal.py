@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TypedDict, Unpack
 
 from whatif.plotting.cells import TextRun
@@ -73,3 +74,9 @@ def render(
 def _ansi(run: TextRun) -> str:
     codes = [codes[name] for codes, name in ((_CODES, run.style), (_FILLS, run.fill)) if name in codes]
     return f"\x1b[{';'.join(codes)}m{run.text}\x1b[0m" if codes else run.text
+
+
+def terminal_picture(description: Description) -> str:
+    """Plot as text, in the size of the terminal."""
+    size = shutil.get_terminal_size((100, 30))
+    return render(description, max(size.columns, 40), min(max(size.lines - 4, 12), 40))

@@ -16,12 +16,16 @@ from whatif.core.result import Result, result_of, run
 from whatif.core.scenario import Scenario
 from whatif.core.session import CURVE_POINTS, FAMILY_POINTS, PLAYED_POINTS
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.plotting.picture import Drawable
+from whatif.plotting.presentable import Presentable
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
 from whatif.studies.attribution import Attribution, attribute
+from whatif.studies.bar_charts import phase_bars
 from whatif.studies.bottlenecks import Bottlenecks, ideal_parts, ladder
 from whatif.studies.elasticity import Elasticity, elasticities
+from whatif.table import Table
 
 PATIENCE: Final = 15.0
 """Seconds after which nothing is begun that would take longer than what is left of them."""
@@ -33,9 +37,9 @@ _ATTRIBUTED: Final = 30_000
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """The parts of a report; None, or nothing, for one that there is not, and why not in `left_out`."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Findings(Presentable):
+    """Contents of a report; parts that are missing are None or empty, with the reason in `left_out`."""
 
     question: Scenario
     at: Evaluation
@@ -48,6 +52,37 @@ class Findings:
     ladder: Bottlenecks | None = None
     attribution: Attribution | None = None
     left_out: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Parts that were left out, extrapolations, and why the point is infeasible."""
+        left_out = [f"left out: {text}" for text in self.left_out]
+        warnings = [f"warning: {text}" for text in self.point.extrapolated]
+        infeasible = [self._infeasible()] if self.point.reasons and not self._without_answer() else []
+        return (*left_out, *warnings, *infeasible)
+
+    def table(self) -> Table:
+        """The sweep, else the point."""
+        return (self.sweep or self.point).table()
+
+    def picture(self) -> Drawable:
+        """The sweep, else the phases of one iteration. Raise `UsageError` where the point is infeasible."""
+        if self.sweep is not None:
+            return self.sweep.picture()
+        if self.timeline is None:
+            raise UsageError(self._infeasible())
+        return phase_bars(self.question.program, self.timeline)
+
+    def raise_if_infeasible(self) -> None:
+        """Raise `ImpossiblePointError` where there is not a single feasible point."""
+        if self._without_answer():
+            raise ImpossiblePointError(self._infeasible())
+
+    def _infeasible(self) -> str:
+        return f"impossible: {'; '.join(self.point.reasons)}"
+
+    def _without_answer(self) -> bool:
+        return bool(self.point.reasons) and (self.sweep is None or self.sweep.impossible == self.sweep.grid.size)
 
 
 def findings(question: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:

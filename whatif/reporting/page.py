@@ -76,7 +76,7 @@ def write_report(request: EvaluationRequest, path: Path, command: str, other: Sc
     Raise `UsageError` for a name that is no page's, or without the libraries.
     """
     if path.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{path}: a report is a file .html")
+        raise UsageError(f"{path}: the report file must end in .html")
     check_libraries()
     found = findings(request.question, request.grid, other)
     page = report_html(found, command)

@@ -1,0 +1,110 @@
+"""The verbs of the command line and the functions of the library have the same names and parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import click
+import pytest
+
+import whatif
+from whatif.cli.main import program
+
+FRONT_ENDS = {"open", "serve"}
+"""Verbs that start the explorer."""
+FUNCTIONS = {"list": ("list_",), "schema": ("json_schema",), "run": ("run", "sweep", "sweep_parts")}
+"""Functions of verbs whose path is not their name: `list` is a type of Python, `schema` says too little."""
+PRESENTATION = {"file_format", "output", "plot"}
+"""Options that choose how a result is shown, and where it is written."""
+NO_VERBS = {"load"}
+"""Functions that only prepare the arguments of others."""
+TO_DO = {
+    "budget",
+    "compare",
+    "diff",
+    "fit_gpu",
+    "fit_grid",
+    "fit_kernel",
+    "fit_network",
+    "fit_regression",
+    "fit_transfer",
+    "hpl",
+    "import_gpu",
+    "import_kernels",
+    "import_network",
+    "import_profile",
+    "import_runs",
+    "import_trace",
+    "import_transfer",
+    "project",
+    "scale",
+    "seek",
+    "sensitivity",
+    "simulate",
+    "tune_grid",
+    "tune_hpl",
+}
+"""Verbs whose library function is missing or has other parameters."""
+
+
+def verbs(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every verb with its path joined by `_`."""
+    if not isinstance(command, click.Group):
+        yield "_".join(path), command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from verbs(found, (*path, name.replace("-", "_")))
+
+
+VERBS = {name: command for name, command in verbs(program) if name not in FRONT_ENDS}
+
+
+def functions(verb: str) -> list[object]:
+    """The library functions of a verb; none where one of them is missing."""
+    names = FUNCTIONS.get(verb, (verb,))
+    return [getattr(whatif, name) for name in names] if set(names) <= set(whatif.__all__) else []
+
+
+def differences(verb: str) -> set[str]:
+    """Parameters that only the verb or only its functions have, or `(missing)` for a verb without a function."""
+    found = functions(verb)
+    if not found:
+        return {"(missing)"}
+    options = {parameter.name or "" for parameter in VERBS[verb].params}
+    parameters = {name for function in found for name in inspect.signature(function).parameters}  # type: ignore[arg-type]
+    return (options - parameters - PRESENTATION) | (parameters - options)
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS.keys() - TO_DO))
+def test_verb_and_function_have_the_same_parameters(verb):
+    assert differences(verb) == set()
+
+
+def test_the_list_of_open_verbs_is_exact():
+    assert {verb for verb in VERBS if differences(verb)} == TO_DO
+
+
+def test_every_function_belongs_to_a_verb():
+    known = {name for verb in VERBS for name in FUNCTIONS.get(verb, (verb,))}
+    public = {name for name in whatif.__all__ if name[0].islower()}
+    assert public - known == NO_VERBS
+
+
+@pytest.mark.parametrize("name", sorted(name for name in whatif.__all__ if name[0].islower()))
+def test_functions_are_typed_and_documented(name):
+    function = getattr(whatif, name)
+    signature = inspect.signature(function)
+    documented = name in NO_VERBS or name not in TO_DO
+    assert not documented or ">>> " in (function.__doc__ or "")
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    assert not documented or inspect.Parameter.VAR_KEYWORD not in kinds
+    assert signature.return_annotation not in (inspect.Signature.empty, "Any")
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="no attribute `nope`"):
+        _ = whatif.nope

@@ -1,0 +1,56 @@
+"""Tables of what there is to ask about: shipped platforms, parts and scenarios, and parameters of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from whatif.core.scenario import Scenario
+from whatif.schema.load import load_platform, open_document, question_of
+from whatif.schema.shipped import shipped_names
+from whatif.table import Table
+
+
+def platform_table() -> Table:
+    """Shipped platforms: name and description."""
+    platforms = {name: load_platform(name)[0] for name in shipped_names("platforms")}
+    rows = [(name, platform.description or platform.name) for name, platform in platforms.items()]
+    return Table.of_rows({"platform": None, "description": None}, rows)
+
+
+def part_table() -> Table:
+    """Shipped parts of platforms: name, kind and description, by kind."""
+    documents = {name: open_document(name, "parts") for name in shipped_names("parts")}
+    rows = [
+        (name, document.data["part"], document.data.get("name") or _first_comment(document.text))
+        for name, document in sorted(documents.items(), key=lambda item: (item[1].data["part"], item[0]))
+    ]
+    return Table.of_rows({"part": None, "kind": None, "description": None}, rows)
+
+
+def _first_comment(text: str) -> str:
+    return next((line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#")), "")
+
+
+def scenario_table() -> Table:
+    """Shipped scenarios: name and the question that they answer."""
+    rows = [(name, question_of(open_document(name, "scenarios").text)) for name in shipped_names("scenarios")]
+    return Table.of_rows({"scenario": None, "question": None}, rows)
+
+
+def parameter_list(scenario: Scenario) -> Table:
+    """Parameters of a scenario: path, value, use (numeric, structural or not used), grade and source."""
+    program = scenario.program
+    rows = []
+    for path, parameter in program.parameters.items():
+        use = "structural" if parameter.structural else "numeric" if path in program.reached else "not used"
+        rows.append((path, parameter.text(), use, parameter.grade, parameter.source))
+    return Table.of_rows({"parameter": None, "value": None, "use": None, "grade": None, "source": None}, rows)
+
+
+SHIPPED: Final[Mapping[str, Callable[[], Table]]] = {
+    "platforms": platform_table,
+    "parts": part_table,
+    "scenarios": scenario_table,
+}
+"""Tables of shipped files."""

@@ -1,0 +1,150 @@
+"""Checks of scenario, platform and part files, and of scenario results against stored ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whatif.axes import Grid
+from whatif.core.result import run_whole
+from whatif.core.scenario import Scenario
+from whatif.core.sweep import file_axes, grid_of
+from whatif.errors import ImpossiblePointError, InvalidFileError, MovedError, Problem, UsageError
+from whatif.files.baseline import Move, moves, read_results, write_results
+from whatif.limits import DEFAULT_MAXIMUM_POINTS
+from whatif.plotting.presentable import Presentable
+from whatif.schema.load import load_part, load_platform, open_document
+from whatif.schema.shipped import is_file, shipped_names
+from whatif.table import Table
+from whatif.units import SECOND, format_quantity
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CheckedFile:
+    """One file: its kind, or what is wrong with it."""
+
+    name: str
+    kind: str = ""
+    problems: tuple[Problem, ...] = ()
+    scenario: Scenario | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FileChecks(Presentable):
+    """Outcome of checking files, and of comparing the results of scenarios with a file of results."""
+
+    files: tuple[CheckedFile, ...]
+    moved: tuple[str, ...] = ()
+    """Results that differ from the file of results, a line each."""
+    against: Path | None = None
+    updated: bool = False
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with the files."""
+        return tuple(problem for file in self.files for problem in file.problems)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Name of the file of results, where it was written."""
+        if not self.updated:
+            return ()
+        return (f"{self.against}: results of {', '.join(file.name for file in self.files if file.scenario)}",)
+
+    def table(self) -> Table:
+        """One row a file: its name, its kind, and its problems."""
+        rows = [(file.name, file.kind, "\n".join(map(str, file.problems))) for file in self.files]
+        return Table.of_rows({"file": None, "kind": None, "problems": None}, rows)
+
+    def raise_for_problems(self) -> None:
+        """Raise `InvalidFileError` for invalid files, `MovedError` for results that differ."""
+        if self.problems:
+            raise InvalidFileError(self.problems)
+        if self.moved:
+            raise MovedError(
+                f"not as in {self.against}; `whatif diff` says why, --update takes the results as they are"
+            )
+
+
+def check_files(
+    names: Sequence[Any], folders: Sequence[Path], against: Path | None, tolerance: float, *, update: bool
+) -> FileChecks:
+    """Check scenarios, platforms and parts, by path or name; nothing is compared where a file is invalid."""
+    if update and against is None:
+        raise UsageError("--update needs --against JSON, the file to write")
+    files = tuple(_checked(name, folders) for name in names)
+    scenarios = {file.name: file.scenario for file in files if file.scenario is not None}
+    if against is None or any(file.problems for file in files):
+        return FileChecks(files)
+    if not scenarios:
+        raise UsageError(f"--against {against}: there is no scenario among {', '.join(map(str, names))}")
+    results = {name: _results(name, scenario) for name, scenario in scenarios.items()}
+    if update:
+        write_results(against, results)
+        return FileChecks(files, (), against, updated=True)
+    known = read_results(against)
+    lines = [f"{name}: not in {against}" for name in results if name not in known]
+    lines += [_line(move, scenarios[move.scenario]) for move in moves(known, results, tolerance)]
+    return FileChecks(files, tuple(lines), against)
+
+
+def _checked(name: Any, folders: Sequence[Path]) -> CheckedFile:
+    shown = Path(name.document.name).stem if isinstance(name, Scenario) else str(name)
+    try:
+        kind, scenario = _check_scenario(name) if isinstance(name, Scenario) else _check(shown, tuple(folders))
+    except InvalidFileError as error:
+        return CheckedFile(shown, problems=error.problems)
+    return CheckedFile(shown, kind, (), scenario)
+
+
+def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Scenario | None]:
+    if not is_file(Path(name)) and name in shipped_names("platforms"):
+        load_platform(name, folders)
+        return "platform", None
+    document = open_document(name, "scenarios", folders)
+    if "part" in document.data:
+        load_part(name, folders)
+        return "part", None
+    if looks_like_platform(document.data):
+        load_platform(name, folders)
+        return "platform", None
+    return _check_scenario(Scenario(document, folders=folders))
+
+
+def _check_scenario(scenario: Scenario) -> tuple[str, Scenario]:
+    grid_of(file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
+    return "scenario", scenario
+
+
+def looks_like_platform(data: Mapping[str, object]) -> bool:
+    """Whether a document describes a machine: it has tables of a platform, and none of a scenario."""
+    machine = {"node", "network", "node_count", "name", "description", "fits", "price", "site"}
+    return bool(data.keys() & machine) and not data.keys() & {"application", "platform"}
+
+
+def _results(name: str, scenario: Scenario) -> dict[str, float]:
+    result = run_whole(scenario, Grid())
+    if result.reasons:
+        raise ImpossiblePointError(f"{name}: impossible: {'; '.join(result.reasons)}")
+    columns = result.table().columns.items()
+    numbers = {name: float(column.values[0]) for name, column in columns if column.dimension is not None}
+    # A run without time has no mean power.
+    return {name: number for name, number in numbers.items() if math.isfinite(number)}
+
+
+def _line(move: Move, scenario: Scenario) -> str:
+    """A result before and after; one that is missing now was a time."""
+    dimension = SECOND if move.after is None else scenario.program.dimension_of(move.result)
+    before, after = (
+        "not there" if value is None else format_quantity(value, dimension, 6) for value in (move.before, move.after)
+    )
+    return f"{move.scenario}: {move.result}: {before} -> {after}{_change(move)}"
+
+
+def _change(move: Move) -> str:
+    if not move.before or move.after is None:
+        return ""
+    return f" ({move.after / move.before - 1:+.2%})"

@@ -1,0 +1,67 @@
+"""The other scenario of a report, and the command line that writes the report again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from whatif.core.platform import Platform
+from whatif.core.scenario import Scenario, named_platform
+from whatif.core.sweep import AxisSpec
+from whatif.errors import UsageError, did_you_mean
+from whatif.files.scenario_edits import scenario_words
+from whatif.schema.load import open_document
+from whatif.schema.shipped import kind_of, names_in
+
+
+def other_scenario(against: str | Path | Scenario | Platform, scenario: Scenario) -> Scenario:
+    """Scenario to compare with: the same one on another platform, or another one with the same overrides.
+
+    Raise `UsageError` for a name that is neither a platform nor a scenario.
+    """
+    if isinstance(against, Scenario):
+        return against
+    if isinstance(against, Platform):
+        return scenario.on(against)
+    text = str(against)
+    is_file = Path(text).is_file()
+    kind = kind_of(open_document(text, "scenarios").data) if is_file else None
+    name, searched = named_platform(text, scenario.folders)
+    machines, scenarios = (names_in(searched, of) for of in ("platforms", "scenarios"))
+    if kind == "platform" or (kind is None and name in machines):
+        return scenario.on(text)
+    if not is_file and text not in scenarios:
+        hint = did_you_mean(text, [*machines, *scenarios])
+        raise UsageError(f"--against {text}: there is no such platform, scenario or file{hint}")
+    opened = Scenario.open(text, sets=scenario.sets, folders=scenario.folders)
+    return replace(opened, platform=scenario.platform, built=scenario.built)
+
+
+def report_words(
+    scenario: str | Path | Scenario,
+    output: Path,
+    *,
+    platform: object,
+    platform_dirs: Sequence[str | Path],
+    overrides: Mapping[str, Any],
+    axes: Sequence[AxisSpec],
+    against: object,
+) -> str:
+    """Command line that writes the same report, from the arguments of `whatif.report`."""
+    words = ["whatif", "report", *(scenario_words(scenario) if isinstance(scenario, Scenario) else [str(scenario)])]
+    words += ["--platform", _named(platform)] if platform is not None else []
+    sweeps = (axis if isinstance(axis, str) else "; ".join(f"{path}={axis[path]}" for path in axis) for axis in axes)
+    sets = (f"{path}={value}" for path, value in overrides.items())
+    repeated = (("--platform-dir", map(str, platform_dirs)), ("--set", sets), ("--sweep", sweeps))
+    words += [word for option, values in repeated for value in values for word in (option, value)]
+    words += ["--against", _named(against)] if against is not None else []
+    return shlex.join([*words, "-o", str(output)])
+
+
+def _named(argument: object) -> str:
+    if isinstance(argument, Scenario):
+        return Path(argument.document.name).stem
+    return argument.name if isinstance(argument, Platform) else str(argument)

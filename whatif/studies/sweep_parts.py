@@ -1,0 +1,174 @@
+"""Sweeps of any size: results in parts, as they are computed, by this process or by workers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from whatif.core.evaluate import evaluate
+from whatif.core.iteration_timeline import timeline
+from whatif.core.request_notes import request_notes
+from whatif.core.result import Result, run, run_whole
+from whatif.core.result_summary import Tally
+from whatif.core.scenario import EvaluationRequest
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.plotting.picture import Drawable
+from whatif.plotting.presentable import Presentable
+from whatif.table import Table
+
+if TYPE_CHECKING:
+    from whatif.core.executors import Place
+
+
+def _ignore(_: object) -> None:
+    """Default of callbacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelOptions:
+    """Workers that evaluate a grid; without `on` this process does it alone.
+
+    Raise `UsageError` for a number of workers, or of points in a part, without `on`.
+    """
+
+    on: str | None = None
+    """`threads`, `processes`, `local`, or the address of a scheduler."""
+    workers: int | None = None
+    part_points: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.on is None and (self.workers, self.part_points) != (None, None):
+            raise UsageError("--workers and --part-points go with --on")
+
+    @contextmanager
+    def opened(self, message: Callable[[str], None] = _ignore) -> Iterator[Place]:
+        """Workers, for as long as they are needed; `message` receives a text while there are none yet."""
+        from whatif.core.executors import opened
+
+        with opened(self.on or "", self.workers) as place:
+            if not place.count():
+                message(f"{self.on} has no workers yet; waiting for the first")
+            yield place
+
+    def points(self, request: EvaluationRequest, *, written: bool = False) -> int:
+        """Points of a part."""
+        from whatif.core.partition import part_points
+
+        return self.part_points or part_points(request.grid, written=written)
+
+
+@dataclass(eq=False, repr=False)
+class SweepParts(Presentable):
+    """Sweep that is evaluated part by part while it is iterated over, written or drawn.
+
+    `remarks` and `raise_if_infeasible` are about the parts that were evaluated so far.
+    """
+
+    request: EvaluationRequest
+    parallel: ParallelOptions = field(default_factory=ParallelOptions)
+    message: Callable[[str], None] = _ignore
+    """Receives texts on workers and data sets while they are used."""
+    progress: Callable[[float], None] = _ignore
+    """Receives the share of the points that are evaluated."""
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Scenario, platform, worst grade, axes and samples: known before anything is evaluated."""
+        return request_notes(self.request)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Extrapolations, missing samples, grades and reasons of infeasible points."""
+        return self.tally.notes(self.request.grid)
+
+    def raise_if_infeasible(self) -> None:
+        """Raise `ImpossiblePointError` where not a single point is feasible."""
+        if self.tally.impossible == self.request.grid.size:
+            raise ImpossiblePointError(f"impossible: {'; '.join(self.tally.reasons)}")
+
+    def __iter__(self) -> Iterator[Result]:
+        """Results in the order of the points."""
+        with self._results() as results:
+            yield from self._counted(results)
+
+    def whole(self) -> Result:
+        """One result with all points."""
+        whole = run_whole(self.request.question, self.request.grid, self.request.sampling)
+        return next(self._counted([whole]))
+
+    def table(self) -> Table:
+        """Table of all points: swept parameters, results, times of phases, infeasibility, grade and extrapolation."""
+        return self.whole().table()
+
+    def picture(self) -> Drawable:
+        """Iteration time over the first swept parameter; the phases of one iteration for a single point."""
+        if self.request.grid.axes:
+            return self.whole().picture()
+        from whatif.studies.bar_charts import phase_bars
+
+        program = self.request.question.program
+        return phase_bars(program, timeline(program, evaluate(program)))
+
+    def write(self, path: Path | None = None, file_format: str | None = None) -> None:
+        """Write to a file, whole or not at all, or to stdout; the format follows from the name, `table` without one.
+
+        With workers, a path without a suffix is a folder for the parts of a Parquet data set. It is completed where
+        it has been begun.
+        """
+        from whatif.files.result_writers import WRITERS, format_of, is_folder, write_file
+
+        if path is not None and file_format is None and self.parallel.on and (is_folder(path) or not path.suffix):
+            self._write_data_set(path)
+            return
+        chosen = file_format or format_of(path)
+        if path is None and chosen == "parquet":
+            raise UsageError("Parquet is not for a terminal; name a file with -o")
+        if path is not None:
+            write_file(self, chosen, path)
+        else:
+            WRITERS[chosen](self, sys.stdout)
+
+    def _write_data_set(self, folder: Path) -> None:
+        """Compute the parts that a folder lacks; what is complete stays when it is interrupted."""
+        from whatif.files.data_set import DataSet
+
+        data_set = DataSet(folder, self.request, self.parallel.points(self.request, written=True))
+        for tally in data_set.known.values():
+            self._add(tally)
+        if data_set.known:
+            self.message(f"{len(data_set.known)} of {data_set.count} parts are in {folder}")
+        try:
+            if len(data_set.known) < data_set.count:
+                with self.parallel.opened(self.message) as place:
+                    for tally in data_set.fill(place):
+                        self._add(tally)
+        except (KeyboardInterrupt, UsageError) as problem:
+            kept = f"{len(data_set.known)} of {data_set.count} parts are in {folder}; repeat the command to continue"
+            if isinstance(problem, KeyboardInterrupt):
+                raise KeyboardInterrupt(f"interrupted; {kept}") from None
+            raise UsageError(f"{problem}; {kept}") from problem
+
+    @contextmanager
+    def _results(self) -> Iterator[Iterable[Result]]:
+        request = self.request
+        if self.parallel.on is None:
+            yield run(request.question, request.grid, sampling=request.sampling)
+            return
+        from whatif.core.partition import run_on
+
+        with self.parallel.opened(self.message) as place:
+            yield run_on(place, request, self.parallel.points(request))
+
+    def _counted(self, results: Iterable[Result]) -> Iterator[Result]:
+        for result in results:
+            self._add(Tally.of(result))
+            yield result
+
+    def _add(self, tally: Tally) -> None:
+        self.tally += tally
+        self.progress(self.tally.points / self.request.grid.size)
