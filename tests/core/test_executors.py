@@ -206,7 +206,7 @@ def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys,
     with pytest.raises(SystemExit, match=str(code)):
         main()
     told = capsys.readouterr().err
-    assert f"{said}; 2 of 60 parts are in parts; the same command goes on from there" in told
+    assert f"{said}; 2 of 60 parts are in parts; repeat the command to continue" in told
     assert len(list((tmp_path / "parts").iterdir())) == 3
     with pytest.raises(SystemExit, match="0"):
         main()
