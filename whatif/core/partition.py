@@ -34,7 +34,7 @@ class GridTask:
 
     number: int
     grid: Grid
-    question: bytes
+    scenario: bytes
     sampling: Sampling | None = None
     version: str = __version__
 
@@ -42,10 +42,10 @@ class GridTask:
         """Evaluate it, in chunks; raise `UsageError` where the worker has another version of the program."""
         if self.version != __version__:
             raise UsageError(f"whatif {self.version} asks a worker that has whatif {__version__}; install the same")
-        asked = self.question, self.sampling
+        asked = self.scenario, self.sampling
         if getattr(_thread, "asked", None) != asked:
             # The sender is the program itself, as is who receives it.
-            _thread.evaluator = Evaluator(pickle.loads(self.question), self.sampling)  # noqa: S301
+            _thread.evaluator = Evaluator(pickle.loads(self.scenario), self.sampling)  # noqa: S301
             _thread.asked = asked
         evaluator: Evaluator = _thread.evaluator
         return evaluator.run(self.grid)
@@ -66,7 +66,7 @@ def parts_of(request: EvaluationRequest, grids: Iterable[tuple[int, Grid]]) -> I
     latest: Scenario | None = None
     pickled = b""
     for number, grid in grids:
-        own = request.question.of_part(grid)
+        own = request.scenario.of_part(grid)
         if latest is None or own.choices != latest.choices:
             latest, pickled = own, pickle.dumps(own, pickle.HIGHEST_PROTOCOL)
         yield GridTask(number, grid, pickled, request.sampling)
@@ -85,17 +85,17 @@ def _results(part: GridTask) -> list[Result]:
 
 def fingerprint(request: EvaluationRequest, points: int) -> dict[str, Any]:
     """What the numbers of a request depend on, whose question is compiled; large things as hashes."""
-    question, grid = request.question, request.grid
+    scenario, grid = request.scenario, request.grid
     drawn = {} if request.sampling is None else {"samples": str(request.sampling)}
-    merged = [program.loaded.layers.merged for program in question.programs]
+    merged = [program.loaded.layers.merged for program in scenario.programs]
     values = hashlib.sha256()
     for axis in grid.axes:
         for path, array in axis.parameters.items():
             values.update(f"{path} {array.tolist()}".encode())
     return {
         "program": f"whatif {__version__} run",
-        "scenario": question.programs[0].loaded.name,
-        "platform": question.programs[0].loaded.scenario.platform.name,
+        "scenario": scenario.programs[0].loaded.name,
+        "platform": scenario.programs[0].loaded.scenario.platform.name,
         "sweep": {" + ".join(axis.parameters): len(axis) for axis in grid.axes},
         "values of the sweep": values.hexdigest(),
         "files and changes": hashlib.sha256(json.dumps(merged, default=str).encode()).hexdigest(),

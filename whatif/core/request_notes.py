@@ -11,7 +11,7 @@ from whatif.units import counted
 
 def request_notes(request: EvaluationRequest) -> tuple[str, ...]:
     """Scenario, platform, worst grade of its values, axes, and samples of uncertain values."""
-    program, grid, sampling = request.question.program, request.grid, request.sampling
+    program, grid, sampling = request.scenario.program, request.grid, request.sampling
     axes = " x ".join(f"{' + '.join(axis.parameters)} ({len(axis)})" for axis in grid.axes) or "one point"
     platform = program.loaded.scenario.platform.name
     notes = [

@@ -189,8 +189,8 @@ class Result(Presentable):
 class Evaluator:
     """Evaluates parts of a grid, one after the other; what did not change since the last one is not computed anew."""
 
-    def __init__(self, question: Scenario, sampling: Sampling | None = None) -> None:
-        self._question, self._sampling = question, sampling
+    def __init__(self, scenario: Scenario, sampling: Sampling | None = None) -> None:
+        self._question, self._sampling = scenario, sampling
         self._latest: Evaluation | None = None
 
     def run(self, grid: Grid, chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:
@@ -205,19 +205,19 @@ class Evaluator:
 
 
 def run(
-    question: Scenario,
+    scenario: Scenario,
     grid: Grid = Grid(),  # noqa: B008
     chunk_points: int = CHUNK_POINTS,
     sampling: Sampling | None = None,
 ) -> Iterator[Result]:
     """Evaluate a grid, in chunks along its leading axis, in order; with samples of what is uncertain, if asked."""
-    return Evaluator(question.compiled(grid), sampling).run(grid, chunk_points)
+    return Evaluator(scenario.compiled(grid), sampling).run(grid, chunk_points)
 
 
-def run_whole(question: Scenario, grid: Grid, sampling: Sampling | None = None) -> Result:
+def run_whole(scenario: Scenario, grid: Grid, sampling: Sampling | None = None) -> Result:
     """Evaluate a grid that is known to be small in one piece."""
     points = grid.size * (1 if sampling is None else sampling.count)
-    return next(run(question, grid, chunk_points=max(1, points), sampling=sampling))
+    return next(run(scenario, grid, chunk_points=max(1, points), sampling=sampling))
 
 
 def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = None) -> Result:
@@ -231,7 +231,7 @@ def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = No
     return Result(program, grid, columns, terms, dimensions, *told, bands, program.other_grades)
 
 
-def _run_structural(question: Scenario, grid: Grid, sampling: Sampling | None) -> Result:
+def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -> Result:
     """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
     reason = np.full(grid.shape, "", dtype=object)
     parts: list[tuple[tuple[slice, ...], Result]] = []
@@ -241,7 +241,7 @@ def _run_structural(question: Scenario, grid: Grid, sampling: Sampling | None) -
         part = Grid(tuple(axis.slice(place) for axis, (place, _) in zip(grid.axes, places, strict=True)))
         where = tuple(place for place, _ in places)
         try:
-            program = question.program_at(structural)
+            program = scenario.program_at(structural)
         except InvalidFileError as problem:
             reason[where] = unfit(problem, structural)
             failed = problem
@@ -250,15 +250,15 @@ def _run_structural(question: Scenario, grid: Grid, sampling: Sampling | None) -
         result = result_of(evaluate(program, part.arrays()), part, sampling)
         reason[where] = result.reason
         parts.append((where, result))
-    if not question.programs:
+    if not scenario.programs:
         assert failed is not None
         raise failed
-    return _joined(question, grid, parts, reason)
+    return _joined(scenario, grid, parts, reason)
 
 
-def _joined(question: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
+def _joined(scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
     """One result of those of the parts of a grid; NaN where a part, or all of them, have no such column."""
-    known = question.programs
+    known = scenario.programs
     nowhere = np.full(grid.shape, np.nan)
     columns = {name: nowhere for item in known for name in item.columns}
     terms = {phase.phase: nowhere for item in known for phase in item.phases}

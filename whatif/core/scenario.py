@@ -216,13 +216,13 @@ def named_platform(platform: str, folders: Sequence[Path] = ()) -> tuple[str, tu
 class EvaluationRequest:
     """A question with the grid that it is asked over, and how what is uncertain is drawn, if at all."""
 
-    question: Scenario
+    scenario: Scenario
     grid: Grid
     sampling: Sampling | None = None
 
     def compiled(self) -> EvaluationRequest:
         """The request with its question compiled for all of its grid: it needs no files any more."""
-        return replace(self, question=self.question.compiled(self.grid))
+        return replace(self, scenario=self.scenario.compiled(self.grid))
 
 
 def _adds(program: Program, seen: Sequence[Program]) -> bool:

@@ -20,7 +20,7 @@ from whatif.schema.toml import shown_path
 class KeptLines:
     """The answers to one question; `found` are those that were there, by the number of their line."""
 
-    def __init__(self, path: Path, question: Mapping[str, Any], program: str) -> None:
+    def __init__(self, path: Path, inputs: Mapping[str, Any], program: str) -> None:
         """Open a file to go on with, or begin it.
 
         Raise `UsageError` for a file of another question or one that cannot be written, `InvalidFileError` for a file
@@ -28,7 +28,7 @@ class KeptLines:
         """
         self.found: dict[int, dict[str, Any]] = {}
         self._path = path
-        asked = json.loads(json.dumps({"question": question}))
+        asked = json.loads(json.dumps({"question": inputs}))
         if not path.exists() or not read_text(path):
             self.add(asked)
             return

@@ -76,28 +76,28 @@ class ChangedOnDiskError(UsageError):
     """The file is no longer the one that was read: writing it would undo what somebody else changed."""
 
 
-def save(path: Path, document: Document, question: Scenario) -> Document:
+def save(path: Path, document: Document, scenario: Scenario) -> Document:
     """Write the changes of a question into its file, and return the file as it then is.
 
     What would be written is loaded first and must say what the question says. Raise `UsageError` where it does not
     or the file cannot be written, `ChangedOnDiskError` where it is not `document` any more; then nothing is changed.
     """
-    text = rewritten(document, question.sets, question.platform, question.folders)
-    _verify(path, document, text, question)
+    text = rewritten(document, scenario.sets, scenario.platform, scenario.folders)
+    _verify(path, document, text, scenario)
     put_text(path, document, text)
     # By the name it was opened under: a link may stand in another folder than its file, with other files beside it.
     return replace(read_document(path), name=document.name, folder=document.folder)
 
 
-def save_as(path: Path, question: Scenario) -> None:
+def save_as(path: Path, scenario: Scenario) -> None:
     """Write a question's file with its changes to another path, whole or not at all.
 
     What would be written must load there and say what the question says. Raise `UsageError` where it does not, such as
     for a file that extends one beside it, or where it cannot be written.
     """
-    document = replace(question.document, folder=path.parent)
-    text = rewritten(question.document, question.sets, question.platform, question.folders)
-    _verify(path, document, text, question)
+    document = replace(scenario.document, folder=path.parent)
+    text = rewritten(scenario.document, scenario.sets, scenario.platform, scenario.folders)
+    _verify(path, document, text, scenario)
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -127,20 +127,20 @@ def difference(old: str, new: str, name: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def toml_patch(question: Scenario, axes: Sequence[Axis]) -> str:
+def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
     """A question and what it sweeps as a scenario that extends the question's file by name; to be put beside it.
 
     Raise `UsageError` where the file's name is not one that can be extended.
     """
-    document = question.document
+    document = scenario.document
     name = Path(document.name).stem
     if not is_name(name) or Path(document.name).name != f"{name}.toml":
         wanted = "its file must be NAME.toml with letters, digits, `_` and `-` in NAME"
         raise UsageError(f"{document.name}: cannot be extended by name; {wanted}")
     head = f"# What if {name} were changed like this?\n\nextends = {toml_value(name)}\n"
-    if question.platform is not None:
-        head += f"platform = {toml_value(question.platform)}\n"
-    text = rewritten(parse_document(head, "the patch", document.folder), question.sets, None, question.folders)
+    if scenario.platform is not None:
+        head += f"platform = {toml_value(scenario.platform)}\n"
+    text = rewritten(parse_document(head, "the patch", document.folder), scenario.sets, None, scenario.folders)
     sweep: dict[str, Mapping[str, str]] = {}
     for axis in axes:
         # An axis may be named after its parameter, but a table of the sweep has a plain name.
@@ -150,24 +150,24 @@ def toml_patch(question: Scenario, axes: Sequence[Axis]) -> str:
     return f"{text}\n" + (toml_text({"sweep": sweep}) if sweep else "[sweep]\n")
 
 
-def command_line(question: Scenario, axes: Sequence[Axis]) -> str:
+def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
     """The command that evaluates a question over what it sweeps, quoted for a shell."""
-    words = ["whatif", "run", *scenario_words(question)]
+    words = ["whatif", "run", *scenario_words(scenario)]
     for axis in axes:
         words += ["--sweep", "; ".join(f"{path}={text}" for path, text in axis.texts.items())]
     return shlex.join(words if axes else [*words, "--point"])
 
 
-def scenario_words(question: Scenario, *, machine: bool = True) -> list[str]:
+def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
     """What names a question on a command line; without `machine`, on any that is named besides."""
-    document = question.document
+    document = scenario.document
     shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
     words = [Path(document.name).stem if shipped else document.name]
-    if machine and question.platform is not None:
-        words += ["--platform", question.platform]
-    for folder in question.folders:
+    if machine and scenario.platform is not None:
+        words += ["--platform", scenario.platform]
+    for folder in scenario.folders:
         words += ["--platform-dir", str(folder)]
-    for path, text in question.sets.items():
+    for path, text in scenario.sets.items():
         words += ["--set", f"{path}={text}"]
     return words
 
@@ -180,16 +180,16 @@ def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
     return _TEMPLATE.format(name=toml_value(name), platform=toml_value(platform), ranks=ranks, work=work)
 
 
-def _verify(path: Path, document: Document, text: str, question: Scenario) -> None:
+def _verify(path: Path, document: Document, text: str, scenario: Scenario) -> None:
     """Raise `UsageError` for a text that does not load to exactly the parameters of a question."""
     try:
         if len(text.encode()) > MAXIMUM_FILE_SIZE:
             raise UsageError(f"{path}: not saved: it would be larger than {MAXIMUM_FILE_SIZE // 1000} kB")
         read = parse_document(text, document.name, document.folder)
-        found = Scenario(read, folders=question.folders).program.parameters
+        found = Scenario(read, folders=scenario.folders).program.parameters
     except (InvalidFileError, UnicodeEncodeError) as error:
         raise UsageError(f"{path}: not saved: the file would not load any more: {error}") from None
-    wanted = question.program.parameters
+    wanted = scenario.program.parameters
     for parameter in dict.fromkeys([*wanted, *found]):
         if _said(found.get(parameter)) != _said(wanted.get(parameter)):
             said, meant = (table[parameter].text() if parameter in table else "missing" for table in (found, wanted))

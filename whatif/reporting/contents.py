@@ -41,7 +41,7 @@ Found = TypeVar("Found")
 class Findings(Presentable):
     """Contents of a report; parts that are missing are None or empty, with the reason in `left_out`."""
 
-    question: Scenario
+    scenario: Scenario
     at: Evaluation
     point: Result
     other: Scenario | None
@@ -71,7 +71,7 @@ class Findings(Presentable):
             return self.sweep.picture()
         if self.timeline is None:
             raise UsageError(self._infeasible())
-        return phase_bars(self.question.program, self.timeline)
+        return phase_bars(self.scenario.program, self.timeline)
 
     def raise_if_infeasible(self) -> None:
         """Raise `ImpossiblePointError` where there is not a single feasible point."""
@@ -85,18 +85,18 @@ class Findings(Presentable):
         return bool(self.point.reasons) and (self.sweep is None or self.sweep.impossible == self.sweep.grid.size)
 
 
-def findings(question: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
+def findings(scenario: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
     """Everything about a question at its point, over a grid, and against another one.
 
     A long sweep is thinned to what a picture shows. Where points are played one by one, a sweep ends with its time,
     and what would take longer than `patience`, in s, is left out. Raise `InvalidFileError` and `UsageError` as `run`.
     """
-    at = evaluate(question.program)
+    at = evaluate(scenario.program)
     point = result_of(at, Grid())
     clock = _Clock(_seconds_of_a_point(at), time.monotonic() + patience)
     # Before the sweep, which takes what time there is.
     there = None if other is None else result_of(evaluate(other.program), Grid())
-    found = Findings(question, at, point, other, there, _swept(question, grid, clock))
+    found = Findings(scenario, at, point, other, there, _swept(scenario, grid, clock))
     if not point.reasons:
         found = _explained(found, clock)
     return replace(found, left_out=tuple(clock.left_out))
@@ -104,7 +104,7 @@ def findings(question: Scenario, grid: Grid, other: Scenario | None = None, pati
 
 def _explained(found: Findings, clock: _Clock) -> Findings:
     """The findings with what there is only where the point has an answer."""
-    program = found.question.program
+    program = found.scenario.program
     parameters, parts = len(program.reached), len(ideal_parts(program, "iteration_time"))
     followed = clock.within("the elasticities", 2 * parameters, lambda: elasticities(program)) or ()
     rungs = clock.within("the ladder of ideals", parts * (parts + 1) // 2, lambda: ladder(program))
@@ -165,7 +165,7 @@ class _Clock:
             return None
 
 
-def _swept(question: Scenario, grid: Grid, clock: _Clock) -> Result | None:
+def _swept(scenario: Scenario, grid: Grid, clock: _Clock) -> Result | None:
     """The sweep, as many of its points as a picture shows and the time allows."""
     if not grid.axes:
         return None
@@ -176,7 +176,7 @@ def _swept(question: Scenario, grid: Grid, clock: _Clock) -> Result | None:
     began = time.monotonic()
     # Choices stay together: a machine that cannot be asked is a point without an answer only among others.
     one_by_one = clock.played and not any(axis.structural for axis in shown.axes)
-    for part in run(question, shown, 1 if one_by_one else shown.size):
+    for part in run(scenario, shown, 1 if one_by_one else shown.size):
         parts.append(part)
         # The next one takes as long as those before, or longer.
         if clock.left() < (time.monotonic() - began) / len(parts):

@@ -78,7 +78,7 @@ def write_report(request: EvaluationRequest, path: Path, command: str, other: Sc
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{path}: the report file must end in .html")
     check_libraries()
-    found = findings(request.question, request.grid, other)
+    found = findings(request.scenario, request.grid, other)
     page = report_html(found, command)
     with atomic_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8", errors="replace")
@@ -89,7 +89,7 @@ def report_command(request: EvaluationRequest, path: Path) -> str:
     """The command line that writes the same report."""
     sweeps = ["; ".join(f"{parameter}={text}" for parameter, text in axis.texts.items()) for axis in request.grid.axes]
     words = [word for sweep in sweeps for word in ("--sweep", sweep)]
-    return shlex.join(["whatif", "report", *scenario_words(request.question), *words, "-o", str(path)])
+    return shlex.join(["whatif", "report", *scenario_words(request.scenario), *words, "-o", str(path)])
 
 
 def _breakable(text: str) -> Markup:
@@ -102,7 +102,7 @@ def _breakable(text: str) -> Markup:
 
 def _said(found: Findings) -> dict[str, Any]:
     """What the page says in words."""
-    program = found.question.program
+    program = found.scenario.program
     loaded, values = program.loaded, values_of(program)
     grades = [row.grade for table in values.values() for row in table]
     swept = () if found.sweep is None else found.sweep.extrapolated
@@ -140,7 +140,7 @@ def _headline(found: Findings) -> list[tuple[str, str, str]]:
     """The results that a reader looks for first: title, value, remark."""
     if found.point.reasons:
         return []
-    program, now = found.question.program, headline(found.point)
+    program, now = found.scenario.program, headline(found.point)
     results = [
         (name.replace("_", " "), printed(format_quantity(value, program.dimension_of(name))), "")
         for name, value in ((WHOLE_RUN[0], now.total_time), (Y_COLUMN, now.iteration_time))
@@ -157,7 +157,7 @@ def _headline(found: Findings) -> list[tuple[str, str, str]]:
 
 def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """The terms with their values, by the equation that they are computed with and its source."""
-    program = found.question.program
+    program = found.scenario.program
     constraints = {constraint.term for constraint in program.constraints}
     known: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name, term in program.terms.items():

@@ -55,7 +55,7 @@ def _written(parameter: Parameter) -> str:
 
 def files_of(found: Findings) -> list[tuple[str, str]]:
     """Name and SHA-256 of the files of a question, of the machines it sweeps over, and of the other question."""
-    programs = [found.question.program, *_swept(found)]
+    programs = [found.scenario.program, *_swept(found)]
     programs += [found.other.program] if found.other is not None else []
     paths = dict.fromkeys(path for program in programs for path in _paths(program))
     return [(_shown(path), _digest(path)) for path in paths]
@@ -65,14 +65,14 @@ def _swept(found: Findings) -> Iterator[Program]:
     """The programs of a sweep over choices and machines."""
     axes = [axis for axis in found.sweep.grid.axes if axis.structural] if found.sweep is not None else []
     for choices in product(*(structural_points(axis) for axis in axes)) if axes else ():
-        program = _program(found.question, {path: value for choice in choices for path, value in choice.items()})
+        program = _program(found.scenario, {path: value for choice in choices for path, value in choice.items()})
         if program is not None:
             yield program
 
 
-def _program(question: Scenario, choices: dict[str, str]) -> Program | None:
+def _program(scenario: Scenario, choices: dict[str, str]) -> Program | None:
     try:
-        return question.program_at(choices)
+        return scenario.program_at(choices)
     except InvalidFileError:
         return None
 

@@ -120,7 +120,7 @@ def phases(found: Findings) -> Section:
     ]  # fmt: skip
     heads = ("phase", "kind of work", "starts", "takes", "of the iteration")
     caption = "One iteration phase by phase"
-    picture = _picture(caption, phase_bars(found.question.program, found.timeline))
+    picture = _picture(caption, phase_bars(found.scenario.program, found.timeline))
     return (ReportItem(caption, picture, "", _texts(heads, rows, heads[:2])),)
 
 
@@ -182,7 +182,7 @@ def sensitivity(found: Findings) -> Section:
 
 
 def _tornado(found: Findings, telling: list[Elasticity]) -> ReportItem:
-    program = found.question.program
+    program = found.scenario.program
     rows = (
         (item.path, item.value, f"{item.elasticity:+.3g}", program.parameters[item.path].grade)
         for item in telling[:_MOST_PARAMETERS]
@@ -196,7 +196,7 @@ def _tornado(found: Findings, telling: list[Elasticity]) -> ReportItem:
 def _ladder(found: Findings) -> Section:
     if found.ladder is None or not found.ladder.rungs:
         return ()
-    program, whole = found.question.program, found.ladder.time
+    program, whole = found.scenario.program, found.ladder.time
     dimension = program.dimension_of(found.ladder.result)
     rows = [
         (rung.part, *(format_quantity(value, dimension) for value in (rung.saved, rung.left)),
@@ -219,7 +219,7 @@ class Against:
 
 def against(found: Findings, other: Scenario) -> Against:
     """Why another question has another answer."""
-    names = names_of(found.question, other)
+    names = names_of(found.scenario, other)
     section = () if found.attribution is None else (_difference(found, found.attribution, names),)
     return Against(names[1], _both(found, names), section)
 
@@ -229,7 +229,7 @@ def _both(found: Findings, names: tuple[str, str]) -> str:
     if found.point.reasons or found.other_point is None or found.other_point.reasons:
         return "Not both sides have an answer."
     before, after = (float(point.columns[Y_COLUMN]) for point in (found.point, found.other_point))
-    dimension = found.question.program.dimension_of(Y_COLUMN)
+    dimension = found.scenario.program.dimension_of(Y_COLUMN)
     first, second = (format_quantity(value, dimension) for value in (before, after))
     change = f", {after / before - 1:+.1%}" if before else ""
     return printed(f"One iteration takes {first} on {names[0]} and {second} on {names[1]}{change}.")
@@ -242,7 +242,7 @@ def _explained(change: Change, dimension: Dimension) -> str:
 
 
 def _difference(found: Findings, attribution: Attribution, names: tuple[str, str]) -> ReportItem:
-    program = found.question.program
+    program = found.scenario.program
     dimension, total = program.dimension_of(attribution.result), attribution.after - attribution.before
     rows = [
         (change.name, change.before, change.after, _explained(change, dimension),

@@ -98,7 +98,7 @@ class SweepParts(Presentable):
 
     def whole(self) -> Result:
         """One result with all points."""
-        whole = run_whole(self.request.question, self.request.grid, self.request.sampling)
+        whole = run_whole(self.request.scenario, self.request.grid, self.request.sampling)
         return next(self._counted([whole]))
 
     def table(self) -> Table:
@@ -111,7 +111,7 @@ class SweepParts(Presentable):
             return self.whole().picture()
         from whatif.studies.bar_charts import phase_bars
 
-        program = self.request.question.program
+        program = self.request.scenario.program
         return phase_bars(program, timeline(program, evaluate(program)))
 
     def write(self, path: Path | None = None, file_format: str | None = None) -> None:
@@ -157,7 +157,7 @@ class SweepParts(Presentable):
     def _results(self) -> Iterator[Iterable[Result]]:
         request = self.request
         if self.parallel.on is None:
-            yield run(request.question, request.grid, sampling=request.sampling)
+            yield run(request.scenario, request.grid, sampling=request.sampling)
             return
         from whatif.core.partition import run_on
 

@@ -149,9 +149,9 @@ def _counted() -> Iterator[tuple[Any, ...]]:
         application, machine = row["app"], row["machine"]
         for rank_count in _RANKS[application]:
             sets = {"application.rank_count": str(rank_count), "platform.node_count": "4096"}
-            question = Scenario.open(application.lower(), platform=machine.lower(), sets=sets)
-            phase = next(name for name, phase in _phases(question).items() if phase.kind == "halo")
-            found = counts(question.program, evaluate(question.program), phase)
+            scenario = Scenario.open(application.lower(), platform=machine.lower(), sets=sets)
+            phase = next(name for name, phase in _phases(scenario).items() if phase.kind == "halo")
+            found = counts(scenario.program, evaluate(scenario.program), phase)
             printed = (float(row["K_inter"]), float(row["K_total"]))
             yield application, machine, rank_count, *printed, found.inter_node_count, found.total_count
 
@@ -160,8 +160,8 @@ def _counted() -> Iterator[tuple[Any, ...]]:
 _RANKS: Final = {"Jacobi2D": (768, 1536), "MiniFE": (256, 512, 1024), "MiniMD": (256, 1024)}
 
 
-def _phases(question: Scenario) -> Mapping[str, Any]:
-    return question.program.loaded.scenario.application.phases
+def _phases(scenario: Scenario) -> Mapping[str, Any]:
+    return scenario.program.loaded.scenario.application.phases
 
 
 def _table(title: str, rows: Sequence[tuple[Any, ...]], columns: Mapping[str, Dimension | None]) -> Table:
