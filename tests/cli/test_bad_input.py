@@ -448,8 +448,8 @@ def test_set_of_nonsense(whatif_main, text, expected, said):
 MAPPINGS = {
     "missing": ("map.txt", None, "`map.txt` cannot be read: No such file or directory"),
     "folder": ("folder", None, "`folder` cannot be read: Is a directory"),
-    "parameters": ("../map.txt", b"0\n" * 16, "plain name of a file beside the scenario"),
-    "absolute": ("/etc/passwd", None, "plain name of a file beside the scenario"),
+    "parameters": ("../map.txt", b"0\n" * 16, "plain name of a file in the folder of the scenario"),
+    "absolute": ("/etc/passwd", None, "plain name of a file in the folder of the scenario"),
     "parent": ("..", None, "cannot be read"),
     "nothing": ("", None, "cannot be read"),
     "nul": ("a\\u0000b", None, "null"),

@@ -131,7 +131,7 @@ def test_what_a_killed_run_left_is_gone_on_with(whatif_main, tmp_path):
 @pytest.mark.parametrize(
     ("change", "code", "told"),
     [
-        (["--set", "application.iteration_count=5"], 2, "answers another question: files and changes was"),
+        (["--set", "application.iteration_count=5"], 2, "was written for other inputs: files and changes was"),
         (["--sweep", "application.rank_count=6"], 2, 'sweep was {"application.rank_count": 2} and is'),
         (["--part-points", "2"], 2, "points of a part was 1 and is 2"),
     ],
@@ -154,7 +154,7 @@ def test_a_folder_of_another_question_is_left_as_it_is(whatif_main, tmp_path, ch
         (["--on", "tcp://127.0.0.1:1"], "no scheduler answers there"),
         (["--on", "tcp://nowhere.invalid"], "no scheduler answers there"),
         (["--on", "what://127.0.0.1:1"], "no scheduler answers there"),
-        (["--on", "tcp://127.0.0.1:1", "--workers", "2"], "has the workers that it has"),
+        (["--on", "tcp://127.0.0.1:1", "--workers", "2"], "--workers has no effect on a running scheduler"),
         (["--workers", "2"], "go with --on"),
         (["--part-points", "2"], "go with --on"),
         (["--on", "threads", "--plot"], "goes with neither"),
@@ -255,7 +255,7 @@ def test_a_scheduler_that_dies_is_told_and_what_was_computed_is_kept(whatif_main
     assert code == 2
     kept = parts_kept(tmp_path / "parts")
     assert 5 <= kept < 60
-    assert f"{address}: the scheduler cannot be reached any more; {kept} of 60 parts are in parts" in told
+    assert f"{address}: the connection to the scheduler is lost; {kept} of 60 parts are in parts" in told
 
 
 def test_workers_draw_the_same_samples(tmp_path):

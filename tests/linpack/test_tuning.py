@@ -177,7 +177,7 @@ def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tm
     before = (tmp_path / "runs.jsonl").read_bytes()
     code, out, error = whatif_main(*QUESTION, *few, *change)
     assert (code, out) == (2, "")
-    assert f"runs.jsonl: answers another question: {told}" in error
+    assert f"runs.jsonl: was written for other inputs: {told}" in error
     assert (tmp_path / "runs.jsonl").read_bytes() == before
 
 

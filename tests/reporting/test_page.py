@@ -246,13 +246,13 @@ def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
     assert "".join(page.texts["answer"]).count("halo: sizes of <1 GB> lie outside") == 1
 
 
-def test_where_points_are_played_a_report_keeps_to_its_time(monkeypatch):
+def test_report_on_slow_points_keeps_to_its_time(monkeypatch):
     question = Scenario.open("minife_gpus_per_node")
     grid = grid_of([parse_option("platform.node.gpu_count=1 .. 16 step 1", question.program, 99)], 99)
     whole = findings.findings(question, grid)
     assert whole.sweep.grid.size == 16
     assert whole.left_out == ()
-    monkeypatch.setattr(findings, "_PLAYED", 0.0)
+    monkeypatch.setattr(findings, "_SIMULATED", 0.0)
     short = findings.findings(question, grid, question.on_platform("summit"), patience=0.0)
     assert [text.partition(":")[0] for text in short.left_out] == [
         "14 of the 16 points of the sweep", "the elasticities", "the ladder of ideals", "the difference"

@@ -1,4 +1,4 @@
-"""Compile a scenario: read its structural parameters, wire the terms of every phase, then what is summed from them."""
+"""Compilation of a scenario: structural parameters select the terms of every phase, which are summed to results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ APPLICATIONS: Final[Mapping[type, Callable[[Context], list[PhaseTerm]]]] = {
 
 
 def compile_scenario(loaded: Loaded) -> Program:
-    """The terms of a scenario; raise `InvalidFileError` for what only shows when they are wired."""
+    """Compiled scenario. Raise `InvalidFileError` for errors that only wiring finds, such as units of expressions."""
     wiring = Wiring(loaded, parameter_table(loaded))
     wiring.expressions()
     context = Context(wiring)
@@ -68,7 +68,7 @@ def compile_scenario(loaded: Loaded) -> Program:
 
 
 def _phases(context: Context) -> list[PhaseTerm]:
-    """The phases in the order of the file; halos are wired first, for transfers of a halo need its sizes."""
+    """Phases in the order of the file; halos are wired first because transfers of a halo need its sizes."""
     application = context.scenario.application
     if type(application) in APPLICATIONS:
         return APPLICATIONS[type(application)](context)
@@ -85,7 +85,7 @@ def _phases(context: Context) -> list[PhaseTerm]:
 
 
 def _repeated(context: Context, part: PhaseTerm, name: str) -> PhaseTerm:
-    """A phase that runs often in an iteration, or not in each, on devices of which the slowest counts."""
+    """Phase that runs several times in an iteration, or not in every one, on devices of which the slowest counts."""
     path = f"application.repeats.{name}"
     inputs: dict[str, Reference] = {
         "once_time": part.term,
@@ -99,7 +99,7 @@ def _repeated(context: Context, part: PhaseTerm, name: str) -> PhaseTerm:
 
 
 def _estimates(context: Context, taken: Collection[str]) -> dict[str, str]:
-    """The results that regressions of other quantities give, under names of their own."""
+    """Terms of results that regressions predict, by name."""
     estimates = wire_estimates(context)
     for name in estimates.keys() & taken:
         context.wiring.problem(f"application.estimates.{name}", f"`{name}` is a result; give the estimate another name")
@@ -107,7 +107,7 @@ def _estimates(context: Context, taken: Collection[str]) -> dict[str, str]:
 
 
 def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
-    """The result columns of time, in the order in which they are shown, and the terms behind them."""
+    """Terms of the result columns of time, in the order in which they are shown."""
     wiring = context.wiring
     sums = {
         f"{category}_time": wiring.sum(f"iteration.{category}_time", [p.term for p in phases if p.category == category])
@@ -122,7 +122,7 @@ def _columns(context: Context, phases: list[PhaseTerm]) -> dict[str, str]:
 
 
 def _overlap(context: Context, phases: Mapping[str, str]) -> str:
-    """The time that all stated overlaps hide; `phases` are the terms of those that can overlap, by name."""
+    """Term of the time that all stated overlaps hide; `phases` are the terms of all phases by name."""
     saved: list[str] = []
     hidden: set[str] = set()
     for name, overlap in context.scenario.application.overlaps.items():

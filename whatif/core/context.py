@@ -1,4 +1,4 @@
-"""What every phase needs to know about the ranks and their part of the grid, wired once and only when asked for."""
+"""Quantities that phases share, such as ranks per node and cells per rank; each is wired once, when first used."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ DIMENSIONS: Final[Mapping[str, Callable[..., object]]] = {
 
 
 def scenario_folder(wiring: Wiring) -> Path | None:
-    """Where the scenario's file lies; None where it has none."""
+    """Folder of the scenario's file; None without a file."""
     folders = (layer.document.folder for layer in reversed(wiring.loaded.layers.items) if not layer.at)
     return next((folder for folder in folders if folder is not None), None)
 
 
 def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
-    """The node of every rank from a file beside the scenario, one whole number a line."""
+    """Node of every rank, from a file in the folder of the scenario with one whole number a line."""
     path = "application.grid.mapping_file"
     folder = scenario_folder(wiring)
     if name is None or folder is None or Path(name).name != name:
-        wiring.problem(path, 'mapping = "file" needs the plain name of a file beside the scenario')
+        wiring.problem(path, 'mapping = "file" needs the plain name of a file in the folder of the scenario')
         wiring.raise_problems()
     assert name is not None
     assert folder is not None
@@ -75,32 +75,32 @@ def read_mapping(wiring: Wiring, name: str | None) -> tuple[int, ...]:
 
 
 class Context:
-    """The wiring of one scenario and the references that its phases share."""
+    """Wiring of one scenario, and the references that its phases share."""
 
     def __init__(self, wiring: Wiring) -> None:
         self.wiring = wiring
 
     @property
     def scenario(self) -> ScenarioSpec:
-        """The scenario being compiled."""
+        """Scenario that is being compiled."""
         return self.wiring.loaded.scenario
 
     @property
     def grid(self) -> CellGrid:
-        """The application's grid; a scenario with phases that need one has it."""
+        """Grid of the application; validation ensures that scenarios whose phases need one have it."""
         grid = self.scenario.application.grid
         assert grid is not None
         return grid
 
     def once(self, name: str, function: Callable[..., object], **inputs: Reference) -> str:
-        """A term that several phases share: added when first asked for."""
+        """Term that several phases share, added when first used."""
         return name if name in self.wiring.terms else self.wiring.add(name, function, inputs)
 
     rank_count = "application.rank_count"
 
     @property
     def ranks_per_node(self) -> str:
-        """Ranks on a full node: as the application says, else as many as the GPUs take."""
+        """Ranks on a full node: as stated by the application, else one for each GPU."""
         stated = "application.ranks_per_node"
         if stated in self.wiring.parameters:
             return stated
@@ -126,7 +126,7 @@ class Context:
 
     @property
     def placed_count(self) -> str:
-        """The ranks whose messages are counted: none where the machine is too small for them."""
+        """Ranks whose messages are counted: 0 where the machine is too small for them."""
         inputs = {
             "rank_count": self.rank_count,
             "needed_count": self.nodes_needed,
@@ -135,7 +135,7 @@ class Context:
         return self.once("placement.rank_count", placed_count, **inputs)
 
     def sharing(self, distance: str) -> str:
-        """k' of a distance: processes (inside a socket: pairs) that communicate over it at the same time."""
+        """k' of a distance: number of processes (inside a socket: pairs) that communicate over it at the same time."""
         if distance == "intra_socket":
             return self.once("placement.pair_count", pair_count, sharing_count=self.sharing("inter_socket"))
         scope, name = (
@@ -164,12 +164,12 @@ class Context:
 
     @property
     def stated_cells(self) -> str:
-        """The cells that the file states: of one rank (weak scaling) or of all (strong scaling)."""
+        """Cells as stated in the file: of one rank (weak scaling) or of all ranks (strong scaling)."""
         return self._stack("grid.cells", "application.grid.cells", list(self.grid.cells))
 
     @property
     def rank_cells(self) -> str:
-        """The cells of the largest rank's box along each dimension."""
+        """Cells of the largest rank's box along each dimension."""
         if self.grid.decomposition == "bisection":
             return self.once("grid.rank_cells", largest_box, rank_count=self.placed_count, cells=self.all_cells)
         if self.grid.scaling == "weak":
@@ -178,19 +178,19 @@ class Context:
 
     @property
     def all_cells(self) -> str:
-        """The cells of all ranks together along each dimension."""
+        """Cells of all ranks together along each dimension."""
         if self.grid.scaling == "strong":
             return self.stated_cells
         return self.once("grid.all_cells", joined_cells, cells=self.stated_cells, extents=self.rank_dimensions)
 
     @property
     def rank_cell_count(self) -> str:
-        """The cells of the largest rank's box."""
+        """Number of cells of the largest rank's box."""
         return self.once("grid.rank_cell_count", cell_count, cells=self.rank_cells)
 
     @property
     def total_cell_count(self) -> str:
-        """The cells of all ranks together."""
+        """Number of cells of all ranks together."""
         stated = self.once("grid.cell_count", cell_count, cells=self.stated_cells)
         if self.grid.scaling == "strong":
             return stated
@@ -198,7 +198,7 @@ class Context:
 
     @cached_property
     def mapping(self) -> str | tuple[int, ...]:
-        """How ranks are mapped to nodes: a named mapping, or the node of every rank from the file."""
+        """Mapping of ranks to nodes: a name, or the node of every rank from the file."""
         if self.grid.mapping != "file":
             return self.grid.mapping
         mapping = read_mapping(self.wiring, self.grid.mapping_file)
@@ -216,11 +216,11 @@ class Context:
         return name
 
     def profiled_cells(self, phase: str, keys: list[str]) -> str:
-        """The rank's grid in the run that a kernel was profiled in."""
+        """Cells of the rank in the run in which a kernel was profiled."""
         return self._stack(f"{phase}.profiled_cells", f"application.phases.{phase}.profiled_cells", keys)
 
     def machine_constraints(self) -> None:
-        """The ranks must find a node, and their memory a device."""
+        """Constraints of the machine: enough nodes for the ranks, and enough memory on the device of a rank."""
         countable: dict[str, Reference] = {
             "needed_count": self.rank_count,
             "available_count": Quantity(MOST_RANKS, ONE),

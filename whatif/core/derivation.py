@@ -1,4 +1,4 @@
-"""Explanations: the equation of a result, its inputs with values, units, sources and grades, down to the parameters."""
+"""Derivations: the equation of a result and its inputs with values, units, sources and grades, down to parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESULT = "total_time"
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node of the tree: a parameter, a constant, or a term with what it is computed from."""
+    """Node of a derivation: a parameter, a constant, or a term with its inputs."""
 
     name: str
     """The parameter or term."""
@@ -94,7 +94,7 @@ def explanation(program: Program, name: str, depth: int | None = None) -> TermEx
 
 
 def explain(evaluation: Evaluation, name: str = RESULT) -> Explanation:
-    """The tree below a result column, phase, term or parameter at one point; raise `UsageError` for an unknown name."""
+    """Derivation of a result, phase, term or parameter at one point. Raise `UsageError` for an unknown name."""
     program = evaluation.program
     if name in program.missing:
         raise UsageError(program.lack(name))
@@ -149,7 +149,7 @@ class _Explainer:
 
 
 def _terms_of_iteration(program: Program) -> set[str]:
-    """The terms whose value is a part of one iteration's time."""
+    """Names of the terms whose value is a part of one iteration's time."""
     names = {phase.term for phase in program.phases}
     times = (name for name in program.columns if name.endswith("_time") and name not in ("total_time", "setup_time"))
     return names | {program.columns[name] for name in times}
@@ -166,7 +166,7 @@ def shown(array: FloatArray, dimension: Dimension, most: int = 9) -> str:
 
 
 def lines(tree: Explanation, depth: int | None = None) -> Iterator[str]:
-    """The tree as text, one line a node, with the equation and note of a term below it."""
+    """Lines of the tree, one a node, with the equation and note of a term below it."""
     yield from _lines(tree, "", "", depth, set())
 
 
@@ -196,5 +196,5 @@ def _lines(node: Explanation, lead: str, indent: str, depth: int | None, shown_n
 
 
 def _origin(node: Explanation) -> str:
-    """Where a number comes from: the grade and source of a parameter, the source of an equation and its worst grade."""
+    """Grade and source of a parameter, or worst grade of a term and the source of its equation."""
     return f"{node.grade}; {node.source}" if node.source else node.grade

@@ -1,4 +1,4 @@
-"""Power, energy, cost and carbon of a run: wired where the platform states what they need, else what it lacks."""
+"""Power, energy, cost and carbon of a run; where the platform lacks values for them, the missing parameters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Missing = dict[str, tuple[str, ...]]
 
 
 def gpu_rate(context: Context, key: str) -> str:
-    """A peak rate of the GPU, lowered by its power cap if it has one; its memory keeps its bandwidth."""
+    """Peak rate of the GPU, lowered by its power cap if it has one; the memory bandwidth stays the same."""
     wiring, rate = context.wiring, f"{GPU}.{key}"
     if CAP not in wiring.parameters or key.endswith("_bandwidth"):
         return rate
@@ -60,7 +60,7 @@ def gpu_rate(context: Context, key: str) -> str:
 
 
 def _clock(context: Context) -> str:
-    """The share of its clock at which a capped GPU runs."""
+    """Share of its full clock at which a capped GPU runs."""
     wiring = context.wiring
     if CLOCK in wiring.terms:
         return CLOCK
@@ -75,7 +75,7 @@ def _clock(context: Context) -> str:
 
 
 def wire_energy(context: Context, phases: Sequence[PhaseTerm], times: Mapping[str, str]) -> tuple[Columns, Missing]:
-    """The columns of energy, carbon and cost by name, and for each that cannot be the parameters that it lacks."""
+    """Terms of energy, carbon and cost by column, and the missing parameters of columns that cannot be computed."""
     _refuse_cap(context, phases)
     columns: Columns = {}
     missing: Missing = {}
@@ -95,7 +95,7 @@ def _lacking(wiring: Wiring, *parameters: str) -> tuple[str, ...]:
 
 
 def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
-    """A cap must slow down all kernels, or energies under it would be too small."""
+    """Refuse a cap that does not slow down all kernels: energies under it would be too small."""
     stated = context.scenario.application.phases
     if CAP not in context.wiring.parameters:
         return
@@ -112,25 +112,25 @@ def _refuse_cap(context: Context, phases: Sequence[PhaseTerm]) -> None:
 
 
 def _on_gpus(context: Context) -> bool:
-    """Whether kernels run on GPUs: wherever nodes have them."""
+    """Whether kernels run on GPUs: they do if nodes have any."""
     return context.scenario.platform.node.gpu is not None
 
 
 def _idle_parameters(context: Context) -> dict[str, str]:
-    """The idle power of each kind of device of a node, with the parameter that counts them."""
+    """Idle power of each kind of device of a node, with the parameter that counts the devices."""
     node = context.scenario.platform.node
     kinds = ((GPU, node.gpu, "gpu_count"), (CPU, node.cpu, "socket_count"))
     return {f"{table}.idle_power": f"{NODE}.{count}" for table, device, count in kinds if device is not None}
 
 
 def _power_parameters(context: Context) -> list[str]:
-    """What has to be stated to tell the energy of a run."""
+    """Parameters that the energy of a run needs."""
     device = GPU if _on_gpus(context) else CPU
     return [*_idle_parameters(context), f"{device}.dynamic_power", f"{NODE}.host.power"]
 
 
 def _idle_power(context: Context) -> str:
-    """What one node draws at any time."""
+    """Idle power of one node."""
     wiring = context.wiring
     parts = [f"{NODE}.host.power", f"{NODE}.network_power"]
     for idle, count in _idle_parameters(context).items():
@@ -140,7 +140,7 @@ def _idle_power(context: Context) -> str:
 
 
 def _dynamic_power(context: Context) -> str:
-    """What a kernel adds on one device, under its cap if it has one."""
+    """Power that a kernel adds on one device, under its cap if it has one."""
     power = f"{GPU if _on_gpus(context) else CPU}.dynamic_power"
     if CAP not in context.wiring.parameters:
         return power
@@ -150,7 +150,7 @@ def _dynamic_power(context: Context) -> str:
 
 
 def _devices(context: Context) -> str:
-    """How many devices of all nodes run kernels."""
+    """Number of devices of all nodes that run kernels."""
     on_gpus = _on_gpus(context)
     inputs: dict[str, Reference] = {
         "rank_count": context.rank_count,
@@ -162,7 +162,7 @@ def _devices(context: Context) -> str:
 
 
 def _busy(context: Context, phases: Sequence[PhaseTerm]) -> str:
-    """The time in which kernels run: two that overlap are counted once."""
+    """Time in which kernels run; overlapping kernels are counted once."""
     wiring = context.wiring
     kernels = {phase.phase: phase.term for phase in phases if phase.category == "kernel"}
     both = [
@@ -204,7 +204,7 @@ def _carbon(wiring: Wiring, columns: Columns, missing: Missing) -> Columns:
 
 
 def _cost(context: Context, columns: Columns, times: Mapping[str, str], missing: Missing) -> Columns:
-    """Rent, or a share of the capital; with the energy, that rent includes where no price of energy is stated."""
+    """Cost: rent, or a share of the capital, and energy. Rent includes energy where no price of energy is stated."""
     wiring = context.wiring
     _wire_capital(wiring)
     rented = f"{PRICE}.node_rate" in wiring.parameters
@@ -235,13 +235,13 @@ def _parameters(table: str, *keys: str) -> dict[str, Reference]:
 
 
 def _lacking_capital(wiring: Wiring) -> tuple[str, ...]:
-    """What the write-off of nodes lacks; the capital of the machine serves for that of a node."""
+    """Parameters missing for the write-off of nodes; the capital of the machine can replace that of a node."""
     price = () if f"{PRICE}.machine_price" in wiring.parameters else _lacking(wiring, f"{PRICE}.node_price")
     return price + _lacking(wiring, f"{PRICE}.lifetime")
 
 
 def _one_currency(wiring: Wiring) -> None:
-    """Prices that are expressions only show here what they are in."""
+    """Check that all prices have one currency; that of an expression is only known here."""
     paths = [f"{PRICE}.{key}" for key in AMOUNTS if f"{PRICE}.{key}" in wiring.parameters]
     found = currencies(map(wiring.dimension, paths))
     if len(found) > 1:
@@ -256,14 +256,14 @@ def _rent(wiring: Wiring, nodes: str) -> str:
 
 
 def _wire_capital(wiring: Wiring) -> None:
-    """The capital of a node as a term where that of the machine is stated."""
+    """Term of the capital of a node, where that of the machine is stated."""
     machine = f"{PRICE}.machine_price"
     if machine in wiring.parameters:
         wiring.add(NODE_CAPITAL, node_price, {"machine_price": machine, "node_count": "platform.node_count"})
 
 
 def node_capital(terms: Container[str]) -> str:
-    """The term or the parameter of one node's capital."""
+    """Term or parameter of one node's capital."""
     return NODE_CAPITAL if NODE_CAPITAL in terms else f"{PRICE}.node_price"
 
 

@@ -1,4 +1,4 @@
-"""The one evaluator: one call of a pure function per term, over parameters that are numbers or arrays on a grid."""
+"""Evaluator: one call of a pure function per term, on parameters that are numbers or arrays over a grid."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from whatif.units import Quantity
 Values = dict[str, FloatArray]
 Texts = NDArray[np.object_]
 REFUSED: Final[ContextVar[list[Texts]]] = ContextVar("REFUSED")
-"""Where a term that is being evaluated says why points have no number: texts [point], empty where they have one."""
+"""Reasons why points have no number, from the term that is being evaluated: texts [point], empty for a number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The value of every parameter and term; arrays have the grid's axes first, with size 1 where nothing varies.
+    """Values of all parameters and terms; arrays have the grid's axes first, with size 1 where nothing varies.
 
-    `seconds` is how long each term took at most, here or in the evaluations that this one makes use of; `refusals` are
-    the texts of terms that have no number at some points.
+    `seconds` is the longest time of each term, here or in the evaluations that this one reuses; `refusals` are the
+    reasons of terms that have no number at some points.
     """
 
     program: Program
@@ -38,25 +38,25 @@ class Evaluation:
     refusals: Mapping[str, Texts] = field(default_factory=dict)
 
     def column(self, name: str) -> FloatArray:
-        """A result column, NaN where the point cannot exist."""
+        """Result column, NaN at infeasible points."""
         return self.masked(self.values[self.program.columns[name]])
 
     def masked(self, array: FloatArray) -> FloatArray:
-        """An array with NaN where the point cannot exist."""
+        """Array with NaN at infeasible points."""
         return array if self.possible is None else np.where(self.possible > 0, array, np.nan)
 
     def masked_term(self, term: Term) -> FloatArray:
-        """The value of a term; without core axes, NaN where the point cannot exist."""
+        """Value of a term; without core axes, NaN at infeasible points."""
         array = self.values[term.name]
         return array if term.core else self.masked(array)
 
     def numbers(self, term: str) -> FloatArray:
-        """The value of a term without core axes at every swept point, NaN where the point cannot exist."""
+        """Value of a term without core axes at every swept point, NaN at infeasible points."""
         shape = np.broadcast_shapes(*(self.values[path].shape for path in self.swept))
         return np.broadcast_to(self.masked(self.values[term]), shape)
 
     def reason(self) -> Texts | None:
-        """Why a point cannot exist, the first reason that applies, empty where it can; None where all can."""
+        """First reason why each point is infeasible, empty at feasible points; None where all points are feasible."""
         result: Texts | None = None
         for constraint in self.program.constraints:
             failed = ~(self.values[constraint.term] > 0)
@@ -68,14 +68,14 @@ class Evaluation:
         return result
 
     def reasons(self) -> tuple[str, ...]:
-        """What makes points impossible, each reason once."""
+        """Reasons why points are infeasible, each once."""
         failed = (c for c in self.program.constraints if not np.all(self.values[c.term] > 0))
         refused = (text for texts in self.refusals.values() for text in texts.ravel().tolist() if text)
         return tuple(dict.fromkeys([*(constraint.reason for constraint in failed), *refused]))
 
 
 def parameter_values(program: Program) -> Values:
-    """The numeric parameters as they stand in the files; expression parameters are terms."""
+    """Values of the numeric parameters as stated; expression parameters are terms."""
     return {
         path: as_array(parameter.value)
         for path, parameter in program.parameters.items()
@@ -86,16 +86,16 @@ def parameter_values(program: Program) -> Values:
 def evaluate(
     program: Program, swept: Mapping[str, FloatArray] | None = None, previous: Evaluation | None = None
 ) -> Evaluation:
-    """Compute every term. With `previous`, only what lies downstream of the parameters that differ from it.
+    """Values of all terms. With `previous`, only terms downstream of changed parameters are computed.
 
     `swept` gives parameters as arrays of shape (1, .., n, .., 1), one position for each axis of the grid; a swept
-    expression parameter is replaced. Impossible points do not raise: their columns are NaN, with a reason.
+    expression parameter is replaced. Infeasible points do not raise: their columns are NaN, with a reason.
     """
     values = parameter_values(program) | dict(swept or {})
     changed = {name for name, array in values.items() if previous is None or _differs(array, previous.values.get(name))}
     seconds = dict(previous.seconds) if previous is not None else {}
     refusals: dict[str, Texts] = {}
-    # Points that cannot exist may divide by zero; they are masked, not warned about.
+    # Infeasible points may divide by zero; they are masked, without a warning.
     with np.errstate(all="ignore"):
         for name, term in program.terms.items():
             if name in values:
@@ -118,11 +118,11 @@ def _differs(array: FloatArray, before: FloatArray | None) -> bool:
 
 
 def _called(program: Program, term: Term, values: Values) -> tuple[FloatArray, Texts | None]:
-    """The value of a term, and why it has none at some points, if it says so."""
-    told: list[Texts] = []
-    token = REFUSED.set(told)
+    """Value of a term, and the reasons for points without a value, if it reports any."""
+    reported: list[Texts] = []
+    token = REFUSED.set(reported)
     try:
-        return _call(program, term, values), told[0] if told else None
+        return _call(program, term, values), reported[0] if reported else None
     finally:
         REFUSED.reset(token)
 
@@ -148,12 +148,12 @@ def _core(program: Program, reference: str | Quantity) -> tuple[str, ...]:
 
 
 def _aligned(array: FloatArray, core: Collection[str], wanted: Collection[str]) -> FloatArray:
-    """Give an array on the grid alone the size-1 core axes that it needs beside arrays that have them."""
+    """Array on the grid with the size-1 core axes that broadcasting with the other arrays needs."""
     return array if core or array.ndim == 0 else array.reshape(array.shape + (1,) * len(wanted))
 
 
 def _possible(program: Program, values: Values) -> FloatArray | None:
-    """1 where every constraint holds; None where all of them hold everywhere."""
+    """1 where all constraints hold, else 0; None where they hold everywhere."""
     result: FloatArray | None = None
     for constraint in program.constraints:
         fulfilled = values[constraint.term]

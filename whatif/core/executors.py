@@ -1,4 +1,4 @@
-"""Where work is done: threads or processes of this machine, a cluster started on it, or one that runs already."""
+"""Workers: threads or processes of this machine, a cluster that is started on it, or a running cluster."""
 
 from __future__ import annotations
 
@@ -43,48 +43,48 @@ _WORKER_ENVIRONMENT: Final = {
     "OPENBLAS_NUM_THREADS": 1,
 }
 _AHEAD: Final = 2
-"""Tasks under way for each worker: one that it does, and one so that it need not wait for the next."""
+"""Tasks submitted per worker: the one it works on, and the next one."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Workers that do tasks side by side; `count` tells how many there are now, `name` what the user calls them."""
+    """Workers that run tasks in parallel; `count` returns how many there are now, `name` is the user's name."""
 
     name: str
     executor: Executor
     count: Callable[[], int]
     starting: Callable[[], AbstractContextManager[None]] = nullcontext
-    """What surrounds the handing over of a task, where that may start a worker."""
+    """Context for submitting a task, which may start a worker."""
     writes: bool = False
-    """Whether each worker is a process of this machine, which may write files itself."""
+    """Whether each worker is a process of this machine and can write files itself."""
 
     def outcomes(
         self, function: Callable[[Task], Value], tasks: Iterable[Task], *, ordered: bool
     ) -> Iterator[tuple[Task, Value]]:
-        """Each task with its outcome, in their order or as they end; few are under way, however many there are.
+        """Each task with its outcome, in order or as completed; only a few are submitted at a time.
 
-        Function, tasks and outcomes are pickled. A task whose worker is lost is done again where `name` is a cluster.
-        Raise `UsageError` where the workers are lost or fail.
+        Function, tasks and outcomes are pickled. A cluster repeats a task whose worker is lost. Raise `UsageError` if
+        workers are lost or fail.
         """
         waiting: dict[Future[Value], Task] = {}
         remaining = iter(tasks)
         while True:
-            with self._failures_told():
+            with self._failures_reported():
                 room = _AHEAD * max(self.count(), 1) - len(waiting)
             for task in itertools.islice(remaining, max(room, 0)):
-                with self._failures_told(), self.starting():
+                with self._failures_reported(), self.starting():
                     waiting[self.executor.submit(function, task)] = task
             if not waiting:
                 return
             first = itertools.islice(waiting, 1) if ordered else waiting
             for future in wait(list(first), return_when=FIRST_COMPLETED).done:
                 task = waiting.pop(future)
-                with self._failures_told():
+                with self._failures_reported():
                     value = future.result()
                 yield task, value
 
     @contextmanager
-    def _failures_told(self) -> Iterator[None]:
+    def _failures_reported(self) -> Iterator[None]:
         try:
             yield
         except (WhatifError, MemoryError):
@@ -95,7 +95,7 @@ class Place:
 
 def _reason(problem: Exception) -> str:
     if isinstance(problem, CancelledError | OSError):
-        return "the scheduler cannot be reached any more"
+        return "the connection to the scheduler is lost"
     if isinstance(problem, BrokenProcessPool):
         return "a worker was ended by the system; it may need more memory than there is"
     if type(problem).__name__ == "KilledWorker":
@@ -117,7 +117,7 @@ def opened(on: str, worker_count: int | None = None) -> Iterator[Place]:
     elif "://" not in on:
         raise UsageError(f"--on {on}: expected threads, processes, local, or a scheduler such as tcp://HOST:8786")
     elif worker_count is not None:
-        raise UsageError(f"--workers: {on} has the workers that it has")
+        raise UsageError(f"--workers has no effect on a running scheduler, {on}")
     else:
         with _cluster(on, on) as place:
             yield place
@@ -144,14 +144,14 @@ def _processes(count: int) -> Iterator[Place]:
     try:
         yield Place("processes", pool, lambda: count, _interrupts_held, writes=True)
     finally:
-        # What is under way is not wanted any more; where all is done nothing is.
+        # Unfinished tasks are no longer needed.
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - others:
             child.terminate()
 
 
 def _end_with_parent() -> None:
-    """A worker of a program that was killed would wait for work for ever."""
+    """End a worker whose program was killed; it would wait for work forever."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()
@@ -164,8 +164,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """The terminal interrupts workers too, and each would tell of it: those that are started here never hear it."""
-    # Started any later, it would end the silence.
+    """Block SIGINT in workers that are started here: Ctrl-C on the terminal would make each print a traceback."""
+    # If it were started later, it would unblock the signal.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -195,7 +195,7 @@ def _cluster(address: str, name: str, **options: bool) -> Iterator[Place]:
         from distributed import Client
     except ImportError:
         raise _needs_extra() from None
-    # It logs, with tracebacks, what is told here in a sentence.
+    # It would log tracebacks of what is reported here in one sentence.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, **options)
@@ -209,19 +209,19 @@ def _cluster(address: str, name: str, **options: bool) -> Iterator[Place]:
 
 
 class Workers(Executor):
-    """The workers of a cluster. Dask's own executor leaves a future undone for ever where a connection is lost."""
+    """Workers of a cluster. Dask's own executor never completes a future whose connection is lost."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     def count(self) -> int:
-        """How many tasks they can do at a time; raise `ConnectionError` where the scheduler is lost."""
+        """Number of tasks that run at a time. Raise `ConnectionError` if the scheduler is lost."""
         if self.client.status != "running":
             raise ConnectionError
         return sum(self.client.nthreads().values())
 
     def submit(self, function: Callable[..., Value], /, *tasks: Any, **options: Any) -> Future[Value]:
-        """Hand a task to any worker."""
+        """Future of a task that is submitted to any worker."""
         outcome: Future[Value] = Future()
         future = self.client.submit(function, *tasks, pure=False, **options)
         future.add_done_callback(partial(_pass_on, outcome))

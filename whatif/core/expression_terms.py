@@ -33,17 +33,17 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class ExpressionFunction:
-    """Computes an expression from the values of the names it refers to, in the order of `Expression.names`."""
+    """Function of an expression: its arguments are the values of `Expression.names`, in that order."""
 
     expression: Expression
 
     @property
     def citation(self) -> Citation:
-        """The expression itself is the equation; the file is its source."""
+        """Citation: the expression is the equation, the file its source."""
         return Citation(self.expression.text.removeprefix("=").strip(), "expression in the file")
 
     def __call__(self, *values: FloatArray) -> FloatArray:
-        """Compute the expression, elementwise."""
+        """Value of the expression, elementwise."""
         result: FloatArray = _value(self.expression.tree, dict(zip(self.expression.names(), values, strict=True)))
         return result
 

@@ -1,4 +1,4 @@
-"""Where a prediction leaves the range that its parameters were fitted in."""
+"""Extrapolations: predictions outside the range that their parameters were fitted in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FittedRange:
-    """The range of one variable that the parameters of a term were fitted in, whatever the protocol."""
+    """Range of one variable in which the parameters of a term were fitted, over all protocols."""
 
     term: str
     table: str
@@ -39,7 +39,7 @@ class FittedRange:
 
 
 def fitted_ranges(program: Program) -> Iterator[FittedRange]:
-    """The ranges that the times of messages and copies, and regressions, were fitted in, as far as files tell them."""
+    """Ranges in which times of messages and copies, and regressions, were fitted, as far as files state them."""
     by_size = [term for term in program.terms.values() if term.function is by_protocol]
     chosen = {item for term in by_size for item in term.inputs.values() if item in program.terms}
     for term in program.terms.values():
@@ -52,7 +52,7 @@ def fitted_ranges(program: Program) -> Iterator[FittedRange]:
 
 
 def _ranges_of(program: Program, name: str, parts: Sequence[Term], keys: int) -> Iterator[FittedRange]:
-    """The ranges of the parameters of some terms; the last `keys` of their paths are not of the table that is told."""
+    """Ranges of the parameters of some terms; the last `keys` of their paths are not part of the table's name."""
     paths = [item for part in parts for item in part.inputs.values() if isinstance(item, str)]
     known = {
         path: parameter.fitted
@@ -75,7 +75,7 @@ def _dimension(program: Program, reference: Reference) -> Dimension:
 
 
 def extrapolations(evaluation: Evaluation) -> dict[str, Points]:
-    """What lies outside the range that it was fitted in, in words (`PHASE: ..`), and at which points of the grid."""
+    """Inputs outside their fitted range, as texts (`PHASE: ..`), with the points of the grid where they are."""
     found: dict[str, Points] = {}
     for item in fitted_ranges(evaluation.program):
         reference = item.reference

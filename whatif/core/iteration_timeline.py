@@ -1,4 +1,4 @@
-"""The phases of one iteration on a time axis, with stated overlaps side by side."""
+"""Timeline of one iteration: its phases on a time axis, with stated overlaps in parallel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from whatif.errors import ImpossiblePointError
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One phase: when it starts and how long it takes, in s; bars in one lane do not overlap."""
+    """One phase: start and duration in s; bars in one lane do not overlap."""
 
     phase: str
     category: Category
@@ -24,13 +24,13 @@ class Bar:
 
     @property
     def end(self) -> float:
-        """When the phase is over, in s."""
+        """End of the phase in s."""
         return self.start + self.duration
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The bars of one iteration in the order of the file; the last one ends at `iteration_time`, in s."""
+    """Bars of one iteration in the order of the file; the last one ends at `iteration_time`, in s."""
 
     bars: tuple[Bar, ...]
     iteration_time: float
@@ -38,7 +38,7 @@ class Timeline:
 
 
 def possible_result(evaluation: Evaluation) -> Result:
-    """The results of an evaluation of one point; raise `ImpossiblePointError` where it has none."""
+    """Results of an evaluation of one point. Raise `ImpossiblePointError` if it is infeasible."""
     result = result_of(evaluation, Grid())
     if result.reasons:
         raise ImpossiblePointError(f"impossible: {result.reasons[0]}")
@@ -46,10 +46,10 @@ def possible_result(evaluation: Evaluation) -> Result:
 
 
 def timeline(program: Program, evaluation: Evaluation) -> Timeline:
-    """One iteration at one point as a schedule that has the model's total; it is not a simulation.
+    """Timeline of one iteration at one point, with the total of the model; it is not a simulation.
 
     Phases follow one another in the order of the file. Of two phases with a stated overlap, the later one in the file
-    starts beside the earlier one, before that ends, by the time that is hidden (`fraction` of the shorter one), and
+    starts before the earlier one ends, by the time that is hidden (`fraction` of the shorter one), and
     has a second lane where any is. Phases that the file lists between the two wait until both are over: the model
     hides nothing behind them. So exactly the stated time is saved, and the last end is the iteration's time. Phases
     without time have bars without length. Raise `ImpossiblePointError` where the point has no answer.
@@ -66,8 +66,8 @@ def timeline(program: Program, evaluation: Evaluation) -> Timeline:
         first = bars[name] = _bar(phase, end, times[name], 0)
         end = first.end
         if name in later:
-            beside, hidden = later[name]
-            second = bars[beside] = _bar(phases[beside], end - hidden, times[beside], int(hidden > 0))
+            overlapping, hidden = later[name]
+            second = bars[overlapping] = _bar(phases[overlapping], end - hidden, times[overlapping], int(hidden > 0))
             end = second.end
     lane_count = 1 + max(bar.lane for bar in bars.values())
     return Timeline(tuple(bars[name] for name in phases), float(result.columns["iteration_time"]), lane_count)
@@ -78,7 +78,7 @@ def _bar(phase: PhaseTerm, start: float, duration: float, lane: int) -> Bar:
 
 
 def _overlaps(program: Program, evaluation: Evaluation) -> Mapping[str, tuple[str, float]]:
-    """For the earlier phase of each overlap the later one, and the time in s that is hidden."""
+    """Later phase and hidden time in s of each overlap, by its earlier phase."""
     order = [phase.phase for phase in program.phases]
     found: dict[str, tuple[str, float]] = {}
     for name, overlap in program.loaded.scenario.application.overlaps.items():

@@ -1,4 +1,4 @@
-"""A grid in parts that workers evaluate: what is sent to them, what comes back, and what a part's answer rests on."""
+"""Parts of a grid that workers evaluate: the tasks, their results, and the fingerprint of their inputs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from whatif.errors import UsageError
 _PARTS: Final = 64
 _MOST_POINTS: Final = 4 * 65_536
 _LARGE: Final = 10**6
-"""Points beyond which none of them can be slow."""
+"""Grids with more points than this cannot have slow ones."""
 _FEW_PARTS, _MOST_WRITTEN = 16, 2**20
 
 _thread = threading.local()
-"""The evaluator of the question that a worker's thread answered last: its next part may share terms with it."""
+"""Evaluator of the latest scenario of a worker's thread: the next part may share terms with it."""
 
 
 @dataclass(frozen=True)
 class GridTask:
-    """A part of a grid on its way to a worker, with all that its evaluation needs; `question` is pickled."""
+    """Part of a grid with everything that its evaluation by a worker needs; `scenario` is pickled."""
 
     number: int
     grid: Grid
@@ -39,7 +39,7 @@ class GridTask:
     version: str = __version__
 
     def results(self) -> Iterator[Result]:
-        """Evaluate it, in chunks; raise `UsageError` where the worker has another version of the program."""
+        """Results in chunks. Raise `UsageError` if the worker has another version of the program."""
         if self.version != __version__:
             raise UsageError(f"whatif {self.version} asks a worker that has whatif {__version__}; install the same")
         asked = self.scenario, self.sampling
@@ -52,7 +52,7 @@ class GridTask:
 
 
 def part_points(grid: Grid, *, written: bool = False) -> int:
-    """The points of a part unless someone says otherwise: enough parts for a few workers, none of them very long.
+    """Default number of points in a part: enough parts for a few workers, none of them very long.
 
     `written` by workers, a part of a large grid may be larger: what it costs besides its points counts for less.
     """
@@ -62,7 +62,7 @@ def part_points(grid: Grid, *, written: bool = False) -> int:
 
 
 def parts_of(request: EvaluationRequest, grids: Iterable[tuple[int, Grid]]) -> Iterator[GridTask]:
-    """Numbered parts of the grid of a request, whose question is compiled for it."""
+    """Tasks for numbered parts of a request's grid; its scenario is compiled for it."""
     latest: Scenario | None = None
     pickled = b""
     for number, grid in grids:
@@ -73,7 +73,7 @@ def parts_of(request: EvaluationRequest, grids: Iterable[tuple[int, Grid]]) -> I
 
 
 def run_on(place: Place, request: EvaluationRequest, points: int) -> Iterator[Result]:
-    """Like `run`, evaluated by workers: results in the order of the points."""
+    """Results from workers, in the order of the points."""
     parts = parts_of(request.compiled(), enumerate(request.grid.chunks(points)))
     for _, results in place.outcomes(_results, parts, ordered=True):
         yield from results
@@ -84,7 +84,7 @@ def _results(part: GridTask) -> list[Result]:
 
 
 def fingerprint(request: EvaluationRequest, points: int) -> dict[str, Any]:
-    """What the numbers of a request depend on, whose question is compiled; large things as hashes."""
+    """Inputs that the results of a compiled request depend on; large ones as hashes."""
     scenario, grid = request.scenario, request.grid
     drawn = {} if request.sampling is None else {"samples": str(request.sampling)}
     merged = [program.loaded.layers.merged for program in scenario.programs]

@@ -1,4 +1,4 @@
-"""From a question to results: evaluate a grid in chunks, and tell what each number is worth."""
+"""Results of scenarios over grids, with their grades, bands and infeasible points."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHUNK_POINTS: Final = 65_536
 
 
 def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
-    """Why each number is none: its point cannot exist, or would take forever; empty where it is one."""
+    """Reason why each number is missing: an infeasible point, or an infinite time; empty where it is not."""
     reason = np.broadcast_to("" if forbidden is None else forbidden, numbers.shape).astype(object)
     reason[~np.isfinite(numbers) & (reason == "")] = NO_NUMBER
     return reason
@@ -49,8 +49,8 @@ def why_not(forbidden: Texts | None, numbers: FloatArray) -> Texts:
 class Result(Presentable):
     """Columns and phase times over a grid; every array broadcasts to the grid's shape.
 
-    `grades` are the worst grades of the values that the results depend on; `forbidden` says why points cannot exist,
-    empty where they can, None where all of them can; `extrapolated` what lies outside the range it was fitted in
+    `grades` are the worst grades of the values that the results depend on; `forbidden` are the reasons of infeasible
+    points, empty at feasible ones, None where all are feasible; `extrapolated` are inputs outside their fitted range
     (`PHASE: ..`), and where.
     """
 
@@ -59,42 +59,42 @@ class Result(Presentable):
     columns: Mapping[str, FloatArray]
     terms: Mapping[str, FloatArray]
     dimensions: Mapping[str, Dimension]
-    """The units of columns and phases, these as `terms.NAME`."""
+    """Units of columns, and of phases as `terms.NAME`."""
     grades: Texts
     forbidden: Texts | None = None
     extrapolated: Mapping[str, Points] = field(default_factory=dict)
     bands: Bands | None = None
-    """Quantiles over samples of the uncertain values, where they were asked for and there are any."""
+    """Quantiles over samples of the uncertain values; None without samples or uncertain values."""
     other_grades: Mapping[str, str] = field(default_factory=dict)
-    """The worst grade behind each column that is no time."""
+    """Worst grades of the columns that are not times."""
     elsewhere: str = ""
-    """The worst grade of the whole grid that this is a part of; empty where it is no part."""
+    """Worst grade of the whole grid if this is a part of one, else empty."""
 
     @cached_property
     def grade(self) -> str:
-        """The worst grade of all points, of the whole grid where this is a part of one."""
+        """Worst grade of all points; of the whole grid if this is a part of one."""
         return worst([*np.ravel(self.grades).tolist(), self.elsewhere])
 
     @cached_property
     def reason(self) -> Texts:
-        """Why each point of the grid has no answer: it cannot exist, or would take forever; empty where it has."""
+        """Reason why each point of the grid has no result, empty where it has one."""
         return why_not(self.forbidden, self.grid.spread(self.columns["total_time"]))
 
     @property
     def impossible(self) -> int:
-        """How many points of the grid have no answer."""
+        """Number of infeasible points of the grid."""
         return int((self.reason != "").sum()) if self.reasons else 0
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
-        """Why points have no answer, each reason once."""
+        """Reasons why points are infeasible, each once."""
         if self.forbidden is None and np.isfinite(self.columns["total_time"]).all():
             return ()
         return tuple(text for text in dict.fromkeys(self.reason.ravel().tolist()) if text)
 
     def table(self) -> Table:
-        """One row a point: swept parameters, columns, phase times (`terms.NAME`), why it is impossible, if it is, the
-        worst grade of what it rests on, and the phases that lie outside the range they were fitted in."""
+        """One row a point: swept parameters, columns, phase times (`terms.NAME`), reason if it is infeasible, the
+        worst grade of its inputs, and the phases outside the range they were fitted in."""
         columns = {path: self._coordinate(path) for path in self.grid.parameters()}
         for name in (*self.columns, *(f"terms.{phase}" for phase in self.terms)):
             columns |= dict(self._columns(name))
@@ -108,13 +108,13 @@ class Result(Presentable):
         return Table(columns, {"scenario": self.program.loaded.name, "grade": self.grade})
 
     def __getitem__(self, name: str) -> FloatArray:
-        """A result column, or a phase as `terms.NAME`; NaN at points that cannot exist."""
+        """Result column, or phase as `terms.NAME`; NaN at infeasible points."""
         if name not in self.dimensions:
             raise KeyError(name)
         return self.grid.spread(array_of(self, name))
 
     def to_xarray(self) -> xr.Dataset:
-        """One dimension a swept parameter, by its path; tied parameters share one. Needs the extra `xarray`."""
+        """Data set with a dimension for each axis, named by its first parameter. Needs the extra `xarray`."""
         try:
             import xarray
         except ImportError:
@@ -145,7 +145,7 @@ class Result(Presentable):
         return Tally.of(self).notes(self.grid)
 
     def picture(self, y: str = "") -> PlotDescription | HeatMap:
-        """The sweep of one column, `iteration_time` unless named, as `whatif run --plot` draws it, with its band.
+        """Plot of one column (`iteration_time` by default) with its band, as `whatif run --plot` draws it.
 
         Raise `UsageError` for a single point.
         """
@@ -161,7 +161,7 @@ class Result(Presentable):
         return plotted(self.picture(y), path)
 
     def _beyond(self) -> Texts:
-        """The phases that lie outside the range they were fitted in, at every point."""
+        """Phases outside the range they were fitted in, at every point."""
         phases = np.full(self.grid.shape, "", dtype=object)
         places: dict[str, Points] = {}
         for text, where in self.extrapolated.items():
@@ -177,7 +177,7 @@ class Result(Presentable):
         return Column(self.grid.coordinate(path).ravel(), dimension)
 
     def _columns(self, name: str) -> Iterator[tuple[str, Column]]:
-        """A result, and its quantiles where there are samples: `total_time`, `total_time.p5`, .."""
+        """Column of a result, and those of its quantiles if there are samples: `total_time`, `total_time.p5`, .."""
         arrays = {name: array_of(self, name)}
         if self.bands is not None:
             suffixes, quantiles = self.bands.sampling.names, self.bands.values[name]
@@ -187,20 +187,20 @@ class Result(Presentable):
 
 
 class Evaluator:
-    """Evaluates parts of a grid, one after the other; what did not change since the last one is not computed anew."""
+    """Evaluator of parts of a grid, one after the other; terms that did not change since the last part are reused."""
 
     def __init__(self, scenario: Scenario, sampling: Sampling | None = None) -> None:
-        self._question, self._sampling = scenario, sampling
+        self._scenario, self._sampling = scenario, sampling
         self._latest: Evaluation | None = None
 
     def run(self, grid: Grid, chunk_points: int = CHUNK_POINTS) -> Iterator[Result]:
-        """The results of a part, in chunks along its leading axis, in order."""
+        """Results of a part, in chunks along its leading axis, in order."""
         samples = 1 if self._sampling is None else self._sampling.count
         for part in grid.chunks(max(1, chunk_points // samples)):
             if any(axis.structural for axis in part.axes):
-                yield _run_structural(self._question, part, self._sampling)
+                yield _run_structural(self._scenario, part, self._sampling)
             else:
-                self._latest = evaluate(self._question.program, part.arrays(), self._latest)
+                self._latest = evaluate(self._scenario.program, part.arrays(), self._latest)
                 yield result_of(self._latest, part, self._sampling)
 
 
@@ -210,29 +210,29 @@ def run(
     chunk_points: int = CHUNK_POINTS,
     sampling: Sampling | None = None,
 ) -> Iterator[Result]:
-    """Evaluate a grid, in chunks along its leading axis, in order; with samples of what is uncertain, if asked."""
+    """Results over a grid, in chunks along its leading axis, in order."""
     return Evaluator(scenario.compiled(grid), sampling).run(grid, chunk_points)
 
 
 def run_whole(scenario: Scenario, grid: Grid, sampling: Sampling | None = None) -> Result:
-    """Evaluate a grid that is known to be small in one piece."""
+    """Result over a whole grid."""
     points = grid.size * (1 if sampling is None else sampling.count)
     return next(run(scenario, grid, chunk_points=max(1, points), sampling=sampling))
 
 
 def result_of(evaluation: Evaluation, grid: Grid, sampling: Sampling | None = None) -> Result:
-    """The result columns of an evaluation, with bands where samples are asked for and something is uncertain."""
+    """Result of an evaluation, with bands if there are samples and uncertain values."""
     program = evaluation.program
     columns = {name: evaluation.column(name) for name in program.columns}
     terms = {phase.phase: evaluation.masked(evaluation.values[phase.term]) for phase in program.phases}
     dimensions = {name: program.terms[term].dimension for name, term in program.results.items()}
-    told = (np.array(program.grade, dtype=object), evaluation.reason(), extrapolations(evaluation))
+    remarks = (np.array(program.grade, dtype=object), evaluation.reason(), extrapolations(evaluation))
     bands = None if sampling is None else bands_of(program, grid, sampling)
-    return Result(program, grid, columns, terms, dimensions, *told, bands, program.other_grades)
+    return Result(program, grid, columns, terms, dimensions, *remarks, bands, program.other_grades)
 
 
 def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -> Result:
-    """Compile once for each combination of structural values, evaluate the rest, and put the parts together."""
+    """Result over a grid with structural values: one compilation for each combination of them."""
     reason = np.full(grid.shape, "", dtype=object)
     parts: list[tuple[tuple[slice, ...], Result]] = []
     failed: InvalidFileError | None = None
@@ -257,7 +257,7 @@ def _run_structural(scenario: Scenario, grid: Grid, sampling: Sampling | None) -
 
 
 def _joined(scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Result]], reason: Texts) -> Result:
-    """One result of those of the parts of a grid; NaN where a part, or all of them, have no such column."""
+    """Result of joined parts of a grid; NaN where a part has no such column."""
     known = scenario.programs
     nowhere = np.full(grid.shape, np.nan)
     columns = {name: nowhere for item in known for name in item.columns}
@@ -274,13 +274,13 @@ def _joined(scenario: Scenario, grid: Grid, parts: Sequence[tuple[tuple[slice, .
     program = parts[0][1].program if parts else known[0]
     whole = worst_grades(known)
     others = {name: grade for name, grade in whole.items() if name}
-    told = (grades, reason, extrapolated, bands, others, whole[""])
-    return Result(program, grid, columns, terms, _dimensions(known), *told)
+    remarks = (grades, reason, extrapolated, bands, others, whole[""])
+    return Result(program, grid, columns, terms, _dimensions(known), *remarks)
 
 
 def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
-    """The units of all results that some program has; raise `UsageError` for costs in several currencies, which cannot
-    stand in one column."""
+    """Units of all results of some programs. Raise `UsageError` for costs in several currencies, which cannot share a
+    column."""
     found: dict[str, Dimension] = {}
     for program in programs:
         for name, term in program.results.items():
@@ -291,14 +291,14 @@ def _dimensions(programs: Sequence[Program]) -> dict[str, Dimension]:
 
 
 def unfit(problem: InvalidFileError, structural: Mapping[str, str]) -> str:
-    """Why a machine of a sweep cannot be asked; any other choice that no file could state is an error."""
+    """Reason why a scenario does not fit a platform of a sweep; an error for any other invalid choice."""
     if not any(map(is_machine, structural)) or any(is_machine(item.key) for item in problem.problems):
         raise problem
     return problem.problems[0].message
 
 
 def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str]) -> None:
-    """A swept parameter must be there under every structural choice: else a flat line would hide that it is not."""
+    """Refuse a swept parameter that some structural choice lacks: a flat line would hide that."""
     missing = next((path for path in grid.arrays() if path not in program.parameters), None)
     if missing is not None:
         choices = ", ".join(f"{path}={value}" for path, value in structural.items())
@@ -306,7 +306,7 @@ def _refuse_missing(program: Program, grid: Grid, structural: Mapping[str, str])
 
 
 def array_of(result: Result, name: str) -> FloatArray:
-    """A result column, or the time of a phase as `terms.NAME`."""
+    """Array of a result column, or of a phase as `terms.NAME`."""
     return result.terms[name.removeprefix("terms.")] if name.startswith("terms.") else result.columns[name]
 
 

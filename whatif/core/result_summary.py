@@ -20,7 +20,7 @@ class Tally:
     extrapolated: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
     unanswered: float = 0.0
-    """Points' worth of samples that have no answer."""
+    """Samples without an answer, in points."""
 
     @classmethod
     def of(cls, result: Result) -> Tally:
@@ -56,7 +56,7 @@ def _each_once(texts: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ..
 
 
 class Counted:
-    """Results passing by; `tally` is that of those that have passed."""
+    """Iterator over results that keeps their tally."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         self._results = results

@@ -92,7 +92,7 @@ class Scenario:
         return opened if platform is None else opened.on(platform)
 
     def on(self, platform: str | Path | Platform) -> Scenario:
-        """The same scenario, with its overrides, on a platform by name, by the path of its file, or built in Python."""
+        """Same scenario, with its overrides, on a platform given by name or path, or built in Python."""
         if isinstance(platform, Platform):
             built = {**self.built, platform.name: platform.document}
             folders = (*platform.folders, *self.folders)
@@ -118,12 +118,12 @@ class Scenario:
 
     @property
     def program(self) -> Program:
-        """The compiled scenario as it stands."""
+        """Compiled scenario."""
         return self.program_at({})
 
     @property
     def original(self) -> Program | None:
-        """The file as it is, without changes from outside; None where it does not stand by itself."""
+        """Compiled file without overrides and platform; None if it is not valid by itself."""
         if not self._original:
             try:
                 self._original.append(Scenario(self.document, None, {}, self.folders, self.built).program)
@@ -132,21 +132,21 @@ class Scenario:
         return self._original[0]
 
     def changed(self, overrides: Mapping[str, Any], platform: str | None = None) -> Scenario:
-        """The same file with other changes from outside."""
+        """Same file with other overrides and platform."""
         return replace(self, sets=dict(overrides), platform=platform, _programs={})
 
     def on_platform(self, name: str | None) -> Scenario:
-        """The question on a platform (None: the scenario's own), without edits of the present machine: they say
-        nothing of another one."""
+        """Scenario on a platform (None: the file's own), without overrides of values of the
+        present platform."""
         overrides = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_PARAMETER}.")}
         return self.changed(overrides, name)
 
     def reread(self, document: Document) -> Scenario:
-        """The same changes on another text of the file."""
+        """Same overrides and platform on another text of the file."""
         return Scenario(document, self.platform, self.sets, self.folders, self.built)
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
-        """The compiled scenario with other structural values."""
+        """Compiled scenario with other structural values."""
         key = _key(structural)
         if key not in self._programs:
             try:
@@ -172,8 +172,8 @@ class Scenario:
         )
 
     def compiled(self, grid: Grid) -> Scenario:
-        """The question compiled for every structural choice of a grid, which then needs no file any more; choices
-        that no file could state are kept as the errors that they are."""
+        """Scenario compiled for every structural choice of a grid; it needs no files any more. Invalid choices are kept
+        as errors."""
         for structural in _structural_choices(grid):
             with suppress(InvalidFileError):
                 self.program_at(structural)
@@ -182,17 +182,17 @@ class Scenario:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """What is compiled so far."""
+        """Programs compiled so far."""
         return tuple(item for item in self._programs.values() if isinstance(item, Program))
 
     @property
     def choices(self) -> tuple[Choices, ...]:
-        """The structural choices that it is compiled for."""
+        """Structural choices that are compiled."""
         return tuple(self._programs)
 
     def of_part(self, part: Grid) -> Scenario:
-        """A compiled question for a part of its grid; of the other programs, those that add results or lower the
-        grade: a part tells of the whole."""
+        """Compiled scenario for a part of its grid, with other programs that add results or lower the
+        grade: a part reports these for the whole grid."""
         seen: list[Program] = []
         wanted = set(map(_key, _structural_choices(part)))
         kept: dict[Choices, Program | InvalidFileError] = {}
@@ -214,31 +214,31 @@ def named_platform(platform: str, folders: Sequence[Path] = ()) -> tuple[str, tu
 
 @dataclass(frozen=True, eq=False)
 class EvaluationRequest:
-    """A question with the grid that it is asked over, and how what is uncertain is drawn, if at all."""
+    """Scenario with the grid that it is evaluated over, and the sampling of uncertain values, if any."""
 
     scenario: Scenario
     grid: Grid
     sampling: Sampling | None = None
 
     def compiled(self) -> EvaluationRequest:
-        """The request with its question compiled for all of its grid: it needs no files any more."""
+        """Request with its scenario compiled for the whole grid: it needs no files any more."""
         return replace(self, scenario=self.scenario.compiled(self.grid))
 
 
 def _adds(program: Program, seen: Sequence[Program]) -> bool:
-    """Whether a program has results that others have not, or a worse grade."""
+    """Whether a program has a result that the others lack, or a worse grade."""
     known = {name for item in seen for name in item.results}
     return not known.issuperset(program.results) or worst_grades([*seen, program]) != worst_grades(seen)
 
 
 def worst_grades(programs: Sequence[Program]) -> dict[str, str]:
-    """The worst grade of the times of some programs, under an empty name, and of each other result."""
+    """Worst grades over some programs by result; that of times has an empty name."""
     grades = [{"": item.grade, **item.other_grades} for item in programs]
     return {name: worst(its[name] for its in grades if name in its) for its in grades for name in its}
 
 
 def _structural_choices(grid: Grid) -> Iterator[dict[str, str]]:
-    """The structural values that a grid combines; one empty choice where it has none."""
+    """Combinations of structural values in a grid; one empty combination without any."""
     for places in product(*(structural_places(axis) for axis in grid.axes)):
         yield {path: value for _, values in places for path, value in values.items()}
 
@@ -248,7 +248,7 @@ def _key(structural: Mapping[str, str]) -> Choices:
 
 
 def structural_places(axis: Axis) -> list[tuple[slice, dict[str, str]]]:
-    """The parts of an axis that one compilation can serve: all of a numeric one, each place of a structural one."""
+    """Parts of an axis that share one compilation: all of a numeric axis, each place of a structural one."""
     if not axis.structural:
         return [(slice(None), {})]
     return [(slice(index, index + 1), values) for index, values in enumerate(structural_points(axis))]

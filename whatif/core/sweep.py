@@ -34,7 +34,7 @@ SweepText = str | Sequence[str | int | float]
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """A range as written: its ends, how it is divided, and into how many points or steps of which size."""
+    """Range as written: its ends, kind of division, and number of points or size of steps."""
 
     start: str
     stop: str
@@ -43,7 +43,7 @@ class _Range:
 
 
 def parse_axis(name: str, parameters: Mapping[str, SweepText], program: Program, limit: int) -> Axis:
-    """One axis from the texts of its parameters; tied parameters must have the same number of values."""
+    """Axis from the texts of its parameters; tied parameters must have the same number of values."""
     values = {path: parameter_points(path, text, program, limit) for path, text in parameters.items()}
     sizes = {path: len(array) for path, array in values.items()}
     if len(set(sizes.values())) > 1:
@@ -57,7 +57,7 @@ def _written(text: SweepText) -> str:
 
 
 def parse_option(text: str, program: Program, limit: int) -> Axis:
-    """One axis from a command line: `PATH=SPEC`, or `PATH=SPEC; PATH=SPEC` for parameters that move together."""
+    """Axis from a command line: `PATH=SPEC`, or `PATH=SPEC; PATH=SPEC` for parameters that move together."""
     parameters: dict[str, SweepText] = {}
     for part in text.split(";"):
         path, equals, spec = part.partition("=")
@@ -70,7 +70,7 @@ def parse_option(text: str, program: Program, limit: int) -> Axis:
 
 
 def parameter_points(path: str, text: SweepText, program: Program, limit: int) -> NDArray[Any]:
-    """The values of one swept parameter, each checked by the parameter's own type."""
+    """Values of one swept parameter, each checked by the parameter's own type."""
     parameter = swept_parameter(path, program)
     words = [part.strip() for part in text.split(",")] if isinstance(text, str) else list(text)
     if parameter is None or parameter.structural:
@@ -89,14 +89,14 @@ def parameter_points(path: str, text: SweepText, program: Program, limit: int) -
 
 
 def is_machine(path: str) -> bool:
-    """Whether a path names a machine, or what part a table of it extends: `platform`, `platform.node.gpu.extends`."""
+    """Whether a path selects a platform or a part of one: `platform`, `platform.node.gpu.extends`."""
     keys = path.split(".")
     return path == PLATFORM_PARAMETER or (keys[0] == PLATFORM_PARAMETER and keys[-1] == "extends" and keys[-2] in KINDS)
 
 
 def swept_parameter(path: str, program: Program) -> Parameter | None:
-    """The parameter to sweep; None stands for the platform or a part of it. Refuse what does not exist or has no
-    effect."""
+    """Parameter to sweep; None for the platform or a part of it. Raise `UsageError` for one that does
+    not exist or has no effect."""
     if is_machine(path):
         return None
     parameter = program.parameters.get(path)
@@ -115,7 +115,7 @@ def swept_parameter(path: str, program: Program) -> Parameter | None:
 
 
 def may_be_stated(path: str, program: Program) -> bool:
-    """Whether a parameter could be there: its table is, and allows such a key."""
+    """Whether a parameter could be stated: its table exists and allows such a key."""
     table, _, key = path.rpartition(".")
     if any(parameter.startswith(f"{path}.") for parameter in program.parameters):
         return False
@@ -149,7 +149,7 @@ def _range_points(path: str, parameter: Parameter, found: _Range, limit: int) ->
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Whole numbers in the order given, each once."""
+    """Whole numbers in order, each once."""
     rounded: NDArray[np.float64] = np.round(values)
     once: NDArray[np.float64] = rounded[np.append(True, np.diff(rounded) != 0)]
     return once
@@ -183,7 +183,7 @@ def _refuse_too_many(path: str, count: float, limit: int) -> None:
 
 
 def grid_of(axes: Sequence[Axis], limit: int) -> Grid:
-    """The product of axes; refuse one with too many points, and a parameter that is swept twice."""
+    """Grid of axes. Raise `UsageError` for too many points, and for a parameter that is swept twice."""
     grid = Grid(tuple(axes))
     parameters = grid.parameters()
     twice = next((path for path in parameters if parameters.count(path) > 1), None)
@@ -194,7 +194,7 @@ def grid_of(axes: Sequence[Axis], limit: int) -> Grid:
 
 
 def file_axes(program: Program, limit: int) -> list[Axis]:
-    """The axes that the scenario's own `[sweep]` asks for."""
+    """Axes of the scenario's own `[sweep]`."""
     axes: list[Axis] = []
     problems: list[Problem] = []
     for name, parameters in program.loaded.scenario.sweep.items():
@@ -250,6 +250,6 @@ def _texts(path: str, values: Values, program: Program) -> SweepText:
 
 
 def structural_points(axis: Axis) -> Iterator[dict[str, str]]:
-    """The structural values at each place of an axis."""
+    """Structural values at each place of an axis."""
     for index in range(len(axis)):
         yield {path: str(values[index]) for path, values in axis.parameters.items() if values.dtype == object}

@@ -1,4 +1,4 @@
-"""Results as plot descriptions: what is drawn for a sweep, the same on the command line and in the explorer."""
+"""Plot descriptions of sweeps, shared by the command line and the explorer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def heat_map(
 
 
 def told_apart(description: PlotDescription, result: Result) -> PlotDescription:
-    """The plot with a name for each place of its first axis, where values come more than once.
+    """Plot with a name for each place of its first axis, if values occur more than once.
 
     So it is with parameters that move together: curves over the first one alone would run back into themselves.
     """
@@ -117,7 +117,7 @@ def _axis(result: Result, axis: Axis, scale: Scale | None) -> AxisDescription:
 
 
 def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
-    """Whether an axis was made by factors rather than by steps."""
+    """Whether the values of an axis grow by a factor rather than by a step."""
     if len(values) < 3 or np.any(values <= 0):
         return False
     steps, factors = np.diff(values), np.diff(np.log(values))
@@ -125,13 +125,13 @@ def _spaced_evenly_in_log(values: NDArray[Any]) -> bool:
 
 
 def suiting(values: Sequence[FloatArray]) -> Scale:
-    """A logarithmic scale where the values differ by more than two decades."""
+    """Logarithmic scale if the values differ by more than two decades, else linear."""
     drawn = np.concatenate([array[np.isfinite(array) & (array > 0)] for array in values] or [np.array([])])
     return Scale.LOG if drawn.size and float(drawn.max()) > 100 * float(drawn.min()) else Scale.LINEAR
 
 
 def _categories(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
-    """`y`, and beside the time of an iteration the categories it is made of."""
+    """`y`; for the time of an iteration also its categories."""
     parts = [f"{category}_time" for category in CATEGORIES] if y == Y_COLUMN else []
     curves = ((name, result.grid.spread(array_of(result, name)).ravel()) for name in parts)
     main = PlotLine(_label(y), x, result.grid.spread(array_of(result, y)).ravel())
@@ -140,7 +140,7 @@ def _categories(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
 
 
 def _ends(result: Result, y: str) -> dict[str, FloatArray]:
-    """The lower and the upper end of the band of a result, over the grid, by name; empty without samples."""
+    """Lower and upper end of the band of a result, over the grid, by name; empty without samples."""
     if result.bands is None:
         return {}
     names, quantiles = result.bands.sampling.names, result.bands.values[y]
@@ -152,7 +152,7 @@ def _label(name: str) -> str:
 
 
 def _family(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
-    """One curve for each place of the second axis, a few of many; further axes stay at their first place."""
+    """Curves for places of the second axis, at most a few; further axes stay at their first place."""
     second, values = result.grid.axes[1], _over_two_axes(result.grid.spread(array_of(result, y)))
     ends = [_over_two_axes(end) for end in _ends(result, y).values()]
     chosen = np.unique(np.linspace(0, len(second) - 1, min(len(second), MAXIMUM_CURVES)).astype(int))
@@ -164,7 +164,7 @@ def _family(result: Result, y: str, x: FloatArray) -> tuple[PlotLine, ...]:
 
 
 def _over_two_axes(values: FloatArray) -> FloatArray:
-    """A result over the first two axes, at the first place of the others."""
+    """Result over the first two axes, at the first place of the others."""
     return values.reshape(*values.shape[:2], -1)[:, :, 0]
 
 
@@ -178,7 +178,7 @@ def _place(result: Result, axis: Axis, index: int) -> str:
 
 
 def columns_to_plot(result: Result) -> tuple[str, ...]:
-    """The columns and phases that take any time, the most telling first."""
+    """Columns and phases with any time, the most important first."""
     names = [
         Y_COLUMN,
         *(name for name in result.columns if name != Y_COLUMN),
@@ -189,7 +189,7 @@ def columns_to_plot(result: Result) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What one point comes to, in a few numbers; NaN where the point cannot exist."""
+    """Main numbers of one point; NaN if it is infeasible."""
 
     iteration_time: float
     total_time: float
@@ -201,7 +201,7 @@ class Headline:
 
 
 def headline(point: Result) -> Headline:
-    """The times of one point, the share of communication, and the phase that takes longest."""
+    """Times of one point, share of communication, and longest phase."""
     iteration, total, communication = (
         float(np.ravel(point.columns[name])[0]) for name in (Y_COLUMN, "total_time", "communication_time")
     )
@@ -213,7 +213,7 @@ def headline(point: Result) -> Headline:
 
 
 def breakdown(point: Result, by: str = "phase") -> StackedBar:
-    """One iteration at one point: phase by phase in order, or, by `category`, kind of work by kind of work."""
+    """Phases of one iteration at one point, in order, or its categories if `category`."""
     times = {name: float(np.ravel(array)[0]) for name, array in point.terms.items()}
     if by == "category":
         phases = [(phase.category, times[phase.phase]) for phase in point.program.phases]
@@ -222,7 +222,7 @@ def breakdown(point: Result, by: str = "phase") -> StackedBar:
 
 
 def plot_table(description: Description) -> Table:
-    """The numbers of a plot: its x, and a column for each curve, or for each value of y of a heat map."""
+    """Table of a plot: its x, and a column for each curve, or for each y of a heat map."""
     if isinstance(description, HeatMap):
         rows = [f"{description.y.name} {written(float(y), description.y)}" for y in description.ys]
         columns, xs, axis = zip(rows, description.values.T, strict=True), description.xs, description.z
@@ -233,7 +233,7 @@ def plot_table(description: Description) -> Table:
 
 
 def _aligned(line: PlotLine, xs: FloatArray) -> FloatArray:
-    """The y of a line at each of the xs, NaN where it has no point."""
+    """y of a line at each x, NaN where it has no point."""
     values = np.full(xs.size, np.nan)
     known = np.isfinite(line.x)
     values[np.searchsorted(xs, line.x[known])] = line.y[known]
@@ -256,7 +256,7 @@ def _column(values: FloatArray, axis: AxisDescription) -> Column:
 
 
 def alone(result: Result, y: str = Y_COLUMN) -> PlotDescription:
-    """The figure of a sweep where nothing stands beside it: its title says what its numbers are worth."""
+    """Figure of a sweep by itself: its title states grade and extrapolations."""
     description = told_apart(figure(result, y), result)
     words = ["rests on assumed values"] if result.grade == "assumed" else []
     beyond = dict.fromkeys(text.partition(":")[0] for text in result.extrapolated)

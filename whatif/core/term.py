@@ -1,4 +1,4 @@
-"""Terms: a name, a pure model function, and for each of its parameters the parameter or the term it is fed from."""
+"""Terms: a name, a pure model function, and for each of its arguments the parameter or term that supplies it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Reference = str | Quantity
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a function's annotation says of a parameter or of its result; None where it accepts anything."""
+    """Unit and core axes of an argument or result, from the annotation; None where anything is accepted."""
 
     dimension: Dimension | None
     core: tuple[str, ...] | None
@@ -36,7 +36,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The annotations of a model function, read once."""
+    """Annotations of a model function."""
 
     parameters: Mapping[str, Argument]
     result: Argument
@@ -44,13 +44,13 @@ class Signature:
 
     @property
     def elementwise(self) -> bool:
-        """Whether the function knows no core axes and broadcasts over whatever it is given."""
+        """Whether the function has no core axes and broadcasts over all arguments."""
         return all(argument.core is None for argument in (*self.parameters.values(), self.result))
 
 
 @lru_cache(maxsize=512)
 def signature(function: Callable[..., Any]) -> Signature:
-    """Read the units and core axes from a function's annotations."""
+    """Units and core axes from a function's annotations."""
     routine = function if inspect.isroutine(function) else type(function).__call__
     hints = get_type_hints(routine, include_extras=True)
     parameters = inspect.signature(routine).parameters.values()
@@ -75,7 +75,7 @@ def _metadata(hint: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Term:
-    """One model function wired to its inputs; `options` are its structural choices."""
+    """Model function wired to its inputs; `options` are its structural choices."""
 
     name: str
     function: Callable[..., Any]
@@ -87,17 +87,17 @@ class Term:
 
     @property
     def citation(self) -> Citation | None:
-        """The equation the function computes and where it stands."""
+        """Equation of the function and its source."""
         return getattr(self.function, "citation", None)
 
     def references(self) -> Iterator[str]:
-        """The parameters and terms it is fed from."""
+        """Parameters and terms that supply its arguments."""
         return (item for item in self.inputs.values() if isinstance(item, str))
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition a point must meet to exist: `term` is 1 where it does, `reason` says what is wrong elsewhere."""
+    """Condition of a feasible point: `term` is 1 where it holds, `reason` is the message where it does not."""
 
     term: str
     reason: str
@@ -105,7 +105,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class PhaseTerm:
-    """A phase of an iteration: its name, the term with its time, and the kind of work it is."""
+    """Phase of an iteration: its name, the term of its time, and its category."""
 
     phase: str
     term: str
@@ -114,7 +114,7 @@ class PhaseTerm:
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled scenario: parameters, terms in an order in which they can be computed, phases, constraints."""
+    """Compiled scenario: parameters, terms in the order of evaluation, constraints, phases, results."""
 
     loaded: Loaded
     parameters: Mapping[str, Parameter]
@@ -127,34 +127,34 @@ class Program:
 
     @cached_property
     def reached(self) -> frozenset[str]:
-        """The parameters that some result depends on."""
+        """Paths of the parameters that some result depends on."""
         return self._upstream([*self.columns.values(), *(constraint.term for constraint in self.constraints)])
 
     @cached_property
     def grade(self) -> str:
-        """The worst grade of the values that the times depend on."""
+        """Worst grade of the values that the times depend on."""
         return worst(self.parameters[path].grade for path in self.timed)
 
     @cached_property
     def timed(self) -> frozenset[str]:
-        """The parameters that some time depends on; the others of `reached` are those of energy and cost."""
+        """Paths of the parameters that some time depends on; the others of `reached` affect energy and cost."""
         times = [term for term in self.columns.values() if self.terms[term].dimension == SECOND]
         return self._upstream([*times, *(constraint.term for constraint in self.constraints)])
 
     @cached_property
     def other_grades(self) -> Mapping[str, str]:
-        """The worst grade behind each result that is no time: energy and cost."""
+        """Worst grades of the results that are not times: energy and cost."""
         others = {name: term for name, term in self.columns.items() if self.terms[term].dimension != SECOND}
         inputs = {name: self.inputs_of(term) for name, term in others.items()}
         return {name: worst(self.parameters[path].grade for path in paths) for name, paths in inputs.items()}
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """The terms behind the result columns and the phases, these as `terms.NAME`."""
+        """Terms of the result columns, and of the phases as `terms.NAME`."""
         return {**self.columns, **{f"terms.{phase.phase}": phase.term for phase in self.phases}}
 
     def term_of(self, result: str) -> str:
-        """The term behind a result column or a phase (`terms.NAME`); raise `UsageError` for any other name."""
+        """Term of a result column or a phase (`terms.NAME`). Raise `UsageError` for any other name."""
         if result in self.missing:
             raise UsageError(self.lack(result))
         if result not in self.results:
@@ -162,20 +162,20 @@ class Program:
         return self.results[result]
 
     def lack(self, result: str) -> str:
-        """What this platform would have to state for a result in `missing`."""
+        """Message on the values that this platform lacks for a result in `missing`."""
         name, unstated = self.loaded.scenario.platform.name, ", ".join(self.missing[result])
         return f"`{result}`: {name} does not state {unstated}; give values in its file, or with --set PATH=VALUE"
 
     def dimension_of(self, result: str) -> Dimension:
-        """The unit of a result column or a phase (`terms.NAME`)."""
+        """Unit of a result column or a phase (`terms.NAME`)."""
         return self.terms[self.term_of(result)].dimension
 
     def inputs_of(self, name: str) -> frozenset[str]:
-        """The parameters that a term depends on."""
+        """Paths of the parameters that a term depends on."""
         return self._upstream([name])
 
     def downstream(self, path: str) -> list[str]:
-        """The terms that depend on a parameter, in the order in which they are computed."""
+        """Terms that depend on a parameter, in the order of evaluation."""
         changed = {path}
         for name, term in self.terms.items():
             if not changed.isdisjoint(term.references()):
@@ -193,5 +193,5 @@ class Program:
 
 
 def as_array(value: float | FloatArray) -> FloatArray:
-    """Every number is float64 before it meets a formula: Python's integers raise, numpy's overflow silently."""
+    """Value as float64: in formulas Python's integers raise, and numpy's overflow silently."""
     return np.asarray(value, dtype=np.float64)

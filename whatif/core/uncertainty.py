@@ -1,4 +1,4 @@
-"""Uncertain values: samples of all that is known as a distribution, as one more axis, and the bands they give.
+"""Uncertain values: samples of their distributions as one more axis of the grid, and the bands of results.
 
 Samples are those of a scrambled Sobol' sequence (Owen 1998), of which quantiles converge faster than of random ones.
 Values of one fit are correlated by a Gaussian copula: exactly as the fit says, for they are normal.
@@ -39,16 +39,16 @@ Quantiles = tuple[FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How uncertain values are drawn, and which share of the results their band holds."""
+    """Sampling of uncertain values: number of samples, random seed, confidence level of the band, spreads by grade."""
 
     count: int = DEFAULT_COUNT
-    """A power of two, for which the sequence is balanced."""
+    """Number of samples; the sequence is balanced for powers of two."""
     seed: int = 0
     level: float = 0.9
     spreads: Mapping[str, float] = field(default_factory=dict)
-    """By grade, how far values without a distribution may be off: a log-normal of geometric deviation 1 + spread."""
+    """Spread by grade of values without a distribution: a log-normal of geometric deviation 1 + spread."""
     keys: tuple[str, ...] = ()
-    """The uncertain values of several programs, so that what they share is drawn alike; none: those of the program."""
+    """Uncertain values of several programs, which share samples; empty: those of the program."""
 
     def __post_init__(self) -> None:
         if not 2 <= self.count <= MOST_SAMPLES:
@@ -68,7 +68,7 @@ class Sampling:
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """What the columns of the quantiles add to the name of a result: `p5`, `p50`, `p95`."""
+        """Suffixes of the columns of the quantiles: `p5`, `p50`, `p95`."""
         lower, median, upper = (f"p{100 * quantile:g}" for quantile in self.quantiles)
         return lower, median, upper
 
@@ -81,11 +81,11 @@ class Bands:
     values: Mapping[str, Quantiles]
     """Columns, and phases as `terms.NAME`."""
     answered: float
-    """The share of the samples that have an answer, at points where any has one: the others count for no quantile."""
+    """Share of the samples with an answer, at points where any has one; the others do not count for quantiles."""
 
 
 def distribution_of(parameter: Parameter, spreads: Mapping[str, float]) -> Distribution | None:
-    """What is known of a parameter: its own distribution, else that of its fit, else the spread of its grade."""
+    """Distribution of a parameter: its own, else that of its fit, else the spread of its grade; None without any."""
     if parameter.field is None or isinstance(parameter.value, Expression):
         return None
     if parameter.distribution is not None:
@@ -100,7 +100,7 @@ def distribution_of(parameter: Parameter, spreads: Mapping[str, float]) -> Distr
 
 
 def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -> dict[str, Distribution]:
-    """The uncertain parameters that some result depends on, but for the fixed ones: those that are swept."""
+    """Uncertain parameters that some result depends on, except the fixed (swept) ones."""
     reached = program.reached.difference(fixed)
     known = {
         path: distribution_of(parameter, sampling.spreads)
@@ -111,19 +111,19 @@ def uncertain(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -
 
 
 def key_of(program: Program, path: str) -> str:
-    """What an uncertain value is drawn by: an application's is one on all machines, a machine's is one for all."""
+    """Key of an uncertain value: values with equal keys in several programs share their samples."""
     loaded = program.loaded
     owner = loaded.scenario.platform.name if path.startswith("platform.") else loaded.name
     return f"{owner}: {path}"
 
 
 def shared_keys(programs: Iterable[Program], sampling: Sampling) -> tuple[str, ...]:
-    """The uncertain values of several programs, each once."""
+    """Keys of the uncertain values of several programs, each once."""
     return tuple(dict.fromkeys(key_of(item, path) for item in programs for path in uncertain(item, sampling)))
 
 
 def sample_axis(program: Program, sampling: Sampling, fixed: Iterable[str] = ()) -> Axis | None:
-    """All uncertain parameters with their samples, tied together; None where nothing is uncertain."""
+    """Axis of all uncertain parameters with their samples, tied together; None without uncertain parameters."""
     known = uncertain(program, sampling, fixed)
     if not known:
         return None
@@ -136,7 +136,7 @@ def sample_axis(program: Program, sampling: Sampling, fixed: Iterable[str] = ())
 def parameter_samples(
     program: Program, known: Mapping[str, Distribution], numbers: FloatArray
 ) -> dict[str, FloatArray]:
-    """The values of parameters for numbers in (0, 1) of shape [sample, parameter]."""
+    """Values of parameters for numbers in (0, 1) of shape [sample, parameter]."""
     numbers = _correlated(program, list(known), np.clip(numbers, _EDGE, 1 - _EDGE))
     return {
         path: values_at(distribution, numbers[:, at], _domain(program.parameters[path]))
@@ -159,7 +159,7 @@ def uniform_numbers(dimensions: int, count: int, seed: int) -> FloatArray:
 
 
 def _correlated(program: Program, paths: Sequence[str], numbers: FloatArray) -> FloatArray:
-    """The numbers with the correlations of the fits that the parameters come from; each stays uniform by itself."""
+    """Numbers with the correlations of the parameters' fits; each stays uniform by itself."""
     from scipy.special import ndtr, ndtri
 
     matrix = correlations(program, paths)
@@ -171,7 +171,7 @@ def _correlated(program: Program, paths: Sequence[str], numbers: FloatArray) -> 
 
 
 def correlations(program: Program, paths: Sequence[str]) -> FloatArray:
-    """The correlation matrix of parameters: that of the fit for two values of one fit, else 0."""
+    """Correlation matrix of parameters: that of the fit for two values of one fit, else 0."""
     matrix = np.eye(len(paths))
     for row, path in enumerate(paths):
         parameter = program.parameters[path]
@@ -183,8 +183,7 @@ def correlations(program: Program, paths: Sequence[str]) -> FloatArray:
 
 
 def values_at(distribution: Distribution, shares: FloatArray, domain: Domain) -> FloatArray:
-    """The quantile function, cut off where a parameter may not go: the values below which `shares` of all values
-    lie."""
+    """Quantiles of a distribution that is truncated to the domain of its parameter."""
     if distribution.kind in ("normal", "lognormal"):
         values = _bell(distribution, shares, domain)
     elif distribution.kind == "empirical":
@@ -199,7 +198,7 @@ def values_at(distribution: Distribution, shares: FloatArray, domain: Domain) ->
 
 
 def _bell(distribution: Distribution, shares: FloatArray, domain: Domain) -> FloatArray:
-    """A normal, or log-normal, distribution between the ends of the domain."""
+    """Normal or log-normal distribution, truncated to the domain."""
     from scipy.special import ndtr, ndtri
 
     centre, deviation = distribution.numbers
@@ -223,7 +222,7 @@ def _triangle(numbers: tuple[float, ...], shares: FloatArray) -> FloatArray:
 
 
 def result_samples(program: Program, result: str, sampling: Sampling) -> FloatArray:
-    """A result column or phase at every sample, NaN where it has no answer; all alike where nothing is uncertain."""
+    """Result column or phase at every sample, NaN without an answer; constant if nothing is uncertain."""
     axis = sample_axis(program, sampling)
     evaluation = evaluate(program, {} if axis is None else axis.parameters)
     return np.broadcast_to(evaluation.numbers(program.term_of(result)), (sampling.count,))
@@ -245,7 +244,7 @@ def bands_of(program: Program, grid: Grid, sampling: Sampling) -> Bands:
 
 
 def joined_bands(grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Grid, Bands | None]]) -> Bands | None:
-    """The bands of the parts of a grid, each at its place; None where there are none."""
+    """Bands of joined parts of a grid; None without any."""
     known = [(where, part, bands) for where, part, bands in parts if bands is not None]
     if not known:
         return None
@@ -258,7 +257,7 @@ def joined_bands(grid: Grid, parts: Sequence[tuple[tuple[slice, ...], Grid, Band
 
 
 def _quantiles(array: FloatArray, sampling: Sampling, axis: Axis | None) -> Quantiles:
-    """Quantiles along the last axis, of the samples that have a number; without samples a value is its own."""
+    """Quantiles along the last axis, over samples with a number; the value itself without samples."""
     if axis is None:
         return array, array, array
     known = np.isfinite(array)

@@ -1,4 +1,4 @@
-"""Wiring: the builder that turns parameters and model functions into terms and checks that their units agree."""
+"""Wiring: builds terms from parameters and model functions, and checks their units."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ MAXIMUM_CHAIN = 100
 
 
 class WiringError(TypeError):
-    """A term whose inputs have the wrong units: a mistake in the program, never in a file."""
+    """Term whose inputs have wrong units: an error of the program, not of a file."""
 
 
 @model("Σ", "definition")
 def total(*times: Seconds) -> Seconds:
-    """The sum of times, in the order given: the order is part of the result to the last bit."""
+    """Sum of times in s, in the order given: the order determines the last bit."""
     return reduce(np.add, times, np.zeros(()))
 
 
 def within(value: FloatArray, *, accepts: Callable[[FloatArray], Any]) -> Count:
-    """1 where a computed parameter lies in its domain."""
+    """1 where a computed parameter is in its domain, else 0."""
     return np.asarray(accepts(value), dtype=np.float64)
 
 
 class Wiring:
-    """Collects the terms and constraints of one scenario.
+    """Builder of the terms and constraints of one scenario.
 
     `problems` are what its files get wrong, `setups` the terms of what is done once.
     """
@@ -61,7 +61,7 @@ class Wiring:
         note: str = "",
         dimension: Dimension | None = None,
     ) -> str:
-        """Add a term and return its name; its inputs must exist and have the units the function declares.
+        """Name of an added term. Its inputs must exist and have the units that the function declares.
 
         `dimension` is that of the result where the function's annotations leave it open: money of some currency.
         """
@@ -74,7 +74,7 @@ class Wiring:
         return name
 
     def sum(self, name: str, parts: list[str]) -> str:
-        """A term that is the sum of others."""
+        """Name of an added term: the sum of others."""
         return self.add(name, total, {part: part for part in parts})
 
     def require(
@@ -86,26 +86,26 @@ class Wiring:
         *,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a constraint: the function is 1 where the point can exist."""
+        """Add a constraint: the function is 1 at feasible points."""
         self.constraints.append(Constraint(self.add(name, function, inputs, options=options), reason))
 
     def problem(self, path: str, message: str) -> None:
-        """Note something the files get wrong at a path."""
+        """Record a problem of the files at a path."""
         self.problems.append(self.loaded.layers.problem(tuple(path.split(".")), message))
 
     def raise_problems(self) -> None:
-        """Raise everything noted so far, if anything."""
+        """Raise `InvalidFileError` with all recorded problems, if any."""
         if self.problems:
             raise InvalidFileError(self.problems)
 
     def dimension(self, reference: Reference) -> Dimension:
-        """The dimension of a parameter, a term or a constant."""
+        """Dimension of a parameter, a term or a constant."""
         if isinstance(reference, Quantity):
             return reference.dimension
         return self.terms[reference].dimension if reference in self.terms else self.parameters[reference].dimension
 
     def _inherited(self, declared: Signature, inputs: Mapping[str, Reference]) -> Dimension:
-        """A result without a unit of its own has that of the first input that may be anything; they must agree."""
+        """Dimension of a result without a unit of its own: that of its generic inputs, which must agree."""
         free = [self.dimension(item) for key, item in inputs.items() if declared.parameters[key].dimension is None]
         if len(set(free)) != 1:
             raise WiringError(f"inputs of different units where they must agree: {', '.join(map(str, free))}")
@@ -126,7 +126,7 @@ class Wiring:
             raise WiringError(f"{name}: `{parameter}` wants {declared.dimension}, `{reference}` is {actual}")
 
     def expressions(self) -> None:
-        """Add a term for every expression parameter, inputs first; note unknown names, cycles and wrong units."""
+        """Add a term for every expression parameter, inputs first; record unknown names, cycles and wrong units."""
         done: set[str] = set()
         for path, parameter in self.parameters.items():
             if isinstance(parameter.value, Expression):
@@ -153,7 +153,7 @@ class Wiring:
         done.add(path)
 
     def _resolve(self, path: str, expression: Expression) -> dict[str, str]:
-        """The parameter behind each name of an expression; a bare name is a parameter."""
+        """Path of each name of an expression; a bare name is one of `[parameters]`."""
         inputs: dict[str, str] = {}
         for name in expression.names():
             target = name if "." in name else f"parameters.{name}"

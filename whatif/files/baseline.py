@@ -1,4 +1,4 @@
-"""Results that a repository holds its scenarios to: a JSON file in which a person can read what changed.
+"""Stored results that scenarios are checked against: a JSON file with readable differences.
 
 `{"results": {SCENARIO: {RESULT: seconds, ..}, ..}}`, scenarios as they were named, results as columns of `whatif run`.
 """
@@ -21,7 +21,7 @@ Results = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A result that is not what it was; None where it was not, or is not, there."""
+    """Result that differs from the stored one; None if it is missing before or after."""
 
     scenario: str
     result: str
@@ -30,7 +30,7 @@ class Move:
 
 
 def read_results(path: Path) -> dict[str, dict[str, float]]:
-    """The results of a file; raise `UsageError` where there is none, `InvalidFileError` for another kind of file."""
+    """Stored results of a file. Raise `UsageError` if it is missing, `InvalidFileError` for another kind of file."""
     if not path.exists():
         raise UsageError(f"{path}: no such file; --update makes it")
     try:
@@ -48,7 +48,7 @@ def _number(value: Any) -> float:
 
 
 def write_results(path: Path, results: Results) -> None:
-    """Write results, whole or not at all; those of scenarios that are not among them stay."""
+    """Write results, whole or not at all; those of other scenarios are kept."""
     kept = read_results(path) if path.exists() else {}
     with atomic_file(path) as temporary:
         text = json.dumps({"results": {**kept, **results}}, indent=1, allow_nan=False, sort_keys=True)
@@ -56,7 +56,7 @@ def write_results(path: Path, results: Results) -> None:
 
 
 def moves(before: Results, after: Results, tolerance: float) -> Iterator[Move]:
-    """What changed by more than a share of what it was, came or went, of the scenarios that both have."""
+    """Results that changed by more than a share, appeared or disappeared, in scenarios that both have."""
     for scenario, now in after.items():
         was = before.get(scenario, now)
         for result in {**was, **now}:

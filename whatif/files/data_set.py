@@ -1,7 +1,7 @@
-"""A data set: a folder with a Parquet file for each part of a grid, computed by workers until all of them are there.
+"""Data set: a folder with a Parquet file for each part of a grid, computed by workers until it is complete.
 
-`part-00.parquet`, .. hold the points in their order. `_whatif.jsonl` beside them, which readers of data sets pass over,
-holds the question and a line for each part that is complete (see `kept_lines`).
+`part-00.parquet`, .. hold the points in order. `_whatif.jsonl`, which readers of data sets skip, holds the fingerprint
+of the inputs and a line for each complete part (see `resumable_lines`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MOST_PARTS: Final = 100_000
 
 
 class DataSet:
-    """The parts of one question's grid; `known` are those that are complete."""
+    """Parts of the grid of one request; `known` are the complete ones."""
 
     def __init__(self, folder: Path, request: EvaluationRequest, points: int) -> None:
-        """Open a folder to go on with, or begin it, with at most so many points a part.
+        """Open a data set to continue, or create it, with at most so many points a part.
 
-        Raise `UsageError` for a folder of another question or of other files, or one that cannot be written.
+        Raise `UsageError` for a folder of other inputs or files, or one that cannot be written.
         """
         grid = request.grid
         if grid.size > _MOST_PARTS * points:
@@ -49,7 +49,7 @@ class DataSet:
         self.known = {part: tally for part, size, tally in lines if self._is_there(part, size)}
 
     def fill(self, place: Place) -> Iterator[Tally]:
-        """Compute the parts that are missing, and say of each what is to tell; raise `UsageError` as workers do."""
+        """Tallies of the missing parts, as each is computed and written. Raise `UsageError` as workers do."""
         numbered = enumerate(self._request.grid.chunks(self._points))
         missing = ((number, part) for number, part in numbered if number not in self.known)
         parts = parts_of(self._request, missing)
@@ -62,7 +62,7 @@ class DataSet:
             yield tally
 
     def path(self, part: int) -> Path:
-        """Where a part is written."""
+        """Path of the file of a part."""
         return self.folder / f"part-{part:0{len(str(self.count - 1))}d}.parquet"
 
     def _make_folder(self) -> None:
@@ -83,8 +83,7 @@ class DataSet:
 
 
 def parquet_of(task: tuple[GridTask, Path | None]) -> tuple[bytes, int, Tally]:
-    """The Parquet file of a part, its size, and what is told of it; where there is a path, the file is written there
-    and not handed back."""
+    """Parquet file of a part, its size and tally; with a path, the file is written there and not returned."""
     part, path = task
     results, file = Counted(part.results()), io.BytesIO()
     write_parquet(results, file)

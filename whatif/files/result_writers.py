@@ -1,4 +1,4 @@
-"""Write results to a stream as they come: JSON, CSV, Markdown, a plain table; Parquet to a file, through an extra."""
+"""Writers of results, part by part: JSON, CSV, Markdown, a plain table; Parquet to a file (extra `parquet`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from whatif.units import SECOND, Dimension, format_quantity
 
 
 def write_json(results: Iterable[Result], out: TextIO) -> None:
-    """One object: scenario, axes, units and rows; times in seconds, null for a point that cannot exist, which says why.
+    """One object: scenario, axes, units and rows; times in seconds, null and a reason for an infeasible point.
 
-    `grade` is that of the times, `grades` has those of energy and cost by column. `axes` are the swept parameters,
-    the first one slowest; `tied` lists those that move together.
+    `grade` is that of the times, `grades` are those of energy and cost by column. `axes` are the swept parameters,
+    slowest first; `tied` lists those that move together.
     """
     first, results = _peek(results)
     head = {
@@ -74,7 +74,7 @@ def write_markdown(results: Iterable[Result], out: TextIO) -> None:
 
 
 def write_table(results: Iterable[Result], out: TextIO) -> None:
-    """Columns for the eye; a single point stands upright, with the share of each phase."""
+    """Plain table; a single point has one row a result, with the share of each phase."""
     first, results = _peek(results)
     if first.grid.axes:
         _write_columns(results, out)
@@ -117,7 +117,7 @@ def _write_columns(results: Iterable[Result], out: TextIO) -> None:
 
 
 def _hidden_quantiles(result: Result) -> set[str]:
-    """The quantiles that a table for the eye has no room for: all but the ends of the band of two times."""
+    """Quantiles left out of a plain table: all but the ends of the band of two times."""
     if result.bands is None:
         return set()
     lower, _, upper = result.bands.sampling.names
@@ -136,7 +136,7 @@ def _worth_showing(name: str, column: Column) -> bool:
 
 
 def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
-    """One row a point, one row group a chunk; the unit of a column is in its metadata (`unit`)."""
+    """Parquet: one row a point, one row group a chunk; the metadata of a column hold its `unit`."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -155,7 +155,7 @@ def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
             for name, column in columns.items()
         ]
     )
-    # Bytes of one significance beside each other: a quarter of the size of what dictionaries make of sweeps, no slower.
+    # Byte streams by significance take a quarter of the space of dictionaries for sweeps, at the same speed.
     texts = [name for name, column in columns.items() if column.values.dtype == object]
     numbers = [name for name in columns if name not in texts]
     options = {"compression": "zstd", "use_dictionary": texts, "use_byte_stream_split": numbers}
@@ -166,7 +166,7 @@ def write_parquet(results: Iterable[Result], out: BinaryIO) -> None:
 
 
 def _arrow(values: NDArray[Any]) -> Any:
-    """An array of Arrow, made without a look at every value; `pa.array` would import pandas first."""
+    """Arrow array without a copy of every value; `pa.array` would import pandas first."""
     import pyarrow as pa
 
     if values.dtype == np.float64:
@@ -215,8 +215,8 @@ WRITERS: Final[dict[str, Callable[[Iterable[Result], TextIO], None]]] = {
 
 
 def write_file(results: Iterable[Result], file_format: str, path: Path) -> None:
-    """Write to a file, which appears only when it is complete; what was computed before an error stays beside it."""
-    # What is left of a Parquet file on a full disk nobody can read.
+    """Write a file, which appears when it is complete; results before an error are kept in a file next to it."""
+    # The rest of a Parquet file on a full disk is unreadable.
     keep = (KeyboardInterrupt, UsageError) if file_format == "parquet" else (KeyboardInterrupt, UsageError, OSError)
     with atomic_file(path, keep) as temporary:
         if file_format == "parquet":

@@ -1,7 +1,7 @@
-"""Answers kept line by line, so that a computation that was ended goes on where it was.
+"""Results kept line by line, so that an interrupted computation can continue.
 
-JSON lines: first the question, `{"question": {..}}`, then one object for each answer. Every line is written at once; a
-last line without its end is of a process that was killed while it wrote, and is dropped.
+JSON lines: first the inputs, `{"question": {..}}`, then one object for each result. Every line is written at once; an
+incomplete last line is from a process that was killed while writing, and is dropped.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from whatif.schema.toml import shown_path
 
 
 class KeptLines:
-    """The answers to one question; `found` are those that were there, by the number of their line."""
+    """Results for one set of inputs; `found` are those read from the file, by line number."""
 
     def __init__(self, path: Path, inputs: Mapping[str, Any], program: str) -> None:
-        """Open a file to go on with, or begin it.
+        """Open a file to continue, or create it.
 
-        Raise `UsageError` for a file of another question or one that cannot be written, `InvalidFileError` for a file
-        that is none of `program`.
+        Raise `UsageError` for a file of other inputs or one that cannot be written, `InvalidFileError` for a file that
+        `program` did not write.
         """
         self.found: dict[int, dict[str, Any]] = {}
         self._path = path
-        asked = json.loads(json.dumps({"question": inputs}))
+        head = json.loads(json.dumps({"question": inputs}))
         if not path.exists() or not read_text(path):
-            self.add(asked)
+            self.add(head)
             return
         raw = path.read_bytes()
         whole = raw[: raw.rfind(b"\n") + 1]
-        self._read(whole.decode(), asked["question"], program)
+        self._read(whole.decode(), head["question"], program)
         if whole != raw:
             os.truncate(path, len(whole))
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Keep an answer."""
+        """Append a result."""
         try:
             with self._path.open("ab", buffering=0) as file:
                 file.write((json.dumps(line) + "\n").encode())
         except OSError as error:
             raise UsageError(f"{self._path}: cannot be written: {error.strerror}") from None
 
-    def _read(self, text: str, asked: Mapping[str, Any], program: str) -> None:
+    def _read(self, text: str, inputs: Mapping[str, Any], program: str) -> None:
         name = shown_path(self._path)
         lines = text.split("\n")
         said = _object(lines[0]).get("question")
         if not isinstance(said, dict):
             raise refuse(name, f"no file of `{program}`; it is left as it is: name another", 1)
-        other = next((key for key in {**asked, **said} if said.get(key) != asked.get(key)), None)
+        other = next((key for key in {**inputs, **said} if said.get(key) != inputs.get(key)), None)
         if other is not None:
-            was = f"{other} was {_short(said.get(other))} and is {_short(asked.get(other))}"
-            raise UsageError(f"{name}: answers another question: {was}; ask the same, or name another file")
+            was = f"{other} was {_short(said.get(other))} and is {_short(inputs.get(other))}"
+            raise UsageError(f"{name}: was written for other inputs: {was}; use the same inputs, or name another file")
         self.found = {number: _object(line) for number, line in enumerate(lines[1:-1], 2)}
 
 

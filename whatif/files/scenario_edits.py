@@ -1,4 +1,4 @@
-"""Edits written into a scenario file, and the same edits as a scenario of its own or as a command line."""
+"""Overrides written into a scenario file, and shown as a patch or as a command line."""
 
 from __future__ import annotations
 
@@ -73,27 +73,27 @@ overhead_time = "10 ms"
 
 
 class ChangedOnDiskError(UsageError):
-    """The file is no longer the one that was read: writing it would undo what somebody else changed."""
+    """File changed on disk since it was read: writing it would undo that change."""
 
 
 def save(path: Path, document: Document, scenario: Scenario) -> Document:
-    """Write the changes of a question into its file, and return the file as it then is.
+    """Document of the scenario's file after its overrides were written into it.
 
-    What would be written is loaded first and must say what the question says. Raise `UsageError` where it does not
-    or the file cannot be written, `ChangedOnDiskError` where it is not `document` any more; then nothing is changed.
+    The new text is loaded first and must give the same parameters. Raise `UsageError` if it does not or the file cannot
+    be written, `ChangedOnDiskError` if the file is no longer `document`; then nothing is changed.
     """
     text = rewritten(document, scenario.sets, scenario.platform, scenario.folders)
     _verify(path, document, text, scenario)
     put_text(path, document, text)
-    # By the name it was opened under: a link may stand in another folder than its file, with other files beside it.
+    # By the name it was opened under: a link may lie in another folder than its file.
     return replace(read_document(path), name=document.name, folder=document.folder)
 
 
 def save_as(path: Path, scenario: Scenario) -> None:
-    """Write a question's file with its changes to another path, whole or not at all.
+    """Write a scenario's file with its overrides to another path, whole or not at all.
 
-    What would be written must load there and say what the question says. Raise `UsageError` where it does not, such as
-    for a file that extends one beside it, or where it cannot be written.
+    The new file must load there and give the same parameters. Raise `UsageError` if it does not, such as for a file
+    that extends one in its folder, or cannot be written.
     """
     document = replace(scenario.document, folder=path.parent)
     text = rewritten(scenario.document, scenario.sets, scenario.platform, scenario.folders)
@@ -103,9 +103,9 @@ def save_as(path: Path, scenario: Scenario) -> None:
 
 
 def put_text(path: Path, document: Document, text: str) -> None:
-    """Write another text into the file that a document was read from, whole or not at all.
+    """Write a new text into the file that a document was read from, whole or not at all.
 
-    Raise `ChangedOnDiskError` where the file is not `document` any more, `UsageError` where it cannot be written.
+    Raise `ChangedOnDiskError` if the file is no longer `document`, `UsageError` if it cannot be written.
     """
     try:
         old, mode = path.read_bytes(), path.stat().st_mode
@@ -122,15 +122,15 @@ def put_text(path: Path, document: Document, text: str) -> None:
 
 
 def difference(old: str, new: str, name: str) -> str:
-    """What changes between two texts of a file, as a unified diff; empty where they are equal."""
+    """Unified diff of two texts of a file; empty if they are equal."""
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, lineterm="")
     return "".join(f"{line}\n" for line in lines)
 
 
 def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
-    """A question and what it sweeps as a scenario that extends the question's file by name; to be put beside it.
+    """Scenario file with the overrides and sweep of a scenario, which extends the original file in the same folder.
 
-    Raise `UsageError` where the file's name is not one that can be extended.
+    Raise `UsageError` if the name of the file cannot be extended.
     """
     document = scenario.document
     name = Path(document.name).stem
@@ -151,7 +151,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
 
 
 def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
-    """The command that evaluates a question over what it sweeps, quoted for a shell."""
+    """Command that evaluates a scenario over some axes, quoted for a shell."""
     words = ["whatif", "run", *scenario_words(scenario)]
     for axis in axes:
         words += ["--sweep", "; ".join(f"{path}={text}" for path, text in axis.texts.items())]
@@ -159,7 +159,7 @@ def command_line(scenario: Scenario, axes: Sequence[Axis]) -> str:
 
 
 def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
-    """What names a question on a command line; without `machine`, on any that is named besides."""
+    """Words of a scenario on a command line; without `machine` the platform is left out."""
     document = scenario.document
     shipped = document.folder is not None and document.folder.resolve() == shipped_folder("scenarios").resolve()
     words = [Path(document.name).stem if shipped else document.name]
@@ -173,7 +173,7 @@ def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
 
 
 def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
-    """A small scenario to start from: an application of that name with a grid, a halo and its work on a platform."""
+    """Text of a small scenario to start from: an application with a grid, a halo and its work on a platform."""
     node = load_platform(platform, folders)[0].node
     ranks = ", one for each GPU" if node.gpu is not None else "\nranks_per_node = 16"
     work = _ON_GPUS if node.gpu is not None else _ON_CPUS
@@ -181,7 +181,7 @@ def template(name: str, platform: str, folders: Sequence[Path] = ()) -> str:
 
 
 def _verify(path: Path, document: Document, text: str, scenario: Scenario) -> None:
-    """Raise `UsageError` for a text that does not load to exactly the parameters of a question."""
+    """Raise `UsageError` for a text that does not give exactly the parameters of a scenario."""
     try:
         if len(text.encode()) > MAXIMUM_FILE_SIZE:
             raise UsageError(f"{path}: not saved: it would be larger than {MAXIMUM_FILE_SIZE // 1000} kB")
@@ -197,10 +197,10 @@ def _verify(path: Path, document: Document, text: str, scenario: Scenario) -> No
 
 
 def _said(parameter: Parameter | None) -> Any:
-    """What a parameter says, to be compared."""
+    """Value of a parameter, for comparison."""
     if parameter is None:
         return None
     value = parameter.value.text if isinstance(parameter.value, Expression) else parameter.value
     known = parameter.distribution
-    told = None if known is None else (known.kind, known.numbers)
-    return (value.strip() if isinstance(value, str) else value), parameter.dimension, told
+    distribution = None if known is None else (known.kind, known.numbers)
+    return (value.strip() if isinstance(value, str) else value), parameter.dimension, distribution

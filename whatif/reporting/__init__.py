@@ -1,1 +1,1 @@
-"""Report about one scenario: its answer and all inputs as a self-contained HTML page."""
+"""Reports: results of a scenario with all inputs, as a self-contained HTML page."""

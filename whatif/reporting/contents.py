@@ -1,4 +1,4 @@
-"""What a report tells of a question: its answer, sweep, sensitivities and difference from another, within a time."""
+"""Contents of a report: results, sweep, sensitivities and difference from another scenario, within a time limit."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from whatif.studies.elasticity import Elasticity, elasticities
 from whatif.table import Table
 
 PATIENCE: Final = 15.0
-"""Seconds after which nothing is begun that would take longer than what is left of them."""
-_PLAYED: Final = 0.1
-"""Seconds of a term from which on its points are played one by one: others cost as much again."""
+"""Time limit in s: nothing is started that would take longer than the rest of it."""
+_SIMULATED: Final = 0.1
+"""Time in s of a term above which its points are assumed to be simulated one by one, each at the same cost."""
 _MOVED: Final = 1 + 1e-6
 _ATTRIBUTED: Final = 30_000
 """Points of an attribution, at most or nearly so."""
@@ -86,10 +86,10 @@ class Findings(Presentable):
 
 
 def findings(scenario: Scenario, grid: Grid, other: Scenario | None = None, patience: float = PATIENCE) -> Findings:
-    """Everything about a question at its point, over a grid, and against another one.
+    """Contents of a report on a scenario: at its point, over a grid, and compared with another scenario.
 
-    A long sweep is thinned to what a picture shows. Where points are played one by one, a sweep ends with its time,
-    and what would take longer than `patience`, in s, is left out. Raise `InvalidFileError` and `UsageError` as `run`.
+    A long sweep is thinned to what a picture shows. If points are simulated one by one, a sweep ends at the time
+    limit, `patience` in s, and what would take longer is left out. Raise `InvalidFileError` and `UsageError` as `run`.
     """
     at = evaluate(scenario.program)
     point = result_of(at, Grid())
@@ -103,7 +103,7 @@ def findings(scenario: Scenario, grid: Grid, other: Scenario | None = None, pati
 
 
 def _explained(found: Findings, clock: _Clock) -> Findings:
-    """The findings with what there is only where the point has an answer."""
+    """Contents with the parts that need a feasible point."""
     program = found.scenario.program
     parameters, parts = len(program.reached), len(ideal_parts(program, "iteration_time"))
     followed = clock.within("the elasticities", 2 * parameters, lambda: elasticities(program)) or ()
@@ -118,9 +118,9 @@ def _explained(found: Findings, clock: _Clock) -> Findings:
 
 
 def _seconds_of_a_point(at: Evaluation) -> float:
-    """What one more point costs; the first one also had to load, or compile, what plays it."""
+    """Time in s of one more point; the first one includes loading or compiling its simulation."""
     slowest = max(at.seconds, key=lambda name: at.seconds[name], default="")
-    if not slowest or at.seconds[slowest] < _PLAYED:
+    if not slowest or at.seconds[slowest] < _SIMULATED:
         return 0.0
     parameters = (at.program.parameters[path] for path in sorted(at.program.inputs_of(slowest)))
     moved = next((parameter for parameter in parameters if _moves(parameter)), None)
@@ -138,25 +138,27 @@ def _moves(parameter: Parameter) -> bool:
 
 @dataclass(slots=True)
 class _Clock:
-    """The time that a report may still take, and what was left out for it."""
+    """Time limit of a report, and what was left out because of it."""
 
     point_seconds: float
     end: float
     left_out: list[str] = field(default_factory=list)
 
     def left(self) -> float:
-        """Seconds that may still be spent."""
+        """Time left in s."""
         return self.end - time.monotonic()
 
     @property
-    def played(self) -> bool:
-        """Whether points are played one by one, each for its time."""
+    def simulated(self) -> bool:
+        """Whether points are simulated one by one."""
         return self.point_seconds > 0
 
     def within(self, what: str, points: int, compute: Callable[[], Found]) -> Found | None:
-        """What is computed, where so many points can be in the time that is left."""
+        """Result of a computation of so many points; None if it does not fit into the time left."""
         if points * self.point_seconds > max(self.left(), 0.0):
-            self.left_out.append(f"{what}: {points:,} points, each played in {self.point_seconds:.2g} s, take too long")
+            self.left_out.append(
+                f"{what}: {points:,} points, each simulated in {self.point_seconds:.2g} s, take too long"
+            )
             return None
         try:
             return compute()
@@ -166,7 +168,7 @@ class _Clock:
 
 
 def _swept(scenario: Scenario, grid: Grid, clock: _Clock) -> Result | None:
-    """The sweep, as many of its points as a picture shows and the time allows."""
+    """Sweep with as many points as a picture shows and the time allows."""
     if not grid.axes:
         return None
     shown = _thinned(grid, clock)
@@ -174,8 +176,8 @@ def _swept(scenario: Scenario, grid: Grid, clock: _Clock) -> Result | None:
         clock.left_out.append(f"{grid.size - shown.size:,} of the {grid.size:,} points of the sweep")
     parts: list[Result] = []
     began = time.monotonic()
-    # Choices stay together: a machine that cannot be asked is a point without an answer only among others.
-    one_by_one = clock.played and not any(axis.structural for axis in shown.axes)
+    # Choices stay together: an unsuitable platform is an infeasible point only among others.
+    one_by_one = clock.simulated and not any(axis.structural for axis in shown.axes)
     for part in run(scenario, shown, 1 if one_by_one else shown.size):
         parts.append(part)
         # The next one takes as long as those before, or longer.
@@ -185,9 +187,9 @@ def _swept(scenario: Scenario, grid: Grid, clock: _Clock) -> Result | None:
 
 
 def _thinned(grid: Grid, clock: _Clock) -> Grid:
-    """The grid with as many places of two axes as a picture shows, further axes at their first place."""
+    """Grid with as many places of two axes as a picture shows, further axes at their first place."""
     limits = [CURVE_POINTS, FAMILY_POINTS]
-    if clock.played:
+    if clock.simulated:
         most = max(2, int(clock.left() / 2 / clock.point_seconds))
         limits = [min(PLAYED_POINTS, most), max(1, min(PLAYED_POINTS, most // PLAYED_POINTS))]
     kept = [*limits, *[1] * len(grid.axes)][: len(grid.axes)]
@@ -195,7 +197,7 @@ def _thinned(grid: Grid, clock: _Clock) -> Grid:
 
 
 def _places(axis: Axis, most: int) -> Axis:
-    """So many places of an axis, evenly spread, with both ends."""
+    """Axis with at most so many places, evenly spread, with both ends."""
     if len(axis) <= most:
         return axis
     chosen = np.unique(np.linspace(0, len(axis) - 1, most).round().astype(int))
@@ -203,7 +205,7 @@ def _places(axis: Axis, most: int) -> Axis:
 
 
 def _joined(parts: list[Result], grid: Grid) -> Result:
-    """The points of a sweep that ended before its last one: those behind have no answer, and say why."""
+    """Result of a sweep that ended early: the remaining points have a reason and no numbers."""
     reason = np.full(grid.size, "not computed: the time of the report was over", dtype=object)
     reason[: sum(part.grid.size for part in parts)] = np.concatenate([part.reason.ravel() for part in parts])
 
@@ -216,14 +218,14 @@ def _joined(parts: list[Result], grid: Grid) -> Result:
     first = parts[0]
     columns = {name: whole(name, "columns") for name in first.columns}
     terms = {name: whole(name, "terms") for name in first.terms}
-    # A report says what lies outside its range, not where: a place is as good as all.
+    # A report states which inputs are outside their range, not at which points.
     extrapolated = dict.fromkeys((text for part in parts for text in part.extrapolated), np.True_)
-    told = (first.grades, reason.reshape(grid.shape), extrapolated)
-    return Result(first.program, grid, columns, terms, first.dimensions, *told)
+    remarks = (first.grades, reason.reshape(grid.shape), extrapolated)
+    return Result(first.program, grid, columns, terms, first.dimensions, *remarks)
 
 
 def _difference(program: Program, there: Result | None, clock: _Clock) -> Attribution | None:
-    """What explains the difference; tables of values where single ones cannot change alone."""
+    """Attribution of the difference; by table if single values cannot change alone."""
     if there is None:
         return None
     if there.reasons:

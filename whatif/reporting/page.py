@@ -1,4 +1,4 @@
-"""A report as one HTML page: no script, nothing from elsewhere; light, dark and printed.
+"""Report as one HTML page without scripts or external files, in light, dark and print styles.
 
 The texts of files are data: the template escapes all but the pictures that are drawn here.
 """
@@ -46,7 +46,7 @@ _TITLES: Final = {
 
 
 def check_libraries() -> None:
-    """Raise `UsageError` where what a report needs is not installed."""
+    """Raise `UsageError` if the extra `report` is not installed."""
     check_library()
     try:
         import jinja2  # noqa: F401
@@ -55,7 +55,7 @@ def check_libraries() -> None:
 
 
 def report_html(found: Findings, command: str) -> str:
-    """The page; `command` is the line that makes it again."""
+    """HTML of the page; `command` is the command that writes it again."""
     check_libraries()
     import jinja2
 
@@ -71,9 +71,9 @@ def report_html(found: Findings, command: str) -> str:
 
 
 def write_report(request: EvaluationRequest, path: Path, command: str, other: Scenario | None = None) -> Findings:
-    """Write the page about a question over a grid, whole or not at all; what was found for it.
+    """Contents of the page that is written on a scenario over a grid, whole or not at all.
 
-    Raise `UsageError` for a name that is no page's, or without the libraries.
+    Raise `UsageError` if the path does not end in .html, or without the extra `report`.
     """
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{path}: the report file must end in .html")
@@ -86,14 +86,14 @@ def write_report(request: EvaluationRequest, path: Path, command: str, other: Sc
 
 
 def report_command(request: EvaluationRequest, path: Path) -> str:
-    """The command line that writes the same report."""
+    """Command line that writes the same report."""
     sweeps = ["; ".join(f"{parameter}={text}" for parameter, text in axis.texts.items()) for axis in request.grid.axes]
     words = [word for sweep in sweeps for word in ("--sweep", sweep)]
     return shlex.join(["whatif", "report", *scenario_words(request.scenario), *words, "-o", str(path)])
 
 
 def _breakable(text: str) -> Markup:
-    """A path that may go on in the next line after any of its words."""
+    """Path that can break across lines after any of its words."""
     from markupsafe import Markup, escape
 
     # Escaped before it is marked up.
@@ -101,7 +101,7 @@ def _breakable(text: str) -> Markup:
 
 
 def _said(found: Findings) -> dict[str, Any]:
-    """What the page says in words."""
+    """Texts of the page."""
     program = found.scenario.program
     loaded, values = program.loaded, values_of(program)
     grades = [row.grade for table in values.values() for row in table]
@@ -126,7 +126,7 @@ def _said(found: Findings) -> dict[str, Any]:
 
 
 def _shown(found: Findings) -> dict[str, Any]:
-    """The sections with pictures."""
+    """Sections with pictures."""
     return {
         "answer": answer(found),
         "phases": phases(found),
@@ -137,7 +137,7 @@ def _shown(found: Findings) -> dict[str, Any]:
 
 
 def _headline(found: Findings) -> list[tuple[str, str, str]]:
-    """The results that a reader looks for first: title, value, remark."""
+    """Main results: title, value, remark."""
     if found.point.reasons:
         return []
     program, now = found.scenario.program, headline(found.point)
@@ -156,7 +156,7 @@ def _headline(found: Findings) -> list[tuple[str, str, str]]:
 
 
 def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """The terms with their values, by the equation that they are computed with and its source."""
+    """Terms with their values, by equation and source."""
     program = found.scenario.program
     constraints = {constraint.term for constraint in program.constraints}
     known: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -175,7 +175,7 @@ def _versions() -> str:
 
 
 def _date() -> str:
-    """Now, or the time that a reproducible build states."""
+    """Time of the report, or that of a reproducible build (SOURCE_DATE_EPOCH)."""
     stated = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
     return moment.strftime("%Y-%m-%d %H:%M UTC")

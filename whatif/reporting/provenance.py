@@ -1,4 +1,4 @@
-"""What an answer rests on: every value with its source and grade, and every file with its SHA-256."""
+"""Inputs of results: every value with its source and grade, and every file with its SHA-256."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from whatif.schema.toml import Document, shown_path
 from whatif.units import format_quantity
 
 _NAMED: Final = ("file", "mapping_file")
-"""Keys of parameters that name a file beside the scenario."""
+"""Keys of parameters that name a file in the folder of the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A value that results rest on."""
+    """Value that results depend on."""
 
     name: str
     value: str
@@ -36,7 +36,7 @@ class Stated:
 
 
 def values_of(program: Program) -> dict[str, list[Stated]]:
-    """Every number that a result depends on, and every choice of a model, by the table it stands in."""
+    """Numbers that a result depends on, and choices of models, by table."""
     tables: dict[str, list[Stated]] = {}
     files = {document.name: _shown(Path(document.name).resolve()) for document in _documents(program)}
     for path, parameter in program.parameters.items():
@@ -54,7 +54,7 @@ def _written(parameter: Parameter) -> str:
 
 
 def files_of(found: Findings) -> list[tuple[str, str]]:
-    """Name and SHA-256 of the files of a question, of the machines it sweeps over, and of the other question."""
+    """Name and SHA-256 of the files of a scenario, of its swept platforms, and of the other scenario."""
     programs = [found.scenario.program, *_swept(found)]
     programs += [found.other.program] if found.other is not None else []
     paths = dict.fromkeys(path for program in programs for path in _paths(program))
@@ -62,7 +62,7 @@ def files_of(found: Findings) -> list[tuple[str, str]]:
 
 
 def _swept(found: Findings) -> Iterator[Program]:
-    """The programs of a sweep over choices and machines."""
+    """Programs of a sweep over choices and platforms."""
     axes = [axis for axis in found.sweep.grid.axes if axis.structural] if found.sweep is not None else []
     for choices in product(*(structural_points(axis) for axis in axes)) if axes else ():
         program = _program(found.scenario, {path: value for choice in choices for path, value in choice.items()})
@@ -78,7 +78,7 @@ def _program(scenario: Scenario, choices: dict[str, str]) -> Program | None:
 
 
 def _documents(program: Program) -> list[Document]:
-    """The files that a scenario was merged from."""
+    """Files that a scenario was merged from."""
     return [layer.document for layer in program.loaded.layers.items if layer.document.folder is not None]
 
 
@@ -92,7 +92,7 @@ def _paths(program: Program) -> Iterator[Path]:
 
 
 def _shown(path: Path) -> str:
-    """A file as a person would name it: one that is shipped by its place in the program."""
+    """Displayed name of a file; that of a shipped one is its path in the program."""
     home = shipped_folder("platforms").parent.resolve()
     return f"shipped with whatif: {path.relative_to(home)}" if path.is_relative_to(home) else shown_path(path)
 

@@ -1,4 +1,4 @@
-"""The sections of a report: pictures with the tables of their numbers."""
+"""Sections of a report: pictures with the tables of their numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_PARAMETERS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """A table as texts; `numeric` columns stand to the right."""
+    """Table of texts; `numeric` columns are right-aligned."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -49,7 +49,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportItem:
-    """A picture with its caption, and a table with its title, or one of both."""
+    """Picture with its caption, table with its title, or both."""
 
     caption: str = ""
     picture: Markup | None = None
@@ -76,20 +76,20 @@ def _sheet(table: Table) -> ReportTable:
 
 
 def _texts(heads: tuple[str, ...], rows: Iterable[Iterable[object]], words: Collection[str]) -> ReportTable:
-    """A table of texts, all of them numbers but for those of the columns named in `words`."""
+    """Table of texts; all columns are numbers except those in `words`."""
     cells = tuple(tuple(printed(str(cell)) for cell in row) for row in rows)
     return ReportTable(heads, cells, tuple(head not in words for head in heads))
 
 
 def _results(table: Table) -> dict[str, Column]:
-    """The columns of a table, without phases and without what is nothing everywhere."""
+    """Columns of a table, without phases and without columns that are 0 everywhere."""
     found = {name: column for name, column in table.columns.items() if not name.startswith("terms.")}
     always = (Y_COLUMN, WHOLE_RUN[0])
     return {n: c for n, c in found.items() if c.dimension is None or n in always or np.nansum(c.values)}
 
 
 def answer(found: Findings) -> Section:
-    """Every result with its share of an iteration, and the iteration by kinds of work."""
+    """Section on all results with their share of an iteration, and the iteration by category."""
     if found.point.reasons:
         return ()
     whole = float(found.point.columns[Y_COLUMN])
@@ -109,7 +109,7 @@ def answer(found: Findings) -> Section:
 
 
 def phases(found: Findings) -> Section:
-    """The phases of an iteration in time."""
+    """Section on the phases of an iteration in time."""
     if found.timeline is None:
         return ()
     whole = found.timeline.iteration_time
@@ -126,7 +126,7 @@ def phases(found: Findings) -> Section:
 
 @dataclass(frozen=True, slots=True)
 class ReportSweep:
-    """The axes as a person wrote them, the points without an answer, and what is drawn."""
+    """Axes as written, infeasible points, and pictures of a sweep."""
 
     axes: tuple[tuple[str, str], ...]
     size: int
@@ -136,14 +136,14 @@ class ReportSweep:
 
 
 def sweep(found: Findings, result: Result) -> ReportSweep:
-    """The sweep as pictures and a table."""
+    """Section on the sweep: pictures and a table."""
     axes = tuple((path, axis.texts.get(path, "")) for axis in result.grid.axes for path in axis.parameters)
     drawn = () if result.impossible == result.grid.size else tuple(_curves(found, result))
     return ReportSweep(axes, result.grid.size, result.impossible, result.reasons, (*drawn, _points(result)))
 
 
 def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:
-    """Curves, or a family and a map, of the iteration time and of the first result in each other unit."""
+    """Curves, or a family of curves and a map, of the iteration time and of the first result in each other unit."""
     units = {column.dimension: name for name, column in reversed(_results(result.table()).items())}
     others = [name for unit, name in units.items() if unit != SECOND and name in result.columns]
     here = [_here(found, axis) for axis in result.grid.axes[:2]]
@@ -157,13 +157,13 @@ def _curves(found: Findings, result: Result) -> Iterator[ReportItem]:
 
 
 def _here(found: Findings, axis: Axis) -> float | None:
-    """The present value of the first parameter of an axis, where that is a number."""
+    """Present value of the first parameter of an axis, if it is a number."""
     path, values = next(iter(axis.parameters.items()))
     return None if values.dtype == object or path not in found.at.values else float(found.at.values[path].ravel()[0])
 
 
 def _points(result: Result) -> ReportItem:
-    """The points as a table, a few of many."""
+    """Table of the points, at most a few."""
     columns = _results(result.table())
     if len(result.reasons) == 1:
         # It stands above the pictures; a row without numbers needs no other word.
@@ -176,7 +176,7 @@ def _points(result: Result) -> ReportItem:
 
 
 def sensitivity(found: Findings) -> Section:
-    """The tornado of elasticities and the ladder of ideals."""
+    """Section on sensitivity: tornado of elasticities and ladder of ideals."""
     telling = [item for item in found.elasticities if item.elasticity and not item.reason]
     return (*([_tornado(found, telling)] if telling else []), *_ladder(found))
 
@@ -210,7 +210,7 @@ def _ladder(found: Findings) -> Section:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What is compared with, both results in a sentence, and what explains their difference."""
+    """Other scenario, both results in a sentence, and the attribution of their difference."""
 
     name: str
     sentence: str
@@ -218,14 +218,14 @@ class Against:
 
 
 def against(found: Findings, other: Scenario) -> Against:
-    """Why another question has another answer."""
+    """Section on the difference from the other scenario."""
     names = names_of(found.scenario, other)
     section = () if found.attribution is None else (_difference(found, found.attribution, names),)
     return Against(names[1], _both(found, names), section)
 
 
 def _both(found: Findings, names: tuple[str, str]) -> str:
-    """The iteration time of both sides."""
+    """Iteration times of both scenarios."""
     if found.point.reasons or found.other_point is None or found.other_point.reasons:
         return "Not both sides have an answer."
     before, after = (float(point.columns[Y_COLUMN]) for point in (found.point, found.other_point))
@@ -236,9 +236,9 @@ def _both(found: Findings, names: tuple[str, str]) -> str:
 
 
 def _explained(change: Change, dimension: Dimension) -> str:
-    """What a change explains, with its error where that is more than rounding."""
-    error, told = change.standard_error, format_quantity(change.contribution, dimension)
-    return f"{told} ± {format_quantity(error, dimension, 2)}" if error > 1e-6 * abs(change.contribution) else told
+    """Contribution of a change, with its error if that is more than rounding."""
+    error, text = change.standard_error, format_quantity(change.contribution, dimension)
+    return f"{text} ± {format_quantity(error, dimension, 2)}" if error > 1e-6 * abs(change.contribution) else text
 
 
 def _difference(found: Findings, attribution: Attribution, names: tuple[str, str]) -> ReportItem:

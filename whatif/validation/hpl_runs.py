@@ -1,4 +1,4 @@
-"""HPL beside the emulator and real runs: the runs of the files `validation/hpl_*.csv`, played by our model.
+"""Comparison of HPL with the emulator and real runs: the runs of the files `validation/hpl_*.csv`, simulated.
 
 Three comparisons (docs/validation.md says where every number is from):
 
@@ -44,7 +44,7 @@ _DTRSM: Final = KERNELS.index("dtrsm")
 
 
 class RunComparison(NamedTuple):
-    """A run, or what all runs of a kind come to; NaN where there is no such number."""
+    """Comparison of a run, or of all runs of a kind; NaN for a missing number."""
 
     reference: str
     run: str
@@ -57,7 +57,7 @@ class RunComparison(NamedTuple):
 
 
 class Play(NamedTuple):
-    """What to simulate."""
+    """Run to simulate."""
 
     configuration: Configuration
     machine: HPLMachine
@@ -69,7 +69,7 @@ Rows = Sequence[Row]
 
 
 def compared(emulator: Rows, dahu: Rows, what_ifs: Rows, trees: Rows) -> list[RunComparison]:
-    """All comparisons, from the rows of the four files."""
+    """Comparisons of all rows of the four files."""
     sizes = sorted(int(row["matrix_size"]) for row in dahu if row["origin"] == MEASURED)
     return [*emulator_runs(emulator), *dahu_runs(dahu, tuple(DGEMM), sizes), *what_if_runs(what_ifs), *tree_runs(trees)]
 
@@ -88,7 +88,7 @@ _LINEAR_COST: Final = 1.029e-11
 
 
 def emulator_runs(rows: Rows) -> list[RunComparison]:
-    """The runs of `hpl_emulator.csv` and ours, and the errors of each kind taken together."""
+    """Comparisons with the runs of `hpl_emulator.csv`, and mean errors of each kind."""
     ours = times([Play(configuration_of(row), _emulated_machine(row)) for row in rows])
     found = [
         RunComparison(f"emulator, {row['network']}, {row['origin']}", name_of(row), float(row["time_s"]), time, np.nan)
@@ -102,7 +102,7 @@ _BESIDE_CONFIGURATION: Final = ("origin", "network", "ranks_per_node", "time_s")
 
 
 def configuration_of(row: Row) -> Configuration:
-    """The run of a row of `hpl_emulator.csv`; choices are stated by their numbers in HPL.dat."""
+    """Configuration of a row of `hpl_emulator.csv`; choices are numbered as in HPL.dat."""
     numbers = {name: int(value) for name, value in row.items() if name not in _BESIDE_CONFIGURATION}
     kinds = {
         "broadcast": Broadcast,
@@ -115,7 +115,7 @@ def configuration_of(row: Row) -> Configuration:
 
 
 def name_of(row: Row) -> str:
-    """What a person reads of the configuration of a row."""
+    """Displayed configuration of a row."""
     run = configuration_of(row)
     grid = f"{run.matrix_size} {run.block_size} {run.process_rows}x{run.process_columns}"
     words = f"{run.broadcast.name} depth {run.depth} {run.swap.name}".lower().replace("_", " ")
@@ -158,7 +158,7 @@ def _pieces(ranges: Sequence[tuple[float, float, float]]) -> FloatArray:
 
 
 class Dgemm(NamedTuple):
-    """What a model letter says of dgemm: time and deviation as coefficients of (1, M N K, M N, M K, N K)."""
+    """Model of dgemm of one letter: time and deviation as coefficients of (1, M N K, M N, M K, N K)."""
 
     time: tuple[float, ...]
     deviation: tuple[float, ...]
@@ -196,17 +196,19 @@ binding = "by_socket"
 
 
 def dahu_runs(rows: Rows, models: Sequence[str], sizes: Sequence[int]) -> list[RunComparison]:
-    """Our times by model and matrix size beside the emulator's for the same letter, and beside the real runs."""
+    """Comparisons of our times by model and matrix size with the emulator's for the same letter, and with real runs."""
     reference = {(row["origin"], int(row["matrix_size"])): float(row["time_s"]) for row in rows}
     asked = [(model, size) for model in models for size in sizes]
     ours = times([Play(dahu_configuration(n), dahu_machine(m), m[0] in "BD") for m, n in asked])
-    played = dict(zip(asked, ours, strict=True))
+    simulated = dict(zip(asked, ours, strict=True))
     emulated = [
-        RunComparison(f"Dahu, emulator, {model}", f"{size}", time, played[model, size], played[model, size] / time - 1)
+        RunComparison(
+            f"Dahu, emulator, {model}", f"{size}", time, simulated[model, size], simulated[model, size] / time - 1
+        )
         for model, size in asked
         for time in [reference.get((model, size), np.nan)]
     ]
-    real = [_beside_reality(reference, model, size, played[model, size]) for model, size in asked]
+    real = [_beside_reality(reference, model, size, simulated[model, size]) for model, size in asked]
     return [*emulated, *summaries(emulated), *real, *summaries(real)]
 
 
@@ -218,7 +220,7 @@ def _beside_reality(reference: Mapping[tuple[str, int], float], model: str, size
 
 
 def dahu_configuration(matrix_size: int) -> Configuration:
-    """The run of the paper's Figure 9."""
+    """Configuration of the paper's Figure 9."""
     grid = (matrix_size, 128, 32, 32, Broadcast.TWO_RING, 1, RowSwap.BINARY_EXCHANGE)
     return Configuration(*grid, 64, Looking.CROUT, 2, 2, Looking.RIGHT)
 
@@ -265,7 +267,7 @@ _FACTORS: Final = (
 
 
 def what_if_runs(rows: Rows) -> list[RunComparison]:
-    """Effects of a faster or slower part, the emulator's and ours: the time over that of the default."""
+    """Comparisons of the effects of a faster or slower part: the time over that of the default."""
     ours = times([Play(_what_if_configuration(row), what_if_machine(**_change(row))) for row in rows])
     played = [(row, float(row["time_s"]), time) for row, time in zip(rows, ours, strict=True)]
     defaults = {row["matrix_size"]: (emulated, time) for row, emulated, time in played if not row["changed"]}
@@ -283,13 +285,13 @@ def _change(row: Row) -> dict[str, Any]:
 
 
 def _what_if_configuration(row: Row) -> Configuration:
-    """The first run of the authors' HPL.dat."""
+    """Configuration of the first run of the authors' HPL.dat."""
     size = int(row["matrix_size"])
     return Configuration(size, 120, *_GRID, Broadcast.RING, 0, RowSwap.MIX, 64, Looking.LEFT, 2, 2, Looking.LEFT)
 
 
 def tree_runs(rows: Rows) -> list[RunComparison]:
-    """Effects of few links between switches of 10 Mbit/s, over the time with as many as a switch has nodes."""
+    """Comparisons of the effects of few links of 10 Mbit/s between switches, over the time with one link a node."""
     ours = times([Play(_tree_configuration(row), _tree_machine(row)) for row in rows])
     played = {tuple(row.values())[:-1]: (float(row["time_s"]), time) for row, time in zip(rows, ours, strict=True)}
     found = []
@@ -309,7 +311,7 @@ def _tree_configuration(row: Row) -> Configuration:
 
 
 def _tree_machine(row: Row) -> HPLMachine:
-    """The machine where messages share the links of their switches; shuffled: its nodes in an order by chance."""
+    """Machine where messages share the links of their switches; shuffled: with its nodes in random order."""
     factors = _FACTORS if row["origin"] == "published" else ((0, 1.0, 1.0),)
     ranks = np.arange(int(row["rank_count"]))
     places = np.random.default_rng(0).permutation(ranks) if row["shuffled"] == "1" else ranks
@@ -325,7 +327,7 @@ def what_if_machine(
     rank_count: int = _GRID[0] * _GRID[1],
     factors: Sequence[tuple[float, float, float]] = _FACTORS,
 ) -> HPLMachine:
-    """Nodes of one rank on a fat tree of two levels, its links and nodes so many times as fast (latency: long).
+    """Machine of one-rank nodes on a fat tree of two levels, with links and nodes scaled in speed (latency: in time).
 
     A message crosses two links below the same switch, and four otherwise; links are not shared.
     """
@@ -347,7 +349,7 @@ def what_if_machine(
 
 
 def summaries(runs: Sequence[RunComparison]) -> Iterator[RunComparison]:
-    """Mean and largest absolute error by reference, in their order."""
+    """Mean and largest absolute error by reference, in order."""
     for reference in dict.fromkeys(run.reference for run in runs):
         ours = _absolute([run.error for run in runs if run.reference == reference])
         theirs = _absolute([run.emulator_error for run in runs if run.reference == reference])

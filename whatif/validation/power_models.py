@@ -1,4 +1,4 @@
-"""Power of whole machines beside published figures, and the model of a power cap beside measured slowdowns."""
+"""Comparison of the power of machines with published figures, and of the power-cap model with measured slowdowns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _at_full_load(machine: str, **sets: str) -> Program:
 
 
 def machine_power(rows: Rows) -> Table:
-    """Full load of as many nodes as ran HPL, beside the power on the list."""
+    """Power at full load of the nodes that ran HPL, and the power on the list."""
     columns: dict[str, Dimension | None] = dict.fromkeys(("machine", "list"))
     columns |= {"nodes": ONE, "published": WATT, "full load": WATT, "error": ONE}
     table, errors = [], []
@@ -55,7 +55,7 @@ def machine_power(rows: Rows) -> Table:
 
 
 def power_caps(rows: Rows) -> Table:
-    """Times under a limit over those without: measured, and as if all of the time were limited by arithmetic.
+    """Ratios of times with and without a limit: measured, and as if arithmetic limited all of the time.
 
     The uncapped power is the mean one under the highest limit; the idle power is that of the shipped V100.
     """

@@ -1,4 +1,4 @@
-"""The runs of SimGrid 3.32 over shared links, as schedules of ours: every call that SMPI makes, and what it adds.
+"""Runs of SimGrid 3.32 over shared links as schedules: every call that SMPI makes, and what it adds.
 
 One switch, a link of 12.5 GB/s and 1 us to each node in each direction; ranks of one node exchange at 50 GB/s. SMPI
 puts 16 B before every message, does not let sends of up to 64 KiB wait for their end, and starts the flow of a message
@@ -31,8 +31,8 @@ Peers = list[tuple[int, int]]
 """The way that a message goes, and the other rank."""
 
 
-def played(row: Row) -> float:
-    """Our time of a row of `validation/simgrid_flows.csv` in s."""
+def simulated_time(row: Row) -> float:
+    """Simulated time of a row of `validation/simgrid_flows.csv` in s."""
     schedule = schedule_of_row(row)
     return as_seen_by_the_ranks(schedule, replay_flows(schedule, *machine_of_row(row), compiled_loop=False))
 
@@ -50,12 +50,12 @@ def program(calls: list[Call]) -> RankProgram:
 
 
 def schedule_of(ranks: list[list[Call]]) -> Schedule:
-    """The schedule of the calls of all ranks."""
+    """Schedule of the calls of all ranks."""
     return lower(Trace(tuple(map(program, ranks)), np.arange(len(ranks), dtype=np.int32)))
 
 
 def schedule_of_row(row: Row) -> Schedule:
-    """The end of the barrier, then the iterations of a row."""
+    """Schedule of a row: the end of the barrier, then the iterations."""
     rank_count = int(row["P"])
     # The ranks of a node compute on its one core, in turns: each is done when all of them are.
     compute = float(row["comp"]) * int(row["rpn"])
@@ -65,14 +65,14 @@ def schedule_of_row(row: Row) -> Schedule:
 
 
 def _released(rank: int, rank_count: int) -> list[Call]:
-    """What the barrier ends with: a message from rank 0 to all others."""
+    """End of the barrier: a message from rank 0 to all others."""
     if rank:
         return [(Kind.RECEIVE, 0, HEADER, 1, [])]
     return [(Kind.ISEND, peer, HEADER, 1, []) for peer in range(1, rank_count)]
 
 
 def iteration(row: Row, rank: int) -> list[Call]:
-    """Irecv from all, Isend to all, Waitall; of pairs each does one of both. A message has its way as its tag."""
+    """Calls of one iteration: Irecv from all, Isend to all, Waitall; in pairs each rank does one of both."""
     size, detached = float(row["bytes"]) + HEADER, float(row["bytes"]) <= DETACHED
     sources, destinations = peers_of(row, rank)
     calls: list[Call] = [(Kind.IRECEIVE, peer, size, 2 + way, []) for way, peer in sources]
@@ -82,7 +82,7 @@ def iteration(row: Row, rank: int) -> list[Call]:
 
 
 def peers_of(row: Row, rank: int) -> tuple[Peers, Peers]:
-    """From whom a rank receives and to whom it sends."""
+    """Ranks that a rank receives from and sends to."""
     first, second, rank_count = int(row["A"]), int(row["B"]), int(row["P"])
     if row["pattern"] == "pairs":
         sources = [(0, rank - second)] if second <= rank < second + first else []
@@ -97,14 +97,14 @@ def peers_of(row: Row, rank: int) -> tuple[Peers, Peers]:
 
 
 def as_seen_by_the_ranks(schedule: Schedule, replayed: FlowReplay) -> float:
-    """The longest time of a rank since it left the barrier."""
+    """Longest time of a rank since it left the barrier."""
     left = replayed.end[schedule.rank_start[:-1]]
     left[0] = 0.0
     return float((replayed.end[schedule.rank_start[1:] - 1] - left).max())
 
 
 def linear(constant: float, per_byte: float, inter_node: tuple[float, float] | None = None) -> FloatArray:
-    """The same cost for all protocols, between nodes another one."""
+    """Costs that are the same for all protocols, with another one between nodes."""
     table = np.empty((3, 3, 2))
     table[:] = constant, per_byte
     table[2] = inter_node or (constant, per_byte)
@@ -112,7 +112,7 @@ def linear(constant: float, per_byte: float, inter_node: tuple[float, float] | N
 
 
 def machine_of_row(row: Row) -> tuple[Places, Costs, Topology]:
-    """Where the ranks run, what messages cost besides the links, and these."""
+    """Machine of a row: places of the ranks, costs of messages, and links."""
     node = np.arange(int(row["P"]), dtype=np.int32) // int(row["rpn"])
     free, flight = linear(0.0, 0.0), linear(0.0, 1 / LOOPBACK, (0.0, 0.0))
     # The barrier's messages go at once: their receives have been posted before.

@@ -1,4 +1,4 @@
-"""Our results beside those of others, as tables: what `whatif validate` prints, and tests hold to its bounds."""
+"""Tables that compare our results with others; `whatif validate` prints them, and tests check their bounds."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension
 from whatif.validation.hpl_runs import COLUMNS, compared
 from whatif.validation.power_models import machine_power, power_caps
-from whatif.validation.shared_links import played
+from whatif.validation.shared_links import simulated_time
 
 _NANOSECOND: Final = 1e-9
-# By the name that LogGOPSim's generator has for a pattern.
+# By the pattern's name in LogGOPSim's generator.
 _RECURRENCES: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "binomialtreebcast": broadcast_times,
     "dissemination": dissemination_times,
@@ -44,13 +44,13 @@ _RECURRENCES: Final[Mapping[str, Callable[..., FloatArray]]] = {
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
-    """The rows of a file of the folder `validation`."""
+    """Rows of a file of the folder `validation`."""
     with (shipped_folder("validation") / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def loggops_costs(row: Mapping[str, str]) -> Costs:
-    """The costs of LogGOPSim with the L, o, g, G, O and S of a row, the same at every distance."""
+    """Costs of LogGOPSim with the L, o, g, G, O and S of a row, the same at every distance."""
     keys = ("L_ns", "o_ns", "g_ns", "G_ns_per_B", "O_ns_per_B")
     latency, overhead, gap, per_byte, handling = (float(row[key]) * _NANOSECOND for key in keys)
     lines = (
@@ -67,13 +67,13 @@ def loggops_costs(row: Mapping[str, str]) -> Costs:
 
 
 def one_node(rank_count: int) -> Places:
-    """All ranks beside each other: at equal costs it does not matter where."""
+    """All ranks on one node: at equal costs their places do not matter."""
     nowhere = np.zeros(rank_count, dtype=np.int32)
     return Places(nowhere, nowhere)
 
 
 def pattern_trace(pattern: str, rank_count: int, message_size: float) -> Trace:
-    """A pattern of LogGOPSim's generator as a trace."""
+    """Trace of a pattern of LogGOPSim's generator."""
     if pattern == "binomialtreebcast":
         return collective_trace(Kind.BROADCAST, rank_count, message_size)
     if pattern == "linear_alltoall":
@@ -179,7 +179,7 @@ def links() -> Table:
     times = {"reference_time": SECOND, "replayed_time": SECOND}
     keys = ("pattern", "P", "bytes", "iters", "sim_total_s")
     rows = [
-        (words[0], *map(float, words[1:]), played(row))
+        (words[0], *map(float, words[1:]), simulated_time(row))
         for row in rows_of("simgrid_flows.csv")
         for words in [[row[key] for key in keys]]
     ]
@@ -187,7 +187,7 @@ def links() -> Table:
 
 
 def hpl() -> Table:
-    """HPL on ideal networks and on Dahu beside the emulator, real runs, and what-ifs over the machine's parts."""
+    """HPL on ideal networks and on Dahu compared with the emulator, real runs, and effects of parts of the machine."""
     rows = [rows_of(f"hpl_{name}.csv") for name in ("emulator", "dahu", "what_if", "trees")]
     return _table("HPL, beside the emulator and real runs", compared(*rows), COLUMNS)
 
@@ -215,7 +215,7 @@ def transfers() -> Table:
 
 
 def sweep_profile(rows: Sequence[Mapping[str, str]], machine: str, direction: str, memory: str) -> Profile:
-    """The copies of a machine in the released sweep, each once with its mean time, one after the other."""
+    """Profile of the copies of a machine in the released sweep, each once with its mean time, one after the other."""
     wanted = (machine, direction.lower(), memory)
     chosen = [r for r in rows if (r["machine"].lower(), r["direction"].lower(), r["host_memory"]) == wanted]
     time = np.array([float(row["mean_time_ns"]) for row in chosen]) * _NANOSECOND
@@ -247,4 +247,4 @@ TABLES: Final[Mapping[str, Callable[[], Table]]] = {
     "power": lambda: machine_power(rows_of("top500_power.csv")),
     "power_caps": lambda: power_caps(rows_of("power_caps.csv")),
 }
-"""What is compared, by topic."""
+"""Comparisons by topic."""

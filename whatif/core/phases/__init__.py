@@ -1,1 +1,1 @@
-"""How each kind of phase becomes terms: one module a kind."""
+"""Terms of phases: one module for each kind."""

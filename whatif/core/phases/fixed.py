@@ -1,4 +1,4 @@
-"""Phases whose terms are nearly parameters: a measured overhead, and the fitted structured-grid model."""
+"""Phases with stated times: a measured overhead, and the fitted structured-grid model."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from whatif.units import ONE, SECOND, Quantity
 
 
 def wire_overhead(context: Context, name: str, phase: OverheadPhase) -> list[PhaseTerm]:
-    """A measured overhead is its parameter."""
+    """Phase of a measured overhead: its parameter."""
     time = context.wiring.sum(name, [f"application.phases.{name}.overhead_time"])
     return [PhaseTerm(name, time, "overhead")]
 
 
 def wire_structured_grid(context: Context, name: str, phase: StructuredGridPhase) -> list[PhaseTerm]:
-    """Computation, communication and the miscellaneous rest of one iteration (Sharif et al., Eq. 1, 6, 3)."""
+    """Phases of computation, communication and miscellaneous work of one iteration (Sharif et al., Eq. 1, 6, 3)."""
     wiring = context.wiring
 
     def parameters(*keys: str) -> dict[str, Reference]:
         return {key: f"application.phases.{name}.{key}" for key in keys}
 
     def term(part: str, factor: str, function: Callable[..., object], inputs: dict[str, Reference]) -> str:
-        """A mean time, and where the factor of single runs is stated, that of one of them."""
+        """Mean time, multiplied by the factor of single runs if it is stated."""
         if getattr(phase, factor) is None:
             return wiring.add(f"{name}.{part}", function, inputs)
         mean = wiring.add(f"{name}.mean_{part}", function, inputs)

@@ -1,4 +1,4 @@
-"""A GPU kernel: its metrics for one iteration, then the quantitative roofline of the platform's device."""
+"""GPU kernels: metrics of one iteration, and the quantitative roofline of the platform's device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whatif.units import ONE, Quantity
 
 
 def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTerm]:
-    """The terms of a kernel phase; its time is that of all launches of one iteration."""
+    """Kernel phase; its time is that of all launches of one iteration."""
     path, wiring = f"application.phases.{name}", context.wiring
     _need_gpu(context, path)
     scale = _scale(context, name, phase)
@@ -52,7 +52,7 @@ def wire_kernel(context: Context, name: str, phase: KernelPhase) -> list[PhaseTe
 
 
 def wire_measured_kernel(context: Context, name: str, phase: MeasuredKernelPhase) -> list[PhaseTerm]:
-    """Kernels timed on another device; their time follows the rate that bounds them, if any."""
+    """Phase of kernels timed on another device; their time scales with the rate that bounds them, if any."""
     path, wiring = f"application.phases.{name}", context.wiring
     once = f"{path}.kernel_time"
     if phase.bound != "nothing":
@@ -75,7 +75,7 @@ def _need_gpu(context: Context, path: str) -> None:
 
 
 def _scale(context: Context, name: str, phase: KernelPhase) -> Reference:
-    """What to multiply the metrics of the file with to get those of one iteration on one rank."""
+    """Factor from the metrics of the file to those of one iteration on one rank."""
     path = f"application.phases.{name}"
     one = Quantity(1.0, ONE)
     if phase.metrics_per == "rank":

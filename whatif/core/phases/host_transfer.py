@@ -52,7 +52,7 @@ LINK_BANDWIDTHS: Final[Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]]]
 
 
 def wire_transfer(context: Context, name: str, phase: TransferPhase) -> list[PhaseTerm]:
-    """The terms of a transfer phase; its time is that of all transfers of one iteration."""
+    """Transfer phase; its time is that of all transfers of one iteration."""
     path, wiring = f"application.phases.{name}", context.wiring
     size = f"{path}.transfer_size" if phase.halo is None else f"{phase.halo}.rank_size"
     if phase.direction == "device_to_device":
@@ -113,7 +113,7 @@ def _over_link(context: Context, name: str, phase: TransferPhase, size: str) -> 
 def _staged(
     context: Context, name: str, base: str, link: PCIe | NVLink, way: str, inputs: Mapping[str, Reference]
 ) -> str:
-    """A pageable copy through the buffers of the driver; where no cached bandwidth is stated, it is the other one."""
+    """Pageable copy through the buffers of the driver; the cached bandwidth equals the other one unless stated."""
     table = f"{base}.staging"
     if link.staging is None:
         _missing(context, name, "pageable_model", table)
@@ -133,7 +133,7 @@ def _staged(
 
 
 def _projected(context: Context, name: str, way: str, inputs: Mapping[str, Reference]) -> str:
-    """A pageable copy through the buffers of the driver, staged as the host memory's data sheet lets one expect."""
+    """Pageable copy through the buffers of the driver, staged at the rate of the host memory's data sheet."""
     passes = f"platform.node.host.staging_{way}_pass_count"
     staging: dict[str, Reference] = {
         "memory_bandwidth": "platform.node.host.memory_bandwidth",
@@ -152,7 +152,7 @@ def _projected(context: Context, name: str, way: str, inputs: Mapping[str, Refer
 
 
 def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: str) -> str:
-    """Bytes that really cross the link: payload and the overhead of its packets."""
+    """Bytes that cross the link: payload and packet overhead."""
     function, keys = LINK_SIZES[link.kind, way]
     inputs: dict[str, Reference] = {argument: f"{base}.{key}" for argument, key in keys.items()}
     return context.wiring.add(f"{name}.transferred_size", function, inputs | {"message_size": size})

@@ -1,4 +1,4 @@
-"""Phases and estimates that a regression of measured runs gives."""
+"""Phases and estimates from regressions of measured runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESIDUAL: Final = "residual"
 
 @dataclass(frozen=True)
 class RegressionTerm:
-    """`y = b_1 t_1(x) + b_2 t_2(x) + .. + e`, or its exponential where the regression was of the logarithm.
+    """`y = b_1 t_1(x) + b_2 t_2(x) + .. + e`, or its exponential if the logarithm was fitted.
 
     Called with the coefficients b, the residual e and the variables x in base units, all of shapes that broadcast.
     Source: Sasidharan 2021, Eq. 3.
@@ -38,11 +38,11 @@ class RegressionTerm:
 
     @property
     def citation(self) -> Citation:
-        """The formula that was fitted."""
+        """Citation of the fitted formula."""
         return Citation(self.formula, "regression of measured runs (Sasidharan 2021, Eq. 3)")
 
     def __call__(self, *values: FloatArray) -> FloatArray:
-        """The response in base units."""
+        """Response in base units."""
         count = len(self.terms)
         given = zip(self.sizes, values[count + 1 :], strict=True)
         x = {name: value / size for (name, size), value in given}
@@ -53,12 +53,12 @@ class RegressionTerm:
 
 
 def is_positive(time: FloatArray) -> Count:
-    """1 where a predicted value can be one."""
+    """1 where a predicted value is positive, else 0."""
     return np.asarray(time > 0, dtype=np.float64)
 
 
 def wire_regression(context: Context, name: str, phase: RegressionPhase) -> list[PhaseTerm]:
-    """The time that a regression gives; a point where it is not positive does not exist."""
+    """Phase whose time is predicted by a regression; a point with a time that is not positive is infeasible."""
     path = f"application.phases.{name}"
     if parse_unit(phase.response_unit)[0] != SECOND:
         message = f"`{phase.response_unit}` is no time: a regression of another quantity stands in "
@@ -68,18 +68,20 @@ def wire_regression(context: Context, name: str, phase: RegressionPhase) -> list
 
 
 def wire_estimates(context: Context) -> dict[str, str]:
-    """The terms of regressions of what is no time, by the name of their result."""
+    """Terms of regressions of quantities other than times, by the name of their result."""
     stated: Mapping[str, RegressionPhase] = getattr(context.scenario.application, "estimates", {})
     return {name: wire_prediction(context, f"application.estimates.{name}", name, it) for name, it in stated.items()}
 
 
 def wire_prediction(context: Context, path: str, name: str, phase: RegressionPhase) -> str:
-    """The term of a regression at a path; what its file gets wrong is told with its line."""
+    """Term of a regression at a path; problems of its file are reported with their line."""
     wiring = context.wiring
     terms = dict(_terms(context, path, phase))
     for key in terms.keys() ^ phase.coefficients.keys():
-        told = "no coefficient" if key in terms else "no term"
-        wiring.problem(f"{path}.{'terms' if key in terms else 'coefficients'}.{key}", f"`{key}` has {told} of its name")
+        missing = "no coefficient" if key in terms else "no term"
+        wiring.problem(
+            f"{path}.{'terms' if key in terms else 'coefficients'}.{key}", f"`{key}` has {missing} of its name"
+        )
     _check_variables(context, path, phase)
     wiring.raise_problems()
     dimension, size = parse_unit(phase.response_unit)
