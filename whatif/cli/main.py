@@ -1,4 +1,4 @@
-"""The entry point: verbs are imported when they run, errors become one message and a documented exit code."""
+"""Entry point: verbs are imported when they run; an error is one message and a documented exit code."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from whatif.errors import EXIT_USAGE, WhatifError
 VERBS: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
     "serve": "Show the explorer in a browser.",
-    "run": "Evaluate a scenario, or sweep any of its parameters.",
-    "simulate": "Play a trace, or a scenario, message by message.",
+    "run": "Evaluate a scenario, or sweep its parameters.",
+    "simulate": "Simulate a trace, or a scenario, message by message.",
     "hpl": "Predict every run of an HPL.dat.",
     "tune": "Search the parameters of HPL, or the decomposition of a grid.",
     "project": "Project the copies of a GPU profile to another machine.",
     "fit": "Fit a platform to measurements, or a model to your own runs.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
-    "report": "Write an answer and all it rests on as one HTML page.",
+    "report": "Write results and everything they rest on as one HTML page.",
     "compare": "Rank machines over several applications.",
-    "budget": "Say what a budget of money or power buys.",
-    "diff": "Say which changes explain why two scenarios differ.",
-    "sensitivity": "Rank the values that a result follows, or climb the ladder of ideals.",
+    "budget": "Show what a budget of money or power buys.",
+    "diff": "Explain the difference between two scenarios.",
+    "sensitivity": "Rank the parameters that affect a result, or show a ladder of ideal machines.",
     "seek": "Find the values that meet targets, break-even points, or Pareto fronts.",
     "scale": "Plan strong and weak scaling, isoefficiency, memory and node-hours.",
-    "check": "Validate scenario and platform files.",
+    "check": "Check scenario and platform files.",
     "validate": "Compare the models with measurements and other simulators.",
     "list": "List platforms, scenarios, or the parameters of a scenario.",
     "schema": "Print the JSON Schema of scenario or platform files.",
@@ -39,29 +39,29 @@ VERBS: Final[dict[str, str]] = {
 }
 
 EPILOG: Final = (
-    "SCENARIO is a path or the name of a shipped one, such as jacobi2d. Data goes to stdout, narration to stderr. "
-    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 impossible point, 5 results moved, 130 interrupted."
+    "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
+    "Exit codes: 0 ok, 2 wrong usage, 3 invalid file, 4 impossible point, 5 results differ, 130 interrupted."
 )
 
 
 class Verbs(click.Group):
-    """A group whose commands live in modules that are imported only when used."""
+    """Group of commands whose modules are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in the order in which a newcomer meets them."""
+        """Names of the verbs, in the order of a first visit."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a verb."""
+        """Command of a verb, whose module is imported."""
         if cmd_name not in VERBS:
             return None
-        # `import` is a word of Python's and cannot name a module.
+        # `import` is a keyword of Python and cannot name a module.
         module = "import_files" if cmd_name == "import" else cmd_name
         command: click.Command = importlib.import_module(f"whatif.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without importing them."""
+        """Write the list of verbs without importing them."""
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -75,13 +75,13 @@ class Verbs(click.Group):
 @click.version_option(__version__, prog_name="whatif")
 @click.pass_context
 def program(context: click.Context) -> None:
-    """What if the machine, or the application, were different? Start the explorer, or use one of the verbs."""
+    """What if the machine, or the application, were different? Starts the explorer without a verb."""
     if context.invoked_subcommand is None:
         context.invoke(importlib.import_module("whatif.cli.open").command)
 
 
 def main() -> None:
-    """Run the program; never show a traceback for what a person can mend."""
+    """Run the program; errors of the user are shown without a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -97,7 +97,7 @@ def main() -> None:
     except MemoryError:
         _fail("not enough memory for this; ask for fewer points", EXIT_USAGE)
     except BrokenPipeError:
-        # The reader has what it wanted; Python would complain again when it closes stdout.
+        # The reader has closed the pipe; Python would report that again when it closes stdout.
         _silence()
         sys.exit(0)
     except OSError as error:
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _silence() -> None:
-    """Let what is still in stdout's buffer go nowhere: it could not be written, and would be tried again."""
+    """Discard the rest of stdout's buffer: it could not be written, and would be tried again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

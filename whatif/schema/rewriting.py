@@ -1,4 +1,4 @@
-"""Values written into the text of a scenario file, which stays as it is otherwise."""
+"""Overrides written into the text of a scenario file, which otherwise stays the same."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def rewritten(
     folders: Sequence[Path] = (),
     built: Mapping[str, Document] | None = None,
 ) -> str:
-    """The text of a scenario file with other values (parameter path: text as typed) and, if given, another platform.
+    """Text of a scenario file with overrides by parameter path and, if given, another platform.
 
-    Everything else stays as it is, to the byte. Raise `InvalidFileError` for values that the scenario cannot have.
+    Everything else stays the same to the byte. Raise `InvalidFileError` for values that the scenario cannot have.
     """
     parameters = parameter_table(
         load_document(document, platform=platform, sets=overrides, folders=folders, built=built)
@@ -50,7 +50,7 @@ def _text(value: Any) -> str:
 
 
 def _literal(text: str, parameter: Parameter | None) -> str:
-    """A typed value as TOML: numbers without a unit and `true` or `false` as such, all else as text."""
+    """Typed value as TOML: numbers without a unit and booleans as such, all else as text."""
     text = text.strip()
     number = (
         parameter is not None and not parameter.structural and parameter.dimension == ONE and _NUMBER.fullmatch(text)

@@ -1,7 +1,7 @@
-"""Values put into the text of a TOML file that stays as it is otherwise.
+"""Values inserted into the text of a TOML file, which otherwise stays the same to the byte.
 
-A file is cut at its headers. One section holds no table twice, so that a value is replaced, or a line put in, without
-a thought for the order of the tables; every other section stays as it is to the byte.
+A file is cut into sections at its headers. No section holds a table twice, so a value can be replaced, or a line
+inserted, independently of the order of the tables.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NAMED: Final = re.compile(r"""([ \t]*)(["']?)platform\2(?=[ \t]*=)""")
 
 
 def with_values(text: str, values: Mapping[KeyPath, str | None]) -> str:
-    """The text with values (key path: TOML) put where the file states them, else into their tables, else in new ones.
+    """Text with values (key path: TOML) at the places where the file states them, else in their tables, else in new ones.
 
-    None takes a value out. Raise ValueError for a text that only an editor can change.
+    None removes a value. Raise ValueError for a text that only an editor can change.
     """
     sections = _sections(text)
     for path, literal in values.items():

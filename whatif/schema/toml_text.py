@@ -1,4 +1,4 @@
-"""Plain data as TOML text."""
+"""TOML text of plain data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_text(data: Mapping[str, Any]) -> str:
-    """A document of texts, numbers, booleans, lists and tables as TOML."""
+    """TOML text of a document of texts, numbers, booleans, lists and tables."""
     return "\n".join(_table(data, ())).strip() + "\n"
 
 
 def _table(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     values = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
-    if path and values:
+    # An empty table has a meaning too: a scenario with an empty `[sweep]` does not inherit one.
+    if path and (values or not data):
         yield f"\n[{'.'.join(map(toml_key, path))}]"
     for key, value in values.items():
         yield f"{toml_key(key)} = {toml_value(value)}"
@@ -30,17 +31,17 @@ def _table(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def toml_key(key: str) -> str:
-    """A key as TOML, in quotes where it needs them."""
+    """Key as TOML, in quotes if it needs them."""
     return key if _BARE.fullmatch(key) else toml_value(key)
 
 
 def toml_value(value: Any) -> str:
-    """A text, number, boolean, list or table as TOML on one line."""
+    """Text, number, boolean, list or table as TOML on one line."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{toml_key(key)} = {toml_value(item)}' for key, item in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
-        raise UsageError(f"a number that is {value} has no place in a file")
+        raise UsageError(f"{value} cannot be written to a file: numbers must be finite")
     # JSON's texts, numbers and booleans are TOML's; DEL is the one character TOML wants escaped as well.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

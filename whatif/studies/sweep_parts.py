@@ -114,7 +114,7 @@ class SweepParts(Presentable):
         program = self.request.scenario.program
         return phase_bars(program, timeline(program, evaluate(program)))
 
-    def write(self, path: Path | None = None, file_format: str | None = None) -> None:
+    def write(self, path: str | Path | None = None, file_format: str | None = None) -> None:
         """Write to a file, whole or not at all, or to stdout; the format follows from the name, `table` without one.
 
         With workers, a path without a suffix is a folder for the parts of a Parquet data set. It is completed where
@@ -122,6 +122,7 @@ class SweepParts(Presentable):
         """
         from whatif.files.result_writers import WRITERS, format_of, is_folder, write_file
 
+        path = None if path is None else Path(path)
         if path is not None and file_format is None and self.parallel.on and (is_folder(path) or not path.suffix):
             self._write_data_set(path)
             return
