@@ -22,7 +22,7 @@ _NAMED: Final = re.compile(r"""([ \t]*)(["']?)platform\2(?=[ \t]*=)""")
 
 
 def with_values(text: str, values: Mapping[KeyPath, str | None]) -> str:
-    """Text with values (key path: TOML) at the places where the file states them, else in their tables, else in new ones.
+    """Text with values (key path: TOML) where the file states them, else in their tables, else in new ones.
 
     None removes a value. Raise ValueError for a text that only an editor can change.
     """
