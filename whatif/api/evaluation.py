@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
 from whatif.axes import Grid
@@ -13,8 +14,10 @@ from whatif.core.scenario import EvaluationRequest
 from whatif.core.sweep import AxisSpec, asked_grid
 from whatif.core.uncertainty import Sampling
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
-from whatif.reporting.contents import Findings
 from whatif.studies.sweep_parts import ParallelOptions, SweepParts
+
+if TYPE_CHECKING:
+    from whatif.reporting.contents import Findings
 
 
 def run(
