@@ -16,5 +16,6 @@ def resolved(scenario: Scenario) -> Scenario:
     # Each file states the sources of its own values; one document must state those of the values that were left.
     document["platform"] = {key: value for key, value in document["platform"].items() if key != "sources"}
     document["sources"] = sources_of(program.parameters.values())
-    document["fits"] = document.get("fits", {}) | fits_of_parts(program.loaded.layers)
+    if fits := document.get("fits", {}) | fits_of_parts(program.loaded.layers):
+        document["fits"] = fits
     return Scenario(built_document(document, Path(scenario.document.name).stem))
