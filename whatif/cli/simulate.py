@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
 from whatif.cli.options import question_options
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
-from whatif.schema.application import TraceModel
+from whatif.vocabulary import TRACE_MODELS
 
 if TYPE_CHECKING:
     from whatif.core.scenario import Scenario
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @click.command("simulate", short_help="Play a trace, or a scenario, message by message.")
 @click.argument("source", metavar="TRACE|SCENARIO")
 @question_options
-@click.option(
-    "--model", type=click.Choice(get_args(TraceModel)), help="What a message of a trace costs; the best there is."
-)
+@click.option("--model", type=click.Choice(TRACE_MODELS), help="What a message of a trace costs; the best there is.")
 @click.option("--ranks", type=click.IntRange(1), help="Play for so many ranks; a trace must be regular for that.")
 @click.option("--iterations", type=click.IntRange(1), default=1, show_default=True, help="Iterations of a scenario.")
 @click.option("--show", type=click.Choice(["ranks", "messages", "path", "slopes"]), default="ranks", show_default=True)

@@ -13,9 +13,10 @@ from whatif.schema.load import load_platform
 from whatif.schema.network import Distance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
+from whatif.vocabulary import MESSAGE_MODELS
 
-# The best that a platform has parameters for; the K-model has those of max-rate.
-_MODELS: Final = {"max_rate": "k_model", "injection": "injection", "postal": "postal", "loggp": "loggp"}
+_PREFERRED: Final = tuple(dict.fromkeys(("max_rate", "injection", "postal", *MESSAGE_MODELS)))
+"""Tables of a platform by the accuracy of their models."""
 # Few points, for each of them is a replay.
 _SWEEP: Final = {"computation": {"application.phases.trace.computation_factor": "0.5, 1, 2"}}
 
@@ -42,7 +43,9 @@ def free_name(path: Path) -> Path:
 
 
 def _best(distance: Distance) -> str:
-    return next(model for table, model in _MODELS.items() if getattr(distance, table) is not None)
+    """The most accurate model with parameters; the K-model uses those of the max-rate model."""
+    table = next(table for table in _PREFERRED if getattr(distance, table) is not None)
+    return "k_model" if table == "max_rate" else table
 
 
 def ranks_per_node(machine: PlatformSpec) -> dict[str, int]:

@@ -12,6 +12,7 @@ its message has arrived. A receive takes its message when it is posted, also whe
 from __future__ import annotations
 
 from collections.abc import MutableSequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -34,7 +35,7 @@ from whatif.simulation.flow_state import (
     listed,
     rows,
 )
-from whatif.simulation.jit import jitted
+from whatif.simulation.jit import CompilerError, jitted
 from whatif.simulation.rank_programs import ANY
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table
@@ -72,16 +73,24 @@ def replay_flows(
     larger than their receives.
     """
     check_schedule(schedule, places, costs)
-    state = _state(schedule, places, costs, topology)
-    if compiled_loop or (compiled_loop is None and len(schedule.step) >= COMPILED_FROM):
-        run = jitted((link_kernel, flow_kernel), (flow_kernel.run.__name__,))[0]
-    else:
-        state, run = listed(state), flow_kernel.run
-    run(state)
-    played = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
-    # It asks for `end` and `match` only.
-    check_completion(schedule, cast("Any", played))
-    return played
+    if compiled_loop is None:
+        compiled_loop = len(schedule.step) >= COMPILED_FROM
+    state = _final_state(_state(schedule, places, costs, topology), compiled_loop)
+    simulated = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
+    # It needs `end` and `match` only.
+    check_completion(schedule, cast("Any", simulated))
+    return simulated
+
+
+def _final_state(state: FlowState, compiled_loop: bool) -> FlowState:
+    """State after the last event: in arrays for the compiled loop, in lists for the loop in Python."""
+    if compiled_loop:
+        with suppress(CompilerError):
+            jitted((link_kernel, flow_kernel), (flow_kernel.run.__name__,))[0](state)
+            return state
+    state = listed(state)
+    flow_kernel.run(state)
+    return state
 
 
 def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> FlowState:

@@ -32,7 +32,7 @@ from whatif.simulation.clocks import (
     refuse_too_many,
     repeat,
 )
-from whatif.simulation.jit import jitted
+from whatif.simulation.jit import jitted_or_plain
 from whatif.simulation.posted_kernel import FLIGHT, RENDEZVOUS, SEND_OVERHEAD, PostedMessages, PostedState
 from whatif.simulation.schedule import Costs, Places
 
@@ -215,7 +215,7 @@ class _Ranks:
         widest = 1 + int(np.diff(self._messages.sent).max(initial=0))
         if len(self._messages.sender) * widest <= COMPILED_FROM:
             return posted_kernel.settle
-        return jitted((posted_kernel,), ("settle",))[0]
+        return jitted_or_plain((posted_kernel,), ("settle",))[0]
 
 
 def _messages(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> PostedMessages:

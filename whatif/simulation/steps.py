@@ -17,7 +17,7 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation import round_kernel
 from whatif.simulation.clocks import OUT_OF_TURN, Charge, Clocks, Ranks, Tariff, refuse_early, repeat
-from whatif.simulation.jit import jitted
+from whatif.simulation.jit import jitted_or_plain
 from whatif.simulation.round_kernel import RankClocks as TreeRanks
 from whatif.simulation.round_kernel import RoundMachine
 
@@ -64,7 +64,7 @@ def _along_tree(clocks: Clocks, message_size: float, name: str) -> None:
     socket = np.asarray(clocks.places.socket, dtype=np.int32)
     machine = RoundMachine(node, socket, tariff.rows, tariff.uniform, early is not None, tariff.in_turn)
     sides = (early.sending, early.idle) if early else (unused, unused)
-    play = jitted((round_kernel,), ("broadcast", "reduce"))[("broadcast", "reduce").index(name)]
+    play = jitted_or_plain((round_kernel,), ("broadcast", "reduce"))[("broadcast", "reduce").index(name)]
     _require(
         play(machine, TreeRanks(clocks.ready, clocks.receiving, *sides), powers(len(clocks.ready))[-1], BLOCK // 2)
     )

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation
-from whatif.core.phases.message import DISTANCES
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError, did_you_mean
 from whatif.models import decomposition, placement
 from whatif.models.decomposition import Boxes
 from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Order, Pattern, Ranks, sockets
 from whatif.schema.application import HaloPhase
+from whatif.vocabulary import DISTANCES
 
 MOST_RANKS_SHOWN: Final = 2**20
 _NUMPY_ORDER: Final[Mapping[Order, Literal["C", "F"]]] = {"c": "C", "fortran": "F"}

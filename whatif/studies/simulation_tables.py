@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.phases.message import DISTANCES, PROTOCOLS
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
 from whatif.simulation.critical import CriticalPath, critical_path
@@ -16,6 +15,7 @@ from whatif.simulation.schedule_checks import cost_table
 from whatif.studies.simulation_run import Simulation
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND
+from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 _COSTS: Final = ("sender's processor", "sending side", "flight", "receiver's processor", "receiving side")
 

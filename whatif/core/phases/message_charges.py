@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 
 from whatif.core.context import Context
-from whatif.core.phases.message import DISTANCES, PROTOCOLS, parameters_at, protocol_time
+from whatif.core.phases.message import parameters_at, protocol_time
 from whatif.core.term import Reference
 from whatif.models.charges import LONG, by_protocol_charges, loggops_charges, serial_charges
 from whatif.models.workload import by_kind
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, Quantity
+from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 _SIZES = {"empty_time": Quantity(0.0, BYTE), "long_time": Quantity(LONG, BYTE)}
 

@@ -39,6 +39,7 @@ from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times
 from whatif.simulation.rank_programs import Kind
 from whatif.simulation.schedule import Places
+from whatif.vocabulary import DISTANCES
 
 ALGORITHMS: Final = {
     "binomial_tree": (Kind.BROADCAST, rounds.broadcast_times),
@@ -214,7 +215,7 @@ def wire_simulated_halo(
 
 def wire_simulated_collective(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:
     """The time of one collective operation."""
-    sharing = {distance: context.sharing(distance) for distance in ("intra_socket", "inter_socket", "inter_node")}
+    sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
     played = wire_playing(context, name, model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,

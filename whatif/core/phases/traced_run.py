@@ -25,7 +25,6 @@ from whatif.core.message_simulation import (
     machine_of,
     wire_playing,
 )
-from whatif.core.phases.message import DISTANCES
 from whatif.core.phases.node_links import LinkBandwidths
 from whatif.core.term import PhaseTerm, Reference
 from whatif.importers.trace_formats import read_trace, trace_files
@@ -39,6 +38,7 @@ from whatif.simulation.extrapolate import extrapolate
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Trace
 from whatif.simulation.schedule import Schedule, Step
+from whatif.vocabulary import DISTANCES
 
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
 

@@ -13,11 +13,12 @@ from whatif.tui.labels import duration, percent
 from whatif.tui.rank_lanes import Window
 from whatif.tui.simulation_job import Path, Summary
 from whatif.tui.widgets.data_table import Cell, TableRows
-from whatif.tui.widgets.message_costs import DISTANCES, MODELS
+from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.vocabulary import MODEL_LABELS
 
 _CHOOSE: Final = "y chooses a rank, x one on the critical path: where its messages leave and arrive is marked."
-_DISTANCES: Final = tuple(DISTANCES.values())
+_DISTANCES: Final = tuple(DISTANCE_LABELS.values())
 
 
 def headed(summary: Summary) -> str:
@@ -51,7 +52,7 @@ def sentences(summary: Summary, rank: int | None) -> list[str]:
 
 
 def _model(name: str) -> str:
-    return MODELS.get(name, name)
+    return MODEL_LABELS.get(name, name)
 
 
 def _rank_words(summary: Summary, rank: int) -> str:
