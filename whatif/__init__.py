@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from whatif.api.decisions import sensitivity as sensitivity
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
+    from whatif.api.simulations import import_trace as import_trace
+    from whatif.api.simulations import simulate as simulate
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
     from whatif.core.uncertainty import Sampling as Sampling
@@ -35,6 +37,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
     "whatif.api.evaluation": ("run", "sweep"),
     "whatif.api.decisions": ("compare", "diff", "seek", "sensitivity"),
+    "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

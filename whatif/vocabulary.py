@@ -1,4 +1,4 @@
-"""Names shared by files, models, results and pages: distances, protocols, message models, cost categories.
+"""Names shared by files, models, results and pages: distances, protocols, message models, categories of time.
 
 Each set of names is defined here only; whatever lists them derives its list from these.
 """
@@ -32,6 +32,10 @@ MODEL_LABELS: Final[dict[str, str]] = {
     "node_aware": "node-aware",
 }
 """Names of models in running text."""
+
+SimulationTable = Literal["ranks", "messages", "path", "slopes"]
+SIMULATION_TABLES: Final[tuple[SimulationTable, ...]] = get_args(SimulationTable)
+"""Tables of a simulation."""
 
 Category = Literal["kernel", "communication", "transfer", "overhead"]
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)

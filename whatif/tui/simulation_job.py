@@ -192,12 +192,12 @@ class _Kept:
 @lru_cache(maxsize=2)
 def _kept(run: _Run) -> _Kept:
     from whatif.studies.simulation_run import (  # noqa: PLC0415 - not to be loaded by the explorer itself
+        evaluation_without_messages,
         simulate,
-        without_playing,
     )
 
     program = played_program(run.asked)
-    simulation = simulate(program, without_playing(program), run.iterations)
+    simulation = simulate(program, evaluation_without_messages(program), run.iterations)
     path, spans = _path(simulation)
     return _Kept(simulation.activity, spans, _summary(run, simulation, program, path))
 
