@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.message_simulation import MACHINE_INPUTS, MessageMachine, block_places, machine_of
+from whatif.core.message_simulation import MachineInputs, MessageMachine, block_places, core_count, machine_of
 from whatif.core.phases.simulated_exchange import ALGORITHMS, contributed
 from whatif.core.phases.traced_run import TraceFile
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program, Term
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.patterns import GridPattern, message_kinds, sockets
+from whatif.models.quantities import FloatArray
 from whatif.plotting.presentable import Presentable
 from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
 from whatif.simulation.activity import Activity, activity
@@ -216,11 +217,19 @@ def _number(evaluation: Evaluation, name: str) -> float:
 
 def _machine(evaluation: Evaluation, term: Term) -> MessageMachine:
     """Machine that a term is simulated on."""
-    stated = [
-        np.asarray(evaluation.values[str(term.inputs[name])]).reshape(shape) if name in term.inputs else default
-        for name, (shape, default) in MACHINE_INPUTS.items()
-    ]
-    return machine_of(tuple(stated), term.options["topology"], term.options["on_arrival"])
+    types = get_type_hints(MachineInputs, include_extras=True)
+    stated = {
+        name: _at_point(evaluation.values[str(term.inputs[name])], core_count(kind))
+        for name, kind in types.items()
+        if name in term.inputs
+    }
+    return machine_of(MachineInputs(**stated), term.options["topology"], term.options["on_arrival"])
+
+
+def _at_point(values: FloatArray, core: int) -> FloatArray:
+    """Value at the only point of an evaluation."""
+    array = np.asarray(values)
+    return array.reshape(array.shape[array.ndim - core :])
 
 
 def _places(program: Program, evaluation: Evaluation, rank_count: int, term: Term) -> Places:
