@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.simulation.traces import pipeline_trace
 from whatif.errors import UsageError
 from whatif.models import collectives
 from whatif.models.patterns import GridPattern, message_counts, message_kinds
@@ -288,7 +289,7 @@ def test_pipelines_end_when_the_replay_does(count, block_count, costs, seed, spr
     if isinstance(times, str):
         assert costs.on_arrival
         return
-    expected = replayed(generate.pipeline_trace(count, 700.0, block_count), places, costs, arrival)
+    expected = replayed(pipeline_trace(count, 700.0, block_count), places, costs, arrival)
     assert_allclose(times, expected, rtol=1e-7, atol=0)
 
 
