@@ -25,6 +25,8 @@ Ranks = slice | Indices
 Distance = int | Indices
 
 NANOSECONDS: Final = 1e9
+SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDEZVOUS = range(7)
+"""Columns of charges in arrays: the fields of `Charge`, in order."""
 MOST_MESSAGES: Final = 10**11
 """Messages of one pattern above which it is refused: they would take a quarter of an hour."""
 

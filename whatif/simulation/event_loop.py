@@ -10,12 +10,12 @@ A message is known by the number of its send.
 
 from __future__ import annotations
 
+from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_queues import append, fill_queues, pair, possible, queue_up, rest, settle, take
 from whatif.simulation.replay_state import (
     AFTER_ARRIVAL,
     AFTER_PROCESSOR,
     AFTER_SIDE,
-    ANY,
     ARRIVING,
     AT_ONCE,
     COMPUTE,

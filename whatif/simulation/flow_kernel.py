@@ -7,18 +7,26 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence
 from heapq import heappop
-from typing import Final
 
 import numpy as np
 
-from whatif.simulation.flow_state import NONE, FlowState, Queue, Side
+from whatif.simulation.flow_state import FlowState, Queue, Side
 from whatif.simulation.link_kernel import END, SAME_INSTANT, Heap, advance, enter_bundle, pop_flow, push, share
+from whatif.simulation.rank_programs import ANY
+from whatif.simulation.replay_state import (
+    COMPUTE,
+    FLIGHT,
+    NONE,
+    RECEIVE,
+    RECEIVE_GAP,
+    RECEIVE_OVERHEAD,
+    RENDEZVOUS,
+    SEND,
+    SEND_GAP,
+    SEND_OVERHEAD,
+)
 
-ANY: Final = -1
 ENTER, ARRIVE, WAKE, READY = range(1, 5)
-COMPUTE, SEND, RECEIVE = range(3)
-SEND_OVERHEAD, SEND_GAP, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP = range(5)
-RENDEZVOUS: Final = 2
 
 
 def run(s: FlowState) -> None:

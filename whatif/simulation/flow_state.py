@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-NONE: Final = -1
+from whatif.simulation.replay_state import NONE
+
 _FORMATS: Final = {"float": np.float64, "int": np.int32, "bool": np.bool_}
 
 

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
-from whatif.simulation.flow_kernel import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
 from whatif.simulation.flow_state import (
-    NONE,
     Bundle,
     BundleLink,
     FlowState,
@@ -37,6 +35,7 @@ from whatif.simulation.flow_state import (
 )
 from whatif.simulation.jit import CompilerError, jitted
 from whatif.simulation.rank_programs import ANY
+from whatif.simulation.replay_state import FLIGHT, INTER_NODE, NONE, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table
 from whatif.simulation.sharing import Routes
@@ -46,7 +45,6 @@ COMPILED_FROM: Final = 200_000
 """Operations that take Python longer than it takes to load the compiled loop."""
 UNLIMITED: Final = 1e300
 """B/s of a flow without limits: bytes over it are no time, and it can still be multiplied."""
-INTER_NODE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from whatif.simulation.flow_state import NONE, FlowState
+from whatif.simulation.flow_state import FlowState
+from whatif.simulation.replay_state import NONE
 
 Heap = list[tuple[float, int, int]]
 """Events: when, what, and of which bundle or operation."""

@@ -22,7 +22,10 @@ from whatif.models.patterns import GridPattern, message_kinds, sockets
 from whatif.models.quantities import FloatArray
 from whatif.simulation import posted_kernel
 from whatif.simulation.clocks import (
+    FLIGHT,
     NANOSECONDS,
+    RENDEZVOUS,
+    SEND_OVERHEAD,
     Charge,
     Clocks,
     Early,
@@ -33,7 +36,7 @@ from whatif.simulation.clocks import (
     repeat,
 )
 from whatif.simulation.jit import jitted_or_plain
-from whatif.simulation.posted_kernel import FLIGHT, RENDEZVOUS, SEND_OVERHEAD, PostedMessages, PostedState
+from whatif.simulation.posted_kernel import PostedMessages, PostedState
 from whatif.simulation.schedule import Costs, Places
 
 MOST_LINEAR: Final = 256

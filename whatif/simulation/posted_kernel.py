@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-
-SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDEZVOUS = range(7)
-"""Columns of charges, those of `clocks.Charge`."""
+from whatif.simulation.clocks import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD, SEND_TIME
 
 
 class PostedMessages(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_state import (
-    ANY,
     ARRIVING,
     COMPUTE,
     FIRST_READY,

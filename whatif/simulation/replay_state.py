@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import MutableSequence
 from typing import Final, NamedTuple
 
-COMPUTE: Final = 0
-SEND: Final = 1
-RECEIVE: Final = 2
-JOIN: Final = 3
+from whatif.simulation.schedule import Step
+
+# Plain numbers, for compiled functions.
+COMPUTE: Final = int(Step.COMPUTE)
+SEND: Final = int(Step.SEND)
+RECEIVE: Final = int(Step.RECEIVE)
+JOIN: Final = int(Step.JOIN)
 
 # Queues of a lane beside those for `COMPUTE` and `SEND`: messages to take, and messages to match first.
 MESSAGE: Final = 2
@@ -16,7 +19,6 @@ ARRIVING: Final = 3
 QUEUES: Final = 4
 
 NONE: Final = -1
-ANY: Final = -1
 UNRELEASED: Final = -(2**31)
 
 # Costs of a message; their order in `ReplayState.cost`.
