@@ -49,7 +49,7 @@ UNLIMITED: Final = 1e300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowReplay:
-    """When each operation started and ended in s, and with which operation it was matched (-1: none)."""
+    """Start and end of each operation in s, and the operation it was matched with (-1: none)."""
 
     start: FloatArray
     end: FloatArray
@@ -57,14 +57,14 @@ class FlowReplay:
 
     @property
     def run_time(self) -> float:
-        """When the last operation had ended, in s."""
+        """End of the last operation, in s."""
         return float(self.end.max(initial=0.0))
 
 
 def replay_flows(
     schedule: Schedule, places: Places, costs: Costs, topology: Topology, compiled_loop: bool | None = None
 ) -> FlowReplay:
-    """Start and end of each operation in s; `compiled_loop` None leaves it to the size whether the loop is compiled.
+    """Start and end of each operation in s; the loop is compiled for large schedules, or as `compiled_loop` says.
 
     Node n of `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
     that do not exist, ImpossiblePointError for sizes that are not finite, a deadlock, messages left over and messages
@@ -182,7 +182,7 @@ def _charges(costs: Costs) -> tuple[FloatArray, FloatArray]:
 
 
 def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """[op]: a number for its sender, receiver and tag; `NONE` for receives of any, and what is no message."""
+    """[op]: a number for its sender, receiver and tag; `NONE` for wildcards, and operations without a message."""
     channels = np.full(len(rank), NONE, dtype=np.int32)
     message = np.flatnonzero(np.isin(schedule.step, (Step.SEND, Step.RECEIVE)) & ~wild)
     sending = schedule.step[message] == Step.SEND

@@ -1,4 +1,4 @@
-"""Replay of a schedule, message by message: when every operation starts and ends, and why then."""
+"""Replay of a schedule, message by message: start, end and cause of every operation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table, serial_time
 
 SMALL: Final = 50_000
-"""Operations up to which a schedule is replayed as it stands: compiling takes longer, even from its cache."""
+"""Most operations that are replayed in Python: loading the compiled kernel takes longer."""
 MOST_TICKS: Final = 10**15
 """In a second."""
 LONGEST: Final = 4e18
@@ -32,7 +32,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """Times in s of every operation, and what determined them."""
+    """Times in s of every operation, and their causes."""
 
     start: FloatArray
     """[op]: of a receive, when its message was taken."""
@@ -54,7 +54,7 @@ class Replay:
 
     @property
     def time(self) -> float:
-        """When the last operation has ended."""
+        """End of the last operation, in s."""
         return float(self.end.max(initial=0.0))
 
 
@@ -184,7 +184,7 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
     numbers = ("need", "lane", "cause", "match", "released_by", "turn", "child", "link", "after", "channel")
     columns = _block(("start", "end", "ready"), count, np.int64, -1)
     columns |= _block(numbers, count, np.int32, replay_state.NONE)
-    columns |= _block(("why", "kind", "told"), count, np.uint8, 0)
+    columns |= _block(("why", "kind", "notified"), count, np.uint8, 0)
     columns["ready"][:] = 0
     columns["released_by"][:] = replay_state.UNRELEASED
     columns["need"][:] = schedule.need_count
@@ -196,7 +196,7 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
 
 
 def _block(names: tuple[str, ...], length: int, dtype: type, value: int) -> dict[str, NDArray[Any]]:
-    """Columns whose values for one operation or lane lie side by side: they are used together."""
+    """Columns with the values of one operation or lane next to each other in memory: they are used together."""
     block: NDArray[Any] = np.full((length, len(names)), value, dtype=dtype)
     return dict(zip(names, block.T, strict=True))
 
@@ -226,7 +226,7 @@ def _with_channels(state: ReplayState, channels: Callable[[ReplayState, Any], in
 
 
 def _result(state: ReplayState, ticks: int) -> Replay:
-    """Columns of the run as arrays of their own, with the causes that were not recorded at once."""
+    """Columns of the run as arrays, with the causes that were recorded later."""
     match, cause, released_by = (np.array(column, np.int32) for column in (state.match, state.cause, state.released_by))
     why = np.array(state.why, dtype=np.uint8)
     taken = np.flatnonzero(cause < replay_state.NONE)

@@ -105,7 +105,7 @@ def _sharing(exchange: HaloWiring) -> dict[str, Reference]:
 
 
 def _played(exchange: HaloWiring) -> str:
-    """The exchange played message by message."""
+    """Time of the exchange, simulated message by message."""
     from whatif.core.phases.simulated_exchange import wire_simulated_halo
 
     placed, options = exchange.placed, exchange.options

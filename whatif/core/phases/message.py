@@ -1,4 +1,4 @@
-"""The time of one message at one distance: the chosen model with each protocol's parameters, then the protocol."""
+"""Time of a message at one distance: the chosen model with the parameters of each protocol, then the protocol."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def choose_protocol(
 
 
 def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
-    """The distance and table whose parameters apply, with a note where they are not the ones asked for."""
+    """Distance and table of the parameters that apply, with a note if they are not the stated ones."""
     network, platform = context.scenario.platform.network, context.scenario.platform.name
     farther = DISTANCES[DISTANCES.index(distance) :]
     used = next(item for item in farther if getattr(network, item) is not None)

@@ -1,4 +1,4 @@
-"""What a simulation charges messages with: the chosen model's parameters at every distance, by protocol."""
+"""Charges of simulated messages: the parameters of the chosen model at every distance, by protocol."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def wire_charges(
     limits: dict[str, Reference] = {}
     for distance in DISTANCES:
         used, table, note = parameters_at(context, phase, model, distance)
-        # What the ranks of a node share is played: messages queue at its adapter.
+        # The sharing of a node's adapter is simulated: messages queue there.
         alone = table == "injection" and distance == "inter_node"
         sharing = Quantity(1.0, ONE) if alone else process_counts[distance]
         for protocol in PROTOCOLS:
