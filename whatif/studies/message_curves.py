@@ -25,7 +25,7 @@ from whatif.vocabulary import DISTANCES, PARAMETER_TABLES
 
 CURVE_POINTS: Final = 120
 LARGEST_SIZE: Final = 2.0**40
-"""In B; a limit beyond it only says that there is none."""
+"""In B; a larger limit means no limit."""
 
 # The parameter that is swept; no name in a file has a space.
 _SIZE: Final = "message curve.size"
@@ -114,7 +114,7 @@ class MessageCurves:
     """Time against message size on a platform, and what the application sends on it."""
 
     phase: str | None
-    """The halo phase whose k the K-model's curves have; None where there is none."""
+    """Halo phase that gives the k of the K-model's curves; None if there is none."""
     sizes: FloatArray
     """In B, whole numbers in ascending order, with the last of each protocol and the first of the next one."""
     curves: tuple[Curve, ...]
