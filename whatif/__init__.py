@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from whatif.api.scenarios import resolve as resolve
     from whatif.api.scenarios import validate as validate
     from whatif.core.platform import Platform as Platform
+    from whatif.api.simulations import import_trace as import_trace
+    from whatif.api.simulations import simulate as simulate
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
     from whatif.core.uncertainty import Sampling as Sampling
@@ -46,6 +48,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
     "whatif.core.platform": ("Platform",),
+    "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

@@ -9,7 +9,7 @@ from typing import Final
 
 from whatif.core.iteration_timeline import Timeline
 from whatif.core.scenario import Scenario
-from whatif.core.term import CATEGORIES, Program
+from whatif.core.term import Program
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription, series_style
 from whatif.studies.attribution import Attribution
@@ -18,6 +18,7 @@ from whatif.studies.elasticity import Elasticity
 from whatif.studies.ranking import Ranking
 from whatif.studies.sobol import Variance
 from whatif.units import format_quantity
+from whatif.vocabulary import CATEGORIES
 
 _PATH_WIDTH: Final = 44
 _MOST_BARS: Final = 16
