@@ -1,8 +1,9 @@
-"""High Performance Linpack as an application: the parameters of HPL.dat as parameters."""
+"""High Performance Linpack as an application: its parameters are those of HPL.dat."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -18,6 +19,12 @@ _RANKS: Final = parse_expression("application.process_rows * application.process
 
 class HPLApplication(Application):
     """High Performance Linpack: solves a dense system of equations on P x Q processes."""
+
+    costly_points: ClassVar[bool] = True
+    refused_studies: ClassVar[Mapping[str, str]] = {
+        "layout": "the grid of HPL is P x Q: search it with `whatif tune hpl`",
+        "scaling": "HPL is simulated run by run: sweep P x Q with `whatif run`, or use `whatif tune hpl`",
+    }
 
     kind: Literal["hpl"]
     """High Performance Linpack."""
