@@ -32,9 +32,17 @@ if TYPE_CHECKING:
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
-    first: str, second: str | None, platforms: tuple[str, ...], folders: tuple[Path, ...], sets: tuple[str, ...],
-    result: str, by: str, seed: int, file_format: str, output: Path | None,
-) -> None:  # fmt: skip
+    first: str,
+    second: str | None,
+    platforms: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    result: str,
+    by: str,
+    seed: int,
+    file_format: str,
+    output: Path | None,
+) -> None:
     """Attribute the difference between A and B to the values that changed, in no order (Shapley values).
 
     A and B are scenarios, by path or name, or REV:path, as the file was in a git revision. Without B, A on another
@@ -48,7 +56,7 @@ def command(
     if output is not None:
         check_picture(output)
     with ExitStack() as stack:
-        one, other = _questions(first, second, platforms, folders, sets, stack)
+        one, other = _questions(first, second, platforms, platform_dirs, overrides, stack)
         tell_worth(one, other)
         found = attribute(one.program, other.program, result, by_table=by == "table", seed=seed)
     dimension = one.program.dimension_of(result)
@@ -64,17 +72,21 @@ def command(
 
 
 def _questions(
-    first: str, second: str | None, platforms: tuple[str, ...], folders: tuple[Path, ...], sets: tuple[str, ...],
+    first: str,
+    second: str | None,
+    platforms: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     stack: ExitStack,
-) -> tuple[Scenario, Scenario]:  # fmt: skip
+) -> tuple[Scenario, Scenario]:
     if len(platforms) > 2:
         raise UsageError("--platform is given once or twice")
     if second is None and not platforms:
         raise UsageError("name a second scenario, or the machine to compare with: --platform NAME")
     before = platforms[0] if len(platforms) == 2 or (platforms and second is not None) else None
     after = platforms[-1] if platforms else None
-    one = open_question(_path(first, stack), before, folders, sets)
-    return one, open_question(_path(second or first, stack), after, folders, sets)
+    one = open_question(_path(first, stack), before, platform_dirs, overrides)
+    return one, open_question(_path(second or first, stack), after, platform_dirs, overrides)
 
 
 def _path(name: str, stack: ExitStack) -> str:

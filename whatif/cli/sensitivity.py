@@ -40,9 +40,17 @@ _SOBOL_SAMPLES = 4096
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], result: str, show: str,
-    sampling: Sampling | None, everything: bool, file_format: str, output: Path | None,
-) -> None:  # fmt: skip
+    scenario: str,
+    platform: str | None,
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    result: str,
+    show: str,
+    sampling: Sampling | None,
+    everything: bool,
+    file_format: str,
+    output: Path | None,
+) -> None:
     """Say what the result of SCENARIO depends on: by how many percent it moves with one percent of each value.
 
     The ladder makes rates infinite and fixed times 0, part by part, the part first that saves most: the bottlenecks.
@@ -50,7 +58,7 @@ def command(
     """
     if sampling is not None and show != "sobol":
         raise UsageError("--samples and --spread go with --show sobol")
-    question = open_question(scenario, platform, folders, sets)
+    question = open_question(scenario, platform, platform_dirs, overrides)
     tell_worth(question)
     program = question.program
     if output is not None:

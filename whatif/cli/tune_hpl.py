@@ -58,8 +58,8 @@ _DEVICE_BLOCK_SIZES: Final = "256, 384, 512, 768, 1024"
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     platform: str,
-    folders: tuple[Path, ...],
-    sets: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     ranks_per_node: int | None,
     binding: str,
     panel_on: str,
@@ -82,7 +82,7 @@ def command(
     if write_input is not None and not write_input.parent.is_dir():
         raise UsageError(f"{write_input}: there is no folder {write_input.parent}")
     placement = placement_of(ranks_per_node, binding, panel_on, seed=asked["seed"])
-    runs = open_runs(Configuration(1, 1, 1, 1), platform, folders, sets, placement)
+    runs = open_runs(Configuration(1, 1, 1, 1), platform, platform_dirs, overrides, placement)
     space = _space(runs, **asked)
     everything = combinations(space, runs)
     chosen = drawn(everything, space.candidate_count, space.seed)
