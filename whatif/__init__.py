@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from whatif.api.decisions import sensitivity as sensitivity
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
+    from whatif.api.linpack import hpl as hpl
+    from whatif.api.linpack import hpl_scenario as hpl_scenario
+    from whatif.api.linpack import tune_hpl as tune_hpl
+    from whatif.api.profiles import import_profile as import_profile
+    from whatif.api.profiles import project as project
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
     from whatif.core.uncertainty import Sampling as Sampling
@@ -35,6 +40,8 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
     "whatif.api.evaluation": ("run", "sweep"),
     "whatif.api.decisions": ("compare", "diff", "seek", "sensitivity"),
+    "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
+    "whatif.api.profiles": ("import_profile", "project"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.errors import UsageError
 from whatif.linpack.predictions import parameters_of
@@ -35,12 +36,12 @@ class HPLPlacement:
 
 def hpl_scenario_of(
     configuration: Configuration,
-    platform: str,
+    platform: str | Path | Platform,
     platform_dirs: Sequence[str | Path],
     overrides: Mapping[str, Any],
     placement: HPLPlacement,
 ) -> tuple[Scenario, str]:
-    """Scenario of one configuration on a platform by name or path, and what was assumed about the ranks of a node.
+    """Scenario of one configuration on a platform, and what was assumed about the ranks of a node.
 
     Raise `UsageError` for overrides of parameters that the configuration states, and for a platform that states
     neither GPUs nor cores; `InvalidFileError` for an unknown platform.
@@ -52,16 +53,20 @@ def hpl_scenario_of(
     has_ranks = "application.ranks_per_node" in overrides
     if has_ranks and placement.ranks_per_node is not None:
         raise UsageError("--set application.ranks_per_node and --ranks-per-node exclude each other")
-    name, folders = named_platform(platform, tuple(map(Path, platform_dirs)))
-    document, assumed = hpl_document(configuration, name, placement, folders)
-    return Scenario(document, None, dict(overrides), folders), "" if has_ranks else assumed
+    folders = tuple(map(Path, platform_dirs))
+    if isinstance(platform, Platform):
+        name, machine, folders = platform.name, platform.spec, (*platform.folders, *folders)
+        built = {name: platform.document}
+    else:
+        name, folders = named_platform(str(platform), folders)
+        machine, built = load_platform(name, folders)[0], {}
+    document, assumed = _document(configuration, name, machine, placement)
+    return Scenario(document, None, dict(overrides), folders, built), "" if has_ranks else assumed
 
 
-def hpl_document(
-    configuration: Configuration, platform: str, placement: HPLPlacement, folders: Sequence[Path] = ()
+def _document(
+    configuration: Configuration, platform: str, machine: PlatformSpec, placement: HPLPlacement
 ) -> tuple[Document, str]:
-    """Scenario file, and what was assumed about the ranks of a node; empty where they are stated."""
-    machine = load_platform(platform, folders)[0]
     stated, assumed = placement.ranks_per_node, ""
     if stated is None:
         stated, assumed = ranks_of_node(machine)
