@@ -11,11 +11,12 @@ from tests.page_harness import on_page
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
+from whatif.linpack.grid_lines import WORK, GridLine
+from whatif.linpack.grid_study import GridRate, HPLRunView, Share, grids
 from whatif.linpack.phase import outcome_at
 from whatif.linpack.simulation.configuration import Broadcast
 from whatif.tui.commands import Edit, Revert, Show
-from whatif.tui.hpl_job import GridRate, HPLRunView, Share, grids
-from whatif.tui.hpl_lanes import WORK, GridLine, panel_lanes
+from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import duration
 from whatif.tui.pages.hpl import HPLPage
 from whatif.tui.rank_lanes import PARTS
