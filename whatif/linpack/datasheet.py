@@ -10,7 +10,7 @@ import numpy as np
 
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
-from whatif.linpack.simulation.costs import DTRSM, KERNELS
+from whatif.linpack.simulation.costs import DGEMM, DGEMM_LIMITS, DTRSM, KERNEL_COLUMNS, KERNELS, PER_MNK, SIZE_SLOPE
 from whatif.linpack.simulation.simulator import HostProcessors
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import effective_bandwidth
@@ -46,8 +46,8 @@ class HostPlan:
 
         t = L + n / BW_eff, with BW_eff that of large copies (Abdelhafez et al., Eq. 2 and 10).
         """
-        table = np.zeros((len(KERNELS), 5))
-        table[4] = np.inf
+        table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
+        table[DGEMM_LIMITS] = np.inf
         socket_count, *rates = (values[path] for path in self.processors)
         fill_from_datasheet(table, *(rate * socket_count for rate in rates))
         copies = [[values[f"{_LINK}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
@@ -79,12 +79,12 @@ def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
 def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.inf) -> None:
     """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
     free where that is not known."""
-    table[0, 1] = 2 / rate
-    table[DTRSM, 1] = 1 / rate
+    table[DGEMM, PER_MNK] = 2 / rate
+    table[DTRSM, SIZE_SLOPE] = 1 / rate
     bytes_of = {"dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlatcpy": 16, "dlacpy": 16}
-    for name in KERNELS[5:]:
+    for name in KERNELS[DTRSM:]:
         if name not in ("dtrsm", "dtrsv"):
-            table[KERNELS.index(name), 1] = bytes_of.get(name, 16) / bandwidth
+            table[KERNELS.index(name), SIZE_SLOPE] = bytes_of.get(name, 16) / bandwidth
 
 
 def datasheet_of(parameters: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.linpack.simulation.layout import SEEN_FACTOR_END
 from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray
 
@@ -57,7 +58,7 @@ def line_spans(outcome: HPLOutcome, line: GridLine, panel_count: int) -> LineSpa
     """
     seen, count = outcome.seen, len(outcome.seen)
     owner = np.arange(count) % outcome.configuration.process_columns
-    factored = seen[np.arange(count), :, owner, 1]
+    factored = seen[np.arange(count), :, owner, SEEN_FACTOR_END]
     ready = line.of_grid(np.broadcast_to(factored[:, :, None], seen.shape[:3]), 1)
     mine = line.of_grid(seen, 1)
     starts, factored, begun, ended, _ = np.moveaxis(mine, -1, 0)

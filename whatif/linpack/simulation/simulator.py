@@ -156,7 +156,7 @@ def simulate(
         float(state.times[:, layout.CLOCK].max()),
         {name: state.times[:, at].reshape(shape).copy() for name, at in COMPONENTS.items()},
         state.ends,
-        state.seen.reshape(panels_seen, *shape, 5),
+        state.seen.reshape(panels_seen, *shape, layout.SEEN_COLUMNS),
     )
 
 
@@ -231,11 +231,12 @@ def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels
     marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
     adapters = _adapters(configuration, machine, marks, capacity)
     room = Room(
-        np.zeros((5, p)), np.zeros((4, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)),
+        np.zeros((layout.COLUMN_DEVIATION + 1, p)), np.zeros((layout.ROW_TAKEN + 1, q)), np.zeros((p.bit_length(), p)),
+        np.zeros((2, 2, layout.CHARGE_SIZE + 1)), np.zeros((q, layout.CHUNK_SIZE + 1)),
         np.zeros(p + 1), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
     return HPLState(
-        times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
+        times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, layout.SEEN_COLUMNS), np.nan),
         np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, layout.SWAP_COLUMNS)),
         np.zeros((depth + 1, 2), dtype=np.int64), np.zeros((depth + 1, 2, p), dtype=np.int64),
         np.zeros(4 * p * q + 1, dtype=np.int64),
