@@ -188,9 +188,9 @@ def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tm
         (b"my notes", "1:1: no file of `whatif tune`"),
         (b"[" * 100_000, "1:1: no file of `whatif tune`"),
         (bytes(range(256)), "binary"),
-        (b'WHOLE{"time": 1.0}\n', "no run of HPL"),
-        (b"WHOLELASTNaN}\n", "the time is no number above 0"),
-        (b"WHOLELAST-1.0}\n", "the time is no number above 0"),
+        (b'WHOLE{"time": 1.0}\n', "not a run of HPL"),
+        (b"WHOLELASTNaN}\n", "the time is not a number above 0"),
+        (b"WHOLELAST-1.0}\n", "the time is not a number above 0"),
     ],
 )
 def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_main, tmp_path, text, told):

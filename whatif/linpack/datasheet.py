@@ -1,4 +1,4 @@
-"""HPL on processors and accelerators that nobody calibrated: kernels and copies as data sheets let one expect."""
+"""Costs of kernels and copies from data sheets, for processors and accelerators without a calibration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LARGE_SIZE: Final = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """Which parameters say what panels cost on the host; hashable, as the `Plan` that it is part of."""
+    """Parameters of the cost of panels on the host; hashable, as the `Plan` that it is part of."""
 
     processors: tuple[str, ...]
     """Parameters of the sockets of a node, and of a socket's peak rate and bandwidth: that of its caches where it is
@@ -36,13 +36,13 @@ class HostPlan:
 
     @property
     def parameters(self) -> list[str]:
-        """All parameters that become numbers."""
+        """Paths of all parameters."""
         named = [*LINK_BANDWIDTHS[self.link][1], *(f"pinned_{way}_latency" for way in _WAYS)]
         named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.link, way][1].values()]
         return [*self.processors, *(f"{_LINK}.{name}" for name in named), _SPLIT_FRACTION]
 
     def host(self, values: Mapping[str, float]) -> HostProcessors:
-        """What panels cost at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
+        """Costs of panels at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
 
         t = L + n / BW_eff, with BW_eff that of large copies (Abdelhafez et al., Eq. 2 and 10).
         """
@@ -64,7 +64,7 @@ class HostPlan:
 
 
 def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
-    """The plan for a platform's parameters; raise `UsageError` where it does not say enough."""
+    """Plan of the parameters of a platform. Raise `UsageError` where required ones are missing."""
     cache = f"{_NODE}.cpu.cache_bandwidth"
     bandwidth = cache if cache in parameters else f"{_NODE}.host.memory_bandwidth"
     processors = (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", bandwidth)

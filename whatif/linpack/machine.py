@@ -1,6 +1,6 @@
-"""From the parameters of a scenario to what HPL is played with: which value stands where in its tables.
+"""Tables of the simulation of HPL from the parameters of a scenario.
 
-A `Plan` says what becomes of each number; it is wired once and the same for all points of a sweep.
+A `Plan` maps each parameter to its place in the tables; it is the same for all points of a sweep.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "recursive_factorisation": ("recursive_factorisation", Looking),
     "process_mapping": ("mapping", ProcessMapping),
 }
-"""The same for those that are one of several words."""
+"""The same for parameters whose values are words."""
 CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
 """Structural parameters of the application."""
 NOISES: Final = {
@@ -57,7 +57,7 @@ NOISES: Final = {
     "network": "of the messages",
     "both": "of kernels and messages",
 }
-"""What deviates, in words."""
+"""Deviating parts by `application.noise`, for messages."""
 SEED: Final = "application.seed"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
 _MATRIX_ROWS: Final = {
@@ -77,7 +77,7 @@ _TREE: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which parameter stands where; hashable, for it is an option of a term."""
+    """Places of the parameters in the tables; hashable, since it is an option of a term."""
 
     kernels: tuple[tuple[str, int, int], ...]
     """Parameter, row and column in the table of kernels; empty where the machine's data sheet is asked."""
@@ -114,7 +114,7 @@ class Plan:
         return tuple(dict.fromkeys(named))
 
     def configuration(self, values: Mapping[str, float]) -> Configuration:
-        """The run at one point; raise `UsageError` for one that HPL would refuse."""
+        """Configuration at one point. Raise `UsageError` for one that HPL would refuse."""
         numbers = {name: values[f"application.{name}"] for name in NUMBERS}
         wrong = next((name for name, value in numbers.items() if value % 1), None)
         if wrong is not None:
@@ -126,18 +126,18 @@ class Plan:
 
     @property
     def noise(self) -> str:
-        """What deviates: none, kernels, network or both."""
+        """Deviating parts: none, kernels, network or both."""
         return self.choices[CHOICES.index("noise")]
 
     @property
     def kernels_deviate(self) -> bool:
-        """Whether calls of kernels do."""
+        """Whether kernel calls deviate."""
         return self.noise in ("kernels", "both")
 
     def machine(
         self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int
     ) -> HPLMachine:
-        """The machine at one point, for so many ranks."""
+        """Machine at one point, for a number of ranks."""
         kernels = self._kernels(values, ranks_per_node)
         sides = [self._pieces(values, side) for side in range(2)]
         longest = max(len(side) for side in sides)
@@ -246,7 +246,7 @@ def _padded(table: FloatArray, count: int) -> FloatArray:
 
 
 def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
-    """The plan for a scenario's parameters; raise `UsageError` where the platform does not say enough."""
+    """Plan of the parameters of a scenario. Raise `UsageError` where the platform lacks required ones."""
     kernels = tuple(_kernel_cells(parameters))
     datasheet = () if kernels else datasheet_of(parameters)
     sides = [

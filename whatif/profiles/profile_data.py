@@ -126,8 +126,8 @@ def operation_table(
     columns["start_time"] = (start[order] - start[order[0]]) * _NANOSECOND
     columns["time"] = (end[order] - start[order]) * _NANOSECOND
     lost = len(good) - len(order)
-    told = [f"{file}: {lost} of {len(good)} operations left out: no direction, size or duration"] if lost else []
-    notes = {**notes, "file": file, "warnings": "\n".join([*warnings, *told])}
+    left_out = [f"{file}: {lost} of {len(good)} operations left out: no direction, size or duration"] if lost else []
+    notes = {**notes, "file": file, "warnings": "\n".join([*warnings, *left_out])}
     return Table(
         {name: Column(columns[name], dimension) for name, dimension in OPERATION_COLUMNS.items()},
         {key: text for key, text in notes.items() if text},

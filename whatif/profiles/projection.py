@@ -230,24 +230,24 @@ def _warnings(
     alone = int((priced & ~np.isfinite(columns["actual_time"])).sum())
     peers = target.node.peer_link is None and bool((columns["direction"] == PEER).any())
     same = kernel_range == (1.0, 1.0) and bool((~priced).any()) and actual is None
-    told = {
+    remarks = {
         f"{unsized} copies or fills have no size: they keep their measured times": unsized > 0,
         f"{vague} copies or fills of managed memory or memory of unknown kind: taken as pinned": vague > 0,
         f"{alone} copies or fills have no counterpart in the target's profile": actual is not None and alone > 0,
         f"{target.name} states no link between devices: copies between them are taken over `node.host_link`": peers,
         "kernels keep their measured times: it is the same device, or the rates of one are not known": same,
     }
-    return tuple(text for text, holds in told.items() if holds)
+    return tuple(text for text, holds in remarks.items() if holds)
 
 
 def _other_device(profile: Profile, source: PlatformSpec) -> tuple[str, ...]:
-    """A warning where the profile is not of the source's device: its times are then not those of the source."""
+    """Warning for a profile of another device than that of the source."""
     names = [str(name) for name in dict.fromkeys(profile.devices.columns["name"].values.tolist()) if name]
     device = source.node.gpu
     if device is None or not names or is_profiled_on(profile, device.name):
         return ()
-    told = f"the profile is of {', '.join(names)}, not of {source.name}'s {device.name}"
-    return (f"{told}: its times are not those of {source.name}",)
+    remark = f"the profile is of {', '.join(names)}, not of {source.name}'s {device.name}"
+    return (f"{remark}: its times are not those of {source.name}",)
 
 
 def _sum(values: FloatArray) -> float:

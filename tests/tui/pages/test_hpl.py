@@ -98,11 +98,11 @@ def test_a_parameter_that_is_edited_moves_the_page(scenario):
         assert said(noisy) in page.text
         assert "noise of the kernels; pivots lie as drawn with seed 7" in page.text
         await page.change(Edit(N, "2500"), work=False)
-        assert "playing …" in page.text
+        assert "simulating …" in page.text
         assert f"before: {said(noisy)}" in page.text
         page.page.take(Share(False, 0.34))
         await page.settle()
-        assert "playing: 34%" in page.text
+        assert "simulating: 34%" in page.text
 
     on_page(HPLPage, check, scenario)
 
@@ -229,7 +229,7 @@ def test_grids_that_are_not_played_yet_have_no_rate():
     assert [cells[2].text for cells in rows.cells] == ["–", "best", "50.0%"]
     assert len(rows.cells[1][3].text) == 2 * len(rows.cells[2][3].text)
     assert grids(12) == [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)]
-    assert share_words(Share(True, 0.5)) == "playing other grids: 50%"
+    assert share_words(Share(True, 0.5)) == "simulating other grids: 50%"
 
 
 def test_a_person_looks_at_panels_and_takes_a_grid(scenario):

@@ -2,10 +2,10 @@
 
 A process asks now and then whether its panel is there: before and after it gathers rows, before and after every
 exchange of the row swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep
-it until the next process asks. So rows wait for columns and columns for rows. Every process is played until it has to
-wait for another one, and again when that has come so far. Whether a panel had been sent when it was asked for is known
-once it was sent, or once its sender's clock is later. Where all wait, the earliest question is answered with no, for
-whatever is still to happen happens later.
+it until the next process asks. So rows wait for columns and columns for rows. Every process is simulated until it
+has to wait for another one, and again when that has come so far. Whether a panel had been sent when it was asked for
+is known once it was sent, or once its sender's clock is later. Where all wait, the earliest process learns that its
+panel has not been sent, since everything that is still to happen happens later.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def go_on_with_all(step: PanelStep, random: Any) -> None:
 
 
 def wake(me: int, step: PanelStep) -> None:
-    """A process need not wait any longer. It may be woken once more for each target, before it is played again."""
+    """A process need not wait any longer. It may be woken once more for each target, before it is simulated again."""
     waiting = step.waiting
     if step.marks[me, STATUS] == ASKING:
         step.columns[me % step.run.q, PENDING] -= 1

@@ -52,7 +52,7 @@ class Adapters(NamedTuple):
     noted: FloatArray
     """[message, 7]: when it began and ended, where its crowd stands in `crowds`, and the lanes it took, -1: none."""
     noted_count: IntArray
-    """[1]: messages so far; NOT_NOTED in a step of which none are."""
+    """[1]: messages so far; NOT_NOTED in a step that is not recorded."""
     interval: int
     """Steps from one that is written down to the next."""
     starts: IntArray

@@ -26,7 +26,7 @@ _BLOCK: Final = (ROWS_OF_BLOCK, 0, 0)
 
 
 class Exchanges(NamedTuple):
-    """The exchanges of one column swap over `P` processes, in an order that can be played."""
+    """The exchanges of one column swap over `P` processes, in a feasible order."""
 
     binary: IntArray
     """[exchange, 10]: a, b; what a sends and from which span of gathered rows; what b sends, likewise; the kernels
