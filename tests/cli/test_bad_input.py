@@ -342,7 +342,7 @@ SWEEPS = [
     (["application.phases.halo.model=postal, posta"], "did you mean `postal`"),
     (["application.grid.periodic=true, maybe"], "is not one of true, false"),
     (["application.phases.halo.kind=halo, kernel"], "is not one of halo"),
-    (["platform.node.gpu.l2_bandwidth=1 GB/s"], "has no effect on any result of this scenario"),
+    (["platform.node.gpu.l2_bandwidth=1 GB/s"], "has no effect on any result"),
     (["application.phases=1"], "there is no such parameter"),
     (["sweep.x=1"], "there is no such parameter"),
     (["platform.node.gpu_count=1 .. 4000 step 1", "application.rank_count=1 .. 4000 step 1"], "16,000,000 points"),

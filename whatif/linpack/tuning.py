@@ -2,8 +2,8 @@
 
 Every candidate is simulated on a small matrix, the better ones on a larger one, the best at full size: a run of a tenth
 of the size has a tenth of the steps, and ranks candidates well enough to drop most of them (Jamieson and Talwalkar
-2016, "Non-stochastic best arm identification and hyperparameter optimization"). At last, single parameters of the best are
-changed as long as that helps.
+2016, "Non-stochastic best arm identification and hyperparameter optimization"). At last, single parameters of the best
+are changed as long as that helps.
 """
 
 from __future__ import annotations
