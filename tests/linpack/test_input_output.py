@@ -117,7 +117,7 @@ def test_an_input_may_be_written_in_other_ways(tmp_path, text):
     [
         (6, "-5 Ns", "FILE:6:1: N is -5 and must be at least 1"),
         (6, "99999999999 Ns", "FILE:6:1: N is 99999999999 and must be at most 2147483647"),
-        (6, "20000.5 Ns", "here only 0, then `20000.5`"),
+        (6, "20000.5 Ns", "expected 1 value of N, found 0, then `20000.5`"),
         (8, "0 NBs", "FILE:8:1: NB is 0 and must be at least 1"),
         (7, "0 NBs", "FILE:7:1: expected the number of NBs, 1 to 20"),
         (7, "21 NBs", "The line says `21 NBs`"),

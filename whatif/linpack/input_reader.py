@@ -236,7 +236,8 @@ class _Lines:
         if len(values) < count:
             other = words[len(values)] if len(values) < len(words) else ""
             comes = f", then `{other[:40]}`" if other else ""
-            self._add_problem(f"expected {count} values of {what}, found {len(values)}{comes}", other)
+            wanted = f"{count} value{'s' * (count != 1)} of {what}"
+            self._add_problem(f"expected {wanted}, found {len(values)}{comes}", other)
         return tuple(self._integer(word, what, least) for word in values)
 
     def _integer(self, word: str, what: str, least: int) -> int:
