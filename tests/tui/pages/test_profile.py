@@ -151,7 +151,7 @@ def test_a_profile_without_copies_has_no_projection_but_its_kernels_and_streams(
 WRONG = {
     "nothing.nvvp": (b"", "empty"),
     "page.nvvp": (b"<!DOCTYPE html><html><body>404</body></html>", "web page"),
-    "binary.nvvp": (bytes(range(256)), "no profile"),
+    "binary.nvvp": (bytes(range(256)), "not a profile"),
     "cut.sqlite": (SAXPY.read_bytes()[:20000], "cut.sqlite"),
     "not_there.nvvp": (None, "No such file"),
 }
