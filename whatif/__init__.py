@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from whatif.core.platform import Platform as Platform
     from whatif.api.simulations import import_trace as import_trace
     from whatif.api.simulations import simulate as simulate
+    from whatif.api.linpack import hpl as hpl
+    from whatif.api.linpack import hpl_scenario as hpl_scenario
+    from whatif.api.linpack import tune_hpl as tune_hpl
+    from whatif.api.profiles import import_profile as import_profile
+    from whatif.api.profiles import project as project
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
     from whatif.core.uncertainty import Sampling as Sampling
@@ -49,6 +54,8 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
     "whatif.core.platform": ("Platform",),
     "whatif.api.simulations": ("import_trace", "simulate"),
+    "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
+    "whatif.api.profiles": ("import_profile", "project"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

@@ -18,7 +18,6 @@ from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
-from whatif.schema.hpl_application import HPLApplication
 from whatif.studies.scaling import GRID
 
 _CHUNK: Final = 16
@@ -70,8 +69,9 @@ def layouts(
     """
     program = question.program
     grid = program.loaded.scenario.application.grid
-    if isinstance(program.loaded.scenario.application, HPLApplication):
-        raise UsageError("the grid of HPL is P x Q: search it with `whatif tune hpl`")
+    refusal = program.loaded.scenario.application.refused_studies.get("layout")
+    if refusal is not None:
+        raise UsageError(refusal)
     if grid is None:
         raise UsageError("the scenario has no `[application.grid]`, so there is nothing to lay out")
     program.term_of(result)  # A wrong name is refused before anything is laid out.
