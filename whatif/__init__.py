@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from whatif.api.decisions import sensitivity as sensitivity
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
+    from whatif.api.fits import fit_gpu as fit_gpu
+    from whatif.api.fits import fit_grid as fit_grid
+    from whatif.api.fits import fit_kernel as fit_kernel
+    from whatif.api.fits import fit_network as fit_network
+    from whatif.api.fits import fit_regression as fit_regression
+    from whatif.api.fits import fit_transfer as fit_transfer
+    from whatif.api.measurements import import_gpu as import_gpu
+    from whatif.api.measurements import import_kernels as import_kernels
+    from whatif.api.measurements import import_network as import_network
+    from whatif.api.measurements import import_runs as import_runs
+    from whatif.api.measurements import import_transfer as import_transfer
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
     from whatif.core.uncertainty import Sampling as Sampling
@@ -35,6 +46,8 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
     "whatif.api.evaluation": ("run", "sweep"),
     "whatif.api.decisions": ("compare", "diff", "seek", "sensitivity"),
+    "whatif.api.fits": ("fit_gpu", "fit_grid", "fit_kernel", "fit_network", "fit_regression", "fit_transfer"),
+    "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

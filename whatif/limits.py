@@ -14,3 +14,9 @@ MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Bytes of the TOML files of a git revision beside a scenario."""
 PICTURES: Final = (".svg", ".png", ".pdf")
 """What plots can be written as."""
+DISTANCES: Final = ("intra_socket", "inter_socket", "inter_node")
+"""Distances between two processes, the shortest first."""
+REGRESSION_TABLES: Final = (
+    "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
+)  # fmt: skip
+"""Tables of a regression."""

@@ -539,7 +539,7 @@ def test_two_commands_lead_from_runs_to_a_band_at_a_scale_never_run(whatif_main,
     whole = whatif_main("run", "whole.toml", "--point", "--samples", "64", "--format", "json")[1]
     assert json.loads(whole)["rows"][0]["total_time.p95"] == row["total_time.p95"]
     again = whatif_main("fit", "grid", "runs.csv", "-o", "m.toml", "--scenario", "q.toml")
-    assert (again[0], "is there already" in again[2]) == (2, True)
+    assert (again[0], "already exists" in again[2]) == (2, True)
     assert whatif_main("fit", "grid", "runs.csv", *target, "-o", "m.toml", "--scenario", "q.toml")[0] == 0
     refused = whatif_main("fit", "grid", "runs.csv", "-o", "new.toml", "--scenario", "q.toml")
     assert (refused[0], (tmp_path / "new.toml").exists()) == (2, False)
@@ -666,7 +666,7 @@ def test_runs_that_cannot_be_are_refused(changes, said):
         (("--source", "mine"), "--source needs -o"),
         (("--platform", "frontier", "-o", "m.toml"), "--platform needs --scenario"),
         (("--seed", "3"), "--seed needs --bootstrap"),
-        (("--target", "C=1,P=6", "--target", "C=1,P=6", "-o", "m.toml", "--scenario", "q.toml"), "one --target"),
+        (("--target", "C=9,P=6,I=9", "--target", "C=9,P=6,I=9", "-o", "m.toml", "--scenario", "q.toml"), "one --target"),
         (("--where", "P=4", "--where", "P=8"), "P is given already, as 4"),
         (("--level", "often"), "expected a share"),
         (("-o", "model.txt"), "call the file NAME.toml"),

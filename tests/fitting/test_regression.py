@@ -283,7 +283,7 @@ def test_from_a_csv_of_runs_to_a_prediction_with_an_interval_in_two_commands(wha
     assert_allclose(found, [fit, lower, upper], rtol=1.5e-3, atol=0)
     code, _, err = whatif_main("fit", "regression", file, "--formula", FULL, "-o", tmp_path / "ask.toml")
     assert code == 2
-    assert "ask.toml: is there and holds something else; it is left as it is" in err
+    assert "ask.toml: already exists and holds something else; not overwritten" in err
 
 
 def table_of(text):

@@ -214,10 +214,10 @@ def _refuse(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
 
 
 def _measured(files: Sequence[Path]) -> list[HPLRun]:
-    from whatif.cli.measurement_files import once
+    from whatif.importers.measurement_files import listed_paths
     from whatif.linpack.output_reader import read_hpl_output
 
-    return [run for path in once(files) for run in read_hpl_output(path)]
+    return [run for path in listed_paths(files) for run in read_hpl_output(path)]
 
 
 def _narrate(asked: HPLInput, runs: HPLRuns, seeds: range) -> None:

@@ -94,7 +94,7 @@ def _data(fit: RunsFit) -> dict[str, Any]:
     }
 
 
-def question_text(fit: RunsFit, model: str, platform: str) -> str:
+def scenario_text(fit: RunsFit, model: str, platform: str) -> str:
     """A scenario that asks a regression: its only phase, or an estimate beside an iteration that takes no time."""
     response, table = fit.formula.response, table_of(fit)
     sweep = {}

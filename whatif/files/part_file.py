@@ -21,23 +21,23 @@ def refuse_part(path: Path, kind: str) -> None:
     if path.suffix != ".toml" or not is_name(path.stem):
         raise UsageError(f"{path}: a phase extends it by its name: call the file NAME.toml")
     if is_file(path) and read_document(path).data.get("kind") != kind:
-        raise UsageError(f"{path}: is there and holds something else; it is left as it is")
+        raise UsageError(f"{path}: already exists and holds something else; not overwritten")
 
 
-def write_question(path: Path, text: str, part: Path) -> None:
-    """Write a scenario whose phase extends a part beside it; raise `UsageError` as `refuse_question`."""
-    refuse_question(path, text, part)
+def write_scenario(path: Path, text: str, part: Path) -> None:
+    """Write a scenario whose phase extends a part beside it; raise `UsageError` as `refuse_scenario`."""
+    refuse_scenario(path, text, part)
     _write(path, text)
 
 
-def refuse_question(path: Path, text: str, part: Path) -> None:
+def refuse_scenario(path: Path, text: str, part: Path) -> None:
     """Raise `UsageError` for a scenario in another folder, or in the place of anything but itself."""
     if path.resolve() == part.resolve():
         raise UsageError(f"{path}: the part and the scenario need two files")
     if path.resolve().parent != part.resolve().parent:
         raise UsageError(f"{path}: the scenario finds {part.name} beside it: write both into one folder")
     if is_file(path) and path.read_bytes() != text.encode():
-        raise UsageError(f"{path}: is there already; it is left as it is")
+        raise UsageError(f"{path}: already exists; not overwritten")
 
 
 def _write(path: Path, text: str) -> None:

@@ -16,10 +16,12 @@ from whatif.files.toml_sections import with_values
 from whatif.files.toml_text import toml_value
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
-from whatif.schema.load import load_platform_document
+from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import covers, provenance
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.shipped import is_file, shipped_folder
 from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
+from whatif.table import Table
 from whatif.units import BYTE, ONE, Dimension, format_quantity
 
 _DIGITS: Final = 6
@@ -153,6 +155,27 @@ def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
     return sorted(patterns)
 
 
+def target_platform(path: Path | None, extends: str | None) -> PlatformSpec | None:
+    """The platform that a file holds or that a new file would extend; None where neither is named.
+
+    Raise `UsageError` for a file that cannot be written, so that it is reported before a fit.
+    """
+    if path is not None:
+        return load_platform_document(present(path, extends))[0]
+    return load_platform(extends)[0] if extends is not None else None
+
+
+def source_text(files: Sequence[Path], tables: Sequence[Table]) -> str:
+    """Text for `[sources]`: the files that values were fitted to, and the tools that wrote these."""
+    names = ", ".join(path.name for path in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    tools = [tool for tool in dict.fromkeys(_tool(table.notes) for table in tables) if tool]
+    return f"fitted to {names} ({', '.join(tools)})" if tools else f"fitted to {names}"
+
+
+def _tool(notes: Mapping[str, str]) -> str:
+    return " ".join(notes[key] for key in ("tool", "version", "date") if notes.get(key))
+
+
 def write_platform(path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()) -> str:
     """Update a platform file, or make one that extends another platform; return its text.
 
@@ -171,8 +194,8 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     return text
 
 
-def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] = ()) -> list[str]:
-    """What a fitted table of messages has beside it that comes from elsewhere, and so from another machine perhaps."""
+def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path] = ()) -> list[str]:
+    """Warnings about message parameters of a fitted distance that keep their values, perhaps of another machine."""
     platform, layers = load_platform_document(read_document(path), folders)
     told = []
     for distance in dict.fromkeys(

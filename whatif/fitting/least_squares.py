@@ -6,7 +6,7 @@ R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2009, secti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError
+from whatif.errors import UsageError, listed
 from whatif.fitting.formula import Formula, parse_formula
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
@@ -208,8 +208,4 @@ def refuse_collinear(formula: Formula, design: FloatArray) -> None:
         return
     shares = np.linalg.lstsq(scaled[:, :at], scaled[:, at], rcond=None)[0]
     others = [name for name, share in zip(names, shares, strict=False) if abs(share) > 1e-6]
-    raise UsageError(f"`{names[at]}` is a sum of {_listed(others)} in all runs: leave one of them out")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    raise UsageError(f"`{names[at]}` is a sum of {listed(others)} in all runs: leave one of them out")

@@ -124,8 +124,8 @@ def diagnostic_table(fit: RunsFit, found: Diagnostics) -> Table:
     return Table.of_rows({"term": None, "variance_inflation": ONE}, list(zip(names, found.inflation, strict=True)))
 
 
-def told(fit: RunsFit, found: Diagnostics) -> list[str]:
-    """What the diagnostics say, a line each."""
+def diagnostics_in_words(fit: RunsFit, found: Diagnostics) -> list[str]:
+    """Tests of the residuals in words, a line each."""
     scatter = found.heteroscedasticity
     lines = [f"Breusch-Pagan p {scatter:.2g}: the scatter {_depends(scatter)}"]
     if scatter < 0.05 and fit.formula.link == "identity":

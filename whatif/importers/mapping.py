@@ -7,11 +7,11 @@ unit is refused, never guessed. What no column holds can be said as a value: `pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError, did_you_mean, listed
 from whatif.importers.measurements import COLUMNS
 from whatif.units import ONE, Dimension, UnitError, parse_quantity, parse_unit
 
@@ -87,7 +87,7 @@ def sources_of(sheet: SheetLayout, mapping: Mapping[str, str], file: str) -> dic
     if "message_size" not in mapping or not {"time", "bandwidth"} & mapping.keys():
         raise UsageError(
             f"{file}: say which columns hold `message_size` and `time` or `bandwidth`, such as `{EXAMPLE}`; "
-            f"the columns are {_listed(sheet.names)}"
+            f"the columns are {listed(sheet.names)}"
         )
     return {name: _source(sheet, name, said, file) for name, said in mapping.items()}
 
@@ -187,12 +187,7 @@ def _typical(dimension: Dimension) -> str:
 def no_column(sheet: SheetLayout, name: str) -> str:
     """That a column is not there, with the nearest one, or all of them where none is near."""
     hint = did_you_mean(name, sheet.names) or did_you_mean(bare(name), map(bare, sheet.names))
-    return f"there is no column `{name}`{hint or f'; the columns are {_listed(sheet.names)}'}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = [f"`{name}`" for name in names]
-    return ", ".join(shown[:20]) + (", .." if len(shown) > 20 else "")
+    return f"there is no column `{name}`{hint or f'; the columns are {listed(sheet.names)}'}"
 
 
 def filters_of(sheet: SheetLayout, where: Mapping[str, str]) -> dict[int, str]:

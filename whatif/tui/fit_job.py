@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from whatif.errors import UsageError, WhatifError
+from whatif.fitting.limit_text import limits_text, parse_limits
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.tui.state import View
-from whatif.units import BYTE, Dimension, UnitError, format_quantity, parse_quantity
+from whatif.units import Dimension
 
 if TYPE_CHECKING:
     from whatif.fitting.message_parameters import Model, NetworkFit
@@ -133,23 +134,6 @@ def write_fitted(view: View, path: Path, extends: str, folders: Sequence[Path]) 
     write_platform(path, network_change(fit_of(view), source), extends, folders)
 
 
-def parse_limits(text: str) -> tuple[float, float]:
-    """Read `128 B, 64 KiB`; raise `UsageError`."""
-    words = text.split(",")
-    try:
-        sizes = [parse_quantity(word) for word in words]
-    except UnitError as problem:
-        raise UsageError(f"protocol limits: {problem}") from None
-    if len(sizes) != 2 or any(size.dimension != BYTE for size in sizes):
-        raise UsageError(f"`{text}`: expected the short and the eager limit, such as `128 B, 64 KiB`")
-    return sizes[0].value, sizes[1].value
-
-
-def limits_text(short_limit: float, eager_limit: float) -> str:
-    """Limits as `parse_limits` reads them."""
-    return ", ".join(format_quantity(limit, BYTE, 17) for limit in (short_limit, eager_limit))
-
-
 def limits_of(view: View, found: DistanceFit) -> tuple[float, float]:
     """The limits that are asked for: those of the fit may be on their way."""
     try:
@@ -205,11 +189,9 @@ def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
 
 @lru_cache(maxsize=4)
 def _table(files: _Files) -> Table:
-    from whatif.importers.mapped_csv import parse_mapping  # noqa: PLC0415 - not to be loaded by the explorer itself
-    from whatif.importers.message_files import read_networks  # noqa: PLC0415
+    from whatif.importers.measurement_files import read_message_files  # noqa: PLC0415 - not for the explorer itself
 
-    mapping, where = (parse_mapping(text) if text else None for text in (files.columns, files.rows))
-    return read_networks(paths_of(files.measured), mapping, where)
+    return read_message_files(paths_of(files.measured), files.columns, files.rows)
 
 
 @lru_cache(maxsize=16)
@@ -217,29 +199,29 @@ def _fit(files: _Files, buffers: str, distance: str) -> NetworkFit:
     from whatif.fitting.message_parameters import fit_network  # noqa: PLC0415 - not to be loaded by the explorer itself
 
     table = _table(files)
-    kinds = _kinds(table)
-    return fit_network(table, distance=distance, buffers=buffers if buffers in kinds else kinds[0])
+    return fit_network(table, distance=distance, buffers=_kinds(table, buffers)[0])
 
 
-def _kinds(table: Table) -> list[str]:
-    """The kinds of buffers, those in host memory first."""
-    return sorted({str(kind) for kind in table.columns["buffers"].values}, key=lambda kind: (kind != "host", kind))
+def _kinds(table: Table, chosen: str) -> list[str]:
+    """The kinds of buffers: the chosen one, then those in host memory, then the others."""
+    kinds = {str(kind) for kind in table.columns["buffers"].values}
+    return sorted(kinds, key=lambda kind: (kind != chosen, kind != "host", kind))
 
 
 def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
+    from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415 - not for the explorer itself
+
     # To leave points out takes a hundred times longer than to fit with other limits.
     held_out, recommended = found.held_out_errors, found.recommended
     model = next((name for name in fit.models if name == view.fit_model), recommended)
     table, points = _table(_read(view)[0]), fit.points_of(model)
-    kinds = _kinds(table)
-    chosen = view.measured_buffers if view.measured_buffers in kinds else kinds[0]
     return DistanceFit(
         source=" ".join(table.notes[key] for key in ("tool", "version") if key in table.notes),
         distance=fit.distance,
         model=model,
         models=fit.models,
         recommended=recommended,
-        buffers=(chosen, *(kind for kind in kinds if kind != chosen)),
+        buffers=tuple(_kinds(table, view.measured_buffers)),
         points=_plain(points),
         fitted=points.time * (1 + fit.residuals(model)),
         curves=tuple(_curves(fit, model)),
@@ -249,7 +231,7 @@ def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
         found_limits=(found.short_limit, found.eager_limit),
         error=fit.error(model),
         held_out={str(name): error for name, error in held_out.items()},
-        warnings=(*table.notes.get("warnings", "").splitlines(), *fit.warnings),
+        warnings=(*warnings_of(table), *fit.warnings),
         texts=_texts(fit),
     )
 
