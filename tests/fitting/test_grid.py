@@ -666,7 +666,10 @@ def test_runs_that_cannot_be_are_refused(changes, said):
         (("--source", "mine"), "--source needs -o"),
         (("--platform", "frontier", "-o", "m.toml"), "--platform needs --scenario"),
         (("--seed", "3"), "--seed needs --bootstrap"),
-        (("--target", "C=9,P=6,I=9", "--target", "C=9,P=6,I=9", "-o", "m.toml", "--scenario", "q.toml"), "one --target"),
+        (
+            ("--target", "C=9,P=6,I=9", "--target", "C=9,P=6,I=9", "-o", "m.toml", "--scenario", "q.toml"),
+            "one --target",
+        ),
         (("--where", "P=4", "--where", "P=8"), "P is given already, as 4"),
         (("--level", "often"), "expected a share"),
         (("-o", "model.txt"), "call the file NAME.toml"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from whatif.core.protocol_limits import parse_limits
 from whatif.errors import UsageError
 from whatif.files.fitted_grid import FittedGrid
 from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
@@ -18,7 +19,6 @@ from whatif.fitting.gpu_rates import GpuFit
 from whatif.fitting.grid import Weighting as GridWeighting
 from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
 from whatif.fitting.least_squares import Interval
-from whatif.fitting.limit_text import parse_limits
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.fitting.points import Weighting
 from whatif.fitting.regression_study import RegressionOptions, regress

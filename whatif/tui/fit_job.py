@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from whatif.core.protocol_limits import limits_text, parse_limits
 from whatif.errors import UsageError, WhatifError
-from whatif.fitting.limit_text import limits_text, parse_limits
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.tui.state import View
