@@ -129,7 +129,7 @@ def fit_transfer(
     spec = _platform(platform)
     link = None if spec is None else spec.node.host_link
     if spec is None or link is None:
-        remedy = "name a platform with `[node.host_link]` by --extends"
+        remedy = "name a platform with `[node.host_link]` by --platform"
         raise UsageError(f"the link that was measured is not known; {remedy}")
     memory = spec.node.host.memory_bandwidth
     table = read_transfer_files(files)

@@ -30,5 +30,5 @@ def command(files: tuple[Path, ...], target: PlatformTarget, **options: Any) -> 
     """
     from whatif.api.fits import fit_kernel
 
-    target.check()
+    target.platform()
     target.finish(fit_kernel(files, **options))

@@ -28,6 +28,6 @@ def command(
     """Fit protocol limits and the postal, max-rate and injection parameters of one distance to message times."""
     from whatif.api.fits import fit_network
 
-    target.check()
+    target.platform()
     stated = {name: text for name, text in (("distance", distance), ("weighting", weighting)) if text is not None}
     target.finish(fit_network(files, **stated, **options))  # type: ignore[arg-type]

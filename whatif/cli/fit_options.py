@@ -41,6 +41,9 @@ distance_option = click.option(
     type=click.Choice([distance.replace("_", "-") for distance in DISTANCES]),
     help="Distance of the measured messages.  [default: inter-node]",
 )
+datasheet_option = click.option(
+    "--platform", metavar="NAME", help="Platform with the data sheet, a name or a file.  [default: PLATFORM.toml]"
+)
 source_option = click.option("--source", metavar="TEXT", help="Text of [sources], instead of files and tools.")
 
 
@@ -63,12 +66,8 @@ class PlatformTarget:
     def __post_init__(self) -> None:
         if self.source is not None and self.output is None:
             raise UsageError("--source needs -o PLATFORM.toml: that file states it")
-
-    def check(self) -> None:
-        """Report a file that cannot be written before a fit that does not use its platform."""
         if self.extends is not None and self.output is None:
             raise UsageError("--extends needs -o PLATFORM.toml: that file extends it")
-        self.platform()
 
     def platform(self) -> PlatformSpec | None:
         """The platform that is written, or that a new file extends; a file that cannot be written is reported."""
