@@ -182,7 +182,7 @@ def test_without_large_copies_the_staging_is_not_told():
     fit = fit_transfer(only(table, chosen), TITAN)
     assert {each.path for each in fit.fits} == {"node.host_link"}
     assert any(
-        "the bandwidth of staging cannot be told: there must be two sizes beyond 1 MiB" in w for w in fit.warnings
+        "the bandwidth of staging cannot be determined: there must be two sizes beyond 1 MiB" in w for w in fit.warnings
     )
     assert (READ, "pageable", "staged") not in errors(fit)
 

@@ -123,7 +123,7 @@ def _remarks(fit: CalibrationFit) -> Iterator[str]:
             yield from in_words(fit.processors)
             warnings += slow_in_words(fit.processors)
     else:
-        yield from fit.told
+        yield from fit.remarks
     yield from (f"warning: {line}" for line in dict.fromkeys(warnings))
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from whatif.errors import UsageError
 from whatif.files.toml_text import toml_text
 from whatif.fitting.grid import GridFit
-from whatif.fitting.grid_advice import untold
+from whatif.fitting.grid_advice import unidentified
 from whatif.fitting.grid_runs import RATES, GridRuns
 from whatif.fitting.grid_tables import rate_or_time
 
 UNLIMITED: Final = 1e18
 """Cells a second that take no time: what a file says of a rate at its bound."""
 _SHRUNK: Final = 1 - 1e-6
-"""Rounded correlations near 1 are none of any matrix."""
+"""Rounded correlations near 1 may not form a valid matrix."""
 _FACTORS: Final = {
     "computation": "computation_factor",
     "communication": "communication_factor",
@@ -25,16 +25,16 @@ _FACTORS: Final = {
 
 
 def model_part(fit: GridFit, case: str, source: str) -> dict[str, Any]:
-    """The part file of one case: parameters, their sources, what is known of their errors, and the scatter of runs."""
+    """The part file of one case: parameters, their sources, their errors, and the scatter of runs."""
     places = [at for at, its in enumerate(fit.columns.cases) if its in ("", case)]
     places = [at for at in places if fit.columns.names[at] != "cell_rate" or fit.columns.cases[at] == case]
     if not fit.coefficients[fit.index("cell_rate", case)] > 0:
-        raise UsageError("K_w is not told: cells take no time in this fit, and it predicts nothing; not written")
+        raise UsageError("K_w is not identified: cells take no time in this fit, so it predicts nothing; not written")
     values = {
         fit.columns.names[at]: rate_or_time(min(fit.value(at), UNLIMITED), fit.columns.names[at]) for at in places
     }
     sources = {"*": {"grade": "measured", "source": source}}
-    reasons = dict(zip(np.flatnonzero(~fit.told).tolist(), untold(fit), strict=True))
+    reasons = dict(zip(np.flatnonzero(~fit.identified).tolist(), unidentified(fit), strict=True))
     for at in places:
         if fit.coefficients[at] == 0:
             words = reasons.get(at, f"{fit.columns.symbol(at)}: at its bound, no time was found for it")
@@ -47,7 +47,7 @@ def model_part(fit: GridFit, case: str, source: str) -> dict[str, Any]:
 
 
 def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
-    """The `[fits]` entry of coefficients that the runs tell the errors of; rates fall as their inverses rise."""
+    """The `[fits]` entry of coefficients with known errors; rates fall as their inverses rise."""
     deviations = np.sqrt(np.diag(fit.free_covariance))
     kept = [at for at in places if deviations[at] > 0]
     if not kept:
@@ -75,7 +75,7 @@ def _known(fit: GridFit, places: list[int]) -> dict[str, Any] | None:
 
 def part_text(fit: GridFit, case: str, source: str) -> str:
     """The part file of one case, and how a scenario uses it."""
-    lead = "# A scenario beside this file uses it in a phase: `extends` names it, and `halo_cell_count` is its own H.\n"
+    lead = "# A scenario in this folder uses it in a phase: `extends` names it, and `halo_cell_count` is its own H.\n"
     return lead + toml_text(model_part(fit, case, source))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
 from whatif.fitting.grid import GridFit, Weighting, fit_grid
-from whatif.fitting.grid_advice import constants, loosely_told, next_run, predict, untold
+from whatif.fitting.grid_advice import constants, next_run, predict, unidentified, weakly_identified
 from whatif.fitting.grid_plan import next_candidates, planned
 from whatif.fitting.grid_runs import COUNTED, PLANNED, GridRuns, canonical, is_count, unused
 from whatif.fitting.grid_tables import advice_table, grid_parameter_table, prediction_table, runs_table
@@ -72,7 +72,7 @@ class GridStudy:
 def study_grid(runs: Table, options: GridOptions) -> GridStudy:
     """Fit and answers from a table of runs (`whatif.fitting.grid_runs.runs_of`).
 
-    Raise `UsageError` for columns that are missing, impossible numbers, and runs that tell no parameter.
+    Raise `UsageError` for columns that are missing, impossible numbers, and runs that identify no parameter.
     """
     stated = [_values(_pairs(target)) for target in options.targets]
     fit = fit_grid(
@@ -103,8 +103,8 @@ def _remarks(fit: GridFit) -> Iterator[str]:
     late = int((fit.runs.rest < 0).sum())
     if late:
         yield f"warning: {late} runs have more computation and communication than total time"
-    yield from (f"warning: {line}" for line in dict.fromkeys(untold(fit)))
-    yield from (f"note: {line}" for line in dict.fromkeys(loosely_told(fit)))
+    yield from (f"warning: {line}" for line in dict.fromkeys(unidentified(fit)))
+    yield from (f"note: {line}" for line in dict.fromkeys(weakly_identified(fit)))
     spreads = {kind: fit.scatter(kind) for kind in fit.spread}
     for kind, spread in spreads.items():
         if not np.isnan(spread):
@@ -115,7 +115,7 @@ def _remarks(fit: GridFit) -> Iterator[str]:
             yield f"warning: {kind} scatters by more than {limit}: the model may not be that of these runs"
     for kind, spread in spreads.items():
         if not spread >= 0:
-            yield f"warning: no more runs than parameters of {kind}: nothing tells their errors"
+            yield f"warning: no more runs than parameters of {kind}: their errors are unknown"
 
 
 def _answer(fit: GridFit, targets: Sequence[GridRuns], options: GridOptions) -> tuple[Table | None, list[str]]:
@@ -128,7 +128,7 @@ def _answer(fit: GridFit, targets: Sequence[GridRuns], options: GridOptions) -> 
     tables = [prediction_table(predict(fit, target)) for target in targets]
     remarks = []
     if any(np.isnan(table.columns["mean_low"].values).any() for table in tables):
-        remarks.append("warning: a target rests on what the runs do not tell: it has no interval")
+        remarks.append("warning: a target depends on what the runs do not identify: it has no interval")
     return _stacked(tables), remarks
 
 
@@ -145,12 +145,12 @@ def _advice(fit: GridFit, target: GridRuns, vary: Sequence[str]) -> tuple[Table,
     candidates, notes = _candidates(fit, target, vary)
     advice = next_run(fit, target, candidates)
     if advice.assumed_noise:
-        notes.append("warning: too few runs to tell their scatter: 5 % is taken for it")
-    now = f"{advice.before:.4g} s either way" if advice.before >= 0 else "nothing: the runs do not tell it"
+        notes.append("warning: too few runs to estimate their scatter: 5 % is assumed")
+    now = f"{advice.before:.4g} s either way" if advice.before >= 0 else "no precision: the runs do not identify it"
     notes.append(f"the mean of the target is {predict(fit, target).total_time[0]:.4g} s, known to {now}")
     table = advice_table(advice)
     if not len(table):
-        notes.append("warning: no single run tells it: make those that the warnings above name")
+        notes.append("warning: no single run identifies it: make those that the warnings above name")
     return table, notes
 
 

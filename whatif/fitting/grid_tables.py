@@ -23,7 +23,7 @@ def rate_or_time(value: float, name: str, digits: int = DIGITS) -> str:
 
 
 def grid_parameter_table(fit: GridFit, *, in_words: bool) -> Table:
-    """One row a parameter: value, standard error, the ends of its interval, and what else is to be said."""
+    """One row a parameter: value, standard error, the ends of its interval, and a remark."""
     low, high = fit.intervals
     deviations = fit.deviations
     rows = []
@@ -32,8 +32,8 @@ def grid_parameter_table(fit: GridFit, *, in_words: bool) -> Table:
         if name in RATES:
             with np.errstate(divide="ignore"):
                 ends, error = (1 / high[at], 1 / low[at]), value**2 * error if np.isfinite(value) else np.nan
-        worth = "not told" if not fit.told[at] else "at its bound" if fit.bound[at] else ""
-        numbers = [np.nan if worth == "not told" else float(item) for item in (value, error, *ends)]
+        worth = "not identified" if not fit.identified[at] else "at its bound" if fit.bound[at] else ""
+        numbers = [np.nan if worth == "not identified" else float(item) for item in (value, error, *ends)]
         symbol = fit.columns.symbol(at)
         unit = [] if in_words else [str(DIMENSIONS[name])]
         rows.append((name, symbol, *(_shown(item, name) if in_words else item for item in numbers), *unit, worth))

@@ -66,8 +66,8 @@ def left_out_in_words(
     folds = f"{left_out.folds} folds, {repeats} times"
     share = f"{left_out.wmape:.1%}" if np.isfinite(left_out.wmape) else _NOTHING
     yield f"left out ({folds}): off by {_in_unit(fit, left_out.rmse)}{spread}, {share}"
-    if left_out.untold:
-        yield f"{left_out.untold} folds left out what tells a term"
+    if left_out.undetermined:
+        yield f"{left_out.undetermined} folds left out all runs that determine a term"
     if fit.freedom > 1:
         # A run lies in the interval of the fit without it where its studentised residual is within the quantile.
         within = np.abs(checks.studentised) <= student.ppf((1 + level) / 2, fit.freedom - 1)

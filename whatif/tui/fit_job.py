@@ -1,4 +1,4 @@
-"""Measurements read and fitted, as plain numbers to show: what the pages have computed beside."""
+"""Measurements and their fit as plain numbers to show; computed in a worker process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FittedCurve:
 
 
 class FitParameter(NamedTuple):
-    """A value in base units with its standard error, NaN where the points do not tell it."""
+    """A value in base units with its standard error, NaN where the points do not determine it."""
 
     name: str
     value: float
@@ -88,7 +88,7 @@ class DistanceFit:
     stops: FloatArray
     """The sizes that a limit can be moved to, ascending."""
     found_limits: tuple[float, float]
-    """Those that the measurements tell, whatever was given."""
+    """Limits found in the measurements, whatever was stated."""
     error: float
     held_out: Mapping[str, float]
     """Mean relative error at points that were left out, by model, with the limits that were found."""
@@ -105,7 +105,7 @@ class FitRefusal:
 
 
 def fitted(view: View) -> DistanceFit | FitRefusal:
-    """The fit that a view asks for."""
+    """Fit of a view, or the reason why there is none."""
     try:
         return _shown(view, _fit(*_read(view)), fit_of(view))
     except WhatifError as problem:
@@ -113,7 +113,7 @@ def fitted(view: View) -> DistanceFit | FitRefusal:
 
 
 def measured(view: View) -> Measured | None:
-    """The points of a view, those with the fewest pairs; None where there are none to show."""
+    """Points of a view with the fewest pairs; None without any."""
     try:
         return _plain(_fit(*_read(view)).points) if view.measured else None
     except WhatifError:
@@ -121,7 +121,7 @@ def measured(view: View) -> Measured | None:
 
 
 def fit_of(view: View) -> NetworkFit:
-    """The fit of a view's measurements; raise `WhatifError` where there can be none."""
+    """Fit of a view's measurements. Raise `WhatifError` where they allow none."""
     fit = _fit(*_read(view))
     return fit if not view.fit_limits else fit.with_limits(*parse_limits(view.fit_limits))
 
@@ -135,7 +135,7 @@ def write_fitted(view: View, path: Path, extends: str, folders: Sequence[Path]) 
 
 
 def limits_of(view: View, found: DistanceFit) -> tuple[float, float]:
-    """The limits that are asked for: those of the fit may be on their way."""
+    """Stated limits of a view, else those of the fit."""
     try:
         return parse_limits(view.fit_limits) if view.fit_limits else found.found_limits
     except UsageError:
@@ -143,7 +143,7 @@ def limits_of(view: View, found: DistanceFit) -> tuple[float, float]:
 
 
 def moved(view: View, found: DistanceFit, chosen: int, steps: int) -> str:
-    """The entry of a view with one limit moved up or down to another measured size; where it may not go, as it is."""
+    """Text of the limits with one moved to another measured size; unchanged where it cannot move."""
     limits, stops = list(limits_of(view, found)), found.stops
     at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
     at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
@@ -159,7 +159,7 @@ def paths_of(text: str) -> tuple[Path, ...]:
 
 
 class _Files(NamedTuple):
-    """What is read, and what the file system says of it: a file that was written anew is read anew."""
+    """Inputs with the times of change of their files: a changed file is read again."""
 
     measured: str
     columns: str
@@ -173,7 +173,7 @@ def _read(view: View) -> tuple[_Files, str, str]:
 
 
 def stamps_of(text: str) -> tuple[tuple[str, int, int], ...]:
-    """The files that a text names, those of folders too, with what tells whether they were written anew."""
+    """Files that a text names, those of folders too, with their times of change and sizes."""
     return tuple(stamp for path in paths_of(text) for stamp in _stamps(path))
 
 

@@ -1,4 +1,4 @@
-"""Runs read and fitted by a formula, as plain numbers and words to show: what the runs page has computed beside."""
+"""Runs and their regression as plain numbers and words to show; computed in a worker process."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Regressed:
     """The columns that could explain the response."""
     terms: tuple[Coefficient, ...]
     others: tuple[Coefficient, ...]
-    """Those that could be added, the most telling first."""
+    """Terms that could be added, the most significant first."""
     left_out: tuple[str, ...]
-    """How good it is for runs that it was not fitted to, in words."""
+    """Errors on runs that were left out of the fit, in words."""
     quality: tuple[str, ...]
-    """How good it is for its own."""
+    """Residual errors, in words."""
     warnings: tuple[str, ...]
     models: tuple[ModelComparison, ...]
     table: Table
@@ -67,7 +67,7 @@ class SavedModel(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """What is read, and what the file system says of it: a file that was written anew is read anew."""
+    """Inputs with the times of change of their files: a changed file is read again."""
 
     columns: str
     rows: str
@@ -75,7 +75,7 @@ class _Runs(NamedTuple):
 
 
 def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
-    """The regression that a view asks for, beside the one before it; terms that were `seen` can be added again."""
+    """Regression of a view, compared with the previous one; terms that were `seen` can be added again."""
     try:
         runs = _runs_of(view)
         return _shown(view, runs, fit_of(view), last, seen)
@@ -84,7 +84,7 @@ def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed
 
 
 def fit_of(view: View) -> RunsFit:
-    """The regression of a view; raise `WhatifError` where there can be none."""
+    """Regression of a view. Raise `WhatifError` where the runs allow none."""
     runs = _runs_of(view)
     return _fit(runs, view.runs_formula or _first(runs))
 
