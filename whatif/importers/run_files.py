@@ -1,4 +1,4 @@
-"""Measured runs from files of any known format, told by their content: one row a run, in base units."""
+"""Measured runs from files of any known format, detected by content: a row a run, in base units."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 
 _LINES = re.compile(r"\A\s*\{[^\n]*\}[ \t]*\n\s*\{")
-"""How JSON lines begin."""
+"""Beginning of JSON lines."""
 
 
 def read_runs(
@@ -57,7 +57,7 @@ def _read(
     head = next(chunks(path), "")
     table = _profile(path, head)
     if long is not None and (table is not None or is_nvidia_smi(head)):
-        raise UsageError(f"{shown_path(path)}: no CSV file, so that no column of it holds names of metrics")
+        raise UsageError(f"{shown_path(path)}: --long applies to CSV files only")
     if table is not None:
         return _chosen(table, columns, where or {})
     if is_nvidia_smi(head):
@@ -66,7 +66,7 @@ def _read(
 
 
 def _profile(path: Path, head: str) -> Table | None:
-    """The table of a file that is no sheet; None for a sheet."""
+    """Table of a profile; None for a sheet."""
     start = head.lstrip()
     if start.startswith(MARK):
         return read_caliper(path)
