@@ -504,7 +504,7 @@ def test_the_runs_of_lulesh_are_those_of_its_profiles():
             assert float(row["total_time [s]"]) == float(regions["main"]["elapsed_s"])
 
 
-def test_lulesh_scales_weakly_so_most_parameters_are_not_told_but_a_larger_run_is(whatif_main):
+def test_weak_scaling_of_lulesh_predicts_larger_runs_but_identifies_few_parameters(whatif_main):
     code, out, err = whatif_main("fit", "grid", LULESH / "lulesh_grid_runs.csv", "--reduction", "--format", "json")
     assert code == 0
     rows = {row["symbol"]: row for row in json.loads(out)["rows"]}
@@ -642,7 +642,7 @@ GOOD = timed(settings())
         ({"processes": Column(GOOD.processes + 0.5, ONE)}, "`processes` of run 1 is 2.5: expected a whole number"),
     ],
 )
-def test_runs_that_cannot_be_are_refused(changes, said):
+def test_impossible_runs_are_refused(changes, said):
     with pytest.raises(UsageError, match=said.replace("(", r"\(")):
         runs_of(table_of(GOOD, **changes))
 
@@ -677,7 +677,7 @@ def test_runs_that_cannot_be_are_refused(changes, said):
         (("--columns", "cells=C"), "no column `processes`"),
     ],
 )
-def test_what_cannot_be_asked_is_told(whatif_main, tmp_path, options, said):
+def test_grid_fit_refuses_contradicting_options(whatif_main, tmp_path, options, said):
     write(tmp_path / "runs.csv", GOOD)
     code, out, err = whatif_main("fit", "grid", "runs.csv", *options)
     assert (code, out) == (2, "")

@@ -282,7 +282,7 @@ def test_a_cross_of_runs_does_not_tell_a_sum_from_a_product_and_it_is_said():
     assert "do not separate" in search({"x": x, "y": y}, 2 + x**2 + 5 * y).warnings[0]
 
 
-def test_few_values_of_a_variable_are_told():
+def test_few_values_of_variable_are_reported():
     assert "has 4 different values" in search({"x": np.arange(1.0, 5)}, np.arange(1.0, 5) ** 2).warnings[0]
     x, y = [1.0, 2, 3, 1, 1, 1, 1, 4, 5], [1.0, 1, 1, 2, 3, 4, 5, 2, 3]
     warnings = search({"x": np.array(x), "y": np.array(y)}, np.array(x) * y).warnings
