@@ -14,7 +14,9 @@ MAXIMUM_ARCHIVE_SIZE = 20_000_000
 """Bytes of the TOML files of a git revision beside a scenario."""
 PICTURES: Final = (".svg", ".png", ".pdf")
 """What plots can be written as."""
-VALIDATION_TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl", "power", "power_caps")
-"""Comparisons with measurements and other simulators."""
-LISTED: Final = ("platforms", "parts", "scenarios", "parameters")
-"""What can be listed."""
+DISTANCES: Final = ("intra_socket", "inter_socket", "inter_node")
+"""Distances between two processes, the shortest first."""
+REGRESSION_TABLES: Final = (
+    "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
+)  # fmt: skip
+"""Tables of a regression."""

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from whatif.plugins import Verb
+
+class Verb(NamedTuple):
+    """Verb of the command line; `module` has a click command of the name `command`."""
+
+    module: str
+    help: str
 
 
 class LazyGroup(click.Group):
