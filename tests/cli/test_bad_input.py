@@ -126,7 +126,7 @@ WRONG_LINES = [
     ("[application.phases.pause]", "[application.phases.9a]", "application.phases.9a", "must start with a letter"),
     ('name = "Test"', "name = 3", "application.name", "must be a text in quotes"),
     ('metrics_per = "launch"', 'metrics_per = "launch"\nfollows = "cells"',
-     f"{WORK}.profiled_cells", "cells of the profiled run along each of x, y"),
+     f"{WORK}.profiled_cells", "the cells of the profiled run along x, y"),
     ('metrics_per = "launch"', 'metrics_per = "launch"\nfollows = "cells"\nprofiled_cells = { x = 10 }',
      f"{WORK}.profiled_cells", "along each of x, y"),
     ('neighbours = "faces"', 'neighbours = "faces"\nmessage_sizes = { x = "1 B" }',
@@ -228,7 +228,7 @@ RAW = {
     "open": (b"x = " + b"[" * 100_000, "s.toml:1:1: not TOML"),
     "braces": (b"x = " + b"{ a = " * 50_000, "s.toml:1:1: not TOML"),
     "keys": (b"a." * 100_000 + b"a = 1", "s.toml:1:1: not TOML"),
-    "deep": (b"a." * 900 + b"a = 1", "s.toml:1:1: a: tables within tables"),
+    "deep": (b"a." * 900 + b"a = 1", "s.toml:1:1: a: tables are nested"),
     "digits": (b"a = " + b"1" * 10_000, "s.toml:1:1: not TOML"),
     "large": (b"# " + b"x" * 10_000_000, "s.toml: larger than 1000 kB"),
     "empty": (b"", "s.toml: application: missing key"),
@@ -543,7 +543,7 @@ def test_overlaps(whatif_main, tmp_path, phases, said):
     [
         ('direction = "host_to_device"', "either `transfer_size` or `halo`"),
         ('direction = "host_to_device"\nhalo = "halo"\ntransfer_size = "1 B"', "either `transfer_size` or `halo`"),
-        ('direction = "host_to_device"\nhalo = "work"', "there is no halo phase `work`"),
+        ('direction = "host_to_device"\nhalo = "work"', "no halo phase `work`"),
         ('direction = "up"\nhalo = "halo"', "is not one of host_to_device"),
     ],
 )

@@ -327,7 +327,7 @@ def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
         ('["latency", "bandwidth"]', '["bandwidth", "latency"]', "the standard error of `bandwidth` is in s"),
         ("[[1.0, ", "[[0.5, ", "symmetric with ones"),
         ('["1 B", ', '["9 TB", ', "the least and the largest"),
-        ('standard_errors = ["', 'standard_errors = ["-', "not negative"),
+        ('standard_errors = ["', 'standard_errors = ["-', "must be non-negative"),
         ('"network.inter_node.postal.short" = {', '"network.nowhere.postal.short" = {', "has no value `latency`"),
     ],
 )
