@@ -183,4 +183,5 @@ def test_what_needs_a_gpu_says_so_where_there_is_none(tmp_path, text, said):
 
 def test_gpus_without_a_description_are_missing_it(tmp_path):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE.replace("[node]\n", "[node]\ngpu_count = 4\n"))
-    assert "`[node.gpu]` is missing, but `gpu_count` is stated" in problem(lambda: load_platform(tmp_path / "cluster.toml"))
+    found = problem(lambda: load_platform(tmp_path / "cluster.toml"))
+    assert "`[node.gpu]` is missing, but `gpu_count` is stated" in found
