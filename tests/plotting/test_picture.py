@@ -224,8 +224,8 @@ def test_verbs_write_their_plot(whatif_main, tmp_path, words, seen):
     ("words", "code", "said"),
     [
         (("run", "jacobi2d", "--plot", "-o", "x.svg"), 2, "-o FILE.svg alone draws"),
-        (("sensitivity", "jacobi2d", "-o", "x.csv"), 2, "x.csv: a picture is a file .svg, .png, .pdf"),
-        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "a picture is a file"),
+        (("sensitivity", "jacobi2d", "-o", "x.csv"), 2, "x.csv: pictures must end in .svg, .png, .pdf"),
+        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "pictures must end in"),
         (("run", "jacobi2d", "-o", "no/x.svg"), 2, "no/x.svg: cannot be written"),
         (("run", "jacobi2d", "--set", "application.rank_count=10000000", "-o", "x.svg"), 4, "more nodes"),
     ],

@@ -1,4 +1,4 @@
-"""Curves on the screen, with the marks and the crosshair that stand among them."""
+"""Curve plots on the screen, with markers and a crosshair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whatif.plotting.description import PlotDescription, shorten, text_cells
 from whatif.plotting.frame import Area, PlotFrame, Word, beside, set_page
 from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, lonely, thin, walk
 
-# Readings keep their width, so that the picture stays in place while the crosshair moves.
+# Readings have a fixed width, so that the plot does not shift while the crosshair moves.
 _READING = 11
 _COMPARED = 21
 
@@ -29,7 +29,7 @@ def curve_page(
     colours: bool,
     cross: tuple[float, float] | None,
 ) -> PlotFrame:
-    """Draw a plot on a screen; without colours each curve bears a letter that the legend repeats."""
+    """Screen with a curve plot; without colours, letters link the curves to the legend."""
     points = points_of(description)
     axes = axes_of(description, points)
     words = _words(description, axes.y.label(width // 3), glyphs, colours=colours, cross=cross)
@@ -49,7 +49,7 @@ def curve_page(
 def _words(
     description: PlotDescription, y_label: str, glyphs: Glyphs, *, colours: bool, cross: tuple[float, float] | None
 ) -> list[Word]:
-    """The y axis label and the legend; with a crosshair, the values that the curves have there."""
+    """Label of the y axis and the legend; with a crosshair, also the values of the curves there."""
     words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
     readings: Sequence[Reading] = ()
     if cross is not None:
@@ -72,7 +72,7 @@ def _key(index: int) -> str:
 
 
 class _Trail(NamedTuple):
-    """One line on the screen: its dots, and the cells of points to stress and of its key."""
+    """One line on the screen: its dots, and the cells of its highlighted points and of its letter."""
 
     style: str
     pen: Pen
@@ -82,7 +82,7 @@ class _Trail(NamedTuple):
 
 
 def _trails(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[_Trail]:
-    # Three points for each column of dots show all that a curve does there.
+    # Three points per column of dots preserve the shape of a curve.
     limit = 3 * area.columns * area.glyphs.columns
     for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
         places = area.dots(*thin(*points[index], limit))
@@ -91,7 +91,7 @@ def _trails(description: PlotDescription, points: Sequence[Points], area: Area) 
         dots = walk(places)
         if line.style != "data":
             dots = dots[:, np.arange(dots.shape[1]) // area.glyphs.columns % 4 < 2]
-        # Keys stand apart along the right half: at the very end those of near curves would cover each other.
+        # Letters are spread over the right half: at the end those of close curves would cover each other.
         key = known[::-1][index * known.size // (2 * len(description.lines)) :][: bool(line.label)]
         cells = [area.cells(places[:, at]) for at in (stressed, key)]
         yield _Trail(style, area.glyphs.pen(line, index), dots, *cells)
@@ -104,7 +104,7 @@ def _draw_curves(page: PlotFrame, trails: Sequence[_Trail], *, colours: bool) ->
         cells.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
         return
     raster = Raster(area.columns, area.rows, area.glyphs)
-    # What is drawn last lies on top, and that is the data; of the data, the first line.
+    # Drawn last means on top: data above the baseline, and the first line above the others.
     for _, trail in sorted(enumerate(trails), key=_depth):
         raster.draw(trail.dots, trail.pen, cells.number(trail.style))
     cells.paint(area.top, area.left, raster.text, raster.styles)
@@ -134,7 +134,7 @@ def _stand(cells: Cells, area: Area, position: float, glyph: str) -> None:
 
 
 def _draw_points(page: PlotFrame, description: PlotDescription, points: Sequence[Points], x: float) -> None:
-    """Stress the point of each curve that the crosshair reads; the first curve lies on top."""
+    """Highlight the point of each curve at the crosshair; the first curve is on top."""
     styled = list(zip(description.lines, description.line_styles(), points, strict=True))
     for line, style, (across, up) in reversed(styled):
         at = nearest(line.x, x, description.x)
@@ -144,7 +144,7 @@ def _draw_points(page: PlotFrame, description: PlotDescription, points: Sequence
 
 
 def _draw_markers(cells: Cells, description: PlotDescription, area: Area) -> None:
-    """Draw vertical marks behind the curves; one beyond the axis becomes a label with an arrow."""
+    """Draw vertical markers behind the curves; one beyond the axis becomes a label with an arrow."""
     view = area.axes.x
     for mark in description.markers:
         position = float(axis_space(np.array(mark.x), description.x))
@@ -161,7 +161,7 @@ def _draw_markers(cells: Cells, description: PlotDescription, area: Area) -> Non
 
 
 def _draw_marker_label(cells: Cells, label: str, column: int, area: Area) -> None:
-    """Write beside the mark, in the uppermost line where no curve is in the way."""
+    """Write the label next to its marker, in the top line that no curve crosses."""
     size = len(text_cells(label))
     for row, start in itertools.product(range(area.top, area.top + area.rows), (column + 2, column - 1 - size)):
         if start > area.left and cells.blank(row, start - 1, start + size):
