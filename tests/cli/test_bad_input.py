@@ -128,7 +128,7 @@ WRONG_LINES = [
     ('metrics_per = "launch"', 'metrics_per = "launch"\nfollows = "cells"',
      f"{WORK}.profiled_cells", "requires the cells of the profiled run along x, y"),
     ('metrics_per = "launch"', 'metrics_per = "launch"\nfollows = "cells"\nprofiled_cells = { x = 10 }',
-     f"{WORK}.profiled_cells", "along each of x, y"),
+     f"{WORK}.profiled_cells", "along x, y"),
     ('neighbours = "faces"', 'neighbours = "faces"\nmessage_sizes = { x = "1 B" }',
      f"{HALO}.message_sizes", "needs exactly the keys x, y"),
     ('platform = "summit"', 'platform = "sumit"', "platform", "did you mean `summit`"),

@@ -100,7 +100,7 @@ def test_section_5_1_errors_stated_for_jacobi2d_agree_with_one_measured_time(mac
         ("Lassen", 1024, 62.7, 103.3, 85.6),
     ],
 )
-def test_halo_of_jacobi2d_by_the_models_of_the_paper(machine, rank_count, postal_us, max_rate_us, k_model_us):
+def test_jacobi2d_halo_times_of_the_paper_models(machine, rank_count, postal_us, max_rate_us, k_model_us):
     found = [phase_time(machine, rank_count, name) for name in ("postal", "max_rate", "k_model")]
     assert_allclose(1e6 * np.array(found), [postal_us, max_rate_us, k_model_us], rtol=0.006, atol=0)
 
@@ -116,13 +116,13 @@ def test_halo_of_jacobi2d_by_the_models_of_the_paper(machine, rank_count, postal
         ("Lassen", 1024, -0.24),
     ],
 )
-def test_node_aware_halo_of_jacobi2d_against_the_measured_slowest_rank(machine, rank_count, error):
+def test_node_aware_jacobi2d_halo_against_the_slowest_measured_rank(machine, rank_count, error):
     measured = MEASURED[machine, rank_count]
     assert node_aware(machine, rank_count) / measured - 1 == pytest.approx(error, abs=0.006)
     assert abs(error) < abs(phase_time(machine, rank_count, "k_model") / measured - 1)
 
 
-def test_node_aware_by_hand():
+def test_node_aware_time_equals_hand_calculation():
     """Four ranks in a row on two nodes: one message on the node, one off it; one message leaves each node."""
     dims, two = np.array([4.0]), np.array(2.0)
     time = phase.node_aware_time(
@@ -135,7 +135,7 @@ def test_node_aware_by_hand():
     assert_allclose(time, 2 * 3e-6 + 1e-6 + 1e6 / 1e10, rtol=1e-14, atol=0)
 
 
-def test_node_aware_shares_the_node_among_all_that_parameters_it():
+def test_node_aware_shares_node_rate_among_all_outgoing_messages():
     counts, node_counts = np.array([[[0.0], [0.0], [1.0]]]), np.array([[8.0]])
     none = np.zeros(1)
     size, processes = np.array([1e6]), np.array(4.0)
@@ -175,7 +175,7 @@ def test_phase_times_broadcast_over_points():
         assert together[1, 2] == function(counts[2], *(np.array([2.0, 2.0]) * k for k in (1, 1, 2)))
 
 
-def test_a_message_that_is_not_sent_takes_no_time():
+def test_messages_with_zero_count_take_no_time():
     counts, never = np.array([[[2.0], [0.0], [0.0]]]), np.array([np.inf])
     assert_array_equal(phase.serialised_time(counts, np.ones(1), never, never), 2)
     assert_array_equal(phase.concurrent_time(counts, np.ones(1), never, never), 1)

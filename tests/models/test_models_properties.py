@@ -114,7 +114,7 @@ def arguments(draw: st.DrawFn, function: Function, shapes: st.SearchStrategy[tup
     return drawn
 
 
-def test_the_search_finds_the_models() -> None:
+def test_all_model_functions_are_found() -> None:
     names = {function.__name__ for function in ELEMENTWISE}
     assert {"postal", "max_rate", "loggp", "roofline_time", "pinned_time", "total_time"} <= names
     assert "rounds_time" not in names, "it works along an axis"
@@ -123,7 +123,7 @@ def test_the_search_finds_the_models() -> None:
 @pytest.mark.parametrize("function", ELEMENTWISE, ids=lambda f: f.__name__)
 @FEW
 @given(data=st.data())
-def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.DataObject) -> None:
+def test_model_on_arrays_equals_single_points(function: Function, data: st.DataObject) -> None:
     drawn = data.draw(arguments(function, SHAPES))
     grid = np.broadcast_arrays(*drawn.values())
     result = np.asarray(function(**drawn))
@@ -140,7 +140,7 @@ def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.Da
 )
 @FEW
 @given(data=st.data())
-def test_time_grows_with_costs_and_falls_with_speeds(function: Function, name: str, data: st.DataObject) -> None:
+def test_time_increases_with_costs_and_decreases_with_rates(function: Function, name: str, data: st.DataObject) -> None:
     drawn = data.draw(arguments(function, st.just(())))
     low, high = sorted([drawn[name], data.draw(values(function, name))])
     time_at_low, time_at_high = (function(**drawn | {name: np.float64(value)}) for value in (low, high))
