@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from whatif import units
-from whatif.plotting.crosshair import moved, readout
+from whatif.plotting.crosshair import move_crosshair, readout
 from whatif.plotting.description import AxisDescription, HeatMap, Scale
 from whatif.plotting.terminal import point_at, render, render_runs
 
@@ -135,7 +135,7 @@ def test_present_point_is_marked():
     marks = [(row, line.index("●")) for row, line in enumerate(lines) if "●" in line]
     assert lines[0].index("●") == marks[0][1]
     [(row, column)] = marks[1:]
-    assert moved(description, point_at(description, 60, 20, (column, row))) == (2.0, 0.0)
+    assert move_crosshair(description, point_at(description, 60, 20, (column, row))) == (2.0, 0.0)
     outside = heat(np.arange(12.0).reshape(3, 4), here=(99.0, 0.0))
     assert sum(line.count("●") for line in render(outside, 60, 20).split("\n")[1:]) == 0
 
@@ -148,7 +148,7 @@ def test_crosshair_position_equals_point_at_the_mouse(x_scale):
             cross = (float(x), float(y))
             lines = ["".join(run.text for run in line) for line in render_runs(description, 70, 24, cross=cross)]
             [(row, column)] = [(row, line.index("┼")) for row, line in enumerate(lines) if "┼" in line]
-            assert moved(description, point_at(description, 70, 24, (column, row), cross=cross)) == cross
+            assert move_crosshair(description, point_at(description, 70, 24, (column, row), cross=cross)) == cross
             assert f"{description.values[int(np.log2(x)), int(y)]:g} s " in " ".join(lines[:2])
     assert point_at(description, 70, 24, (0, 0)) is None
 
@@ -180,6 +180,6 @@ def test_readout_of_a_heat_map_has_both_positions_and_the_value():
 
 def test_crosshair_stays_inside_the_heat_map():
     description = heat(np.zeros((5, 4)))
-    assert moved(description, (0.0, 0.0), 2, 3) == (2, 3)
-    assert moved(description, (3.0, 2.0), 10, -10) == (4, 0)
-    assert moved(description, (np.nan, np.nan), 1, 0) == (1, 0)
+    assert move_crosshair(description, (0.0, 0.0), 2, 3) == (2, 3)
+    assert move_crosshair(description, (3.0, 2.0), 10, -10) == (4, 0)
+    assert move_crosshair(description, (np.nan, np.nan), 1, 0) == (1, 0)

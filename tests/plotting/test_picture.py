@@ -28,7 +28,7 @@ from whatif.plotting.description import (
     Scale,
 )
 from whatif.plotting.picture import draw, inline_svg, write_picture
-from whatif.plotting.picture_style import DARK, LIGHT, printed
+from whatif.plotting.picture_style import DARK, LIGHT, typographic
 from whatif.studies import bar_charts as bars
 from whatif.studies.attribution import attribute
 from whatif.studies.bottlenecks import Bottleneck, Bottlenecks
@@ -200,8 +200,8 @@ def test_colours_have_contrast_and_differ_with_any_colour_vision(palette):
 
 
 def test_printed_quantities_have_typographic_signs():
-    assert printed("-3 us ± 0.5 us, time (us)") == "−3 µs ± 0.5 µs, time (µs)"
-    assert printed("a-1 at us-east 2e-5 uB") == "a-1 at us-east 2e-5 uB"
+    assert typographic("-3 us ± 0.5 us, time (us)") == "−3 µs ± 0.5 µs, time (µs)"
+    assert typographic("a-1 at us-east 2e-5 uB") == "a-1 at us-east 2e-5 uB"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
-from whatif.plotting.raster import GLYPHS, Raster, lonely, walk
+from whatif.plotting.raster import GLYPHS, Raster, isolated, walk
 from whatif.plotting.terminal import render, render_runs
 
 COLUMNS, ROWS = 7, 5
@@ -70,7 +70,7 @@ def test_walk_is_continuous_and_never_crosses_a_gap():
 
 
 def test_isolated_points_are_found():
-    np.testing.assert_array_equal(lonely(np.array([1, np.nan, 2, 3, np.nan, 4])), [0, 5])
+    np.testing.assert_array_equal(isolated(np.array([1, np.nan, 2, 3, np.nan, 4])), [0, 5])
 
 
 def described(*lines):

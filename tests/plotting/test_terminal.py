@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from whatif import units
-from whatif.plotting.crosshair import moved
+from whatif.plotting.crosshair import move_crosshair
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.plotting.terminal import point_at, render, render_runs
 
@@ -210,7 +210,7 @@ def test_crosshair_is_at_its_point_and_highlights_the_curves():
         [column] = {line.index(point) for line in lines if point in line}
         assert sum(line[column] == upright for line in lines) > 10
         place = point_at(description, 80, 24, (column, 10), marker=marker, cross=(1e4, math.nan))
-        assert moved(description, place)[0] == pytest.approx(1e4, rel=0.1)
+        assert move_crosshair(description, place)[0] == pytest.approx(1e4, rel=0.1)
 
 
 def test_plot_does_not_shift_while_the_crosshair_moves():

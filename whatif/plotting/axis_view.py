@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from whatif import units
+from whatif.models.quantities import FloatArray
 from whatif.plotting.description import (
     LARGEST,
     SMALLEST,
     AxisDescription,
-    FloatArray,
     HeatMap,
     PlotDescription,
     PlotLine,

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import axis_space
-from whatif.plotting.description import AxisDescription, Description, FloatArray, HeatMap, PlotDescription, PlotLine
+from whatif.plotting.description import AxisDescription, Description, HeatMap, PlotDescription, PlotLine
 from whatif.units import format_quantity
 
 NOTHING = "–"
@@ -28,10 +29,10 @@ def readout(description: Description, x: float, y: float = np.nan) -> tuple[Read
     """
     if isinstance(description, HeatMap):
         return _read_heat(description, x, y)
-    x = moved(description, (x, y))[0]
-    place = Reading(description.x.name, written(x, description.x), "label")
+    x = move_crosshair(description, (x, y))[0]
+    place = Reading(description.x.name, value_text(x, description.x), "label")
     readings = [
-        Reading(line.label, written(_at(line, x, description.x), description.y), style)
+        Reading(line.label, value_text(_at(line, x, description.x), description.y), style)
         for line, style in zip(description.lines, description.line_styles(), strict=True)
         if line.label
     ]
@@ -48,10 +49,10 @@ def _read_heat(description: HeatMap, x: float, y: float) -> tuple[Reading, ...]:
     else:
         values = (float(description.xs[at_x]), float(description.ys[at_y]), float(description.values[at_x, at_y]))
     read = zip((description.x, description.y, description.z), values, ("label", "label", "marker"), strict=True)
-    return tuple(Reading(axis.name, written(value, axis), style) for axis, value, style in read)
+    return tuple(Reading(axis.name, value_text(value, axis), style) for axis, value, style in read)
 
 
-def written(value: float, axis: AxisDescription) -> str:
+def value_text(value: float, axis: AxisDescription) -> str:
     """Text of a value of an axis: with its unit, or the name of a category."""
     if not np.isfinite(value):
         return NOTHING
@@ -80,14 +81,14 @@ def _change(description: PlotDescription, x: float) -> str:
     return f"({now / before - 1:+.1%})" if before > 0 and np.isfinite(now / before) else ""
 
 
-def present(description: Description) -> tuple[float, float]:
+def present_point(description: Description) -> tuple[float, float]:
     """Present point of the scenario; NaN where it is not known."""
     if isinstance(description, HeatMap):
         return description.here or (np.nan, np.nan)
     return (description.markers[0].x if description.markers else np.nan), np.nan
 
 
-def moved(
+def move_crosshair(
     description: Description, cross: tuple[float, float], steps: int = 0, steps_up: int = 0
 ) -> tuple[float, float]:
     """Position of the crosshair moved by points along x, and on a heat map along y, within the data."""

@@ -12,15 +12,15 @@ from whatif.plotting.axis_view import Points, axes_of, axis_space, points_of
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
 from whatif.plotting.description import PlotDescription, shorten, text_cells
-from whatif.plotting.frame import Area, PlotFrame, Word, beside, set_page
-from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, lonely, thin, walk
+from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, plot_frame
+from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, isolated, thin, walk
 
 # Readings have a fixed width, so that the plot does not shift while the crosshair moves.
 _READING = 11
 _COMPARED = 21
 
 
-def curve_page(
+def curve_plot(
     description: PlotDescription,
     width: int,
     height: int,
@@ -33,11 +33,11 @@ def curve_page(
     points = points_of(description)
     axes = axes_of(description, points)
     words = _words(description, axes.y.label(width // 3), glyphs, colours=colours, cross=cross)
-    page = set_page(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    page = plot_frame(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
     if page.empty:
         return page
-    trails = list(_trails(description, points, page.area))
-    _draw_curves(page, trails, colours=colours)
+    drawn = list(_drawn_lines(description, points, page.area))
+    _draw_curves(page, drawn, colours=colours)
     if cross is not None:
         _draw_cross(page, description, cross[0])
     _draw_markers(page.cells, description, page.area)
@@ -71,61 +71,61 @@ def _key(index: int) -> str:
     return chr(ord("a") + index % 26)
 
 
-class _Trail(NamedTuple):
+class _DrawnLine(NamedTuple):
     """One line on the screen: its dots, and the cells of its highlighted points and of its letter."""
 
     style: str
     pen: Pen
     dots: Dots
-    stressed: list[tuple[int, int]]
+    highlighted: list[tuple[int, int]]
     key: list[tuple[int, int]]
 
 
-def _trails(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[_Trail]:
+def _drawn_lines(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[_DrawnLine]:
     # Three points per column of dots preserve the shape of a curve.
     limit = 3 * area.columns * area.glyphs.columns
     for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
         places = area.dots(*thin(*points[index], limit))
         known = np.flatnonzero(np.isfinite(places[1]))
-        stressed = known if description.x.ticks else lonely(places[1])
+        highlighted = known if description.x.ticks else isolated(places[1])
         dots = walk(places)
         if line.style != "data":
             dots = dots[:, np.arange(dots.shape[1]) // area.glyphs.columns % 4 < 2]
         # Letters are spread over the right half: at the end those of close curves would cover each other.
         key = known[::-1][index * known.size // (2 * len(description.lines)) :][: bool(line.label)]
-        cells = [area.cells(places[:, at]) for at in (stressed, key)]
-        yield _Trail(style, area.glyphs.pen(line, index), dots, *cells)
+        cells = [area.cells(places[:, at]) for at in (highlighted, key)]
+        yield _DrawnLine(style, area.glyphs.pen(line, index), dots, *cells)
 
 
-def _draw_curves(page: PlotFrame, trails: Sequence[_Trail], *, colours: bool) -> None:
+def _draw_curves(page: PlotFrame, drawn: Sequence[_DrawnLine], *, colours: bool) -> None:
     cells, area = page.cells, page.area
-    if not any(trail.dots.size for trail in trails):
+    if not any(line.dots.size for line in drawn):
         text = shorten("no values to draw", area.columns)
         cells.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
         return
     raster = Raster(area.columns, area.rows, area.glyphs)
     # Drawn last means on top: data above the baseline, and the first line above the others.
-    for _, trail in sorted(enumerate(trails), key=_depth):
-        raster.draw(trail.dots, trail.pen, cells.number(trail.style))
+    for _, line in sorted(enumerate(drawn), key=_depth):
+        raster.draw(line.dots, line.pen, cells.number(line.style))
     cells.paint(area.top, area.left, raster.text, raster.styles)
-    for index, trail in enumerate(trails):
-        for row, column in trail.stressed:
-            cells.put(row, column, area.glyphs.point, trail.style)
-        for row, column in () if colours else trail.key:
-            cells.put(row, column, _key(index), trail.style)
+    for index, line in enumerate(drawn):
+        for row, column in line.highlighted:
+            cells.put(row, column, area.glyphs.point, line.style)
+        for row, column in () if colours else line.key:
+            cells.put(row, column, _key(index), line.style)
 
 
-def _depth(place: tuple[int, _Trail]) -> tuple[bool, int]:
+def _depth(place: tuple[int, _DrawnLine]) -> tuple[bool, int]:
     return place[1].style != "baseline", -place[0]
 
 
 def _draw_cross(page: PlotFrame, description: PlotDescription, x: float) -> None:
     position = float(axis_space(np.array(x), description.x))
-    if np.isfinite(position) and not beside(page.area.axes.x, position):
-        _stand(page.cells, page.area, position, page.area.glyphs.frame[0])
+    if np.isfinite(position) and not arrow_beyond(page.area.axes.x, position):
+        _draw_vertical(page.cells, page.area, position, page.area.glyphs.frame[0])
 
 
-def _stand(cells: Cells, area: Area, position: float, glyph: str) -> None:
+def _draw_vertical(cells: Cells, area: Area, position: float, glyph: str) -> None:
     """Draw a vertical line behind the curves."""
     [(_, column)] = area.cells(area.dots([position], area.axes.y.low))
     for row in range(area.top, area.top + area.rows):
@@ -150,10 +150,10 @@ def _draw_markers(cells: Cells, description: PlotDescription, area: Area) -> Non
         position = float(axis_space(np.array(mark.x), description.x))
         if np.isnan(position):
             continue
-        arrow, label = beside(view, position), mark.label
+        arrow, label = arrow_beyond(view, position), mark.label
         inside = float(np.clip(position, view.low, view.high))
         if not arrow:
-            _stand(cells, area, inside, area.glyphs.frame[5])
+            _draw_vertical(cells, area, inside, area.glyphs.frame[5])
         else:
             label = f"< {label}" if arrow == "<" else f"{label} >"
         [(_, column)] = area.cells(area.dots([inside], area.axes.y.low))

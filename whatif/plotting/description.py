@@ -13,12 +13,10 @@ from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whatif import units
+from whatif.models.quantities import FloatArray
 from whatif.units import Dimension
-
-FloatArray = NDArray[np.float64]
 
 SERIES_STYLES = tuple(f"series-{number}" for number in range(1, 7))
 HEAT_STYLES = tuple(f"heat-{number}" for number in range(12))

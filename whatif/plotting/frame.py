@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import Axes, AxisView, Tick, ticks
 from whatif.plotting.cells import Cells, TextRun
-from whatif.plotting.description import FloatArray, Scale, text_cells
+from whatif.plotting.description import Scale, text_cells
 from whatif.plotting.raster import Glyphs
 
 Word = tuple[TextRun, ...]
@@ -73,7 +74,7 @@ class PlotFrame:
         return self.area.columns <= 0 or self.area.rows <= 0
 
 
-def set_page(
+def plot_frame(
     axes: Axes, title: str, words: Sequence[Word], glyphs: Glyphs, size: tuple[int, int], *, reading: bool
 ) -> PlotFrame:
     """Screen with the frame drawn; a tiny screen has no frame. Words of a crosshair reading get more space."""
@@ -175,7 +176,7 @@ def _label_start(tick: Tick, column: int, width: int) -> int:
     return max(0, min(column - size // 2, width - size))
 
 
-def beside(view: AxisView, position: float) -> str:
+def arrow_beyond(view: AxisView, position: float) -> str:
     """`<` or `>` for a position beyond the end of an axis, else empty."""
     fraction = float(view.fraction(np.array(position)))
     return "<" if fraction < -1e-9 else ">" if fraction > 1 + 1e-9 else ""

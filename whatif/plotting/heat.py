@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import AxisView, axis_space, heat_axes
 from whatif.plotting.cells import Cells, TextRun
-from whatif.plotting.crosshair import Reading, readout, written
-from whatif.plotting.description import HEAT_STYLES, FloatArray, HeatMap, Scale
-from whatif.plotting.frame import Area, PlotFrame, Word, set_page
+from whatif.plotting.crosshair import Reading, readout, value_text
+from whatif.plotting.description import HEAT_STYLES, HeatMap, Scale
+from whatif.plotting.frame import Area, PlotFrame, Word, plot_frame
 from whatif.plotting.raster import Glyphs
 
 DENSITIES = " .:-=+*#%@"
@@ -18,7 +19,7 @@ _NO_VALUE = -1
 Levels = NDArray[np.intp]
 
 
-def heat_page(
+def heat_plot(
     description: HeatMap,
     width: int,
     height: int,
@@ -31,7 +32,7 @@ def heat_page(
     glyphs = glyphs._replace(bits=np.zeros((2 if colours else 1, 1), dtype=np.uint8))
     axes = heat_axes(description)
     words = _words(description, axes.y.label(width // 3), glyphs, width, colours=colours, cross=cross)
-    page = set_page(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    page = plot_frame(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
     if page.empty:
         return page
     levels = _levels(description, len(HEAT_STYLES) if colours else len(DENSITIES))
@@ -77,7 +78,7 @@ def _scale(description: HeatMap, width: int, *, colours: bool) -> Word:
     known, narrow = description.values[np.isfinite(description.values)], width < 60
     if not known.size:
         return (TextRun(f"{description.z.label}: no values", "label"),)
-    low, high = (written(float(value), description.z) for value in (known.min(), known.max()))
+    low, high = (value_text(float(value), description.z) for value in (known.min(), known.max()))
     styles = HEAT_STYLES[:: 2 if narrow else 1]
     ramp = [TextRun("█", style) for style in styles] if colours else [TextRun(f"[{DENSITIES}]", "label")]
     name = "" if narrow else f"{description.z.label} "

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import AxisView, Tick, axes_of, axis_space, heat_axes, points_of, ticks, view_of
 from whatif.plotting.bars import BarChart
-from whatif.plotting.description import FloatArray, HeatMap, PlotDescription, StackedBar, shorten
-from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, printed
+from whatif.plotting.description import HeatMap, PlotDescription, StackedBar, shorten
+from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, typographic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,8 +111,8 @@ def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArra
     view = view_of(description.z, [values], roomy=False)
     mesh.set_clim(view.low, view.high)
     found = ticks(view, _fits(axes, across=False))
-    bar.set_ticks([tick.position for tick in found], labels=[printed(tick.label) for tick in found])
-    bar.set_label(printed(view.label(_NAME)))
+    bar.set_ticks([tick.position for tick in found], labels=[typographic(tick.label) for tick in found])
+    bar.set_label(typographic(view.label(_NAME)))
 
 
 def _borders(places: FloatArray, view: AxisView) -> FloatArray:
@@ -130,7 +131,7 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
         axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=LIGHT[row.style], zorder=2)
         left = row.end < 0
         axes.annotate(
-            printed(row.text), (min(row.start, row.end) if left else max(row.start, row.end), at),
+            typographic(row.text), (min(row.start, row.end) if left else max(row.start, row.end), at),
             (-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", va="center",
             color=LIGHT["ink"],
         )  # fmt: skip
@@ -171,10 +172,10 @@ def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
     found = ticks(view, _fits(axes, across=across))
     (axes.set_xlim if across else axes.set_ylim)(view.low, view.high)
     (axes.set_xticks if across else axes.set_yticks)(
-        [tick.position for tick in found], labels=[printed(tick.label) for tick in found]
+        [tick.position for tick in found], labels=[typographic(tick.label) for tick in found]
     )
     width = int(_room(axes, across=across) / _CHARACTER)
-    (axes.set_xlabel if across else axes.set_ylabel)(printed(shorten(view.label(width), width)))
+    (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(view.label(width), width)))
 
 
 def _fits(axes: Axes, *, across: bool) -> Callable[[Sequence[Tick]], bool]:

@@ -73,6 +73,6 @@ SETTINGS: Final[dict[str, Any]] = {
 }
 
 
-def printed(text: str) -> str:
+def typographic(text: str) -> str:
     """Text with typographic minus and micro signs: `-3 us` is `−3 µs`."""
     return re.sub(r"(?<![\w.])-(?=\d)", "−", re.sub(r"(?<=[\d(])( ?)u(?=(?:s|J|W|Wh)\b)", r"\1µ", text))

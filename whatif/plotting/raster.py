@@ -7,9 +7,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import Points
 from whatif.plotting.cells import Characters
-from whatif.plotting.description import FloatArray, PlotLine
+from whatif.plotting.description import PlotLine
 
 MarkerName = Literal["braille", "block", "ascii"]
 Dots = NDArray[np.intp]
@@ -98,7 +99,7 @@ def walk(points: FloatArray) -> Dots:
     return np.asarray(np.rint(dots), dtype=np.intp)
 
 
-def lonely(y: FloatArray) -> NDArray[np.intp]:
+def isolated(y: FloatArray) -> NDArray[np.intp]:
     """Indices of points with a gap on both sides, as a single dot is hard to see."""
     known = np.r_[False, np.isfinite(y), False]
     return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:])

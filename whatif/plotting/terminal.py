@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TypedDict, Unpack
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.crosshair import moved
-from whatif.plotting.curves import curve_page
+from whatif.plotting.crosshair import move_crosshair
+from whatif.plotting.curves import curve_plot
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
 from whatif.plotting.frame import PlotFrame
-from whatif.plotting.heat import heat_page
+from whatif.plotting.heat import heat_plot
 from whatif.plotting.raster import GLYPHS, MarkerName
 
 # The normal ANSI colours are readable on black and on white; the bright ones are not.
@@ -25,7 +25,7 @@ _FILLS = {style: f"48;5;{code}" for style, code in zip(HEAT_STYLES, _HEAT, stric
 _PLAIN = str.maketrans({"…": "~", "–": "-"})
 
 
-class Manner(TypedDict, total=False):
+class DrawOptions(TypedDict, total=False):
     """Options of a drawing: the marker of curves, colours, and the position of a crosshair.
 
     Without colours, letters link the curves to the legend, and a heat map consists of characters. `cross` is the
@@ -37,29 +37,31 @@ class Manner(TypedDict, total=False):
     cross: tuple[float, float] | None
 
 
-def render_runs(description: Description, width: int, height: int, **manner: Unpack[Manner]) -> list[list[TextRun]]:
+def render_runs(
+    description: Description, width: int, height: int, **options: Unpack[DrawOptions]
+) -> list[list[TextRun]]:
     """Plot as `height` lines of runs, each exactly `width` cells wide."""
-    lines = _page(description, width, height, manner).cells.runs()
-    if manner.get("marker") != "ascii":
+    lines = _page(description, width, height, options).cells.runs()
+    if options.get("marker") != "ascii":
         return lines
     return [[run._replace(text=run.text.translate(_PLAIN)) for run in line] for line in lines]
 
 
 def point_at(
-    description: Description, width: int, height: int, place: tuple[int, int], **manner: Unpack[Manner]
+    description: Description, width: int, height: int, place: tuple[int, int], **options: Unpack[DrawOptions]
 ) -> tuple[float, float] | None:
     """Values of x and y at a (column, row) of the plot drawn by `render_runs`; None outside the data."""
     column, row = place
-    return _page(description, width, height, manner).area.value(row, column)
+    return _page(description, width, height, options).area.value(row, column)
 
 
-def _page(description: Description, width: int, height: int, manner: Manner) -> PlotFrame:
-    marker, colours, cross = manner.get("marker", "braille"), manner.get("colours", True), manner.get("cross")
-    cross = None if cross is None else moved(description, cross)
+def _page(description: Description, width: int, height: int, options: DrawOptions) -> PlotFrame:
+    marker, colours, cross = options.get("marker", "braille"), options.get("colours", True), options.get("cross")
+    cross = None if cross is None else move_crosshair(description, cross)
     if isinstance(description, HeatMap):
         coloured = colours and marker != "ascii"
-        return heat_page(description, width, height, GLYPHS[marker], colours=coloured, cross=cross)
-    return curve_page(description, width, height, GLYPHS[marker], colours=colours, cross=cross)
+        return heat_plot(description, width, height, GLYPHS[marker], colours=coloured, cross=cross)
+    return curve_plot(description, width, height, GLYPHS[marker], colours=colours, cross=cross)
 
 
 def render(

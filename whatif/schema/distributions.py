@@ -70,7 +70,7 @@ def is_distribution(text: str) -> bool:
     return bool(_CALL.fullmatch(text) or _ERROR.fullmatch(text))
 
 
-def no_distribution(text: str) -> str:
+def unknown_distribution(text: str) -> str:
     """Error message for a text like `name(..)` with an unknown name; empty for any other text."""
     word, kinds = re.match(r"\s*(\w+)\s*\(", text), get_args(Kind)
     if word is None:

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from whatif import units
-from whatif.schema.distributions import Uncertain, is_distribution, no_distribution, parse_distribution
+from whatif.schema.distributions import Uncertain, is_distribution, parse_distribution, unknown_distribution
 from whatif.schema.expressions import Expression, ExpressionError, parse_expression
 from whatif.units import Dimension, UnitError, customary_unit, format_quantity, parse_quantity, parse_unit
 
@@ -133,7 +133,7 @@ class QuantityField:
         try:
             quantity = parse_quantity(text)
         except UnitError as error:
-            raise ValueError(no_distribution(text) or self._no_count(text) or str(error)) from None
+            raise ValueError(unknown_distribution(text) or self._no_count(text) or str(error)) from None
         if self.dimension is None or quantity.dimension == self.dimension:
             return quantity
         if quantity == units.Quantity(0.0, units.ONE):

@@ -63,7 +63,7 @@ class Price(StrictTable):
         dimensions = {key: amount.dimension for key, amount in amounts.items() if isinstance(amount, Quantity)}
         found = currencies(dimensions.values())
         if len(found) > 1:
-            raise _error(several(found), next(reversed(dimensions)))
+            raise _error(mixed_currencies(found), next(reversed(dimensions)))
         return self
 
 
@@ -78,7 +78,7 @@ def _has(powers: tuple[int, ...], money: Dimension) -> bool:
     return len(powers) > place and powers[place] != 0
 
 
-def several(found: Iterable[str]) -> str:
+def mixed_currencies(found: Iterable[str]) -> str:
     """Error message for prices in several currencies."""
     return f"prices in {' and '.join(found)}: state all of them in one currency, as currencies are not converted"
 
