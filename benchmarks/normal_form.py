@@ -53,8 +53,8 @@ def _extrap_seconds() -> float:
 
 
 def _reason(error: OSError | subprocess.CalledProcessError) -> str:
-    told = error.stderr if isinstance(error, subprocess.CalledProcessError) else str(error)
-    return (told.strip().splitlines() or [str(error)])[-1]
+    message = error.stderr if isinstance(error, subprocess.CalledProcessError) else str(error)
+    return (message.strip().splitlines() or [str(error)])[-1]
 
 
 if __name__ == "__main__":
