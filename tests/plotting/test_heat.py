@@ -95,14 +95,14 @@ def test_equal_values_have_the_middle_colour():
 def test_infeasible_points_have_no_colour():
     description = heat([[1.0, 1.0], [np.nan, np.nan], [np.nan, 2.0]])
     text = render(description, 80, 23, colour=False)
-    assert "/ impossible" in text
+    assert "/ infeasible" in text
     coloured = render_runs(description, 80, 23)
-    assert "· impossible" in "".join(run.text for run in coloured[0])
+    assert "· infeasible" in "".join(run.text for run in coloured[0])
     lowest = area(coloured)[-1]
     assert [(run.text[0], run.style) for run in lowest] == [("▀", "heat-0"), ("·", "label")]
-    impossible = "".join(run.text for run in area(render_runs(description, 80, 23, colours=False))[-1])
-    assert set(impossible) == {" ", "/"}
-    assert "impossible" not in render(heat([[1.0, 2.0]]), 80, 23)
+    last = "".join(run.text for run in area(render_runs(description, 80, 23, colours=False))[-1])
+    assert set(last) == {" ", "/"}
+    assert "infeasible" not in render(heat([[1.0, 2.0]]), 80, 23)
 
 
 def test_half_cell_without_a_value_is_empty():

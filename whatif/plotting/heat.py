@@ -63,7 +63,7 @@ def _words(
         return [*words, *(_reading(reading) for reading in readout(description, *cross)), scale]
     words.append(scale)
     if not np.isfinite(description.values).all():
-        words.append((TextRun(f"{_missing(colours=colours)} impossible", "label"),))
+        words.append((TextRun(f"{_missing(colours=colours)} infeasible", "label"),))
     if description.here is not None:
         words.append((TextRun(f"{glyphs.point} now", "marker"),))
     return words
