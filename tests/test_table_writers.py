@@ -1,4 +1,4 @@
-"""Tables on a terminal that is too narrow for them."""
+"""Tables on narrow terminals."""
 
 from __future__ import annotations
 

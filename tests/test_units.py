@@ -1,4 +1,4 @@
-"""Units against pint, exactness to the last bit, and every way to get a quantity wrong."""
+"""Units against pint, exact values, and invalid quantities."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def registry():
 
 PINT = registry()
 PINT_BASES = (PINT.second, PINT.byte, PINT.flop, PINT.joule, *map(PINT.parse_units, ("gCO2e", *CURRENCIES)))
-# pint reads `B` as byte and `h` as Planck's constant unless it is told the hour.
+# pint reads `B` as byte and `h` as Planck's constant unless the hour is defined.
 SPELLED = {
     "h": "hour",
     "day": "day",
@@ -73,7 +73,7 @@ def in_pint(dimension):
 def test_every_unit_agrees_with_pint(prefix, symbol):
     dimension, size = UNITS[prefix + symbol]
     if symbol == "Hz":
-        # pint counts a hertz as one cycle, which is no dimension, a second.
+        # pint defines a hertz as one dimensionless cycle per second.
         expected = (1 * PINT.Unit(f"{LONG_PREFIX[prefix]}hertz")).to("1/second").magnitude
     elif symbol == "1":
         expected = 1.0
@@ -215,7 +215,7 @@ def test_format_of_quantities(value, dimension, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("1 Gb", "did you mean Gbit or GB"),
         ("1 Gb/s", "did you mean Gbit or GB"),
@@ -263,8 +263,8 @@ def test_format_of_quantities(value, dimension, text):
         ("--1 s", "is not a number with a unit"),
     ],
 )
-def test_invalid_quantity_raises_with_a_reason(text, said):
-    with pytest.raises(UnitError, match="(?s)" + said.replace("/", "\\/")) as caught:
+def test_invalid_quantity_raises_with_a_reason(text, message):
+    with pytest.raises(UnitError, match="(?s)" + message.replace("/", "\\/")) as caught:
         parse_quantity(text)
     assert len(str(caught.value)) < 400
 

@@ -1,4 +1,4 @@
-"""Each algorithm runs on simulated ranks that really exchange their blocks; one element stands for a byte."""
+"""Collective models against simulated ranks that exchange their blocks; one element represents one byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATENCY, BANDWIDTH = np.float64(2e-6), np.float64(1e9)
 
 
 class Network:
-    """Moves the messages of one round at a time and keeps the size of the largest."""
+    """Network that moves the messages of one round at a time and records the size of the largest."""
 
     def __init__(self) -> None:
         self.rounds: list[int] = []
@@ -50,7 +50,7 @@ def binomial_tree(network: Network, ranks: int, length: int) -> None:
 
 
 def fold_surplus(network: Network, data: list[Data]) -> list[int]:
-    """Let surplus even ranks give their data to the odd neighbour; return the ranks that go on."""
+    """Send the data of surplus even ranks to their odd neighbours; return the remaining ranks."""
     surplus = len(data) - power_of_two_below(len(data))
     if surplus:
         received = network.exchange({(2 * i, 2 * i + 1): data[2 * i] for i in range(surplus)})

@@ -1,4 +1,4 @@
-"""Process grids and boxes: known values, brute force, and what must hold for any of them."""
+"""Process grids and boxes: known values, brute force, and general properties."""
 
 import itertools
 from math import prod
@@ -57,7 +57,7 @@ def test_local_cells_round_up_and_are_nan_for_fractions():
 
 
 def box_partition(first, last, axis, box, boxes):
-    """`box_partition` as miniFE has it, one call a box."""
+    """`box_partition` of miniFE, one call per box."""
     count = last - first
     if count == 1:
         boxes[first] = box

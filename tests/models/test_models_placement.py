@@ -24,7 +24,7 @@ def k_values(pattern):
 @pytest.mark.parametrize("rank_count", [768, 1536])
 @pytest.mark.parametrize(("machine", "k"), [("Summit", (14, 24)), ("Lassen", (10, 16))])
 def test_table_5_jacobi2d(machine, k, rank_count):
-    """768 and 1536 ranks, MPI_Dims_create, C order as in MPI_Cart_create, not periodic, consecutive ranks."""
+    """768 and 1536 ranks, MPI_Dims_create, C order as in MPI_Cart_create, not periodic, block mapping."""
     dims = decomposition.balanced_extents(rank_count, 2)
     assert k_values(GridPattern(dims, PER_NODE[machine], 1)) == k
 
@@ -41,7 +41,7 @@ def test_table_5_jacobi2d_on_bridges_needs_a_periodic_grid(dims):
 @pytest.mark.parametrize("dims", MINIMD_GRIDS)
 @pytest.mark.parametrize(("machine", "k"), [("Summit", (28, 36)), ("Lassen", (18, 24)), ("Bridges", (10, 12))])
 def test_table_5_minimd(machine, k, dims):
-    """128 to 1024 ranks, periodic, C order, consecutive ranks, extents increasing as MiniMD finds them."""
+    """128 to 1024 ranks, periodic, C order, block mapping, ascending extents as in MiniMD."""
     assert k_values(GridPattern(dims, PER_NODE[machine], 1, periodic=True)) == k
 
 
@@ -53,7 +53,7 @@ def test_table_5_minimd(machine, k, dims):
     ],
 )
 def test_table_5_minife(machine, rank_count, k):
-    """Powers of two, 200³ cells a rank, bisection, 26 neighbours, consecutive ranks, not periodic."""
+    """Powers of two, 200³ cells per rank, bisection, 26 neighbours, block mapping, not periodic."""
     cells = tuple(200 * extent for extent in decomposition.balanced_extents(rank_count, 3))
     assert k_values(BoxPattern(rank_count, cells, PER_NODE[machine], 1)) == k
 
@@ -85,7 +85,7 @@ def test_message_counts_of_jacobi2d_traces(rank_count, ranks_per_node, k):
 
 
 def grid_messages(pattern):
-    """(sender, receiver, kind) of every message."""
+    """Messages as (sender, receiver, kind)."""
     cells = list(itertools.product(*(range(extent) for extent in pattern.dims)))
     fastest_last = [cell if pattern.order == "c" else cell[::-1] for cell in cells]
     rank = {cell: sorted(fastest_last).index(key) for cell, key in zip(cells, fastest_last, strict=True)}
@@ -100,7 +100,7 @@ def grid_messages(pattern):
 
 
 def brute_force_nodes(pattern):
-    """The node of each rank."""
+    """Node of each rank."""
     count = prod(pattern.dims)
     if pattern.mapping == "block":
         return [rank // pattern.ranks_per_node for rank in range(count)]
@@ -140,7 +140,7 @@ def rows(table):
 
 
 def maximal(table):
-    """The distinct rows that no other row reaches in every entry."""
+    """Distinct rows that are not ≤ another row in every entry."""
     distinct = np.unique(table.reshape(len(table), -1), axis=0)
     kept = [row for row in distinct if sum((row <= other).all() for other in distinct) == 1]
     return np.array(kept)
@@ -275,7 +275,7 @@ def test_tiles_send_fewer_messages_between_nodes_than_blocks():
 
 @pytest.mark.parametrize("box_count", [1, 2, 8, 32, 64, 256])
 def test_aligned_boxes_have_the_counts_of_touching_boxes(box_count, monkeypatch):
-    """The fast way over the grid of boxes gives what the search for touching boxes gives."""
+    """The fast method over the grid of boxes equals the search for touching boxes."""
     pattern = BoxPattern(box_count, (240, 120, 120), 4, 2)
     assert decomposition.rank_grid(decomposition.bisection(box_count, pattern.cells)) is not None
     fast = patterns.message_counts.__wrapped__(pattern)

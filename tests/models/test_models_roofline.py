@@ -80,9 +80,9 @@ def predict(kernel: Parameters, gpu: Parameters) -> Parameters:
 
 
 V100, P100 = read_gpu("tesla_v100"), read_gpu("tesla_p100")
-# The prediction for the P100 was made with an older row, which is not in the data. Its memory bandwidth is
-# printed in the prediction; the inverses of the four `dev_op_ratio` are linear in those of the three other
-# rates and give them to the four decimals of such a row. The fourth equation then holds to the last bit.
+# The prediction for the P100 used an older row, which is not in the data. Its memory bandwidth is printed in
+# the prediction; the inverses of the four `dev_op_ratio` are linear in those of the three other rates and
+# determine them to the four decimals of such a row. The fourth equation then holds bit for bit.
 OLDER_P100 = P100 | {
     "dram_bandwidth": np.float64(548.094e9),
     "peak_double_rate": np.float64(3658.3301e9),
@@ -116,7 +116,7 @@ def test_roofline_equals_predictions_of_the_authors(kernel_file: str, prediction
 @pytest.mark.parametrize("gpu", [V100, P100], ids=["V100", "P100"])
 @pytest.mark.parametrize("case", KERNELS)
 def test_instruction_efficiency_with_factors_relative_to_single_precision(case: str, gpu: Parameters) -> None:
-    """The source's own form: instruction rates relative to single precision, whose rate cancels in ours."""
+    """Instruction rates relative to single precision, as in the source; that rate cancels in our form."""
     kernel = KERNELS[case]
     compute, load_store = kernel["mix_compute"], kernel["mix_ldst"]
     single = gpu["peak_single_rate"] / 2
@@ -179,7 +179,7 @@ def test_attainable_rate_without_dominant_operation_is_zero() -> None:
 def test_infinite_peak_leaves_the_other_instructions() -> None:
     gpu = V100 | {"peak_double_rate": np.float64(np.inf)}
     kernel = {"dominant_op": "fp_64", "mix_compute": 0.5, "mix_ldst": 0.0, "opmix_efficiency": 1.0}
-    # Every multiply-add, two operations, waits for one other instruction.
+    # Each multiply-add (two operations) is followed by one other instruction.
     assert_allclose(roof(kernel, gpu)["attainable_rate"], 2 * gpu["peak_add_rate"], rtol=1e-15, atol=0)
 
 

@@ -1,9 +1,9 @@
-"""Paper 4 (AHEAD) against the copies that its authors measured on Summit and Titan, and staged copies.
+"""Paper 4 (AHEAD) against the copies measured by its authors on Summit and Titan, and staged copies.
 
-What could not be matched: the headers of 8 or 12 B in the text (Titan pinned would be 8 to 18 % off), the released
-tool's 30 B for requests (3.6 % off to host, where the 24 B of the PCI Express specification are 0.3 %), and Eq. 9:
-with the peak bandwidth of host memory it is 30 to 58 % off for pageable copies. The errors of 73, 71, 57 and 44 %
-known for the published formula are those without its host-memory term and with the tool's 30 B.
+Not reproduced: the headers of 8 or 12 B in the text (errors of 8 to 18 % for pinned copies on Titan), the 30 B for
+requests of the released tool (3.6 % to host, compared with 0.3 % for the 24 B of the PCI Express specification), and
+Eq. 9: with the peak bandwidth of host memory its error is 30 to 58 % for pageable copies. The known errors of 73, 71,
+57 and 44 % of the published formula are without its host-memory term and with the tool's 30 B.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_device_copies_against_measurements(machine: str, peak: float, error: fl
     sizes, times = measured(machine, "DtoD", "device")
     predicted = device_copy_time(sizes, times[0], np.float64(peak))
     assert round(weighted_mean_error(predicted, times), 1) == error
-    # The text counts the bytes once, as if writing them were free.
+    # The text counts the bytes only once, although they are both read and written.
     once = weighted_mean_error(device_copy_time(sizes, times[0], np.float64(2 * peak)), times)
     assert once > 2 * error
 
@@ -184,7 +184,7 @@ STAGED = (staged_read_time, staged_write_time)
 
 
 def pipeline(sizes: list[float], link: float, processor: float, to_device: bool) -> float:
-    """Two buffers passed back and forth, event by event, from the first byte on the link to the last."""
+    """Event simulation of two alternating buffers, from the first byte on the link to the last."""
     moved: list[float] = []
     copied: list[float] = []
     for number, size in enumerate(sizes):

@@ -28,7 +28,7 @@ def heat(values, xs=None, ys=None, here=None, scale=Scale.LINEAR, x_scale=Scale.
 
 
 def area(lines, marker="▀"):
-    """The runs of the data, line by line, without the axis before them."""
+    """Runs of the data by line, without the axis."""
     rows = []
     for runs in lines:
         at = next((i for i, run in enumerate(runs) if run.text[-1] in "│┤|" and run.style == "axis"), None)
@@ -63,7 +63,7 @@ def test_heat_map_of_any_size_has_exact_dimensions(description, width, height, m
 
 
 def test_each_cell_shows_the_nearest_value_on_its_axis():
-    # On a logarithmic axis 1, 10 and 1000 meet at 10^0.5 and 10^2; with room at the ends it spans 10^-0.5 to 10^4.
+    # On a logarithmic axis the borders of 1, 10 and 1000 are at 10^0.5 and 10^2; the axis spans 10^-0.5 to 10^4.
     description = heat([[0.0], [6.0], [12.0]], xs=[1, 10, 1000], x_scale=Scale.LOG)
     rows = area(render_runs(description, 96, 20))
     assert {sum(len(run.text) for run in row) for row in rows} == {90}

@@ -1,4 +1,4 @@
-"""Plots as SVG, PNG and PDF: what is drawn where, in which words and colours, and who may be told so."""
+"""Plots as SVG, PNG and PDF: positions, texts and colours, and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ODD = "<b>&\"'--> $x_1^{2$ 漢字\x00 ]]>"
 
 
 def curves(title="t"):
-    """Two decades of bandwidth, a gap, a baseline, and a place to mark."""
+    """Curves over two decades of bandwidth, with a gap, a baseline and a marker."""
     x = np.array([1e9, 1e10, 1e11])
     lines = (
         PlotLine("iteration", x, np.array([2e-3, np.nan, 8e-3])),
@@ -57,8 +57,8 @@ def heat(title="t", values=((1.0, 2.0, np.nan), (3.0, 4.0, 5.0))):
 
 
 def every_kind():
-    question = Scenario.open("jacobi2d").program
-    phases = bars.phase_bars(question, timeline(question, evaluate(question)))
+    program = Scenario.open("jacobi2d").program
+    phases = bars.phase_bars(program, timeline(program, evaluate(program)))
     return curves(ODD), heat(ODD), phases, breakdown(swept("jacobi2d"))
 
 
@@ -88,7 +88,7 @@ def test_curves_have_positions_units_names_and_gaps_of_the_terminal_plot():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "10", "100"]
     assert_allclose(axes.get_xticks(), [9, 10, 11], rtol=1e-12, atol=0)
     named = {text.get_text(): text for text in axes.texts}
-    # The name of a curve stands at its end, in its colour: 8 of 8 ms, and 1 of 8.
+    # The name of a curve is at its end, in its colour: 8 of 8 ms, and 1 of 8.
     assert_allclose([named["iteration"].get_position()[1]], [1.0], rtol=1e-12, atol=0)
     assert (named["iteration"].get_color(), first.get_color()) == (LIGHT["series-1"],) * 2
     assert second.get_color() == LIGHT["baseline"]
@@ -221,7 +221,7 @@ def test_verbs_write_pictures(whatif_main, tmp_path, words, seen):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("run", "jacobi2d", "--plot", "-o", "x.svg"), 2, "-o FILE.svg alone draws"),
         (("sensitivity", "jacobi2d", "-o", "x.csv"), 2, "x.csv: pictures must end in .svg, .png, .pdf"),
@@ -230,10 +230,10 @@ def test_verbs_write_pictures(whatif_main, tmp_path, words, seen):
         (("run", "jacobi2d", "--set", "application.rank_count=10000000", "-o", "x.svg"), 4, "more nodes"),
     ],
 )
-def test_invalid_picture_is_an_error_and_leaves_no_file(whatif_main, tmp_path, words, code, said):
+def test_invalid_picture_is_an_error_and_leaves_no_file(whatif_main, tmp_path, words, code, message):
     found, out, err = whatif_main(*words)
     assert (found, out) == (code, "")
-    assert said in err
+    assert message in err
     assert list(tmp_path.iterdir()) == []
 
 

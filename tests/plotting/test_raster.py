@@ -10,7 +10,7 @@ from whatif.plotting.raster import GLYPHS, Raster, isolated, walk
 from whatif.plotting.terminal import render, render_runs
 
 COLUMNS, ROWS = 7, 5
-# Unicode numbers the dots of a braille cell from the top: 1 2 3 7 on the left, 4 5 6 8 on the right.
+# Unicode numbering of the dots of a braille cell from the top: 1 2 3 7 on the left, 4 5 6 8 on the right.
 BRAILLE = {"1": (0, 3), "2": (0, 2), "3": (0, 1), "7": (0, 0), "4": (1, 3), "5": (1, 2), "6": (1, 1), "8": (1, 0)}
 QUARTERS = {"UPPER LEFT": (0, 1), "UPPER RIGHT": (1, 1), "LOWER LEFT": (0, 0), "LOWER RIGHT": (1, 0)}
 
@@ -28,7 +28,7 @@ def block_dots(character):
 
 
 def shown_dots(text, decode, across, down):
-    """The dots of the characters, read by their names in Unicode."""
+    """Dots of the characters, from their Unicode names."""
     return {
         (column * across + x, (len(text) - 1 - row) * down + y)
         for row, line in enumerate(text)

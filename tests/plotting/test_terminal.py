@@ -115,7 +115,7 @@ def test_ascii_plot_has_only_ascii_characters():
 
 
 def curve_columns(line):
-    """Columns of the drawing area, between the axis and the right rim, that hold a part of the curve."""
+    """Columns of the drawing area, between the axis and the right edge, with a part of the curve."""
     lines = render_runs(log_log(line), 100, 24)
     columns = set()
     for runs in lines[2:]:

@@ -1,4 +1,4 @@
-"""Shared parts: a table of a platform that is laid upon a file of its own, and machines without GPUs."""
+"""Shared parts: tables of a platform that extend a part file, and machines without GPUs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_platform_with_another_gpu_in_three_lines(folder):
 
 
 def test_part_replaces_the_whole_table(folder):
-    """Summit's copy latency was measured on a V100: it says nothing of the H200, whose file has none."""
+    """Summit's copy latency was measured on a V100 and does not apply to the H200, whose file states none."""
     assert load_platform("summit")[0].node.gpu.copy_latency is not None
     assert load_platform(folder / "summit_h200.toml")[0].node.gpu.copy_latency is None
 
@@ -83,7 +83,7 @@ def problem(call):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('"h200"', '"h20"', "summit_h200.toml:3:1: node.gpu.extends: `h20`: part not found; did you mean `h200`?"),
         ('"h200"', '"../h200"', "summit_h200.toml:3:1: node.gpu.extends: `../h200`: part not found"),
@@ -91,13 +91,13 @@ def problem(call):
         ("node.gpu.", "node.", "`node` cannot extend a part; gpu, cpu, host"),
     ],
 )
-def test_missing_or_wrong_part_is_reported_with_its_line(folder, old, new, said):
+def test_missing_or_wrong_part_is_reported_with_its_line(folder, old, new, message):
     (folder / "summit_h200.toml").write_text(THREE_LINES.replace(old, new))
-    assert said in problem(lambda: load_platform(folder / "summit_h200.toml"))
+    assert message in problem(lambda: load_platform(folder / "summit_h200.toml"))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             'part = "gpu"',
@@ -113,10 +113,10 @@ def test_missing_or_wrong_part_is_reported_with_its_line(folder, old, new, said)
         ('"4.8 TB/s"', '"4.8 TB"', "h200.toml:8:1: dram_bandwidth: `4.8 TB` is in B"),
     ],
 )
-def test_error_in_a_part_is_reported_in_its_file(folder, old, new, said):
+def test_error_in_a_part_is_reported_in_its_file(folder, old, new, message):
     (folder / "parts" / "h200.toml").write_text(H200.replace(old, new))
-    assert said in problem(lambda: load_platform(folder / "summit_h200.toml"))
-    assert said in problem(lambda: load_part(folder / "parts" / "h200.toml"))
+    assert message in problem(lambda: load_platform(folder / "summit_h200.toml"))
+    assert message in problem(lambda: load_part(folder / "parts" / "h200.toml"))
 
 
 CPU_MACHINE = """\
@@ -136,7 +136,7 @@ short = { latency = "1 us", bandwidth = "1 GB/s" }
 eager = { latency = "2 us", bandwidth = "5 GB/s" }
 rendezvous = { latency = "4 us", bandwidth = "10 GB/s" }
 """
-CPU_QUESTION = """\
+CPU_SCENARIO = """\
 platform = "cluster"
 
 [application]
@@ -158,27 +158,27 @@ neighbours = "faces"
 
 def test_machine_without_gpus_places_the_stated_ranks_per_node(tmp_path):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
-    question = Scenario(parse_document(CPU_QUESTION, "s.toml", tmp_path))
-    result = run_whole(question, Grid())
+    scenario = Scenario(parse_document(CPU_SCENARIO, "s.toml", tmp_path))
+    result = run_whole(scenario, Grid())
     # Four messages of 8 kB with the eager protocol, one after another.
     assert float(result.columns["iteration_time"]) == pytest.approx(4 * (2e-6 + 8192 / 5e9), rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        (CPU_QUESTION.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so say how many ranks"),
+        (CPU_SCENARIO.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so say how many ranks"),
         (
-            CPU_QUESTION + '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\n'
+            CPU_SCENARIO + '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\n'
             'dominant_operation = "fp_64"\nmetrics_per = "rank"\noperations = "1 flop"\ndram_size = "1 B"\n'
             "compute_fraction = 0.5\nload_store_fraction = 0.2\n",
             "Cluster has no GPU for this kernel",
         ),
     ],
 )
-def test_gpu_phases_on_a_machine_without_gpus_are_errors(tmp_path, text, said):
+def test_gpu_phases_on_a_machine_without_gpus_are_errors(tmp_path, text, message):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
-    assert said in problem(lambda: Scenario(parse_document(text, "s.toml", tmp_path)).program)
+    assert message in problem(lambda: Scenario(parse_document(text, "s.toml", tmp_path)).program)
 
 
 def test_gpu_count_without_gpu_table_is_an_error(tmp_path):
