@@ -134,17 +134,19 @@ class Explorer(App[None]):
         self.call_after_refresh(self._begin)
 
     def _listen(self) -> None:
-        """Go in order when the system, or the terminal that is closed, ends the program."""
+        """Shut down in order on SIGTERM and on SIGHUP, which a closed terminal sends; Windows has no SIGHUP."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            with suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(number, self._ended, number)
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None:
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(number, self._ended, number)
 
     def _ended(self, number: int) -> None:
         self.keeper.write_down()
         self.conductor.close()
         self.desk.latest.close()
-        # Without a terminal the farewell may never end.
+        # Shutdown can hang when the terminal is gone.
         asyncio.get_running_loop().call_later(1.0, os._exit, 128 + number)
         self.exit(return_code=128 + number)
 
