@@ -85,7 +85,7 @@ def source_lines(source: ScenarioSource) -> Iterator[str]:
     if source.kind == "trace":
         yield "show screen = ranks"
     if source.kind == "profile" and source.path is not None:
-        yield f"show profile = {source.path.resolve()}"
+        yield f"show profile.file = {source.path.resolve()}"
         yield "show screen = profile"
 
 
@@ -109,13 +109,13 @@ def measured_lines(
     if any("," in str(path) or not str(path).isprintable() for path in files):
         raise UsageError(f"--{option}: a name with a comma or a line end cannot be kept; rename the file")
     if columns:
-        yield f"show {option}_columns = {columns}"
+        yield f"show {page}.columns = {columns}"
     if where:
-        yield f"show {option}_rows = {where}"
+        yield f"show {page}.rows = {where}"
     if formula:
-        yield f"show runs_formula = {' '.join(formula.split())}"
+        yield f"show runs.formula = {' '.join(formula.split())}"
     if files:
-        yield f"show {option} = {', '.join(map(str, files))}"
+        yield f"show {page}.files = {', '.join(map(str, files))}"
         yield f"show screen = {page}"
 
 

@@ -23,6 +23,7 @@ from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plotting.description import shorten
 from whatif.studies.platform_comparison import known_platforms
+from whatif.tui import page_registry
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, default_keys, keymap
@@ -93,7 +94,9 @@ class Explorer(App[None]):
             Deciding,
             Asking,
         )
-        self._keys = keymap(self.config, default_keys(bound))
+        # The keys of the pages are only read if the person has keys of their own.
+        keys = default_keys(bound, page_registry.all_bindings()) if self.config.keys else {}
+        self._keys = keymap(self.config, keys)
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
         self._start(question, Session.start(question))

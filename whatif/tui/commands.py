@@ -193,14 +193,14 @@ class Show:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choose:
-    """Give an entry of the view the value that follows from what has been asked for by then: a key may be quick."""
+    """Change a field of the view to a value computed from the view requested last: keys may come faster than frames."""
 
     key: str
-    value_in: Callable[[View], str]
+    value_in: Callable[[View], object]
 
     def on(self, view: View) -> Show:
-        """What is asked for, given the view that was asked for before."""
-        return Show(self.key, self.value_in(view))
+        """The command that results from the view requested last."""
+        return Show(self.key, view.text(self.key, self.value_in(view)))
 
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the entry."""
@@ -337,7 +337,7 @@ class CommandOutcome:
     seconds: float
 
 
-INTERNAL: Final = "this went wrong inside whatif"
+INTERNAL: Final = "internal error"
 """How a message begins that no user can do anything about."""
 # How a message names an edit: right for a command line, no help where the parameter is in sight.
 _SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)

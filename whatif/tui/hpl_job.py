@@ -15,9 +15,8 @@ from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, rank_of_process
 from whatif.models.quantities import IntArray
 from whatif.tui.simulation_job import SimulationRefusal
-from whatif.tui.state import HPL_PANELS
 
-MOST_PANELS: Final = int(HPL_PANELS[-1])
+MOST_PANELS: Final = 32
 """First panels that are written down for every process."""
 _MOST_SEEN: Final = 2**18
 """Panels times processes that are written down: 10 MB."""

@@ -74,7 +74,7 @@ class LatestOnly:
         job, error, value = self._wanted, "", None
         if job is not None:
             try:
-                told = partial(self._told, job) if job.tells else None
+                told = partial(self._told, job) if job.reports else None
                 value = await self._beside.run(job.function, *job.arguments, told=told)
             except WhatifError as problem:
                 error = str(problem)

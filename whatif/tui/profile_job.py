@@ -26,6 +26,7 @@ from whatif.tui.state import ExplorerState
 if TYPE_CHECKING:
     from whatif.profiles.profile_data import Profile
     from whatif.profiles.projection import Projection
+    from whatif.tui.pages.profile import ProfileView
 
 BIN_COUNT: Final = 1200
 """Parts of the time in sight whose business is told: several for each cell of a wide screen."""
@@ -122,13 +123,13 @@ class Profiled:
     warnings: tuple[str, ...]
 
 
-def wanted(study: ExplorerState, window: Window | None = None) -> Wanted:
+def wanted(study: ExplorerState, view: ProfileView, window: Window | None = None) -> Wanted:
     """What a study asks for."""
-    question, view = study.session.question, study.view
+    question = study.session.question
     # How many there are of something makes no copy faster.
     edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in question.sets)
     unedited = Scenario(question.document, question.platform, {}, question.folders)
-    return Wanted(view.profile, view.profile_from, _present_platform(study.session), edited, unedited, window)
+    return Wanted(view.file, view.source, _present_platform(study.session), edited, unedited, window)
 
 
 def _present_platform(session: Session) -> PlatformSpec:

@@ -17,12 +17,12 @@ from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.tui.fit_job import FitRefusal, stamps_of
 from whatif.tui.labels import percent
-from whatif.tui.state import View
 from whatif.units import Dimension, format_quantity
 
 if TYPE_CHECKING:
     from whatif.fitting.least_squares import RunsFit
     from whatif.fitting.model_checks import CrossValidation, Diagnostics
+    from whatif.tui.pages.runs import RunsView
 
 LEVEL: Final = 0.95
 FOLDS: Final = 10
@@ -94,7 +94,7 @@ class _Runs(NamedTuple):
     stamps: tuple[tuple[str, int, int], ...]
 
 
-def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
+def regressed(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
     """The regression that a view asks for, beside the one before it; terms that were `seen` can be added again."""
     try:
         runs = _runs_of(view)
@@ -103,13 +103,13 @@ def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed
         return FitRefusal(str(problem))
 
 
-def fit_of(view: View) -> RunsFit:
+def fit_of(view: RunsView) -> RunsFit:
     """The regression of a view; raise `WhatifError` where there can be none."""
     runs = _runs_of(view)
-    return _fit(runs, view.runs_formula or _first(runs))
+    return _fit(runs, view.formula or _first(runs))
 
 
-def write_regressed(view: View, path: Path, platform: str | None) -> Taken:
+def write_regressed(view: RunsView, path: Path, platform: str | None) -> Taken:
     """Write the model of a view, and with a platform a scenario beside it that asks the model; raise `WhatifError`."""
     from whatif.files.model_file import model_text, phase_edits, question_text  # noqa: PLC0415 - needed once
     from whatif.files.part_file import refuse_question, write_part, write_question  # noqa: PLC0415
@@ -126,8 +126,8 @@ def write_regressed(view: View, path: Path, platform: str | None) -> Taken:
     return Taken((), scenario)
 
 
-def _runs_of(view: View) -> _Runs:
-    return _Runs(view.runs_columns, view.runs_rows, stamps_of(view.runs))
+def _runs_of(view: RunsView) -> _Runs:
+    return _Runs(view.columns, view.rows, stamps_of(view.files))
 
 
 @lru_cache(maxsize=4)
@@ -166,7 +166,7 @@ def _left_out(runs: _Runs, formula: str) -> CrossValidation:
     return cross_validate(fit, min(FOLDS, len(fit.measured)), REPEATS)
 
 
-def _shown(view: View, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]) -> Regressed:
+def _shown(view: RunsView, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]) -> Regressed:
     from whatif.fitting.model_checks import diagnose  # noqa: PLC0415
     from whatif.fitting.regression_tables import validation_table  # noqa: PLC0415
 
@@ -192,7 +192,7 @@ def _shown(view: View, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]
             f"R² {fit.results.rsquared:.4f}, adjusted {fit.results.rsquared_adj:.4f}",
         ),
         warnings=(*fit.warnings, *_table(runs).notes.get("warnings", "").splitlines(), *_warnings(fit, checks)),
-        models=tuple(_models(runs, fit, {"pinned": view.runs_pinned, "last": last})),
+        models=tuple(_models(runs, fit, {"pinned": view.pinned, "last": last})),
         table=validation_table(fit, Table(kept), fit.measured, predicted),
     )
 

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.session import SessionInputs
 from whatif.core.term import Program
-from whatif.errors import UsageError, WhatifError
+from whatif.errors import WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
 from whatif.simulation.activity import Activity
 from whatif.tui.rank_lanes import Lanes, MessageLines, Ranks32, Window, main_groups, path_owners
-from whatif.tui.state import View
-from whatif.units import SECOND, UnitError, format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from whatif.studies.simulation_run import Simulation
+    from whatif.tui.pages.ranks import RanksView
 
 BLOCK: Final = 128
 """Ranks that are reduced at a time."""
@@ -93,16 +92,14 @@ class SimulationRefusal:
     reason: str
 
 
-def played(asked: SessionInputs, view: View, rank: int | None, known: bool) -> SimulationPart | SimulationRefusal:
+def played(asked: SessionInputs, view: RanksView, rank: int | None, known: bool) -> SimulationPart | SimulationRefusal:
     """The part of the run that a view asks for; `rank` is the one whose messages are wanted, `known` says that the
     summary is."""
     try:
-        # What is written wrongly is told before anything is played.
-        parse_window(view.window)
         kept = _kept(_Run.of(asked, view))
         window = window_of(view.window, kept.summary.run_time)
         last = max(0, len(kept.summary.node) - BLOCK)
-        lanes = _lanes(kept, window, min(block_of(view), last), rank)
+        lanes = _lanes(kept, window, min(block_of(view.first_rank), last), rank)
     except WhatifError as problem:
         return SimulationRefusal(str(problem))
     except MemoryError:
@@ -110,22 +107,9 @@ def played(asked: SessionInputs, view: View, rank: int | None, known: bool) -> S
     return SimulationPart(lanes, None if known else kept.summary)
 
 
-def parse_window(text: str) -> Window | None:
-    """Read `0 s, 3 ms`, None for all of the run; raise `UsageError`."""
-    if not text:
-        return None
-    try:
-        edges = [parse_quantity(word) for word in text.split(",")]
-    except UnitError as problem:
-        raise UsageError(f"window: {problem}") from None
-    if len(edges) != 2 or any(edge.dimension != SECOND for edge in edges) or not edges[0].value < edges[1].value:
-        raise UsageError(f"window: `{text}`: expected when it begins and ends, such as `0 s, 3 ms`")
-    return edges[0].value, edges[1].value
-
-
-def window_of(text: str, run_time: float) -> Window:
-    """The window that a text asks for, as far as it lies in the run; raise `UsageError`."""
-    start, end = parse_window(text) or (0.0, run_time)
+def window_of(window: Window | None, run_time: float) -> Window:
+    """Window within the run; all of the run for None."""
+    start, end = window or (0.0, run_time)
     return fitting(start, end - start, run_time)
 
 
@@ -136,30 +120,9 @@ def fitting(start: float, length: float, run_time: float) -> Window:
     return start, start + length
 
 
-def window_text(window: Window, run_time: float) -> str:
-    """A window as `parse_window` reads it; empty for the whole run."""
-    if window[1] - window[0] >= run_time:
-        return ""
-    return ", ".join(format_quantity(edge, SECOND, 17) for edge in window)
-
-
-def iterations_of(view: View) -> int:
-    """The iterations that a view asks for; raise `UsageError`."""
-    text = view.iterations.strip()
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_ITERATIONS:
-        raise UsageError(f"iterations: `{text}`: expected a whole number from 1 to {MOST_ITERATIONS}")
-    return int(text)
-
-
-def first_of(view: View) -> int:
-    """The first rank that a view asks for; the very first one for what is no number."""
-    text = view.first_rank.strip()
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
-
-
-def block_of(view: View) -> int:
-    """Where the block of ranks begins that holds those in sight."""
-    return first_of(view) // _BLOCK_STEP * _BLOCK_STEP
+def block_of(first_rank: int) -> int:
+    """First rank of the block that holds those in sight."""
+    return first_rank // _BLOCK_STEP * _BLOCK_STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +134,12 @@ class _Run:
     asked: SessionInputs = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, asked: SessionInputs, view: View) -> _Run:
+    def of(cls, asked: SessionInputs, view: RanksView) -> _Run:
         question = asked.question
         sets = tuple(sorted((path, str(value)) for path, value in question.sets.items()))
         document = question.document
         words = (document.text, str(document.folder), question.platform, sets, question.folders)
-        return cls(words, iterations_of(view), asked)
+        return cls(words, view.iterations, asked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
