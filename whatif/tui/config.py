@@ -154,7 +154,7 @@ def _together(area: str, other: str) -> bool:
     """Whether the keys of two areas can be meant at the same time."""
     if area == other:
         return True
-    pages = {page.name for page in page_registry.PAGES}
+    pages = frozenset(page.name for page in page_registry.PAGES)
     return _ALONE.isdisjoint((area, other)) and not any({area, other} <= areas for areas in (pages, _FOCUSED))
 
 

@@ -63,7 +63,7 @@ def printed(command):
     [
         ("bottlenecks", {"result": "total_energy"}),
         ("why", {"against": "lassen"}),
-        ("uncertain", {"result": "total_energy", "samples": "256", "spread": "datasheet"}),
+        ("uncertain", {"result": "total_energy", "samples": 256, "spread": "datasheet"}),
         ("machines", {"result": "total_energy"}),
         ("scaling", {}),
         ("layout", {"scenario": "jacobi2d_strong"}),
@@ -155,7 +155,7 @@ def test_what_is_taken_gives_the_time_that_was_told(name):
     [
         ("why", {}, "press x for another machine"),
         ("uncertain", {}, "press B to draw"),
-        ("uncertain", {"samples": "256"}, "press % (assumed values vary"),
+        ("uncertain", {"samples": 256}, "press % (assumed values vary"),
         ("bottlenecks", {"result": "total_cost"}, "does not state platform.price.node_price"),
         ("budget", {"result": "total_cost"}, "platform.price.node_price"),
         ("pareto", {"front_over": "platform.no.such"}, "There is no answer"),

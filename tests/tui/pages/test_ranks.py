@@ -23,7 +23,7 @@ from whatif.tui.labels import duration
 from whatif.tui.page_registry import screens
 from whatif.tui.pages.ranks import RanksPage, RanksView, moved
 from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
-from whatif.tui.simulation_job import parse_window, played
+from whatif.tui.simulation_job import played
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars
 from whatif.tui.widgets.title import Title, _word

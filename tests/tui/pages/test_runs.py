@@ -124,11 +124,11 @@ def test_influence_is_what_statsmodels_says_of_it():
 
 def test_models_are_compared_by_f_where_one_holds_the_other_else_by_runs_left_out():
     square = f"{FIRST} + I(power_limit**2)"
-    found = regressed(replace(VIEW, runs_formula=square, runs_pinned=FIRST), "log(time_per_epoch) ~ batch_size")
+    found = regressed(replace(VIEW, formula=square, pinned=FIRST), "log(time_per_epoch) ~ batch_size")
     assert [item.name for item in found.models] == ["present", "pinned", "last"]
     assert "the present one explains more" in found.models[1].verdict
     assert "left out the present one is off by" in found.models[2].verdict
-    gone = regressed(replace(VIEW, runs_formula=square, runs_pinned="time_per_epoch ~ nowhere"))
+    gone = regressed(replace(VIEW, formula=square, pinned="time_per_epoch ~ nowhere"))
     assert "no such column" in gone.models[1].verdict
 
 
@@ -155,7 +155,7 @@ def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
     shutil.copy(ROOT / "scenarios" / "jacobi2d.toml", tmp_path / "own.toml")
     study = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
     for formula in ("", "time_per_epoch ~ log(batch_size)"):
-        view = replace(VIEW, runs_formula=formula)
+        view = replace(VIEW, formula=formula)
         taken = write_regressed(view, tmp_path / "model.toml", None)
         study = EditAll(taken.edits).apply(study)
         fit = regressed(view)
