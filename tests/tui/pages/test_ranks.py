@@ -176,19 +176,19 @@ def test_every_size_has_its_picture(width, height):
 @pytest.mark.parametrize("text", ["3", "1 ms", "2 ms, 1 ms", "1 s, 2 GB", "a, b", "1 ms, 2 ms, 3 ms"])
 def test_a_window_that_is_none_is_told(text):
     with pytest.raises(UsageError, match="window"):
-        parse_window(text)
+        View().with_entry("ranks.window", text)
 
 
 def test_a_window_moves_and_grows_within_the_run():
-    assert moved("", 4.0, 0.0, 0.5) == "1 s, 3 s"
-    assert moved("1 s, 3 s", 4.0, 0.25, 1.0) == "1.5 s, 3.5 s"
-    assert moved("1.5 s, 3.5 s", 4.0, 0.5, 1.0) == "2 s, 4 s"
-    assert moved("1.5 s, 3.5 s", 4.0, 0.0, 4.0) == ""
+    assert moved(None, 4.0, 0.0, 0.5) == (1.0, 3.0)
+    assert moved((1.0, 3.0), 4.0, 0.25, 1.0) == (1.5, 3.5)
+    assert moved((1.5, 3.5), 4.0, 0.5, 1.0) == (2.0, 4.0)
+    assert moved((1.5, 3.5), 4.0, 0.0, 4.0) is None
     # A far zoom is still a window.
-    text = ""
+    window = None
     for _ in range(60):
-        text = moved(text, 4.0, 0.0, 0.5)
-    low, high = parse_window(text)
+        window = moved(window, 4.0, 0.0, 0.5)
+    low, high = View().with_entry("ranks.window", View().text("ranks.window", window)).of(RanksView).window
     assert 0 <= low < high <= 4.0
 
 
