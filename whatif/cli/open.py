@@ -58,6 +58,9 @@ def command(
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
+    from whatif.tui.fast_start import fast_start
+
+    fast_start()
     source = open_source(scenario, platform, folders, sets)
     question = source.question
     # Everything wrong with the files is said here, before the terminal is taken over.

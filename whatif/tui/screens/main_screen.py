@@ -23,7 +23,6 @@ from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import TextDialog
-from whatif.tui.screens.help import help_text
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
@@ -252,6 +251,8 @@ class MainScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Explain what has the focus, and its keys."""
+        from whatif.tui.screens.help import help_text  # noqa: PLC0415 - not for the first frame
+
         self.app.push_screen(TextDialog(*help_text(self, self.page, self.query_one(ParameterTree))))
 
     def action_page(self, action: str, *arguments: object) -> None:
