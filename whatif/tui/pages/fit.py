@@ -102,19 +102,19 @@ class FitPage(Page[FitView]):
         PageKey("table", "v", "table", "table", "The picture, or the table of the points"),
     )
     DEFAULT_CSS = """
-    FitPage #fitted, FitPage #parameters {
+    FitPage #fitted, FitPage #fit-parameters {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
     FitPage #fitted { height: 1fr; }
-    FitPage #parameters { height: auto; max-height: 50%; }
+    FitPage #fit-parameters { height: auto; max-height: 50%; }
     FitPage #fit-words { height: auto; max-height: 5; padding: 0 1; }
-    FitPage.-empty #fitted, FitPage.-empty #parameters { display: none; }
+    FitPage.-empty #fitted, FitPage.-empty #fit-parameters { display: none; }
     FitPage.-empty #fit-words { max-height: 100%; }
-    FitPage.-short #fitted, FitPage.-short #parameters { border: none; border-top: round $primary 40%; }
+    FitPage.-short #fitted, FitPage.-short #fit-parameters { border: none; border-top: round $primary 40%; }
     FitPage.-short #fit-words { max-height: 2; }
-    FitPage.-slight #parameters, FitPage.-slight #fit-words { display: none; }
+    FitPage.-slight #fit-parameters, FitPage.-slight #fit-words { display: none; }
     FitPage.-slight.-empty #fit-words { display: block; }
     FitPage.-slight #fitted { border: none; }
     """
@@ -130,7 +130,7 @@ class FitPage(Page[FitView]):
         with Vertical(id="fitted"):
             yield FitPlot()
             yield TableView(id="points")
-        yield ColumnsView(id="parameters")
+        yield ColumnsView(id="fit-parameters")
         yield Static(id="fit-words", markup=False)
 
     def enter(self) -> None:
@@ -187,7 +187,7 @@ class FitPage(Page[FitView]):
         table.show(points_table(found))
         panel.border_title = Content(headed(found, view))
         panel.border_subtitle = Content(_limits_words(found, limits))
-        parameters = self.query_one("#parameters", ColumnsView)
+        parameters = self.query_one("#fit-parameters", ColumnsView)
         parameters.border_title = "parameters ± standard errors"
         parameters.fill(parameter_rows(found), 1)
 
