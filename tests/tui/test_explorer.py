@@ -375,7 +375,7 @@ def test_a_parameter_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
         driver.app.conductor.ask(Adopt("frontier"))
         await driver.calm()
         assert driver.session.grid.axes == ()
-        assert driver.status.full == f"{parameter} is not there any more, and no longer swept"
+        assert driver.status.full == f"{parameter} does not exist on this platform; removed from the sweep"
 
     drive(check)
 

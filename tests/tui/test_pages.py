@@ -169,6 +169,16 @@ def test_new_page_takes_its_module_and_one_line_in_the_registry(monkeypatch):
     drive(check, (160, 40))
 
 
+def test_keys_of_a_page_keep_those_of_the_screen():
+    async def check(driver):
+        await driver.press("tab")
+        assert driver.app.focused is driver.plot
+        await driver.press("@", "b", "1", "b")
+        assert driver.app.conductor.history.lines == ["show screen = runs", "show screen = explore", "pin"]
+
+    drive(check)
+
+
 def test_start_imports_the_first_page_only():
     code = """
         import sys

@@ -63,6 +63,7 @@ class MainScreen(Screen[None]):
         self._tree: bool | None = None
         self._gathered: Job | None = None
         self.latest = LatestOnly(self._taken, self._failed)
+        self._screen_bindings = self._bindings
         self._bind_keys(ExplorePage)
 
     def compose(self) -> ComposeResult:
@@ -99,12 +100,12 @@ class MainScreen(Screen[None]):
 
     def _bind_keys(self, page: type[Page[Any]]) -> None:
         """Bind the keys of all pages and those of one page, which precede the same keys of the screen."""
-        own = [item for item in self.BINDINGS if isinstance(item, Binding)]
-        taken = {item.key for item in own}
-        first = [item for item in page.bindings() if item.key in taken]
-        others = [item for item in page.bindings() if item.key not in taken]
-        self.key_list = (*page_registry.go_bindings(), *first, *own, *others)
-        self._bindings = BindingsMap(self.key_list)
+        added = (*page_registry.go_bindings(), *page.bindings())
+        self.key_list = (*self.BINDINGS, *added)
+        bound = self._screen_bindings.copy()
+        for key, bindings in BindingsMap(added).key_to_bindings.items():
+            bound.key_to_bindings[key] = [*bindings, *bound.key_to_bindings.get(key, ())]
+        self._bindings = bound
 
     def show(self, study: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
         """Show another study, or only what was wrong with the last wish, or that it is being computed.
