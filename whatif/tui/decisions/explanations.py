@@ -84,7 +84,7 @@ def uncertainty(request: DecisionRequest) -> Decision:
         )
     found, dimension = sobol_indices(program, sampling, result), program.dimension_of(result)
     spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]
-    options = ["--result", result, "--show", "sobol", "--samples", view.samples, *spreads]
+    options = ["--result", result, "--show", "sobol", "--samples", str(sampling.count), *spreads]
     return Decision(
         title,
         (variance_in_words(found, result, dimension),),

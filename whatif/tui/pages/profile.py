@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -20,11 +21,12 @@ from whatif.table import Column, Table
 from whatif.tui.events import ErrorTold, JobAsked
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.profile_job import inputs_of, profiled
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.profile_job import Profiled, Projected, Wanted, Window, has_latencies, profiled, readable, wanted
 from whatif.tui.screens.dialogs import Asking
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SLIGHT, ColumnsView, times
 from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.profile_bars import KernelsByTime, SizesOfCopies, TimesOfCopies, class_words
@@ -51,10 +53,35 @@ _WAYS: Final = {"ours": "projected", "peak": "peak", "envelope": "envelope"}
 Part = tuple[str, str]
 
 
-class ProfilePage(Page):
+@dataclass(frozen=True, slots=True)
+class ProfileView(PageView):
+    """View of a GPU profile."""
+
+    PAGE: ClassVar[str] = "profile"
+    file: str = ""
+    """Profile of a GPU program."""
+    source: str = ""
+    """Platform whose measured latencies are used; empty for the current one."""
+    side: Literal["projection", "sizes", "streams", "kernels"] = "projection"
+    """Part of the profile that is shown."""
+
+
+class ProfilePage(Page[ProfileView]):
     """What a GPU profile says of its application, and the copies of it on the present machine; `m` turns the sides."""
 
     NAME: ClassVar[str] = "profile"
+    VIEW = ProfileView
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("open", "n", "open", "profile", "Read a profile: nvprof, Nsight Systems, rocprof or Kineto"),
+        PageKey("side", "m", "turn('side')", "side", "Projection, sizes of copies, streams or kernels"),
+        PageKey("table", "v", "table", "table", "The picture, or the table of its numbers"),
+        PageKey("latencies", "x", "latencies", "latencies", "The next machine whose latencies were measured"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Look at half as long a part of the time line"),
+        PageKey("zoom_out", "minus,Z", "zoom(2)", "", "Look at twice as long a part of the time line"),
+        PageKey("whole", "home", "whole", "", "Look at the whole time line"),
+        PageKey("earlier", "left,h", "pan(-0.25)", "", "Look at what was before"),
+        PageKey("later", "right,l", "pan(0.25)", "", "Look at what comes next"),
+    )
     DEFAULT_CSS = """
     ProfilePage #profile-head { height: auto; max-height: 2; padding: 0 1; }
     ProfilePage #profiled, ProfilePage ColumnsView {
@@ -108,18 +135,20 @@ class ProfilePage(Page):
 
     def show(self, study: ExplorerState) -> None:
         """Show what is known of the profile of a study."""
-        if self._study is not None and self._study.view.profile != study.view.profile:
+        file = self.view_in(study.view).file
+        if self._study is not None and self.view_in(self._study.view).file != file:
             self._window = None
         self._study = study
-        if not study.view.profile:
+        if not file:
             self._found = None
         self._fill()
 
     def job(self, study: ExplorerState) -> Job | None:
         """Read, characterise and project, unless only something else has changed; what is under way is not begun
         anew."""
-        asked = inputs_of(study, self._window)
-        if not study.view.profile or (asked == self._asked and self._found is not None):
+        view = self.view_in(study.view)
+        asked = wanted(study, view, self._window)
+        if not view.file or (asked == self._asked and self._found is not None):
             return None
         if self._job is None or self._job.arguments != (asked,):
             self._job = Job(profiled, (asked,))
@@ -141,14 +170,16 @@ class ProfilePage(Page):
         if isinstance(found, ProfileView):
             self._draw(found, study.view)
             self.query_one("#profile-head", Static).update(head(found))
-            words.update(summary(found, study.view.profile_side))
+            words.update(summary(found, self.view_in(study.view).side))
         else:
-            waiting = f"reading {study.view.profile} …" if study.view.profile else NOTHING
+            file = self.view_in(study.view).file
+            waiting = f"reading {file} …" if file else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
 
     def _draw(self, found: ProfileView, view: View) -> None:
         """One side of the profile: its picture, its table, or for the projection both."""
-        projected, side, tabular = found.projected, view.profile_side, view.picture == "table"
+        own, projected, tabular = self.view_in(view), found.projected, view.picture == "table"
+        side = own.side
         both = side == "projection" and projected is not None and not tabular
         focused = self.screen.focused
         if focused is None or self in focused.ancestors:
@@ -163,7 +194,7 @@ class ProfilePage(Page):
         self.query_one(SizesOfCopies).show(found.tables.get("sizes"))
         self.query_one(StreamBars).show(found.streams)
         self.query_one(KernelsByTime).show(found.tables.get("kernels"))
-        title = " · ".join(filter(None, (_SIDES[side], Path(view.profile).name, found.tool, *found.devices)))
+        title = " · ".join(filter(None, (_SIDES[side], Path(own.file).name, found.tool, *found.devices)))
         panel.border_title = Content(title)
         panel.border_subtitle = Content(self._told(found, side))
         table.border_title = "copies and fills" if both else Content(title)
@@ -185,10 +216,10 @@ class ProfilePage(Page):
         """Ask for a profile."""
         if self._study is None:
             return
-        present = self._study.view.profile
+        present = self.view_in(self._study.view).file
         text = await self.app.push_screen_wait(Asking("Profile: a file", present, check=_missing))
         if text and text != present and await self._readable(text):
-            self.ask("profile", text)
+            self.ask("file", text)
 
     async def _readable(self, path: str) -> bool:
         """Whether a file may take the place of a good profile."""
@@ -214,7 +245,7 @@ class ProfilePage(Page):
             beside = question.document.folder
             folders = (*([] if beside is None else [beside]), *question.folders)
             names = ("", *(name for name in known_platforms(question) if name != present))
-            self.choose("profile_from", lambda view: _next_measured(names, view.profile_from, folders))
+            self.choose("source", lambda view: _next_measured(names, view.source, folders))
 
     def action_zoom(self, factor: float) -> None:
         """Look at a part of the time line so many times as long, around the same middle."""
@@ -230,7 +261,7 @@ class ProfilePage(Page):
 
     def _look(self, shift: float, factor: float) -> None:
         found, study = self._found, self._study
-        if study is None or not isinstance(found, ProfileView) or study.view.profile_side != "streams":
+        if study is None or not isinstance(found, Profiled) or self.view_in(study.view).side != "streams":
             return
         (low, high), whole = self._window or found.streams.window, found.streams.whole
         length = min((high - low) * factor, whole)
