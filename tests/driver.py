@@ -68,7 +68,7 @@ class Driver:
             await self.calm()
 
     async def type(self, text):
-        self.prompt.query_one("Line").value = text
+        self.prompt.query_one("PromptInput").value = text
         await self.press("enter")
 
     async def edit(self, path, text):

@@ -353,7 +353,7 @@ def test_list(good):
     parameters = {line.split("\t")[0]: line.split("\t")[1:] for line in good("list", "parameters").splitlines()}
     assert parameters[GPUS][:3] == ["6", "numeric", "datasheet"]
     assert parameters[MODEL][:2] == ["k_model", "structural"]
-    assert parameters["platform.node.gpu.l2_bandwidth"][1] == "reaches no term"
+    assert parameters["platform.node.gpu.l2_bandwidth"][1] == "not used"
     assert all(len(columns) == 4 for columns in parameters.values())
 
 

@@ -64,7 +64,7 @@ def branches(children):
     )
 
 
-TREES = st.recursive(PARAMETERS, branches, max_parameters=12)
+TREES = st.recursive(PARAMETERS, branches, max_leaves=12)
 
 
 def render(tree, redundant=False):

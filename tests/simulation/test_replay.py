@@ -440,10 +440,10 @@ def test_a_run_of_years_keeps_its_precision():
 
 def test_small_schedules_never_load_the_compiler():
     code = (
-        "import sys, test_replay as t; t.played(t.halo(6, 8, 8, 2, 1e-6, 1), t.loggops(*t.EXAMPLE));"
+        "import sys, tests.simulation.test_replay as t; t.played(t.halo(6, 8, 8, 2, 1e-6, 1), t.loggops(*t.EXAMPLE));"
         "print('numba' in sys.modules)"
     )
-    command, folder = [sys.executable, "-c", code], ROOT / "tests"
+    command, folder = [sys.executable, "-c", code], ROOT
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("False", "")
 

@@ -209,7 +209,7 @@ def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_m
         (["--vary", BANDWIDTH], "say what is sought"),
         (["--vary", BANDWIDTH, "--vary", BANDWIDTH, "--minimise", "total_time"], "given twice"),
         (["--vary", "platform", "--minimise", "total_time"], "say which: platform=A, B, C"),
-        (["--vary", "platform.name=a, b", "--minimise", "total_time"], "a text that no result depends on"),
+        (["--vary", "platform.name=a, b", "--minimise", "total_time"], "no result depends on this text"),
         (["--vary", f"{MODEL}=postel", "--minimise", "total_time"], "did you mean `postal`"),
         (["--vary", BANDWIDTH, "--minimise", "platform.prize"], "no such result or phase"),
         (["--vary", BANDWIDTH, "--minimise", "total_time", "--maximise", "total_time"], "exclude each other"),

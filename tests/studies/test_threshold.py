@@ -140,7 +140,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
         (BANDWIDTH, "iteration_time <= e %", "`e %` is no share"),
         (BANDWIDTH, "terms.halo <= 1 us", f"`{BANDWIDTH}` has no effect on terms.halo"),
         ("platform.node.gpu.dram_bandwidht", "iteration_time <= 4 ms", f"did you mean `{BANDWIDTH}`"),
-        ("platform.name", "iteration_time <= 4 ms", "a text that no result depends on"),
+        ("platform.name", "iteration_time <= 4 ms", "no result depends on this text"),
         (f"{BANDWIDTH}=1 s .. 2 s", "iteration_time <= 4 ms", "`1 s` is in s"),
         (f"{BANDWIDTH}=4 TB/s .. 2 TB/s", "iteration_time <= 4 ms", "LOW must be below HIGH in 4 TB/s .. 2 TB/s"),
         (f"{BANDWIDTH}=1 GB/s", "iteration_time <= 4 ms", "expected PATH, or PATH=LOW .. HIGH"),

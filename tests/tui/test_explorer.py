@@ -46,7 +46,7 @@ def test_an_invalid_value_shows_what_is_allowed_and_keeps_everything():
             assert expected in driver.status.full
             assert driver.status.full.startswith(GPUS)
             assert driver.prompt.display
-            assert driver.prompt.query_one("Line").value == text
+            assert driver.prompt.query_one("PromptInput").value == text
             assert driver.study is before
             assert driver.plot.description is drawn
         await driver.press("escape")

@@ -169,7 +169,7 @@ def test_an_axis_over_what_a_machine_does_not_use_draws_no_flat_line():
     assert lassen.curve[0] > lassen.curve[1]
     assert summit.reason == ""
     assert summit.curve is None
-    assert summit.curve_reason.startswith(f"`{parameter}` reaches no term")
+    assert summit.curve_reason.startswith(f"`{parameter}` has no effect")
 
 
 def test_an_axis_over_platforms_is_no_curve_of_one_of_them():

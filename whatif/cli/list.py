@@ -57,5 +57,5 @@ def _scenarios() -> None:
 def _parameters(scenario: str) -> None:
     program = open_question(scenario, None, (), ()).program
     for path, parameter in program.parameters.items():
-        kind = "structural" if parameter.structural else "numeric" if path in program.reached else "reaches no term"
+        kind = "structural" if parameter.structural else "numeric" if path in program.reached else "not used"
         click.echo("\t".join((path, parameter.text(), kind, parameter.grade, parameter.source)))

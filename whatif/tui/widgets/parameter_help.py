@@ -59,6 +59,6 @@ def _origin(parameter: Parameter, study: ExplorerState) -> tuple[Part, ...]:
     if before is not None:
         word = "edited" if parameter.path in study.session.question.sets else "changed"
         return ((word, "$text-warning"), (f"  was {before.text()} ({before.grade}: {before.source})", MUTED))
-    idle = () if matters(study.session.program, parameter) else (("  reaches no term here", "$text-warning"),)
+    idle = () if matters(study.session.program, parameter) else (("  not used in this scenario", "$text-warning"),)
     written = f"{parameter.value.text}  " if isinstance(parameter.value, Expression) else ""
     return ((written, ""), (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}", MUTED), *idle)

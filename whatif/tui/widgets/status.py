@@ -51,7 +51,7 @@ def _warning(study: ExplorerState) -> str:
         return f"{count} of {size} points cannot exist: {'; '.join(session.result.reasons)}"
     flat = _without_effect(study)
     if flat:
-        return f"{flat} reaches no term as things stand: the curve is flat"
+        return f"{flat} has no effect here: the curve is flat"
     return "; ".join(session.result.extrapolated)
 
 
