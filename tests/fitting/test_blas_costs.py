@@ -58,7 +58,7 @@ def calls(time, columns, **texts):
 
 
 def written_calibration(path, kernel):
-    """A file of 30 calls with 3 % scatter: M N K of a dgemm, M N N of a dtrsm, and a constant that no fit loses in it."""
+    """A file of 30 calls with 3 % scatter: M N K of a dgemm, M N N of a dtrsm, and a constant."""
     random = np.random.default_rng(7)
     m, n, k = sizes(random, 30)
     columns = {"m": m, "n": n} | ({"k": k} if kernel == "dgemm" else {})
