@@ -146,7 +146,7 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
 
 
 # Areas of which one at most listens: a page, what has the focus on it, a window or line above it.
-_APART: Final = (frozenset((*SCREENS, HPL_PAGE)), frozenset({"parameter", "table", "plot", "list", "why"}))
+_APART: Final = (frozenset((*SCREENS, HPL_PAGE)), frozenset({"leaf", "table", "plot", "list", "why"}))
 _ALONE: Final = frozenset({"line", "reading", "deciding", "asking"})
 
 

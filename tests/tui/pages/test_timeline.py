@@ -9,7 +9,7 @@ from tests.driver import MEMORY, drive, predicted
 from tests.page_harness import GROWING, SHRINKING, on_page
 from tests.scenarios_at_hand import FEW
 from whatif.core.iteration_timeline import Bar, timeline
-from whatif.core.iteration_timeline import TimelinePage as Schedule
+from whatif.core.iteration_timeline import Timeline as Schedule
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.core.sweep_figure import breakdown

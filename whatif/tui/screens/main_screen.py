@@ -37,9 +37,9 @@ from whatif.tui.widgets.title import Title
 
 # Only the first page is needed for the first frame.
 _LATER: Final[dict[str, tuple[str, str]]] = {
-    name: (f"whatif.tui.pages.{name}", name.capitalize()) for name in SCREENS if name != ExplorePage.NAME
+    name: (f"whatif.tui.pages.{name}", f"{name.capitalize()}Page") for name in SCREENS if name != ExplorePage.NAME
 }
-_LATER[HPL_PAGE] = ("whatif.tui.pages.hpl", "HPL")
+_LATER[HPL_PAGE] = ("whatif.tui.pages.hpl", "HPLPage")
 
 
 class MainScreen(Screen[None]):
@@ -53,7 +53,7 @@ class MainScreen(Screen[None]):
         *FIRST_KEYS,
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
-        Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.parameters"),
+        Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
         Binding("M", "marker", show=False, tooltip="Draw with braille, blocks or ASCII", id="desk.marker"),
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
