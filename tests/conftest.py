@@ -16,6 +16,9 @@ import pytest
 from hypothesis import settings
 
 import whatif.cli.main
+from tests.paths import ROOT
+
+SLOW = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")]
 
 # A build must not fail on an example that no change in it caused: in CI the examples are always the same.
 settings.register_profile("ci", derandomize=True, max_examples=50)
@@ -28,7 +31,11 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Comparisons with data outside the project run only on request; samples in tests/data cover the same code."""
+    """Mark slow tests; leave out comparisons with data outside the project, whose code samples in tests/data cover."""
+    slow = tuple(str(ROOT / name) for name in SLOW)
+    for item in items:
+        if str(item.path).startswith(slow):
+            item.add_marker("slow")
     if config.getoption("--shared-data"):
         return
     shared = [item for item in items if item.get_closest_marker("shared_data")]
