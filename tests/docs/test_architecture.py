@@ -25,7 +25,8 @@ def test_structure_in_the_document_is_up_to_date():
 
 def test_lines_in_the_document_are_within_ten_per_cent():
     for name, lines in measure.sizes().items():
-        assert int(ROWS[name].replace(",", "")) == pytest.approx(lines, rel=0.1, abs=100), (
+        stated = int(ROWS[name].replace(",", ""))
+        assert stated == pytest.approx(lines, rel=0.1, abs=100), f"{name}: run `make architecture`"
             f"{name}: run `make architecture`"
         )
 
