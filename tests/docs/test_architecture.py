@@ -36,7 +36,8 @@ def test_durations_are_kept_when_the_table_is_written():
 
 def test_import_graph_leaves_out_functions_and_type_checking(tmp_path):
     path = tmp_path / "module.py"
-    text = "import a\nif TYPE_CHECKING:\n    import b\ntry:\n    from c import d\nfinally:\n    x = 1\ndef f():\n    import e\n"
+    lines = ["import a", "if TYPE_CHECKING:", "    import b", "try:", "    from c import d", "finally:", "    x = 1"]
+    text = "\n".join([*lines, "def f():", "    import e", ""])
     path.write_text(text)
     assert set(measure._imported(path, "module", dict.fromkeys("abce", path))) == {"a", "c"}
 
