@@ -281,7 +281,7 @@ def test_a_file_that_extends_itself(whatif_main, tmp_path, files, loop):
     for arguments in (
         ("run", "s.toml"),
         ("check", "a.toml"),
-        ("run", "jacobi2d", "--platform", "a", "--platforms", "."),
+        ("run", "jacobi2d", "--platform", "a", "--platform-dir", "."),
     ):
         code, _, err = whatif_main(*arguments)
         assert code == 3
@@ -301,8 +301,8 @@ def test_a_chain_that_is_too_long(whatif_main, tmp_path):
     for number in range(30):
         (tmp_path / f"p{number}.toml").write_text(f'extends = "p{number + 1}"\n')
     (tmp_path / "p30.toml").write_text('extends = "summit"\n')
-    assert whatif_main("run", "jacobi2d", "--platforms", ".", "--platform", "p0")[0] == 3
-    assert whatif_main("run", "jacobi2d", "--platforms", ".", "--platform", "p25")[0] == 0
+    assert whatif_main("run", "jacobi2d", "--platform-dir", ".", "--platform", "p0")[0] == 3
+    assert whatif_main("run", "jacobi2d", "--platform-dir", ".", "--platform", "p25")[0] == 0
 
 
 SWEEPS = [
@@ -342,7 +342,7 @@ SWEEPS = [
     (["application.phases.halo.model=postal, posta"], "did you mean `postal`"),
     (["application.grid.periodic=true, maybe"], "is not one of true, false"),
     (["application.phases.halo.kind=halo, kernel"], "is not one of halo"),
-    (["platform.node.gpu.l2_bandwidth=1 GB/s"], "reaches no term of this scenario"),
+    (["platform.node.gpu.l2_bandwidth=1 GB/s"], "has no effect on any result of this scenario"),
     (["application.phases=1"], "there is no such parameter"),
     (["sweep.x=1"], "there is no such parameter"),
     (["platform.node.gpu_count=1 .. 4000 step 1", "application.rank_count=1 .. 4000 step 1"], "16,000,000 points"),

@@ -267,11 +267,11 @@ def test_platforms_are_found_beside_the_scenario_then_in_folders_then_shipped(go
     assert bandwidth(good, "here/s.toml") == "779.411 GB/s"
     machine(tmp_path / "first" / "summit.toml", "1 TB/s")
     machine(tmp_path / "second" / "summit.toml", "2 TB/s")
-    assert bandwidth(good, "here/s.toml", "--platforms", "first") == "1 TB/s"
-    assert bandwidth(good, "here/s.toml", "--platforms", "second", "--platforms", "first") == "2 TB/s"
+    assert bandwidth(good, "here/s.toml", "--platform-dir", "first") == "1 TB/s"
+    assert bandwidth(good, "here/s.toml", "--platform-dir", "second", "--platform-dir", "first") == "2 TB/s"
     machine(tmp_path / "here" / "summit.toml", "3 TB/s")
-    assert bandwidth(good, "here/s.toml", "--platforms", "first") == "3 TB/s"
-    assert bandwidth(good, "jacobi2d", "--platforms", "first", "--platform", "summit") == "1 TB/s"
+    assert bandwidth(good, "here/s.toml", "--platform-dir", "first") == "3 TB/s"
+    assert bandwidth(good, "jacobi2d", "--platform-dir", "first", "--platform", "summit") == "1 TB/s"
     assert bandwidth(good, "here/s.toml", "--set", f"{BANDWIDTH}=4 TB/s") == "4 TB/s"
 
 

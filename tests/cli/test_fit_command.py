@@ -76,7 +76,7 @@ def test_a_folder_of_outputs_becomes_a_machine_that_predicts(whatif_main, measur
     assert "notes.md" in err
     assert "network.inter_node.max_rate was not fitted" in err
     model = "--set", "application.phases.halo.model=postal"
-    code, out, err = whatif_main("run", "jacobi2d", "--platform", "ours", "--platforms", ".", "--point", *model)
+    code, out, err = whatif_main("run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", "--point", *model)
     assert code == 0
     assert "platform ours" in err
 
@@ -121,7 +121,7 @@ def test_fitting_twice_changes_nothing(whatif_main, measured):
 def test_predictions_beyond_the_measured_sizes_say_so(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     halo = "application.phases.halo"
-    question = "run", "jacobi2d", "--platform", "ours", "--platforms", ".", "--set", f"{halo}.model=postal"
+    question = "run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", "--set", f"{halo}.model=postal"
     said = "halo: sizes of 8 MiB lie outside the 1 B to 4 MiB that network.inter_node.postal was fitted to"
     assert said in whatif_main(*question, "--point", "--set", f"{halo}.message_size=8 MiB")[2]
     assert "lie outside" not in whatif_main(*question, "--point", "--set", f"{halo}.message_size=4 MiB")[2]
@@ -140,7 +140,7 @@ def test_a_value_set_from_outside_is_no_longer_the_fitted_one(whatif_main, measu
 def test_explain_shows_the_standard_error(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     model = "--set", "application.phases.halo.model=postal"
-    _, out, _ = whatif_main("explain", "jacobi2d", "halo", "--platform", "ours", "--platforms", ".", *model)
+    _, out, _ = whatif_main("explain", "jacobi2d", "halo", "--platform", "ours", "--platform-dir", ".", *model)
     assert re.search(r"postal\.eager\.latency: 2\.\d+ us ± [\d.]+ \w+  \(measured; fitted to", out)
 
 
@@ -313,7 +313,7 @@ def test_copies_beyond_the_measured_sizes_say_so(whatif_main):
 
 def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
-    Path("whole.toml").write_text(whatif_main("resolve", "jacobi2d", "--platform", "ours", "--platforms", ".")[1])
+    Path("whole.toml").write_text(whatif_main("resolve", "jacobi2d", "--platform", "ours", "--platform-dir", ".")[1])
     path = "platform.network.inter_node.postal.eager.latency"
     before = parameter_table(load_scenario("jacobi2d", platform="ours", folders=[Path()]))[path].fitted
     assert Scenario.open(Path("whole.toml")).program.parameters[path].fitted == before
@@ -418,7 +418,7 @@ def test_a_platform_can_be_named_by_its_file(whatif_main, measured):
     Path("here").mkdir()
     whatif_main("fit", "network", "osu", "-o", "here/ours.toml", "--extends", "lassen")
     by_file = whatif_main("run", "jacobi2d", "--platform", "here/ours.toml", "--point")
-    assert by_file == whatif_main("run", "jacobi2d", "--platform", "ours", "--platforms", "here", "--point")
+    assert by_file == whatif_main("run", "jacobi2d", "--platform", "ours", "--platform-dir", "here", "--point")
     assert by_file[0] == 0
 
 

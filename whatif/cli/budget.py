@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     scenarios: tuple[str, ...], names: tuple[str, ...], capital: str | None, cost: str | None, power: str | None,
-    folders: tuple[Path, ...], sets: tuple[str, ...], file_format: str,
+    platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], file_format: str,
 ) -> None:  # fmt: skip
     """Say how many nodes of each machine a budget buys, the jobs of each SCENARIO that they run, and what a job takes.
 
@@ -48,9 +48,9 @@ def command(
     limits = checked_limits({name: _quantity(name, text) for name, text in texts.items() if text is not None})
     platforms: dict[str, None] = {}
     for name in names:
-        platform, folders = named_platform(name, folders)
+        platform, platform_dirs = named_platform(name, platform_dirs)
         platforms[platform] = None
-    questions = {name: open_question(name, None, folders, sets) for name in scenarios}
+    questions = {name: open_question(name, None, platform_dirs, overrides) for name in scenarios}
     found = offers(questions, list(platforms), limits)
     optional = [["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]]
     print_table(offers_table(found), file_format, optional)

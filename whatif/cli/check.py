@@ -28,7 +28,7 @@ if TYPE_CHECKING:
               help="How far a result may move: `1 %` or 0.01.")  # fmt: skip
 @click.option("--update", is_flag=True, help="Write the results of today into the file of --against.")
 def command(
-    files: tuple[str, ...], folders: tuple[Path, ...], against: Path | None, tolerance: str, update: bool
+    files: tuple[str, ...], platform_dirs: tuple[Path, ...], against: Path | None, tolerance: str, update: bool
 ) -> None:
     """Validate FILE.., each a scenario or a platform, by path or name; exit with 3 if any is invalid."""
     if update and against is None:
@@ -40,7 +40,7 @@ def command(
     questions: dict[str, Scenario] = {}
     for name in files:
         try:
-            kind, question = _check(name, folders)
+            kind, question = _check(name, platform_dirs)
         except InvalidFileError as error:
             problems.extend(error.problems)
         else:
@@ -102,23 +102,23 @@ def _moved(move: Move) -> str:
     return f" ({move.after / move.before - 1:+.2%})"
 
 
-def _check(name: str, folders: tuple[Path, ...]) -> tuple[str, Scenario | None]:
+def _check(name: str, platform_dirs: tuple[Path, ...]) -> tuple[str, Scenario | None]:
     from whatif.core.scenario import Scenario
     from whatif.core.sweep import file_axes, grid_of
     from whatif.schema.load import load_part, load_platform, open_document
     from whatif.schema.shipped import is_file, shipped_names
 
     if not is_file(Path(name)) and name in shipped_names("platforms"):
-        load_platform(name, folders)
+        load_platform(name, platform_dirs)
         return "platform", None
-    document = open_document(name, "scenarios", folders)
+    document = open_document(name, "scenarios", platform_dirs)
     if "part" in document.data:
-        load_part(name, folders)
+        load_part(name, platform_dirs)
         return "part", None
     if looks_like_platform(document.data):
-        load_platform(name, folders)
+        load_platform(name, platform_dirs)
         return "platform", None
-    question = Scenario(document, folders=folders)
+    question = Scenario(document, folders=platform_dirs)
     grid_of(file_axes(question.program, DEFAULT_MAXIMUM_POINTS), DEFAULT_MAXIMUM_POINTS)
     return "scenario", question
 

@@ -47,10 +47,19 @@ if TYPE_CHECKING:
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
-    scenarios: tuple[str, ...], names: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
-    folders: tuple[Path, ...], sets: tuple[str, ...], sampling: Sampling | None, targets: tuple[str, ...], show: str,
-    result: str, file_format: str, output: Path | None,
-) -> None:  # fmt: skip
+    scenarios: tuple[str, ...],
+    names: tuple[str, ...],
+    weights: tuple[str, ...],
+    references: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    sampling: Sampling | None,
+    targets: tuple[str, ...],
+    show: str,
+    result: str,
+    file_format: str,
+    output: Path | None,
+) -> None:
     """Rank machines by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
     Says at which weight of an application another machine would lead; with --samples, how likely each machine is the
@@ -66,9 +75,9 @@ def command(
         check_picture(output)
     platforms: dict[str, None] = {}
     for name in names:
-        platform, folders = named_platform(name, folders)
+        platform, platform_dirs = named_platform(name, platform_dirs)
         platforms[platform] = None
-    questions = {name: open_question(name, None, folders, sets) for name in scenarios}
+    questions = {name: open_question(name, None, platform_dirs, overrides) for name in scenarios}
     counted = {name: _number(text) for name, text in _pairs(weights, "--weight").items()}
     given = {name: _reference(text) for name, text in _pairs(references, "--reference").items()}
     numbers = {name: reference.value for name, reference in given.items()}

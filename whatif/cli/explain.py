@@ -15,7 +15,12 @@ from whatif.errors import ImpossiblePointError
 @click.argument("term", default="iteration_time")
 @click.option("--depth", type=click.IntRange(0), help="Show only so many levels below TERM.")
 def command(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], term: str, depth: int | None
+    scenario: str,
+    platform: str | None,
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    term: str,
+    depth: int | None,
 ) -> None:
     """Explain TERM (iteration_time), a result, phase, term or parameter of SCENARIO: equation, inputs, sources,
     share."""
@@ -23,7 +28,7 @@ def command(
     from whatif.core.evaluate import evaluate
     from whatif.core.fit_range import extrapolations
 
-    program = open_question(scenario, platform, folders, sets).program
+    program = open_question(scenario, platform, platform_dirs, overrides).program
     evaluation = evaluate(program)
     for line in lines(explain(evaluation, term), depth):
         click.echo(line)

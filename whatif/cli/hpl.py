@@ -93,8 +93,8 @@ def machine_options(command: Command) -> Command:
 def command(
     input_file: Path,
     platform: str,
-    folders: tuple[Path, ...],
-    sets: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     ranks_per_node: int | None,
     binding: str,
     panel_on: str,
@@ -123,9 +123,9 @@ def command(
     placement = placement_of(ranks_per_node, binding, panel_on, _NOISES[noise, network_noise], seed or 0)
     first = next(asked.configurations())
     if save is not None:
-        _save(save, *scenario_of(first, platform, folders, sets, placement))
+        _save(save, *scenario_of(first, platform, platform_dirs, overrides, placement))
         return
-    runs = open_runs(first, platform, folders, sets, placement)
+    runs = open_runs(first, platform, platform_dirs, overrides, placement)
     _refuse(asked, input_file, runs)
     known = by_key(_measured(measured))
     seeds = range(runs.seed, runs.seed + (replicates or (_NOISY_REPLICATES if runs.is_noisy else 1)))
@@ -150,51 +150,59 @@ def placement_of(
 
 
 def scenario_of(
-    first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: HPLPlacement
+    first: Configuration,
+    platform: str,
+    platform_dirs: tuple[Path, ...],
+    overrides: Sequence[str],
+    placement: HPLPlacement,
 ) -> tuple[Document, dict[str, str], tuple[Path, ...]]:
     """The scenario of one configuration, what is set in it, and where its platform is looked for."""
     from whatif.linpack.predictions import parameters_of
     from whatif.linpack.scenario_writer import hpl_scenario
 
-    pairs = parse_sets(tuple(sets))
+    pairs = parse_sets(tuple(overrides))
     own = (*parameters_of(first), "rank_count")
     taken = next((name for name in own if f"application.{name}" in pairs), None)
     if taken is not None:
         raise UsageError(f"--set application.{taken}: HPL.dat, or the search, says it")
     if "application.ranks_per_node" in pairs and placement.ranks_per_node is not None:
         raise UsageError("--set application.ranks_per_node and --ranks-per-node exclude each other")
-    name, folders = named_platform(platform, folders)
-    document, assumed = hpl_scenario(first, name, placement, folders)
+    name, platform_dirs = named_platform(platform, platform_dirs)
+    document, assumed = hpl_scenario(first, name, placement, platform_dirs)
     if assumed and "application.ranks_per_node" not in pairs:
         click.echo(f"assumed: {assumed} (--ranks-per-node)", err=True)
-    return document, pairs, folders
+    return document, pairs, platform_dirs
 
 
 def open_runs(
-    first: Configuration, platform: str, folders: tuple[Path, ...], sets: Sequence[str], placement: HPLPlacement
+    first: Configuration,
+    platform: str,
+    platform_dirs: tuple[Path, ...],
+    overrides: Sequence[str],
+    placement: HPLPlacement,
 ) -> HPLRuns:
     """HPL on the machine that the options name; `first` is any configuration."""
     from whatif.core.scenario import Scenario
     from whatif.linpack.predictions import HPLRuns
 
-    document, pairs, folders = scenario_of(first, platform, folders, sets, placement)
-    runs = HPLRuns(Scenario(document, None, pairs, folders).program)
+    document, pairs, platform_dirs = scenario_of(first, platform, platform_dirs, overrides, placement)
+    runs = HPLRuns(Scenario(document, None, pairs, platform_dirs).program)
     if runs.panel_place:
         click.echo(f"assumed: {runs.panel_place} (--panel-on)", err=True)
     return runs
 
 
-def _save(path: Path, document: Document, sets: Mapping[str, str], folders: tuple[Path, ...]) -> None:
+def _save(path: Path, document: Document, overrides: Mapping[str, str], platform_dirs: tuple[Path, ...]) -> None:
     from whatif.atomic import atomic_file
     from whatif.core.scenario import Scenario
     from whatif.files.scenario_edits import rewritten
 
-    Scenario(document, None, sets, folders).program_at({})
-    text = rewritten(document, sets, None, folders)
+    Scenario(document, None, overrides, platform_dirs).program_at({})
+    text = rewritten(document, overrides, None, platform_dirs)
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    elsewhere = [folder for folder in folders if folder.resolve() != path.resolve().parent]
-    words = ["whatif", "open", str(path), *(word for folder in elsewhere for word in ("--platforms", str(folder)))]
+    elsewhere = [folder for folder in platform_dirs if folder.resolve() != path.resolve().parent]
+    words = ["whatif", "open", str(path), *(word for folder in elsewhere for word in ("--platform-dir", str(folder)))]
     click.echo(f"written: {path}; explore it with `{shlex.join(words)}`", err=True)
 
 

@@ -115,7 +115,7 @@ command.add_command(profile)
 @click.option(
     "--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="table", show_default=True
 )
-def trace(file: Path, output: Path | None, platform: str, folders: tuple[Path, ...], file_format: str) -> None:
+def trace(file: Path, output: Path | None, platform: str, platform_dirs: tuple[Path, ...], file_format: str) -> None:
     """Print what the ranks of a trace do, or write a scenario that replays it."""
     from whatif.atomic import atomic_file
     from whatif.files.trace_scenario import trace_scenario
@@ -125,8 +125,8 @@ def trace(file: Path, output: Path | None, platform: str, folders: tuple[Path, .
     if output is None and file_format != "toml":
         _show(trace_table(read_trace(file)), file_format)
         return
-    platform, folders = named_platform(platform, folders)
-    text = trace_scenario(file, platform, folders=folders).text
+    platform, platform_dirs = named_platform(platform, platform_dirs)
+    text = trace_scenario(file, platform, folders=platform_dirs).text
     if output is None:
         click.echo(text, nl=False)
         return

@@ -36,7 +36,7 @@ _TABLES = ("totals", "classes", "sizes", "symbols", "streams", "kernels")
 )
 def command(
     file: Path, output: Path | None, platform: str | None, name: str | None, only: str | None,
-    folders: tuple[Path, ...], file_format: str,
+    platform_dirs: tuple[Path, ...], file_format: str,
 ) -> None:  # fmt: skip
     """Print the characterisation of a profile: kernels and copies, distribution of sizes, streams; or a scenario."""
     from whatif.profiles.formats import read_profile
@@ -47,7 +47,7 @@ def command(
     if output is None and file_format != "toml":
         _show(profile, only, file_format)
         return
-    text = _scenario(profile, platform, name or file.name.split(".")[0], folders)
+    text = _scenario(profile, platform, name or file.name.split(".")[0], platform_dirs)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -73,14 +73,14 @@ def _show(profile: Profile, only: str | None, file_format: str) -> None:
             TABLE_WRITERS[file_format](worth_showing(table) if file_format == "table" else table, sys.stdout)
 
 
-def _scenario(profile: Profile, platform: str | None, name: str, folders: tuple[Path, ...]) -> str:
+def _scenario(profile: Profile, platform: str | None, name: str, platform_dirs: tuple[Path, ...]) -> str:
     from whatif.profiles.scenario_text import scenario_toml
     from whatif.schema.load import load_platform
 
     if platform is None:
         raise UsageError("a scenario needs its machine: name the platform by --platform NAME")
-    platform, folders = named_platform(platform, folders)
-    return scenario_toml(profile, platform, name, load_platform(platform, folders)[0])
+    platform, platform_dirs = named_platform(platform, platform_dirs)
+    return scenario_toml(profile, platform, name, load_platform(platform, platform_dirs)[0])
 
 
 def _write(output: Path, text: str) -> None:

@@ -44,8 +44,8 @@ _LARGEST_JOURNAL = 10_000_000
 def command(
     scenario: str = "jacobi2d",
     platform: str | None = None,
-    folders: tuple[Path, ...] = (),
-    sets: tuple[str, ...] = (),
+    platform_dirs: tuple[Path, ...] = (),
+    overrides: tuple[str, ...] = (),
     measured: tuple[Path, ...] = (),
     runs: tuple[Path, ...] = (),
     formula: str | None = None,
@@ -58,7 +58,7 @@ def command(
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
-    source = open_source(scenario, platform, folders, sets)
+    source = open_source(scenario, platform, platform_dirs, overrides)
     question = source.question
     # Everything wrong with the files is said here, before the terminal is taken over.
     _ = question.program

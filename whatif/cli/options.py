@@ -26,15 +26,15 @@ platform_option = click.option(
     "--platform", metavar="NAME", help="Use this platform (a name, or a file) instead of the scenario's."
 )
 platforms_option = click.option(
-    "--platforms",
-    "folders",
+    "--platform-dir",
+    "platform_dirs",
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
     help="Look for platforms here as well.",
 )
 set_option = click.option(
-    "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a parameter."
+    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Replace a value, such as a parameter."
 )
 picture_option = click.option(
     "-o",
@@ -46,12 +46,12 @@ picture_option = click.option(
 
 
 def question_options(command: Command) -> Command:
-    """`--platform`, `--platforms` and `--set`."""
+    """`--platform`, `--platform-dir` and `--set`."""
     return platform_option(platforms_option(set_option(command)))
 
 
 def scenario_options(command: Command) -> Command:
-    """SCENARIO with `--platform`, `--platforms` and `--set`."""
+    """SCENARIO with `--platform`, `--platform-dir` and `--set`."""
     return click.argument("scenario")(question_options(command))
 
 
@@ -137,20 +137,22 @@ def show_picture(picture: Description) -> None:
     click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)
 
 
-def named_platform(platform: str, folders: tuple[Path, ...]) -> tuple[str, tuple[Path, ...]]:
+def named_platform(platform: str, platform_dirs: tuple[Path, ...]) -> tuple[str, tuple[Path, ...]]:
     """A platform by name, and the folders to look for it: a person names a file, a scenario names a machine."""
     if not platform.endswith(".toml") or not Path(platform).is_file():
-        return platform, folders
-    return Path(platform).stem, (Path(platform).parent, *folders)
+        return platform, platform_dirs
+    return Path(platform).stem, (Path(platform).parent, *platform_dirs)
 
 
-def open_question(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> Scenario:
+def open_question(
+    scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]
+) -> Scenario:
     """The question that the options ask."""
     from whatif.core.scenario import Scenario
 
     if platform is not None:
-        platform, folders = named_platform(platform, folders)
-    return Scenario.open(scenario, platform=platform, sets=parse_sets(sets), folders=folders)
+        platform, platform_dirs = named_platform(platform, platform_dirs)
+    return Scenario.open(scenario, platform=platform, sets=parse_sets(overrides), folders=platform_dirs)
 
 
 def tell_worth(*questions: Scenario) -> None:
@@ -177,12 +179,12 @@ def tell_on_all(*questions: Scenario) -> None:
             click.echo(text, err=True)
 
 
-def parse_sets(sets: tuple[str, ...]) -> dict[str, str]:
+def parse_sets(overrides: tuple[str, ...]) -> dict[str, str]:
     """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
     from whatif.schema.toml import MAXIMUM_DEPTH
 
     pairs: dict[str, str] = {}
-    for text in sets:
+    for text in overrides:
         path, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not path:
             raise UsageError(f"--set {text}: expected PATH=VALUE")

@@ -37,7 +37,7 @@ profile_path = click.Path(path_type=Path, exists=True)
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def command(
     profile: Path, source: str, target: str, actual: Path | None, operations: bool, sizes: bool,
-    folders: tuple[Path, ...], file_format: str,
+    platform_dirs: tuple[Path, ...], file_format: str,
 ) -> None:  # fmt: skip
     """Project the copies and fills of a PROFILE to another machine, three ways.
 
@@ -49,7 +49,7 @@ def command(
     from whatif.schema.load import load_platform
     from whatif.table_writers import TABLE_WRITERS, worth_showing
 
-    one, other = (load_platform(name, folders)[0] for name in (source, target))
+    one, other = (load_platform(name, platform_dirs)[0] for name in (source, target))
     read = read_profile(profile)
     there = _target_profile(actual, profile, read)
     projection = project(read, one, other, there)

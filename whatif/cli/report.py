@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 @click.option("--against", metavar="NAME", help="Say why this platform, or this scenario, differs: a name or a file.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html", required=True)
 def command(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], sweeps: tuple[str, ...],
-    against: str | None, output: Path,
-) -> None:  # fmt: skip
+    scenario: str,
+    platform: str | None,
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    sweeps: tuple[str, ...],
+    against: str | None,
+    output: Path,
+) -> None:
     """Write a page on SCENARIO: answer, pictures, sensitivities, equations, values with sources and grades, files.
 
     The page holds no script and needs nothing else. --platform and --set hold for a scenario to compare with too.
@@ -34,15 +39,15 @@ def command(
     from whatif.core.scenario import EvaluationRequest
     from whatif.reporting.page import write_report
 
-    question = open_question(scenario, platform, folders, sets)
+    question = open_question(scenario, platform, platform_dirs, overrides)
     grid = asked_grid(question, sweeps, False, DEFAULT_MAXIMUM_POINTS)
-    other = None if against is None else _other(against, scenario, platform, folders, sets)
-    command = _command(scenario, platform, folders, sets, sweeps, against, output)
+    other = None if against is None else _other(against, scenario, platform, platform_dirs, overrides)
+    command = _command(scenario, platform, platform_dirs, overrides, sweeps, against, output)
     _tell(write_report(EvaluationRequest(question, grid), output, command, other))
 
 
 def _other(
-    against: str, scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]
+    against: str, scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]
 ) -> Scenario:
     """The question to compare with: this one on another platform, or another scenario."""
     from whatif.schema.load import open_document
@@ -50,23 +55,28 @@ def _other(
 
     is_file = Path(against).is_file()
     kind = kind_of(open_document(against, "scenarios").data) if is_file else None
-    name, searched = named_platform(against, folders)
+    name, searched = named_platform(against, platform_dirs)
     machines, scenarios = (names_in(searched, of) for of in ("platforms", "scenarios"))
     if kind == "platform" or (kind is None and name in machines):
-        return open_question(scenario, name, searched, sets)
+        return open_question(scenario, name, searched, overrides)
     if not is_file and against not in scenarios:
         hint = did_you_mean(against, [*machines, *scenarios])
         raise UsageError(f"--against {against}: there is no such platform, scenario or file{hint}")
-    return open_question(against, platform, folders, sets)
+    return open_question(against, platform, platform_dirs, overrides)
 
 
 def _command(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], sweeps: tuple[str, ...],
-    against: str | None, output: Path,
-) -> str:  # fmt: skip
+    scenario: str,
+    platform: str | None,
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    sweeps: tuple[str, ...],
+    against: str | None,
+    output: Path,
+) -> str:
     """The line that makes the report again."""
     words = ["whatif", "report", scenario, *(["--platform", platform] if platform is not None else [])]
-    repeated = (("--platforms", map(str, folders)), ("--set", sets), ("--sweep", sweeps))
+    repeated = (("--platform-dir", map(str, platform_dirs)), ("--set", overrides), ("--sweep", sweeps))
     words += [word for option, values in repeated for value in values for word in (option, value)]
     words += ["--against", against] if against is not None else []
     return shlex.join([*words, "-o", str(output)])

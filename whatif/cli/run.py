@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 def command(
     scenario: str,
     platform: str | None,
-    folders: tuple[Path, ...],
-    sets: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     sweeps: tuple[str, ...],
     sampling: Sampling | None,
     point: bool,
@@ -64,7 +64,7 @@ def command(
         raise UsageError(
             "--plot draws on the terminal; it goes with neither -o (-o FILE.svg alone draws) nor --format nor --on"
         )
-    question = open_question(scenario, platform, folders, sets)
+    question = open_question(scenario, platform, platform_dirs, overrides)
     request = EvaluationRequest(question, asked_grid(question, sweeps, point, max_points), sampling)
     _narrate(request)
     if plot:

@@ -42,7 +42,7 @@ _MOST_POINTS: Final = 10_000
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], nodes: str | None,
+    scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], nodes: str | None,
     efficiency: str, show: str, plot: bool, file_format: str, output: Path | None,
 ) -> None:  # fmt: skip
     """Plan the scale of SCENARIO on full nodes: strong scaling of its whole grid, weak scaling of a rank's cells.
@@ -57,7 +57,7 @@ def command(
     from whatif.studies.scaling_tables import places_in_words, places_table, scaling_picture, scaling_table
 
     draw = drawing(plot, output)
-    question = open_question(scenario, platform, folders, sets)
+    question = open_question(scenario, platform, platform_dirs, overrides)
     tell_worth(question)
     planner = Planner(question)
     share = share_of("--efficiency", efficiency)

@@ -27,22 +27,26 @@ class ScenarioSource(NamedTuple):
 
 
 def open_source(
-    source: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], model: str | None = None
+    source: str,
+    platform: str | None,
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    model: str | None = None,
 ) -> ScenarioSource:
     """The question that a scenario asks, or a trace or profile as a scenario that is not written yet."""
     path = Path(source)
     kind = _kind(path)
     if kind == "scenario":
-        return ScenarioSource(open_question(source, platform, folders, sets), kind)
+        return ScenarioSource(open_question(source, platform, platform_dirs, overrides), kind)
     from whatif.core.scenario import Scenario
     from whatif.files.trace_scenario import trace_scenario
 
-    machine, folders = named_platform(platform or DEFAULT_PLATFORM, folders)
+    machine, platform_dirs = named_platform(platform or DEFAULT_PLATFORM, platform_dirs)
     if kind == "profile":
-        document = _profile_scenario(path, machine, folders)
+        document = _profile_scenario(path, machine, platform_dirs)
     else:
-        document = trace_scenario(path, machine, model or "", folders)
-    return ScenarioSource(Scenario(document, None, parse_sets(sets), folders), kind, path)
+        document = trace_scenario(path, machine, model or "", platform_dirs)
+    return ScenarioSource(Scenario(document, None, parse_sets(overrides), platform_dirs), kind, path)
 
 
 def _kind(path: Path) -> Kind:
@@ -76,12 +80,14 @@ def _neither(path: Path) -> InvalidFileError:
     return InvalidFileError(problems)
 
 
-def _profile_scenario(path: Path, platform: str, folders: tuple[Path, ...]) -> Document:
+def _profile_scenario(path: Path, platform: str, platform_dirs: tuple[Path, ...]) -> Document:
     from whatif.files.trace_scenario import free_name
     from whatif.profiles.formats import read_profile
     from whatif.profiles.scenario_text import scenario_toml
     from whatif.schema.load import load_platform
     from whatif.schema.toml import parse_document, shown_path
 
-    text = scenario_toml(read_profile(path), platform, path.name.split(".")[0], load_platform(platform, folders)[0])
+    text = scenario_toml(
+        read_profile(path), platform, path.name.split(".")[0], load_platform(platform, platform_dirs)[0]
+    )
     return parse_document(text, shown_path(free_name(path)), path.resolve().parent)

@@ -56,11 +56,24 @@ if TYPE_CHECKING:
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], varies: tuple[str, ...],
-    targets: tuple[str, ...], minimise: str | None, maximise: str | None, equal_to: str | None, result: str,
-    pareto: str | None, within: str, points: int | None, seed: int | None, plot: bool, file_format: str,
+    scenario: str,
+    platform: str | None,
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    varies: tuple[str, ...],
+    targets: tuple[str, ...],
+    minimise: str | None,
+    maximise: str | None,
+    equal_to: str | None,
+    result: str,
+    pareto: str | None,
+    within: str,
+    points: int | None,
+    seed: int | None,
+    plot: bool,
+    file_format: str,
     output: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Find the values of parameters of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
     Near is the least sum of the squared logarithms of the factors, after the fewest other choices. One parameter and
@@ -78,7 +91,7 @@ def command(
     draw = drawing(plot, output)
     _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, pareto is not None, draw is not None)
     _refuse_unused(equal_to is not None, pareto is not None, points, seed)
-    question = open_question(scenario, platform, folders, sets)
+    question = open_question(scenario, platform, platform_dirs, overrides)
     tell_worth(question)
     varied = [parse_varied(text, question.program) for text in varies]
     _refuse_twice(varied)

@@ -49,8 +49,8 @@ def _opponent(question: Scenario, equal_to: str) -> tuple[Scenario, tuple[str, s
                  for program in (question.program, other.program))  # fmt: skip
         first, second = (f"{path.rpartition('.')[2]}={text}" for text in texts)
         return other, (first, second), True
-    name, folders = named_platform(value or path, question.folders)
-    other = replace(question.on_platform(name), folders=folders)
+    name, platform_dirs = named_platform(value or path, question.folders)
+    other = replace(question.on_platform(name), folders=platform_dirs)
     present = question.program.loaded.scenario.platform.name
     opponent = other.program.loaded.scenario.platform.name
     return other, (present, f"{opponent} as it is" if opponent == present else opponent), False

@@ -28,8 +28,8 @@ _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - to recognise, not to 
 def command(
     scenario: str,
     platform: str | None,
-    folders: tuple[Path, ...],
-    sets: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     port: int,
     host: str,
     public_url: str | None,
@@ -38,9 +38,9 @@ def command(
     from whatif.tui.config import read_config
 
     # Everything wrong with the files is said here, not on a page that stays empty.
-    _ = open_question(scenario, platform, folders, sets).program
+    _ = open_question(scenario, platform, platform_dirs, overrides).program
     _ = read_config()
-    explorer = _explorer(scenario, platform, folders, sets)
+    explorer = _explorer(scenario, platform, platform_dirs, overrides)
     with _listener(host, port) as listener:
         url = _url(public_url, host, listener.getsockname()[1])
         if not _is_local(host):
@@ -48,12 +48,12 @@ def command(
         _serve(explorer, scenario, url, listener)
 
 
-def _explorer(scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...]) -> str:
+def _explorer(scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> str:
     """The command line that opens the explorer as it was asked for, as a shell reads it."""
     words = [sys.executable, "-m", "whatif", "open"]
     words += [] if platform is None else [f"--platform={platform}"]
-    words += [f"--platforms={folder}" for folder in folders]
-    words += [f"--set={text}" for text in sets]
+    words += [f"--platform-dir={folder}" for folder in platform_dirs]
+    words += [f"--set={text}" for text in overrides]
     return shlex.join([*words, "--", scenario])
 
 

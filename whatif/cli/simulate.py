@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 def command(
     source: str,
     platform: str | None,
-    folders: tuple[Path, ...],
-    sets: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     model: str | None,
     ranks: int | None,
     iterations: int,
@@ -59,7 +59,7 @@ def command(
 
     if timeline is not None and timeline.suffix not in TIMELINE_WRITERS:
         raise UsageError(f"{timeline}: a time line ends in {' or '.join(TIMELINE_WRITERS)}")
-    question = _question(source, platform, folders, sets, model, ranks, iterations)
+    question = _question(source, platform, platform_dirs, overrides, model, ranks, iterations)
     program = question.program
     patience = Timer(3.0, lambda: click.echo("playing; the event loop is compiled once on a machine", err=True))
     patience.start()
@@ -77,8 +77,8 @@ def command(
 def _question(
     source: str,
     platform: str | None,
-    folders: tuple[Path, ...],
-    sets: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     model: str | None,
     ranks: int | None,
     iterations: int,
@@ -87,7 +87,7 @@ def _question(
     from whatif.cli.scenario_sources import open_source
 
     more = [f"application.rank_count={ranks}"] if ranks is not None else []
-    opened = open_source(source, platform, folders, (*sets, *more), model)
+    opened = open_source(source, platform, platform_dirs, (*overrides, *more), model)
     question = opened.question
     if opened.kind == "profile":
         raise UsageError(f"{source}: a GPU profile holds no messages; see `whatif project` and `whatif open`")

@@ -67,8 +67,8 @@ command.add_command(tune_grid)
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def tune_hpl(
     platform: str,
-    folders: tuple[Path, ...],
-    sets: tuple[str, ...],
+    platform_dirs: tuple[Path, ...],
+    overrides: tuple[str, ...],
     ranks_per_node: int | None,
     binding: str,
     panel_on: str,
@@ -91,7 +91,7 @@ def tune_hpl(
     if write_input is not None and not write_input.parent.is_dir():
         raise UsageError(f"{write_input}: there is no folder {write_input.parent}")
     placement = placement_of(ranks_per_node, binding, panel_on, seed=asked["seed"])
-    runs = open_runs(Configuration(1, 1, 1, 1), platform, folders, sets, placement)
+    runs = open_runs(Configuration(1, 1, 1, 1), platform, platform_dirs, overrides, placement)
     space = _space(runs, **asked)
     everything = combinations(space, runs)
     chosen = drawn(everything, space.candidate_count, space.seed)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
               help="Write SCENARIO with the best one as a scenario of its own, comments kept.")  # fmt: skip
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 def tune_grid(
-    scenario: str, platform: str | None, folders: tuple[Path, ...], sets: tuple[str, ...], whole_grid: bool,
+    scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], whole_grid: bool,
     result: str, count: int, output: Path | None, file_format: str,
 ) -> None:  # fmt: skip
     """Rank every decomposition of SCENARIO's grid: all factors of its ranks along the dimensions, in every order,
@@ -41,7 +41,7 @@ def tune_grid(
     from whatif.studies.decompositions import layouts
     from whatif.studies.scaling import Planner
 
-    question = open_question(scenario, platform, folders, sets)
+    question = open_question(scenario, platform, platform_dirs, overrides)
     tell_worth(question)
     if whole_grid:
         question = Planner(question).of_whole_grid()

@@ -190,7 +190,7 @@ def scenario_words(question: Scenario, *, machine: bool = True) -> list[str]:
     if machine and question.platform is not None:
         words += ["--platform", question.platform]
     for folder in question.folders:
-        words += ["--platforms", str(folder)]
+        words += ["--platform-dir", str(folder)]
     for path, text in question.sets.items():
         words += ["--set", f"{path}={text}"]
     return words

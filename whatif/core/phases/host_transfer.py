@@ -154,7 +154,7 @@ def _projected(context: Context, name: str, way: str, inputs: Mapping[str, Refer
 def _transferred(context: Context, name: str, base: str, link: PCIe | NVLink, way: str, size: str) -> str:
     """Bytes that really cross the link: payload and the overhead of its packets."""
     function, keys = LINK_SIZES[link.kind, way]
-    inputs: dict[str, Reference] = {parameter: f"{base}.{parameter}" for parameter, parameter in keys.items()}
+    inputs: dict[str, Reference] = {argument: f"{base}.{key}" for argument, key in keys.items()}
     return context.wiring.add(f"{name}.transferred_size", function, inputs | {"message_size": size})
 
 
