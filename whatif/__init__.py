@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     # Twice, here for type checkers and in `EXPORTS` for Python: tests/api compares the two.
+    from whatif.api.causes import diff as diff
+    from whatif.api.causes import sensitivity as sensitivity
     from whatif.api.common import load as load
     from whatif.api.decisions import compare as compare
-    from whatif.api.decisions import diff as diff
     from whatif.api.decisions import seek as seek
-    from whatif.api.decisions import sensitivity as sensitivity
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
     from whatif.core.result import Result as Result
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 EXPORTS: Final[dict[str, tuple[str, ...]]] = {
+    "whatif.api.causes": ("diff", "sensitivity"),
     "whatif.api.common": ("load",),
     "whatif.api.evaluation": ("run", "sweep"),
-    "whatif.api.decisions": ("compare", "diff", "seek", "sensitivity"),
+    "whatif.api.decisions": ("compare", "seek"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

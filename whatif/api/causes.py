@@ -97,7 +97,7 @@ def sensitivity(
     >>> import whatif
     >>> first = whatif.sensitivity("jacobi2d")[0]
     >>> first.path, round(first.elasticity, 2)
-    ('platform.node.gpu.dram_bandwidth', -0.74)
+    ('application.grid.cells.y', 0.91)
     >>> whatif.sensitivity("jacobi2d", show="ladder").rungs[0].part
     'platform.node.gpu.dram_bandwidth'
     """
@@ -127,7 +127,7 @@ def diff(
     >>> import whatif
     >>> found = whatif.diff("minimd", platforms=["summit"], by="table")
     >>> found.changes[0].name
-    'platform.node'
+    'platform.network.inter_node.max_rate.rendezvous'
     """
     with ExitStack() as checkouts:
 

@@ -9,8 +9,6 @@ from typing import Any
 from whatif.api.common import AnyScenario, load, sampling_of
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.studies.attribution import Attribution, attribute
-from whatif.studies.elasticity import Elasticity, elasticities
 from whatif.studies.ranking import Ranking, ranking
 from whatif.studies.threshold import SeekResult, parse_target
 from whatif.studies.threshold import seek as seek_parameter
@@ -35,16 +33,6 @@ def seek(scenario: AnyScenario, vary: str, target: str, **changes: Any) -> SeekR
     """The value of the parameter `vary`, nearest to the present one, that meets a target: `iteration_time <= 5 ms`."""
     program = load(scenario, **changes).program
     return seek_parameter(program, vary, parse_target(target, program))
-
-
-def diff(first: AnyScenario, second: AnyScenario, result: str = "iteration_time", **options: Any) -> Attribution:
-    """What explains that a result differs between two scenarios; options as of `attribution.attribute`."""
-    return attribute(load(first).program, load(second).program, result, **options)
-
-
-def sensitivity(scenario: AnyScenario, result: str = "iteration_time", **changes: Any) -> tuple[Elasticity, ...]:
-    """The elasticity of a result in every value that it depends on, the largest first."""
-    return elasticities(load(scenario, **changes).program, result)
 
 
 def _name(scenario: AnyScenario) -> str:

@@ -60,7 +60,12 @@ def sampling_options(command: Command) -> Command:
 
     @wraps(command)
     def packed(
-        *arguments: Any, samples: int | None, seed: int, level: str, spreads: tuple[str, ...], **others: Any
+        *arguments: Any,
+        samples: int | None,
+        seed: int | None,
+        level: str | None,
+        spreads: tuple[str, ...],
+        **others: Any,
     ) -> Any:
         return command(*arguments, sampling=_sampling(samples, seed, level, spreads), **others)
 
@@ -68,8 +73,8 @@ def sampling_options(command: Command) -> Command:
         "--samples", type=click.IntRange(2), metavar="N",
         help="Draw the uncertain values N times (best a power of 2): results get a band.",
     )  # fmt: skip
-    add_seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
-    add_level = click.option("--level", default="90%", show_default=True, help="The share of the samples in a band.")
+    add_seed = click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed; default 0.")
+    add_level = click.option("--level", metavar="SHARE", help="Confidence level of the band.  [default: 90%]")
     add_spread = click.option(
         "--spread", "spreads", multiple=True, metavar="GRADE=SHARE",
         help="What a value of a grade without a distribution may be off: `assumed=20%`, as a log-normal.",
@@ -78,15 +83,18 @@ def sampling_options(command: Command) -> Command:
     return cast("Command", options)
 
 
-def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ...]) -> Sampling | None:
+def _sampling(samples: int | None, seed: int | None, level: str | None, spreads: tuple[str, ...]) -> Sampling | None:
     """How samples are drawn, None where none are asked for; raise `UsageError` for shares that are none."""
     if samples is None and not spreads:
+        unused = next((name for name, value in (("--seed", seed), ("--level", level)) if value is not None), None)
+        if unused is not None:
+            raise UsageError(f"{unused}: no effect without --samples or --spread")
         return None
     from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
     from whatif.units import parse_share
 
     shares: dict[str, float] = {}
-    for text in (f"level={level}", *spreads):
+    for text in (f"level={level or '90%'}", *spreads):
         grade, _, share = (part.strip() for part in text.partition("="))
         number = parse_share(share)
         if number is None:
@@ -94,7 +102,7 @@ def _sampling(samples: int | None, seed: int, level: str, spreads: tuple[str, ..
         if number > 1 and "%" not in share:
             raise UsageError(f"`{text}` is {number:.0%}; did you mean `{grade}={share}%`?")
         shares[grade] = number
-    return Sampling(samples or DEFAULT_COUNT, seed, shares.pop("level"), shares)
+    return Sampling(samples or DEFAULT_COUNT, seed or 0, shares.pop("level"), shares)
 
 
 def share_of(option: str, text: str) -> float:

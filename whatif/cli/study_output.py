@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
@@ -14,6 +14,7 @@ from whatif.cli.options import Draw, print_table
 from whatif.errors import ImpossiblePointError, UsageError
 
 if TYPE_CHECKING:
+    from whatif.plotting.description import Description
     from whatif.studies.study_result import StudyResult
 
 _PATIENCE: Final = 1.0
@@ -26,7 +27,8 @@ def write_study(result: StudyResult, file_format: str, draw: Draw | None = None)
         click.echo(note, err=True)
     obstacle = result.obstacle()
     if draw is not None and (result.shows_failures or not obstacle):
-        draw(result.picture())
+        # Bar charts are drawn into files only: their verbs have no --plot.
+        draw(cast("Description", result.picture()))
     elif result.shows_failures or not obstacle:
         readable = file_format == "table"
         table = result.readable_table() if readable else result.table()
