@@ -1,38 +1,97 @@
-"""Decisions: which machine, which value, why results differ, and what matters."""
+"""Decisions: which platform, how many nodes, which decomposition."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from whatif.api.common import AnyScenario, load, sampling_of
+from whatif.api.common import AnyScenario, Overrides, load, named_platforms, sampling_of
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.studies.ranking import Ranking, ranking
-from whatif.studies.threshold import SeekResult, parse_target
-from whatif.studies.threshold import seek as seek_parameter
+from whatif.studies.platform_ranking import ranking_study
+from whatif.studies.purchase import Offers, budget_study
+from whatif.studies.ranking import Ranking, RankingView
+from whatif.units import Quantity
+
+AnyScenarios = Sequence[AnyScenario] | Mapping[str, AnyScenario]
+"""Several scenarios, with names of their own if they are a mapping."""
 
 
 def compare(
-    scenarios: Sequence[AnyScenario] | Mapping[str, AnyScenario],
+    scenarios: AnyScenarios,
     platforms: Sequence[str],
     *,
-    weights: Mapping[str, float] | None = None,
-    references: Mapping[str, float] | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    weights: Mapping[str, str | float] | None = None,
+    references: Mapping[str, str | float] | None = None,
+    within: Mapping[str, str] | None = None,
     result: str = "total_time",
     samples: Sampling | int | None = None,
+    seed: int | None = None,
+    level: float | None = None,
+    spreads: Mapping[str, float] | None = None,
+    show: RankingView = "ranking",
 ) -> Ranking:
-    """Machines ranked over applications (see `whatif.studies.ranking.ranking`); reference times are in s."""
+    """Ranking of platforms by the weighted geometric mean of their speedups over several applications.
+
+    `weights` (1 by default), `references` (numbers in the base unit of the result, or texts such as `120 s`; by default
+    the results on the first platform) and `within` (targets such as `total_time <= 1 s`, for which the table has the
+    nodes required) are by scenario. `result` is a time, energy or cost. With samples, platforms have a band of the
+    merit and the probability of being the best. `show="commitment"` has one row per platform and application.
+    Raise `UsageError` for unknown names, wrong units, and a first platform without a reference.
+
+    >>> import whatif
+    >>> ranking = whatif.compare(["jacobi2d", "minife"], ["summit", "frontier"], weights={"minife": 2})
+    >>> [standing.platform for standing in ranking.standings]
+    ['frontier', 'summit']
+    """
+    names, dirs = named_platforms(platforms, platform_dirs)
+    return ranking_study(
+        _opened(scenarios, dirs, overrides),
+        names,
+        weights=weights or {},
+        references=references or {},
+        within=within or {},
+        result=result,
+        sampling=sampling_of(samples, seed, level, spreads),
+        show=show,
+    )
+
+
+def budget(
+    scenarios: AnyScenarios,
+    platforms: Sequence[str],
+    *,
+    capital: str | Quantity | None = None,
+    cost: str | Quantity | None = None,
+    power: str | Quantity | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+) -> Offers:
+    """Nodes of each platform that a budget buys, and the jobs of each scenario that they run per day.
+
+    `capital` is the price of the nodes and `cost` their price and energy over the lifetime (money, such as `20 MUSD`);
+    `power` is that of the nodes under load with cooling (such as `5 MW`). All limits apply together.
+    Raise `UsageError` without a limit, for a wrong unit, and for a currency other than that of the prices.
+
+    >>> import whatif
+    >>> offers = whatif.budget(["jacobi2d"], ["frontier"], power="1 MW")
+    >>> offers[0].limit, offers[0].node_count > 100
+    ('power', True)
+    """
+    names, dirs = named_platforms(platforms, platform_dirs)
+    limits = {"capital": capital, "cost": cost, "power": power}
+    return budget_study(_opened(scenarios, dirs, overrides), names, limits)
+
+
+def _opened(
+    scenarios: AnyScenarios, platform_dirs: Sequence[str | Path], overrides: Overrides | None
+) -> dict[str, Scenario]:
     named = scenarios if isinstance(scenarios, Mapping) else {_name(item): item for item in scenarios}
-    questions = {name: load(item) for name, item in named.items()}
-    return ranking(questions, platforms, weights, references, result, sampling_of(samples))
-
-
-def seek(scenario: AnyScenario, vary: str, target: str, **changes: Any) -> SeekResult:
-    """The value of the parameter `vary`, nearest to the present one, that meets a target: `iteration_time <= 5 ms`."""
-    program = load(scenario, **changes).program
-    return seek_parameter(program, vary, parse_target(target, program))
+    return {
+        name: load(item, platform_dirs=platform_dirs, overrides=overrides) for name, item in named.items()
+    }
 
 
 def _name(scenario: AnyScenario) -> str:

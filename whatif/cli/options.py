@@ -178,15 +178,6 @@ def tell_worth(*questions: Scenario) -> None:
             click.echo(f"warning: {machine}: {text}", err=True)
 
 
-def tell_on_all(*questions: Scenario) -> None:
-    """Say on stderr which values of machines the files of scenarios state: they are the same on all that are asked."""
-    from whatif.studies.decision_tables import on_all_machines
-
-    for question in questions:
-        if text := on_all_machines(question):
-            click.echo(text, err=True)
-
-
 def parse_sets(overrides: tuple[str, ...]) -> dict[str, str]:
     """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
     from whatif.schema.toml import MAXIMUM_DEPTH

@@ -20,7 +20,7 @@ _BETWEEN: Final = 33
 """Numbers of nodes that are tried between one that misses and one that meets the target."""
 
 
-def nodes_needed(question: Scenario, target: str) -> float:
+def required_nodes(question: Scenario, target: str) -> float:
     """The fewest nodes that meet a target, such as `total_time <= 60 s`, with the whole problem of a scenario.
 
     Raise `ImpossiblePointError` where no number of nodes that the machine has does, or where the scenario has no grid

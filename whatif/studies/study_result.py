@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from pathlib import Path
+from typing import ClassVar, Final, Self
 
 from whatif.core.evaluate import evaluate
 from whatif.core.fit_range import extrapolations
 from whatif.core.scenario import Scenario
 from whatif.plotting.presentable import Presentable
+from whatif.schema.load import stated_values
 from whatif.table import Table
+
+
+_LISTED: Final = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -63,4 +68,16 @@ def input_remarks(*scenarios: Scenario) -> tuple[str, ...]:
         # A run of HPL costs too much for a remark.
         outside = () if "hpl.times" in program.terms else extrapolations(evaluate(program))
         found += [f"warning: {platform}: {text}" for text in outside]
+    return tuple(found)
+
+
+def values_on_all_platforms(*scenarios: Scenario) -> tuple[str, ...]:
+    """Remark per scenario whose file states values of its platform: they are the same on every platform."""
+    found = []
+    for scenario in scenarios:
+        paths = stated_values(scenario.document, scenario.folders)
+        more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+        if paths:
+            name = Path(scenario.document.name).stem
+            found.append(f"{name} itself states {', '.join(paths[:_LISTED])}{more}: the same on every machine")
     return tuple(found)
