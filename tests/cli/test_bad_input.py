@@ -374,7 +374,7 @@ def test_limit_of_points_can_be_set(whatif_main):
         ("platform.node.gpu.dram_bandwidth", '"1 GB"', "is in B; write a quantity in B/s"),
         ("platform.node.gpu.dram_bandwidth", '["1 GB/s", 3]', "has no unit"),
         ("platform.node.gpu.dram_bandwidth", '["1 GB/s", nan]', "not a finite number"),
-        ("platform.node.gpu.l2_bandwidth", '"1 GB/s"', "reaches no term"),
+        ("platform.node.gpu.l2_bandwidth", '"1 GB/s"', "has no effect on any result"),
         ("application.phases.halo.model", '["postal", "none"]', "is not one of"),
         ("platform.node.gpu_count", '"1 .. 1e12 step 1"', "points; the limit is 10,000,000"),
         ("platform.node.gpu_count", '"1 .. 4 step 0"', "the step must be greater than 0"),

@@ -30,7 +30,6 @@ from whatif.files.scenario_edits import (
     ChangedOnDiskError,
     command_line,
     difference,
-    rewritten,
     save,
     template,
     toml_patch,
@@ -38,6 +37,7 @@ from whatif.files.scenario_edits import (
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.schema.expressions import Expression
 from whatif.schema.load import load_platform
+from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import shipped_names
 from whatif.schema.toml import parse_document, read_document
 from whatif.units import ONE

@@ -21,7 +21,6 @@ from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, result_samples
 from whatif.errors import UsageError
 from whatif.files.grid_file import model_part
-from whatif.files.toml_text import toml_text
 from whatif.fitting.grid import fit_grid, held_out_times
 from whatif.fitting.grid_advice import constants, loosely_told, next_run, predict, untold
 from whatif.fitting.grid_plan import halo_cells_at, next_candidates, planned
@@ -37,6 +36,7 @@ from whatif.models.structured_grid import (
 )
 from whatif.schema.load import load_document
 from whatif.schema.toml import parse_document
+from whatif.schema.toml_text import toml_text
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND
 

@@ -3,55 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from whatif.core.overrides import checked_overrides
+from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario
-from whatif.core.uncertainty import Sampling
+from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
 from whatif.errors import UsageError
+from whatif.units import parse_share
 
 AnyScenario = str | Path | Scenario
-"""A shipped name, a path, or a scenario that was loaded or built."""
+"""Name of a shipped scenario, path of a file, or a scenario that was loaded or built."""
+AnyPlatform = str | Path | Platform
+"""Name of a platform, path of a file, or a platform that was loaded or built."""
 Overrides = Mapping[str, Any]
 """Values by dotted path: texts as `--set` takes them, or plain numbers for counts and fractions."""
+Share = float | str
+"""A share: 0.2 or `20%`."""
 
 
 def load(
     scenario: AnyScenario,
     *,
-    platform: str | None = None,
+    platform: AnyPlatform | None = None,
     overrides: Overrides | None = None,
     platform_dirs: Sequence[str | Path] = (),
 ) -> Scenario:
-    """Scenario, on another platform and with other values where they are given.
+    """Scenario of a file, on another platform and with overrides where they are given.
 
-    `platform` is a name or the path of a platform file; `platform_dirs` are searched for platforms.
-    Raise `InvalidFileError` with everything that is wrong with the files, `UsageError` for an unknown name.
+    `platform` is a name, the path of a file, or a `Platform`; `platform_dirs` are searched for platforms by name.
+    Overrides are added to those that a loaded scenario has.
+
+    Raise `InvalidFileError` with every problem of the files, `UsageError` for an unknown name.
 
     >>> import whatif
     >>> whatif.load("jacobi2d", platform="frontier").program.parameters["platform.node.gpu_count"].value
     8.0
     """
-    if isinstance(scenario, Scenario):
-        both = {**scenario.sets, **(overrides or {})}
-        return scenario.changed(both, platform or scenario.platform) if overrides or platform else scenario
-    return Scenario.open(scenario, platform=platform, sets=overrides, folders=tuple(map(Path, platform_dirs)))
+    folders = tuple(map(Path, platform_dirs))
+    opened = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario)
+    if folders:
+        opened = replace(opened, folders=(*folders, *opened.folders), _programs={}, _original=[])
+    if overrides:
+        opened = opened.changed({**opened.sets, **checked_overrides(overrides)}, opened.platform)
+    return opened if platform is None else opened.on(platform)
 
 
 def sampling_of(
     samples: Sampling | int | None,
     seed: int | None = None,
-    level: float | None = None,
-    spreads: Mapping[str, float] | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
 ) -> Sampling | None:
-    """Sampling of uncertain values; None where no samples are asked for.
+    """Sampling of uncertain values; None where neither samples nor spreads are given.
 
-    Raise `UsageError` for a seed, level or spread without samples: it would have no effect.
+    Spreads alone are sampled 1024 times. Raise `UsageError` for a seed or level without samples, which has no effect,
+    and for a share that is not one.
     """
-    given = {"seed": seed, "level": level, "spreads": spreads}
-    stated = {name: value for name, value in given.items() if value is not None}
-    if isinstance(samples, int):
-        return Sampling(samples, **stated)  # type: ignore[arg-type]
-    if stated:
-        raise UsageError(f"{', '.join(stated)}: no effect without samples=N")
-    return samples
+    stated: dict[str, Any] = {} if seed is None else {"seed": seed}
+    if level is not None:
+        stated["level"] = _share("level", level)
+    if spreads:
+        stated["spreads"] = {grade: _share(grade, spread) for grade, spread in spreads.items()}
+    if isinstance(samples, Sampling):
+        return replace(samples, **stated)
+    if samples is None and not spreads:
+        if stated:
+            raise UsageError(f"{', '.join(stated)}: no effect without samples (--samples N)")
+        return None
+    return Sampling(samples or DEFAULT_COUNT, **stated)
+
+
+def _share(name: str, share: Share) -> float:
+    number = parse_share(share) if isinstance(share, str) else float(share)
+    if number is None:
+        raise UsageError(f"`{name}={share}`: expected a share, such as 20%")
+    if number > 1 and "%" not in str(share):
+        raise UsageError(f"`{name}={share}` is {number:.0%}; did you mean `{name}={share}%`?")
+    return number

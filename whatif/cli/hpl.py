@@ -195,7 +195,7 @@ def open_runs(
 def _save(path: Path, document: Document, overrides: Mapping[str, str], platform_dirs: tuple[Path, ...]) -> None:
     from whatif.atomic import atomic_file
     from whatif.core.scenario import Scenario
-    from whatif.files.scenario_edits import rewritten
+    from whatif.schema.rewriting import rewritten
 
     Scenario(document, None, overrides, platform_dirs).program_at({})
     text = rewritten(document, overrides, None, platform_dirs)

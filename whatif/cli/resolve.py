@@ -13,8 +13,8 @@ from whatif.cli.options import open_question, scenario_options
 @scenario_options
 def command(scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]) -> None:
     """Print SCENARIO as one TOML document: platform and `extends` merged in, every change applied."""
-    from whatif.files.toml_text import toml_text
     from whatif.schema.parameters import fits_of_parts, sources_of
+    from whatif.schema.toml_text import toml_text
 
     program = open_question(scenario, platform, platform_dirs, overrides).program
     document = dict(program.loaded.layers.merged)

@@ -1,4 +1,4 @@
-"""The question: a scenario file with changes from outside, compiled once for each structural choice."""
+"""Scenario: a file, or tables built in Python, with overrides; compiled once for each structural choice."""
 
 from __future__ import annotations
 
@@ -7,44 +7,114 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from whatif.axes import Axis, Grid
 from whatif.core.compile import compile_scenario
+from whatif.core.platform import BUILT, Platform, built_document, write_text
 from whatif.core.sweep import PLATFORM_PARAMETER, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling
 from whatif.errors import InvalidFileError, WhatifError
 from whatif.schema.load import load_document, open_document
 from whatif.schema.parameters import worst
+from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import Document
 
+_SHOWN: Final = 5
+"""Overrides shown in `repr`."""
 Choices = tuple[tuple[str, str], ...]
 """Structural values by path, sorted: what a program is compiled for."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scenario:
-    """A scenario file with the changes asked for from outside; compiles once for each structural choice."""
+    """An application on a platform: a scenario file, or the same tables built in Python, with overrides."""
 
     document: Document
     platform: str | None = None
+    """Name of the platform that replaces the one of the file."""
     sets: Mapping[str, Any] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
+    built: Mapping[str, Document] = field(default_factory=dict, compare=False)
+    """Platforms built in Python, by name."""
     _programs: dict[Choices, Program | InvalidFileError] = field(default_factory=dict, compare=False, repr=False)
     _original: list[Program | None] = field(default_factory=list, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        tables: Mapping[str, Any] | None = None,
+        /,
+        *,
+        name: str = BUILT,
+        platform: str | Path | Platform | Mapping[str, Any] | None = None,
+        platform_dirs: Sequence[str | Path] = (),
+        **keywords: Any,
+    ) -> Scenario:
+        """Scenario of nested tables with the keys and values of a scenario file, from a mapping, keywords or both.
+
+        `platform` is a name, the path of a file, a `Platform`, or a table as in a file; `name` stands for the file in
+        tables and messages. The values are checked when the scenario is first used: `InvalidFileError`.
+
+        >>> import whatif
+        >>> sleep = {"kind": "overhead", "overhead_time": "2 ms"}
+        >>> application = {"name": "nap", "rank_count": 6, "iteration_count": 10, "phases": {"sleep": sleep}}
+        >>> nap = whatif.Scenario.of(application=application, platform="summit", name="nap")
+        >>> float(whatif.run(nap)["total_time"])
+        0.02
+        """
+        data = {**(tables or {}), **keywords}
+        if isinstance(platform, Mapping):
+            data = {"platform": platform, **data}
+            platform = None
+        # A table of the platform must stand behind the plain values.
+        bare = cls(built_document(data, name), folders=tuple(map(Path, platform_dirs)))
+        if platform is None:
+            return bare
+        placed = bare.on(platform)
+        if "platform" in data:
+            return placed
+        stated = built_document({"platform": placed.platform, **data}, name)
+        return replace(placed, document=stated, platform=None)
 
     @classmethod
     def open(
         cls,
         source: str | Path,
         *,
-        platform: str | None = None,
+        platform: str | Path | Platform | None = None,
         sets: Mapping[str, Any] | None = None,
         folders: Sequence[Path] = (),
     ) -> Scenario:
-        """A scenario by path or shipped name."""
-        return cls(open_document(source, "scenarios"), platform, dict(sets or {}), tuple(folders))
+        """Scenario of a file, given by its path or the name of a shipped one."""
+        opened = cls(open_document(source, "scenarios"), None, dict(sets or {}), tuple(folders))
+        return opened if platform is None else opened.on(platform)
+
+    def on(self, platform: str | Path | Platform) -> Scenario:
+        """The same scenario, with its overrides, on a platform by name, by the path of its file, or built in Python."""
+        if isinstance(platform, Platform):
+            built = {**self.built, platform.name: platform.document}
+            folders = (*platform.folders, *self.folders)
+            return replace(self, platform=platform.name, built=built, folders=folders, _programs={}, _original=[])
+        name, folders = named_platform(str(platform), self.folders)
+        return replace(self, platform=name, folders=folders, _programs={}, _original=[])
+
+    def to_toml(self) -> str:
+        """Text of the scenario file, with overrides and platform written into it and all else as it was."""
+        if not self.sets and self.platform is None:
+            return self.document.text
+        return rewritten(self.document, self.sets, self.platform, self.folders, self.built)
+
+    def write(self, path: str | Path) -> None:
+        """Write the scenario file, whole or not at all. A platform built in Python is written on its own."""
+        write_text(path, self.to_toml())
+
+    def __repr__(self) -> str:
+        platform = f" on {self.platform}" if self.platform is not None else ""
+        overrides = "".join(f"\n  {path} = {value}" for path, value in list(self.sets.items())[:_SHOWN])
+        more = "\n  .." if len(self.sets) > _SHOWN else ""
+        return f"<Scenario {Path(self.document.name).stem}{platform}>{overrides}{more}"
 
     @property
     def program(self) -> Program:
@@ -56,24 +126,24 @@ class Scenario:
         """The file as it is, without changes from outside; None where it does not stand by itself."""
         if not self._original:
             try:
-                self._original.append(Scenario(self.document, None, {}, self.folders).program)
+                self._original.append(Scenario(self.document, None, {}, self.folders, self.built).program)
             except WhatifError:
                 self._original.append(None)
         return self._original[0]
 
-    def changed(self, sets: Mapping[str, Any], platform: str | None = None) -> Scenario:
+    def changed(self, overrides: Mapping[str, Any], platform: str | None = None) -> Scenario:
         """The same file with other changes from outside."""
-        return replace(self, sets=dict(sets), platform=platform, _programs={})
+        return replace(self, sets=dict(overrides), platform=platform, _programs={})
 
     def on_platform(self, name: str | None) -> Scenario:
         """The question on a platform (None: the scenario's own), without edits of the present machine: they say
         nothing of another one."""
-        sets = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_PARAMETER}.")}
-        return self.changed(sets, name)
+        overrides = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_PARAMETER}.")}
+        return self.changed(overrides, name)
 
     def reread(self, document: Document) -> Scenario:
         """The same changes on another text of the file."""
-        return Scenario(document, self.platform, self.sets, self.folders)
+        return Scenario(document, self.platform, self.sets, self.folders, self.built)
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
         """The compiled scenario with other structural values."""
@@ -89,10 +159,16 @@ class Scenario:
         return program
 
     def _compile(self, structural: Mapping[str, str]) -> Program:
-        sets = {path: value for path, value in structural.items() if path != PLATFORM_PARAMETER}
+        overrides = {path: value for path, value in structural.items() if path != PLATFORM_PARAMETER}
         platform = structural.get(PLATFORM_PARAMETER, self.platform)
         return compile_scenario(
-            load_document(self.document, platform=platform, sets={**self.sets, **sets}, folders=self.folders)
+            load_document(
+                self.document,
+                platform=platform,
+                sets={**self.sets, **overrides},
+                folders=self.folders,
+                built=self.built,
+            )
         )
 
     def compiled(self, grid: Grid) -> Scenario:
@@ -127,6 +203,13 @@ class Scenario:
             elif key in wanted:
                 kept[key] = item
         return replace(self, _programs=kept)
+
+
+def named_platform(platform: str, folders: Sequence[Path] = ()) -> tuple[str, tuple[Path, ...]]:
+    """Name of a platform, and the folders to search for it: the path of a file becomes the name of the file."""
+    if not platform.endswith(".toml") or not Path(platform).is_file():
+        return platform, tuple(folders)
+    return Path(platform).stem, (Path(platform).parent, *folders)
 
 
 @dataclass(frozen=True, eq=False)

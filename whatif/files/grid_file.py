@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.files.toml_text import toml_text
 from whatif.fitting.grid import GridFit, held_out_times
 from whatif.fitting.grid_advice import Advice, PredictedRuns, untold
 from whatif.fitting.grid_runs import DIMENSIONS, RATES, GridRuns, terms_of
+from whatif.schema.toml_text import toml_text
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND, Dimension, format_quantity
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from whatif.core.term import CATEGORIES
 from whatif.errors import UsageError
-from whatif.files.toml_text import toml_text
 from whatif.files.trace_scenario import ranks_per_node
 from whatif.fitting.least_squares import RunsFit
 from whatif.schema.load import load_platform
 from whatif.schema.scenario_spec import RESERVED
+from whatif.schema.toml_text import toml_text
 from whatif.units import SECOND, parse_unit
 
 _RESULTS = (*(f"{kind}_" for kind in CATEGORIES), "total_", "iteration_", "mean_", "overlap_", "setup_")

@@ -12,14 +12,14 @@ import numpy as np
 from whatif.atomic import atomic_file
 from whatif.errors import InvalidFileError, UsageError
 from whatif.files.scenario_edits import put_text
-from whatif.files.toml_sections import with_values
-from whatif.files.toml_text import toml_value
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
 from whatif.schema.load import load_platform_document
 from whatif.schema.parameters import covers, provenance
 from whatif.schema.shipped import is_file, shipped_folder
 from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
+from whatif.schema.toml_sections import with_values
+from whatif.schema.toml_text import toml_value
 from whatif.units import BYTE, ONE, Dimension, format_quantity
 
 _DIGITS: Final = 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import difflib
 import os
-import re
 import shlex
 import stat
 from collections.abc import Mapping, Sequence
@@ -17,17 +16,13 @@ from whatif.atomic import atomic_file
 from whatif.axes import Axis
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
-from whatif.files.toml_sections import with_platform_table, with_values
-from whatif.files.toml_text import toml_text, toml_value
 from whatif.schema.expressions import Expression
-from whatif.schema.fields import LARGEST_INTEGER
-from whatif.schema.load import load_document, load_platform
-from whatif.schema.parameters import Parameter, parameter_table
+from whatif.schema.load import load_platform
+from whatif.schema.parameters import Parameter
+from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import is_name, shipped_folder
 from whatif.schema.toml import MAXIMUM_FILE_SIZE, Document, parse_document, read_document
-from whatif.units import ONE
-
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+from whatif.schema.toml_text import toml_text, toml_value
 
 _TEMPLATE: Final = """\
 # Where does an iteration of this application spend its time?
@@ -79,25 +74,6 @@ overhead_time = "10 ms"
 
 class ChangedOnDiskError(UsageError):
     """The file is no longer the one that was read: writing it would undo what somebody else changed."""
-
-
-def rewritten(
-    document: Document, sets: Mapping[str, str], platform: str | None = None, folders: Sequence[Path] = ()
-) -> str:
-    """The text of a scenario file with other values (parameter path: text as typed) and, if given, another platform.
-
-    Everything else stays as it is, to the byte. Raise `InvalidFileError` for values that the scenario cannot have.
-    """
-    parameters = parameter_table(load_document(document, platform=platform, sets=sets, folders=folders))
-    values = {tuple(path.split(".")): _literal(text, parameters.get(path)) for path, text in sets.items()}
-    by_name = isinstance(document.data.get("platform"), str)
-    opened = by_name and any(path[0] == "platform" for path in values)
-    if platform is not None:
-        values = {("platform",) if by_name and not opened else ("platform", "extends"): toml_value(platform), **values}
-    try:
-        return with_values(with_platform_table(document.text) if opened else document.text, values)
-    except (ValueError, StopIteration):
-        raise UsageError(f"{document.name}: written in a way that only an editor can change") from None
 
 
 def save(path: Path, document: Document, question: Scenario) -> Document:
@@ -228,15 +204,3 @@ def _said(parameter: Parameter | None) -> Any:
     known = parameter.distribution
     told = None if known is None else (known.kind, known.numbers)
     return (value.strip() if isinstance(value, str) else value), parameter.dimension, told
-
-
-def _literal(text: str, parameter: Parameter | None) -> str:
-    """A typed value as TOML: numbers without a unit and `true` or `false` as such, all else as text."""
-    text = text.strip()
-    number = (
-        parameter is not None and not parameter.structural and parameter.dimension == ONE and _NUMBER.fullmatch(text)
-    )
-    # Beyond 2^53 a TOML number is refused where a text is not.
-    if text in ("true", "false") or (number and abs(float(text)) <= LARGEST_INTEGER):
-        return text
-    return toml_value(text)

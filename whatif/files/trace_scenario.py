@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from whatif.core.phases.traced_run import TraceFile
-from whatif.files.toml_text import toml_text
 from whatif.schema.load import load_platform
 from whatif.schema.network import Distance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
+from whatif.schema.toml_text import toml_text
 
 # The best that a platform has parameters for; the K-model has those of max-rate.
 _MODELS: Final = {"max_rate": "k_model", "injection": "injection", "postal": "postal", "loggp": "loggp"}

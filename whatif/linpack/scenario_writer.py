@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from whatif.errors import UsageError
-from whatif.files.toml_text import toml_text
 from whatif.linpack.predictions import parameters_of
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document
+from whatif.schema.toml_text import toml_text
 
 Binding = Literal["by_core", "by_socket"]
 PanelPlace = Literal["device", "host"]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
-from whatif.files.toml_text import toml_value
 from whatif.profiles.characterisation import groups
 from whatif.profiles.copy_times import device_rates
 from whatif.profiles.operation_replay import overlapped_times, total_time
 from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile
 from whatif.schema.platform_spec import PlatformSpec
+from whatif.schema.toml_text import toml_value
 from whatif.table import Table
 from whatif.units import SECOND, format_quantity
 

@@ -56,15 +56,21 @@ def load_document(
     platform: str | None = None,
     sets: Mapping[str, Any] | None = None,
     folders: Sequence[Path] = (),
+    built: Mapping[str, Document] | None = None,
 ) -> Loaded:
-    """Like `load_scenario`, for a scenario that is already read."""
-    layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders)
+    """Like `load_scenario`, for a scenario that is already read; `built` are platforms without a file, by name."""
+    layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders, built=built or {})
     scenario = validate(ScenarioSpec, layers)
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
 
 
 def scenario_layers(
-    document: Document, *, platform: str | None, sets: Mapping[str, Any], folders: Sequence[Path]
+    document: Document,
+    *,
+    platform: str | None,
+    sets: Mapping[str, Any],
+    folders: Sequence[Path],
+    built: Mapping[str, Document],
 ) -> Layers:
     """The layers of a scenario: the platform's files, the scenario's, and the values set from outside."""
     search = (*_folder(document), *folders)
@@ -73,7 +79,7 @@ def scenario_layers(
     base: list[Layer] = []
     if platform or stated:
         name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
-        base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search)]
+        base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search, built)]
     upper = [Layer(_without_extends(item)) for item in _one_sweep(chain)]
     return Layers.of(_with_parts([*base, *upper, *_set_layers(sets)], search))
 
@@ -166,8 +172,10 @@ def _identity(document: Document) -> str:
     return str(Path(document.name).resolve())
 
 
-def _platform_chain(name: str, asking: Document, search: Sequence[Path]) -> list[Document]:
-    document = _named(name, "platforms", search, asking, PLATFORM)
+def _platform_chain(
+    name: str, asking: Document, search: Sequence[Path], built: Mapping[str, Document]
+) -> list[Document]:
+    document = built.get(name) or _named(name, "platforms", search, asking, PLATFORM)
     return [_drop(item, "extends") for item in extend_chain(document, "platforms", search)]
 
 

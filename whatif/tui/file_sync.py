@@ -9,7 +9,8 @@ from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.errors import UsageError
-from whatif.files.scenario_edits import command_line, rewritten, save, toml_patch
+from whatif.files.scenario_edits import command_line, save, toml_patch
+from whatif.schema.rewriting import rewritten
 from whatif.schema.shipped import shipped_folder
 from whatif.schema.toml import Document
 from whatif.tui.command_runner import CommandRunner

@@ -14,8 +14,9 @@ from textual.widgets import Static
 from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
-from whatif.files.scenario_edits import difference, rewritten, template
+from whatif.files.scenario_edits import difference, template
 from whatif.schema.catalogue import CatalogueEntry, catalogue
+from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked, ErrorTold, FileAsked, JobAsked

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import tomli
 
-from whatif.files.toml_text import toml_key
 from whatif.schema.toml import KeyPath
+from whatif.schema.toml_text import toml_key
 
 # Where a reader looks for a table that a file has not: before those that come later here.
 _ORDER: Final = ("platform", "node", "network", "kernels", "parameters", "application", "sweep", "sources", "fits")
