@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from whatif.api.causes import diff as diff
     from whatif.api.causes import sensitivity as sensitivity
     from whatif.api.common import load as load
+    from whatif.api.decisions import budget as budget
     from whatif.api.decisions import compare as compare
-    from whatif.api.decisions import seek as seek
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
     from whatif.core.result import Result as Result
@@ -35,7 +35,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.causes": ("diff", "sensitivity"),
     "whatif.api.common": ("load",),
     "whatif.api.evaluation": ("run", "sweep"),
-    "whatif.api.decisions": ("compare", "seek"),
+    "whatif.api.decisions": ("budget", "compare"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

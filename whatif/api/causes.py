@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, overload
 
-from whatif.api.common import AnyScenario, Overrides, load, sampling_of
+from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.files.git_revisions import checked_out, names_a_revision
@@ -25,7 +25,7 @@ def sensitivity(
     *,
     show: Literal["tornado"] = "tornado",
     result: str = "iteration_time",
-    platform: str | None = None,
+    platform: AnyPlatform | None = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
     everything: bool = False,
@@ -36,7 +36,7 @@ def sensitivity(
     *,
     show: Literal["ladder"],
     result: str = "iteration_time",
-    platform: str | None = None,
+    platform: AnyPlatform | None = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
 ) -> Bottlenecks: ...
@@ -46,13 +46,13 @@ def sensitivity(
     *,
     show: Literal["sobol"],
     result: str = "iteration_time",
-    platform: str | None = None,
+    platform: AnyPlatform | None = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
     samples: Sampling | int | None = None,
     seed: int | None = None,
-    level: float | None = None,
-    spreads: Mapping[str, float] | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
     everything: bool = False,
 ) -> Variance: ...
 @overload
@@ -61,13 +61,13 @@ def sensitivity(
     *,
     show: SensitivityKind,
     result: str = "iteration_time",
-    platform: str | None = None,
+    platform: AnyPlatform | None = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
     samples: Sampling | int | None = None,
     seed: int | None = None,
-    level: float | None = None,
-    spreads: Mapping[str, float] | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
     everything: bool = False,
 ) -> Elasticities | Bottlenecks | Variance: ...
 def sensitivity(
@@ -75,13 +75,13 @@ def sensitivity(
     *,
     show: SensitivityKind = "tornado",
     result: str = "iteration_time",
-    platform: str | None = None,
+    platform: AnyPlatform | None = None,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
     samples: Sampling | int | None = None,
     seed: int | None = None,
-    level: float | None = None,
-    spreads: Mapping[str, float] | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
     everything: bool = False,
 ) -> Elasticities | Bottlenecks | Variance:
     """Elasticities, bottlenecks or Sobol' indices of a result, largest first.
@@ -109,7 +109,7 @@ def diff(
     first: AnyScenario,
     second: AnyScenario | None = None,
     *,
-    platforms: Sequence[str] = (),
+    platforms: Sequence[AnyPlatform] = (),
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
     result: str = "iteration_time",
@@ -131,7 +131,7 @@ def diff(
     """
     with ExitStack() as checkouts:
 
-        def opened(name: AnyScenario, platform: str | None) -> Scenario:
+        def opened(name: AnyScenario, platform: AnyPlatform | None) -> Scenario:
             if isinstance(name, str) and names_a_revision(name):
                 name = checkouts.enter_context(checked_out(name))
             return load(name, platform=platform, platform_dirs=platform_dirs, overrides=overrides)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from whatif.api.common import AnyScenario, Overrides, load, named_platforms, sampling_of
+from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
 from whatif.studies.platform_ranking import ranking_study
@@ -19,7 +19,7 @@ AnyScenarios = Sequence[AnyScenario] | Mapping[str, AnyScenario]
 
 def compare(
     scenarios: AnyScenarios,
-    platforms: Sequence[str],
+    platforms: Sequence[AnyPlatform],
     *,
     platform_dirs: Sequence[str | Path] = (),
     overrides: Overrides | None = None,
@@ -29,8 +29,8 @@ def compare(
     result: str = "total_time",
     samples: Sampling | int | None = None,
     seed: int | None = None,
-    level: float | None = None,
-    spreads: Mapping[str, float] | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
     show: RankingView = "ranking",
 ) -> Ranking:
     """Ranking of platforms by the weighted geometric mean of their speedups over several applications.
@@ -46,9 +46,9 @@ def compare(
     >>> [standing.platform for standing in ranking.standings]
     ['frontier', 'summit']
     """
-    names, dirs = named_platforms(platforms, platform_dirs)
+    opened, names = _opened(scenarios, platforms, platform_dirs, overrides)
     return ranking_study(
-        _opened(scenarios, dirs, overrides),
+        opened,
         names,
         weights=weights or {},
         references=references or {},
@@ -61,7 +61,7 @@ def compare(
 
 def budget(
     scenarios: AnyScenarios,
-    platforms: Sequence[str],
+    platforms: Sequence[AnyPlatform],
     *,
     capital: str | Quantity | None = None,
     cost: str | Quantity | None = None,
@@ -80,18 +80,27 @@ def budget(
     >>> offers[0].limit, offers[0].node_count > 100
     ('power', True)
     """
-    names, dirs = named_platforms(platforms, platform_dirs)
-    limits = {"capital": capital, "cost": cost, "power": power}
-    return budget_study(_opened(scenarios, dirs, overrides), names, limits)
+    opened, names = _opened(scenarios, platforms, platform_dirs, overrides)
+    return budget_study(opened, names, {"capital": capital, "cost": cost, "power": power})
 
 
 def _opened(
-    scenarios: AnyScenarios, platform_dirs: Sequence[str | Path], overrides: Overrides | None
-) -> dict[str, Scenario]:
+    scenarios: AnyScenarios,
+    platforms: Sequence[AnyPlatform],
+    platform_dirs: Sequence[str | Path],
+    overrides: Overrides | None,
+) -> tuple[dict[str, Scenario], list[str]]:
+    """Scenarios by name that know all platforms, and the names of the platforms."""
     named = scenarios if isinstance(scenarios, Mapping) else {_name(item): item for item in scenarios}
-    return {
-        name: load(item, platform_dirs=platform_dirs, overrides=overrides) for name, item in named.items()
-    }
+    opened, names = {}, dict[str, None]()
+    for name, item in named.items():
+        scenario = load(item, platform_dirs=platform_dirs, overrides=overrides)
+        present = scenario.platform
+        for platform in platforms:
+            scenario = scenario.on(platform)
+            names[str(scenario.platform)] = None
+        opened[name] = scenario.changed(scenario.sets, present)
+    return opened, list(names)
 
 
 def _name(scenario: AnyScenario) -> str:

@@ -13,13 +13,14 @@ from whatif.studies.bar_charts import names_of
 
 Grouping = Literal["parameter", "table"]
 AnyScenario = TypeVar("AnyScenario")
+AnyPlatform = TypeVar("AnyPlatform")
 
 
 def compared_pair(
     first: AnyScenario,
     second: AnyScenario | None,
-    platforms: Sequence[str],
-    opened: Callable[[AnyScenario, str | None], Scenario],
+    platforms: Sequence[AnyPlatform],
+    opened: Callable[[AnyScenario, AnyPlatform | None], Scenario],
 ) -> tuple[Scenario, Scenario]:
     """Both scenarios of a comparison, each opened on its platform.
 
