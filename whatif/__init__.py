@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from whatif.api.common import load as load
     from whatif.api.decisions import budget as budget
     from whatif.api.decisions import compare as compare
+    from whatif.api.decisions import scale as scale
+    from whatif.api.decisions import tune_grid as tune_grid
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
     from whatif.core.result import Result as Result
@@ -35,7 +37,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.causes": ("diff", "sensitivity"),
     "whatif.api.common": ("load",),
     "whatif.api.evaluation": ("run", "sweep"),
-    "whatif.api.decisions": ("budget", "compare"),
+    "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, overload
 
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
+from whatif.studies.decompositions import Layouts, layout_study
+from whatif.studies.isoefficiency import Isoefficiency
 from whatif.studies.platform_ranking import ranking_study
 from whatif.studies.purchase import Offers, budget_study
 from whatif.studies.ranking import Ranking, RankingView
+from whatif.studies.scaling_plan import ScalingPlan, ScalingView, scaling_study
 from whatif.units import Quantity
 
 AnyScenarios = Sequence[AnyScenario] | Mapping[str, AnyScenario]
@@ -82,6 +86,81 @@ def budget(
     """
     opened, names = _opened(scenarios, platforms, platform_dirs, overrides)
     return budget_study(opened, names, {"capital": capital, "cost": cost, "power": power})
+
+
+@overload
+def scale(
+    scenario: AnyScenario,
+    *,
+    nodes: str | Sequence[float] | None = None,
+    efficiency: str | float = "50%",
+    show: Literal["scaling", "answers"] = "scaling",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+) -> ScalingPlan: ...
+@overload
+def scale(
+    scenario: AnyScenario,
+    *,
+    nodes: str | Sequence[float] | None = None,
+    efficiency: str | float = "50%",
+    show: ScalingView,
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+) -> ScalingPlan | Isoefficiency: ...
+def scale(
+    scenario: AnyScenario,
+    *,
+    nodes: str | Sequence[float] | None = None,
+    efficiency: str | float = "50%",
+    show: ScalingView = "scaling",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+) -> ScalingPlan | Isoefficiency:
+    """Strong and weak scaling over numbers of full nodes, or the growth of the grid that keeps an efficiency.
+
+    `nodes` are numbers, `1 .. 4096` (doubled), or a list or range as in a sweep; by default the powers of 2 up to the
+    platform's nodes. `efficiency` is the lowest acceptable one, as `50%` or 0.5. `show="answers"` has one row per
+    question (largest scale, fewest node-hours), `show="isoefficiency"` the growth of the whole grid.
+    Raise `UsageError` for invalid nodes, `ImpossiblePointError` if no number of nodes is feasible.
+
+    >>> import whatif
+    >>> plan = whatif.scale("jacobi2d_strong", nodes="1 .. 64")
+    >>> plan.plans["strong"].nodes.tolist()
+    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+    """
+    opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+    return scaling_study(opened, nodes, efficiency, show)
+
+
+def tune_grid(
+    scenario: AnyScenario,
+    *,
+    whole_grid: bool = False,
+    result: str = "iteration_time",
+    count: int = 10,
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Layouts:
+    """Decompositions of a grid with their mappings to nodes and orders of ranks, ranked by a result, the best first.
+
+    Weak scaling keeps the cells of a rank, so that the whole grid changes its shape; `whole_grid` keeps the file's
+    grid. The table has `count` of the best layouts; `write` saves the scenario with the best one. `progress` receives
+    texts during the computation.
+    Raise `UsageError` for a scenario without a grid, `ImpossiblePointError` if no layout can be feasible.
+
+    >>> import whatif
+    >>> found = whatif.tune_grid("jacobi2d", overrides={"application.rank_count": 24})
+    >>> len(found.ranked), found.ranked[0].ranks
+    (48, (1, 24))
+    """
+    opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+    return layout_study(opened, whole_grid=whole_grid, result=result, count=count, progress=progress)
 
 
 def _opened(

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whatif.core.scenario import Scenario
-from whatif.studies.decompositions import Layout, Layouts, same
 from whatif.table import Table
 from whatif.table_writers import worth_showing
 from whatif.units import JOULE, ONE, Dimension
 
 if TYPE_CHECKING:
+    from whatif.studies.decompositions import Layout, Layouts
     from whatif.studies.purchase import Offer
     from whatif.studies.ranking import Ranking, Standing
 
@@ -85,18 +84,19 @@ def commitment_table(found: Ranking) -> Table:
 
 def layouts_shown(found: Layouts, count: int) -> list[tuple[int, Layout]]:
     """The best layouts and the present one, each with its rank."""
-    return [(at, item) for at, item in enumerate(found.ranked, start=1) if at <= count or same(item, found.present)]
+    now = found.present.place
+    return [(at, item) for at, item in enumerate(found.ranked, start=1) if at <= count or item.place == now]
 
 
-def layouts_table(found: Layouts, question: Scenario, count: int) -> Table:
+def layouts_table(found: Layouts, count: int) -> Table:
     """One row per layout: the best ones and the present one, each with its rank."""
     now = found.present
     columns = {"place": ONE, "ranks": None, "decomposition": None, "mapping": None, "order": None}
-    columns |= {found.result: question.program.dimension_of(found.result), "change": ONE, "present": None}
+    columns |= {found.result: found.dimension, "change": ONE, "present": None}
     rows: list[list[Any]] = []
     for at, item in layouts_shown(found, count):
         shape = " x ".join(map(str, item.ranks))
-        present = "present" if same(item, now) else ""
+        present = "present" if item.place == now.place else ""
         rows.append([at, shape, item.decomposition, item.mapping, item.order, item.result, found.change(item), present])
     return Table.of_rows(columns, rows, {"layouts": str(len(found.ranked))})
 

@@ -56,7 +56,7 @@ def machines(request: DecisionRequest) -> Decision:
 def _of_machines(request: DecisionRequest, alone: str) -> list[str]:
     """What was changed of the present machine counts for, and what the scenario's file changes of all of them."""
     edited = [f"What was changed of the present machine counts in {alone} alone."] if request.edited else []
-    return edited + [*values_on_all_platforms(request.question)]
+    return [*edited, *values_on_all_platforms(request.question)]
 
 
 def _adopting(name: str, able: bool, request: DecisionRequest) -> Adopt | None:
@@ -136,7 +136,7 @@ def layout(request: DecisionRequest) -> Decision:
     return Decision(
         f"{result} of {len(found.ranked)} layouts",
         tuple(said),
-        layouts_table(found, question, _LAYOUTS),
+        layouts_table(found, _LAYOUTS),
         BarChart("layouts", AxisDescription(result, dimension), tuple(map(row, shown))),
         tuple(None if same(item, now) else EditAll(tuple(settings(item, question).items())) for item in shown),
         request.command("tune grid", "--result", result, "--show", str(_LAYOUTS)),
