@@ -25,19 +25,35 @@ if TYPE_CHECKING:
     from whatif.api.decisions import compare as compare
     from whatif.api.decisions import scale as scale
     from whatif.api.decisions import tune_grid as tune_grid
+    from whatif.api.evaluation import explain as explain
+    from whatif.api.evaluation import report as report
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
+    from whatif.api.evaluation import sweep_parts as sweep_parts
     from whatif.api.fits import fit_gpu as fit_gpu
     from whatif.api.fits import fit_grid as fit_grid
     from whatif.api.fits import fit_kernel as fit_kernel
     from whatif.api.fits import fit_network as fit_network
     from whatif.api.fits import fit_regression as fit_regression
     from whatif.api.fits import fit_transfer as fit_transfer
+    from whatif.api.linpack import hpl as hpl
+    from whatif.api.linpack import hpl_scenario as hpl_scenario
+    from whatif.api.linpack import tune_hpl as tune_hpl
     from whatif.api.measurements import import_gpu as import_gpu
     from whatif.api.measurements import import_kernels as import_kernels
     from whatif.api.measurements import import_network as import_network
     from whatif.api.measurements import import_runs as import_runs
     from whatif.api.measurements import import_transfer as import_transfer
+    from whatif.api.profiles import import_profile as import_profile
+    from whatif.api.profiles import project as project
+    from whatif.api.scenarios import check as check
+    from whatif.api.scenarios import json_schema as json_schema
+    from whatif.api.scenarios import list_ as list_
+    from whatif.api.scenarios import resolve as resolve
+    from whatif.api.scenarios import validate as validate
+    from whatif.api.simulations import import_trace as import_trace
+    from whatif.api.simulations import simulate as simulate
+    from whatif.core.platform import Platform as Platform
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
     from whatif.core.uncertainty import Sampling as Sampling
@@ -45,10 +61,17 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 EXPORTS: Final[dict[str, tuple[str, ...]]] = {
-    "whatif.api.causes": ("diff", "sensitivity"),
+    "whatif.api.causes": ("diff", "sensitivity",),
     "whatif.api.common": ("load",),
-    "whatif.api.evaluation": ("run", "sweep"),
-    "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
+    "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid",),
+    "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts",),
+    "whatif.api.fits": ("fit_gpu", "fit_grid", "fit_kernel", "fit_network", "fit_regression", "fit_transfer",),
+    "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl",),
+    "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer",),
+    "whatif.api.profiles": ("import_profile", "project",),
+    "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate",),
+    "whatif.api.simulations": ("import_trace", "simulate",),
+    "whatif.core.platform": ("Platform",),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),
     "whatif.core.uncertainty": ("Sampling",),

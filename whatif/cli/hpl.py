@@ -118,64 +118,6 @@ def _save(path: Path, input_file: Path, options: dict[str, Any]) -> None:
     click.echo(f"written: {path}; explore it with `{shlex.join(words)}`", err=True)
 
 
-def _refuse(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
-    """Raise `InvalidFileError` for every size, grid and depth of the file that the machine has no room for."""
-    from whatif.schema.toml import shown_path
-
-    problems: dict[Problem, None] = {}
-    sizes = {(run.matrix_size, run.process_rows, run.process_columns, run.depth): run for run in asked.configurations()}
-    for run in sizes.values():
-        refusal = runs.refusal(run)
-        if refusal is not None:
-            line = _LINES[refusal.about]
-            problems[Problem(shown_path(file), line, min(line, 1), refusal.about, refusal.message)] = None
-    if problems:
-        raise InvalidFileError(list(problems))
-
-
-def _measured(files: Sequence[Path]) -> list[HPLRun]:
-    from whatif.importers.measurement_files import listed_paths
-    from whatif.linpack.output_reader import read_hpl_output
-
-    return [run for path in listed_paths(files) for run in read_hpl_output(path)]
-
-
-def _narrate(asked: HPLInput, runs: HPLRuns, seeds: range) -> None:
-    from whatif.linpack.machine import NOISES
-
-    program = runs.program
-    count = asked.configuration_count
-    click.echo(
-        f"platform {program.loaded.scenario.platform.name}; worst grade of its values: {program.grade}; "
-        f"{count:,} run{'s' * (count != 1)}; {runs.ranks_per_node} ranks on a node; "
-        f"noise {NOISES[runs.plan.noise]}; "
-        + (f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"),
-        err=True,
-    )
-    if runs.plan.kernels_deviate and not runs.has_deviations:
-        click.echo("warning: the platform states no deviations of its kernels: only pivots are drawn", err=True)
-
-
-def _predictions(
-    asked: HPLInput, runs: HPLRuns, seeds: range, known: Mapping[Key, Sequence[HPLRun]]
-) -> Iterator[HPLPrediction]:
-    """Every combination as it is known; at the end, what was measured and is none of them is told."""
-    from whatif.linpack.prediction_tables import key_of, prediction_of
-
-    tasks = ((run, seed) for run in asked.configurations() for seed in seeds)
-    met: set[Key] = set()
-    with meter(asked.configuration_count * len(seeds)) as told:
-        outcomes = runs.in_order(tasks, told)
-        while replicates := list(islice(outcomes, len(seeds))):
-            met.add(key_of(replicates[0].configuration))
-            yield prediction_of(replicates, known)
-    missed = [key for key in known if key not in met]
-    if missed:
-        code, n, nb, p, q = missed[0]
-        which = f"such as {code} N {n} NB {nb} P {p} Q {q}"
-        click.echo(f"warning: {len(missed)} of the measured runs are no combination of HPL.dat, {which}", err=True)
-
-
 @contextmanager
 def meter(count: int) -> Iterator[Callable[[int, float], None]]:
     """Show the finished share of `count` runs on a terminal, and a remark where nothing finishes for a while."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from whatif.cli.fit_options import columns_option, files_argument, format_option, long_option, tell, where_option
-from whatif.cli.import_profile import command as profile
 from whatif.cli.options import named_platform, platforms_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS

@@ -78,50 +78,49 @@ def uncertainty_options(command: Command) -> Command:
     """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as the library takes them."""
 
     @wraps(command)
-    def packed(
-        *arguments: Any,
-        samples: int | None,
-        seed: int | None,
-        level: str | None,
-        spreads: tuple[str, ...],
-        **others: Any,
-    ) -> Any:
-        return command(*arguments, sampling=_sampling(samples, seed, level, spreads), **others)
+    def with_spreads(*arguments: Any, spreads: tuple[str, ...], **others: Any) -> Any:
+        return command(*arguments, spreads=dict(map(_spread, spreads)), **others)
 
-    add_samples = click.option(
-        "--samples", type=click.IntRange(2), metavar="N",
-        help="Draw the uncertain values N times (best a power of 2): results get a band.",
-    )  # fmt: skip
-    add_seed = click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed; default 0.")
-    add_level = click.option("--level", metavar="SHARE", help="Confidence level of the band.  [default: 90%]")
-    add_spread = click.option(
-        "--spread", "spreads", multiple=True, metavar="GRADE=SHARE",
-        help="What a value of a grade without a distribution may be off: `assumed=20%`, as a log-normal.",
-    )  # fmt: skip
-    options: Any = add_samples(add_seed(add_level(add_spread(packed))))
+    options: Any = with_spreads
+    for option in reversed(_SAMPLING):
+        options = option(options)
     return cast("Command", options)
 
 
-def _sampling(samples: int | None, seed: int | None, level: str | None, spreads: tuple[str, ...]) -> Sampling | None:
-    """How samples are drawn, None where none are asked for; raise `UsageError` for shares that are none."""
-    if samples is None and not spreads:
-        unused = next((name for name, value in (("--seed", seed), ("--level", level)) if value is not None), None)
-        if unused is not None:
-            raise UsageError(f"{unused}: no effect without --samples or --spread")
-        return None
-    from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
-    from whatif.units import parse_share
+def _spread(text: str) -> tuple[str, str]:
+    grade, _, share = (part.strip() for part in text.partition("="))
+    return grade, share
 
-    shares: dict[str, float] = {}
-    for text in (f"level={level or '90%'}", *spreads):
-        grade, _, share = (part.strip() for part in text.partition("="))
-        number = parse_share(share)
-        if number is None:
-            raise UsageError(f"`{text}`: expected a share, such as 20%")
-        if number > 1 and "%" not in share:
-            raise UsageError(f"`{text}` is {number:.0%}; did you mean `{grade}={share}%`?")
-        shares[grade] = number
-    return Sampling(samples or DEFAULT_COUNT, seed or 0, shares.pop("level"), shares)
+
+_SAMPLING: Final = (
+    click.option(
+        "--samples",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Sample the uncertain values N times (best a power of 2): results get a band.",
+    ),
+    click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed.  [default: 0]"),
+    click.option("--level", metavar="SHARE", help="Confidence level of the band.  [default: 90%]"),
+    click.option(
+        "--spread",
+        "spreads",
+        multiple=True,
+        metavar="GRADE=SHARE",
+        help="Spread of values of a grade that have no distribution, e.g. assumed=20%, as a log-normal.",
+    ),
+)
+
+
+def sampling_options(command: Command) -> Command:
+    """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as one `sampling`."""
+
+    def packed(*arguments: Any, samples: int | None, seed: int | None, level: str | None, spreads: dict[str, str],
+               **others: Any) -> Any:  # fmt: skip
+        from whatif.api.common import sampling_of
+
+        return command(*arguments, sampling=sampling_of(samples, seed, level, spreads), **others)
+
+    return uncertainty_options(cast("Command", wraps(command)(packed)))
 
 
 def share_of(option: str, text: str) -> float:
@@ -190,15 +189,22 @@ def tell_worth(*questions: Scenario) -> None:
         machine = program.loaded.scenario.platform.name
         if program.grade == "assumed":
             click.echo(f"{machine}: rests on assumed values", err=True)
-        # A simulation costs too much for a remark.
-        for text in () if program.loaded.scenario.application.costly_points else extrapolations(evaluate(program)):
+        # A run of HPL costs too much for a remark.
+        for text in () if "hpl.times" in program.terms else extrapolations(evaluate(program)):
             click.echo(f"warning: {machine}: {text}", err=True)
 
 
-def parse_sets(overrides: tuple[str, ...]) -> dict[str, str]:
-    """`PATH=VALUE` pairs; `platform=NAME` is refused in favour of `--platform`."""
-    from whatif.schema.toml import MAXIMUM_DEPTH
+def tell_on_all(*questions: Scenario) -> None:
+    """Say on stderr which values of machines the files of scenarios state: they are the same on all that are asked."""
+    from whatif.studies.decision_tables import on_all_machines
 
+    for question in questions:
+        if text := on_all_machines(question):
+            click.echo(text, err=True)
+
+
+def overrides_of(texts: Sequence[str]) -> dict[str, str]:
+    """Overrides by path, of `PATH=VALUE` texts."""
     pairs: dict[str, str] = {}
     for text in texts:
         path, equals, value = (part.strip() for part in text.partition("="))

@@ -25,7 +25,7 @@ from whatif.schema.fields import (
     StrictTable,
     Unit,
 )
-from whatif.vocabulary import Category, DistanceName, HaloModel, MessageModel, TraceModel
+from whatif.vocabulary import HaloModel, MessageModel, TraceModel
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 

@@ -20,7 +20,6 @@ from whatif.files.scenario_edits import save_as
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
-from whatif.schema.hpl_application import HPLApplication
 from whatif.studies.decision_tables import layouts_table
 from whatif.studies.scaling import GRID, Planner
 from whatif.studies.study_result import StudyResult

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from whatif.core.protocol_limits import limits_text, parse_limits
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.table import Table

@@ -9,8 +9,6 @@ from whatif.tui.fit_job import FitRefusal
 from whatif.tui.state import ExplorerState
 
 if TYPE_CHECKING:
-    from whatif.profiles.profile_data import Profile
-    from whatif.profiles.projection import Projection
     from whatif.tui.pages.profile import ProfileView
 
 def inputs_of(study: ExplorerState, window: Window | None = None) -> ProfileInputs:

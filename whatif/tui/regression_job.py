@@ -14,12 +14,11 @@ from whatif.fitting.formula_edits import first_formula
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.tui.fit_job import FitRefusal, stamps_of
-from whatif.tui.labels import percent
-from whatif.units import Dimension, format_quantity
+from whatif.units import Dimension
 
 if TYPE_CHECKING:
     from whatif.fitting.least_squares import RunsFit
-    from whatif.fitting.model_checks import CrossValidation, Diagnostics
+    from whatif.fitting.model_checks import CrossValidation
     from whatif.tui.pages.runs import RunsView
 
 LEVEL: Final = 0.95
@@ -91,8 +90,7 @@ def fit_of(view: RunsView) -> RunsFit:
 
 def write_regressed(view: RunsView, path: Path, platform: str | None) -> Taken:
     """Write the model of a view, and with a platform a scenario beside it that asks the model; raise `WhatifError`."""
-    from whatif.files.model_file import model_text, phase_edits, question_text  # noqa: PLC0415 - needed once
-    from whatif.files.part_file import refuse_question, write_part, write_question  # noqa: PLC0415
+    from whatif.files.model_file import phase_edits  # noqa: PLC0415 - needed once
 
     fit = fit_of(view)
     scenario = None if platform is None else path.with_name(f"{path.stem}_question.toml")
@@ -143,7 +141,6 @@ def _left_out(runs: _Runs, formula: str) -> CrossValidation:
 def _shown(view: RunsView, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]) -> Regressed:
     from whatif.fitting.model_checks import diagnose  # noqa: PLC0415
     from whatif.fitting.regression_tables import validation_table  # noqa: PLC0415
-    from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415
 
     race = review.ModelRace(partial(_fit, runs), partial(_left_out, runs))
     column, predicted, checks = fit.runs.columns[fit.formula.response], fit.predict(fit.columns, LEVEL), diagnose(fit)

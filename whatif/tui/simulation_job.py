@@ -7,15 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from whatif.core.session import SessionInputs
-from whatif.core.term import Program
 from whatif.errors import WhatifError
-from whatif.models.quantities import FloatArray
-from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
-from whatif.simulation.activity import Activity
-from whatif.tui.rank_lanes import Lanes, MessageLines, Ranks32, Window, main_groups, path_owners
+from whatif.tui.rank_lanes import Lanes, Window
 
 if TYPE_CHECKING:
-    from whatif.studies.simulation_run import Simulation
     from whatif.tui.pages.ranks import RanksView
 
 _BLOCK_STEP: Final = 32

@@ -16,7 +16,6 @@ from textual.events import Key
 from tests.driver import GPUS, drive
 from tests.page_harness import SIZES, on_page
 from tests.paths import DATA as TEST_DATA
-from whatif.core.protocol_limits import limits_text, parse_limits
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError

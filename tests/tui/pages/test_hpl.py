@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from whatif.tui.rank_lanes import PARTS
 
 from tests.driver import drive
 from tests.page_harness import on_page
@@ -21,7 +22,6 @@ from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import duration
 from whatif.tui.pages.hpl import PARTS as HPL_PARTS
 from whatif.tui.pages.hpl import HPLPage
-from whatif.tui.rank_lanes import PARTS
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, rate_plot, rate_words, share_words
 from whatif.tui.widgets.rank_bars import RankBars

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
+from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 
 from tests.driver import GPUS, RANKS, drive, predicted
 from tests.page_harness import SIZES, on_page
@@ -23,7 +24,6 @@ from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
 from whatif.tui.page_registry import screens
 from whatif.tui.pages.ranks import RanksPage, RanksView, moved
-from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 from whatif.tui.simulation_job import played
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars

@@ -40,7 +40,6 @@ from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
-from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.tui.worker import Worker
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS

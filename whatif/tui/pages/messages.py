@@ -27,7 +27,7 @@ from whatif.tui.pages.fit import FitView
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
-from whatif.tui.widgets.message_costs import MODELS, MessageCosts
+from whatif.tui.widgets.message_costs import MessageCosts
 from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, node_colours, room_for_ranks
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity

@@ -22,7 +22,7 @@ from whatif.tui.events import ErrorTold, JobAsked
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
-from whatif.tui.profile_job import Profiled, Projected, Wanted, Window, has_latencies, profiled, readable, wanted
+from whatif.tui.profile_job import Profiled, Window, has_latencies, profiled, readable, wanted
 from whatif.tui.screens.dialogs import Asking
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
