@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     # Twice, here for type checkers and in `EXPORTS` for Python: tests/api compares the two.
+    from whatif.api.causes import diff as diff
+    from whatif.api.causes import sensitivity as sensitivity
     from whatif.api.common import load as load
+    from whatif.api.decisions import budget as budget
     from whatif.api.decisions import compare as compare
-    from whatif.api.decisions import diff as diff
-    from whatif.api.decisions import seek as seek
-    from whatif.api.decisions import sensitivity as sensitivity
+    from whatif.api.decisions import scale as scale
+    from whatif.api.decisions import tune_grid as tune_grid
     from whatif.api.evaluation import explain as explain
     from whatif.api.evaluation import report as report
     from whatif.api.evaluation import run as run
@@ -41,8 +43,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 EXPORTS: Final[dict[str, tuple[str, ...]]] = {
+    "whatif.api.causes": ("diff", "sensitivity"),
     "whatif.api.common": ("load",),
-    "whatif.api.decisions": ("compare", "diff", "seek", "sensitivity"),
+    "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
     "whatif.core.platform": ("Platform",),

@@ -139,7 +139,7 @@ def test_a_heat_map_has_its_values_in_place_and_nothing_where_there_is_none():
 
 
 def test_a_waterfall_goes_from_one_result_to_the_other():
-    chart = bars.waterfall_bars(program(), attribute(program(), program(a=4.0, b=5.0, c=0.5)), ("here", "there"))
+    chart = bars.waterfall_bars(attribute(program(), program(a=4.0, b=5.0, c=0.5)), ("here", "there"))
     # 2 * 3 + 1 = 7; a explains 8, b 6, c takes 0.5.
     spans = [(row.label.removeprefix("parameters."), row.start, row.end, row.style) for row in chart.rows]
     assert spans == [
@@ -169,7 +169,7 @@ def test_a_tornado_shows_the_side_and_what_is_assumed_and_a_ladder_what_is_left(
         (0.5, bars.MORE, "+0.5"),
     ]
     ladder = Bottlenecks("iteration_time", 4e-3, (Bottleneck("platform.node.gpu.dram_bandwidth", 3e-3, 1e-3),))
-    rows = bars.ladder_bars(machine, ladder).rows
+    rows = bars.ladder_bars(ladder).rows
     assert [(row.end, row.text) for row in rows] == [(4e-3, "4 ms  100%"), (1e-3, "1 ms  25%")]
 
 

@@ -143,10 +143,12 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["jacobi2d"], "name a second scenario, or the machine"),
-        (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "once or twice"),
+        (["jacobi2d"], "state a second scenario, or the platform"),
+        (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "at most twice"),
         (["jacobi2d", "minife", "--result", "terms.stencil"], "`terms.stencil`: there is no such result"),
-        pytest.param(["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is no revision here", marks=needs_git),
+        pytest.param(
+            ["HEAD:a.toml", "jacobi2d"], "HEAD:a.toml: `HEAD` is no revision of this repository", marks=needs_git
+        ),
     ],
 )
 def test_bad_questions_say_what_to_do(whatif_main, arguments, said):
@@ -196,7 +198,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("nope:scenarios/mine.toml", 2, "`nope` is no revision here"),
+        ("nope:scenarios/mine.toml", 2, "`nope` is no revision of this repository"),
         ("HEAD:scenarios/other.toml", 2, "no `scenarios/other.toml` in HEAD"),
         ("HEAD:../mine.toml", 2, "the path must lie below this folder"),
         ("HEAD:scenarios/broken.toml", 3, "HEAD:scenarios/broken.toml:2:1: application.rank_cuont"),

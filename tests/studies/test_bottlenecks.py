@@ -62,7 +62,7 @@ def test_what_has_no_answer_has_no_ladder():
 def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
     code, out, err = whatif_main("sensitivity", "minife", "--show", "ladder")
     assert code == 0
-    assert err == "iteration_time: 5.259 ms as it stands; each rung is ideal with all above\n"
+    assert err == "iteration_time: 5.259 ms now; each row is ideal with all above\n"
     assert out.splitlines()[1].split() == [
         "platform.node.gpu.dram_bandwidth",
         "4.1092",
@@ -77,7 +77,7 @@ def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):
     rows = [row.split(",") for row in out.splitlines()[1:]]
     known = [item for item in elasticities(Scenario.open("minife").program) if item.elasticity and not item.reason]
     assert [(row[0], float(row[3])) for row in rows] == [(item.path, item.elasticity) for item in known]
-    assert err.startswith(f"iteration_time: follows {len(known)} of ")
+    assert err.startswith(f"iteration_time: depends on {len(known)} of ")
     code, out, _ = whatif_main("sensitivity", "minife")
     arms = {line.split()[0]: line for line in out.splitlines()}
     assert "#|" in arms["platform.node.gpu.dram_bandwidth"]

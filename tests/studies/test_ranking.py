@@ -18,7 +18,7 @@ from whatif.core.uncertainty import Sampling
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies.ranking import ranking
-from whatif.studies.required_nodes import nodes_needed
+from whatif.studies.required_nodes import required_nodes
 from whatif.studies.scaling import Planner
 
 
@@ -182,7 +182,7 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
     counts = np.arange(1.0, 80.0)
     swept = Axis("ranks", {"application.rank_count": 6 * counts})
     times = run_whole(asked, Grid((swept,))).columns["iteration_time"]
-    found = nodes_needed(asked, "iteration_time <= 1 ms")
+    found = required_nodes(asked, "iteration_time <= 1 ms")
     assert found == counts[(times <= 1e-3).argmax()] > 1
     out = whatif_main("compare", "jacobi2d_strong", "--platform", "summit", "--platform", "lassen",
                       "--within", "jacobi2d_strong=iteration_time <= 1 ms", "--format", "json")[1]  # fmt: skip
@@ -190,14 +190,14 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
     assert needed["summit"] == found < needed["lassen"]
     # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
     roomy = Scenario.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
-    assert nodes_needed(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
+    assert required_nodes(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
     with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
-        nodes_needed(Scenario.open("jacobi2d_strong"), "iteration_time <= 1 ns")
+        required_nodes(Scenario.open("jacobi2d_strong"), "iteration_time <= 1 ns")
     with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
-        nodes_needed(question("2"), "iteration_time <= 1 s")
+        required_nodes(question("2"), "iteration_time <= 1 s")
     machine = ("--platform", "summit")
     code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
     assert (code, "on summit: impossible" in err, "minife nodes" in out) == (0, True, True)

@@ -31,13 +31,13 @@ def swept(question, name="iteration_time"):
 def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_the_definitions():
     planner = Planner(Scenario.open("jacobi2d_strong"))
     strong = planner.scaling("strong", NODES)
-    times = swept(planner.question)
+    times = swept(planner.scenario)
     counts = np.array(NODES, dtype=np.float64)
     np.testing.assert_array_equal(strong.time, times)
     assert_allclose(strong.speedup, times[0] / times, rtol=1e-15, atol=0)
     assert_allclose(strong.efficiency, times[0] / times / counts, rtol=1e-15, atol=0)
-    assert_allclose(strong.communication, swept(planner.question, "communication_time") / times, rtol=1e-15, atol=0)
-    assert_allclose(strong.node_time, counts * swept(planner.question, "total_time"), rtol=1e-15, atol=0)
+    assert_allclose(strong.communication, swept(planner.scenario, "communication_time") / times, rtol=1e-15, atol=0)
+    assert_allclose(strong.node_time, counts * swept(planner.scenario, "total_time"), rtol=1e-15, atol=0)
     weak = Planner(Scenario.open("jacobi2d")).scaling("weak", NODES)
     times = swept(Scenario.open("jacobi2d"))
     np.testing.assert_array_equal(weak.time, times)
@@ -52,7 +52,7 @@ def test_the_other_way_has_the_same_problem_at_the_files_ranks(name, cells):
     nodes = int(ranks / 6) if ranks % 6 == 0 else None
     planner = Planner(question if nodes else question.changed({RANKS: "96"}))
     nodes = nodes or 16
-    at_home = float(run_whole(planner.question, Grid()).columns["iteration_time"])
+    at_home = float(run_whole(planner.scenario, Grid()).columns["iteration_time"])
     for mode in ("strong", "weak"):
         assert_allclose(planner.scaling(mode, [nodes]).time, at_home, rtol=1e-15, atol=0)
     extents = np.array(balanced_extents(nodes * 6, 2))
@@ -87,7 +87,7 @@ def test_memory_follows_the_cells_and_the_fewest_nodes_are_the_first_that_have_r
         return share * 4e9 * np.prod(np.ceil(65536 / np.array(balanced_extents(6 * share * nodes, 2)))) / 8192**2
 
     assert_allclose(strong.memory, [needed(nodes) for nodes in (1, 2, 3, 4, 8)], rtol=1e-12, atol=0)
-    room = float(planner.question.program.parameters["platform.node.gpu.memory_size"].value)
+    room = float(planner.scenario.program.parameters["platform.node.gpu.memory_size"].value)
     first = next(nodes for nodes in range(1, 100) if needed(nodes) <= room)
     assert planner.least_nodes() == first == 3
     np.testing.assert_array_equal(np.isfinite(strong.time), [False, False, True, True, True])

@@ -205,7 +205,7 @@ def _ladder(found: Findings) -> Section:
     ]  # fmt: skip
     caption = "What is left with a part ideal, and all above it: rates infinite, fixed times 0"
     sheet = _texts(("ideal", "saved", "left", "of the whole"), rows, ("ideal",))
-    return (ReportItem(caption, _picture(caption, ladder_bars(program, found.ladder)), "", sheet),)
+    return (ReportItem(caption, _picture(caption, ladder_bars(found.ladder)), "", sheet),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,4 +252,4 @@ def _difference(found: Findings, attribution: Attribution, names: tuple[str, str
     caption = f"From {names[0]} to {names[1]}, whatever the order of the changes (Shapley values)"
     title = f"{len(attribution.without_effect)} other values differ and explain nothing"
     sheet = _texts(("change", *names, "explains", "of the difference"), rows, ("change", *names))
-    return ReportItem(caption, _picture(caption, waterfall_bars(program, attribution, names)), title, sheet)
+    return ReportItem(caption, _picture(caption, waterfall_bars(attribution, names)), title, sheet)

@@ -1,4 +1,4 @@
-"""Why two scenarios differ: how much of the difference in a result each changed value explains, in no order.
+"""Attribution of the difference between two scenarios to the values that changed, independent of their order.
 
 Any order of making the changes gives each one a step, and the steps add up to the difference; but the step of a change
 depends on what was changed before. Its Shapley value is the mean over all orders (Shapley 1953, "A value for n-person
@@ -21,54 +21,95 @@ from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
+from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
+from whatif.studies.bar_charts import waterfall_bars
+from whatif.studies.cause_tables import attribution_table
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+from whatif.units import SECOND, Dimension, format_quantity
 
 Choices = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 STRUCTURE: Final = "structure"
 _MOST_EXACT: Final = 14
-"""Changes of which all combinations are evaluated: 16,384 points."""
+"""Most changes whose combinations are all evaluated: 16,384 points."""
 _PAIRS: Final = 256
-"""Orders drawn where there are more changes, each with its reverse: half the variance is that of the order."""
+"""Orders drawn if there are more changes, each with its reverse, which lowers the variance."""
 _CHUNK: Final = 16_384
 """Points evaluated at a time."""
 _SAME: Final = 1e-12
-"""Results that differ by no more than this share of them are the same, computed another way."""
+"""Relative difference up to which two results count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change and what it explains."""
+    """One change and its contribution to the difference."""
 
     name: str
-    """A parameter, a table of parameters, or `structure`: what no number says, such as another model or another
-    phase."""
+    """A parameter, a table of parameters, or `structure`: all that is not a number, such as a model or a phase."""
     before: str
     after: str
     contribution: float
-    """Its part of the difference, in the result's unit; all parts add up to the difference."""
+    """In the result's unit; all contributions add up to the difference."""
     standard_error: float = 0.0
-    """Of the contribution, from the orders that were drawn; 0 where it is exact."""
+    """Standard error of the contribution from the orders drawn; 0 if it is exact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
-    """The difference of a result between two scenarios, and its parts, the largest first."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribution(StudyResult):
+    """Difference of a result between two scenarios, and the contribution of each change, largest first."""
 
     result: str
     before: float
     after: float
     changes: tuple[Change, ...]
     without_effect: tuple[str, ...]
-    """Parameters, or tables of them, that differ and explain nothing."""
+    """Parameters, or tables of them, that differ and have no effect."""
     exact: bool
     """Whether every combination of changes was evaluated."""
+    dimension: Dimension = SECOND
+    seed: int = 0
+    names: tuple[str, str] = ("before", "after")
+    """Labels of the two scenarios in the picture."""
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return ["waterfall"], ["then"], ["before", "after"]
+
+    def table(self) -> Table:
+        """One row per change: both values, contribution, share of the difference, and the result after it."""
+        return attribution_table(self)
+
+    def readable_table(self) -> Table:
+        """The table with a waterfall."""
+        return attribution_table(self, bars=True)
+
+    def picture(self) -> BarChart:
+        """Waterfall from one result to the other."""
+        return waterfall_bars(self, self.names)
+
+    def summary(self) -> tuple[str, ...]:
+        """Both results, and how the contributions were computed."""
+        before, after, difference = (
+            format_quantity(number, self.dimension, 4) for number in (self.before, self.after, self.after - self.before)
+        )
+        change = f"{self.after / self.before - 1:+.1%}" if self.before else "from nothing"
+        lines = [f"{self.result}: {before} -> {after} ({difference}, {change})"]
+        if not self.exact:
+            lines.append(f"{len(self.changes)} changes: mean over {2 * _PAIRS} orders, seed {self.seed}")
+        if not self.changes:
+            lines.append("nothing that differs has an effect")
+        if self.without_effect:
+            lines.append(f"{len(self.without_effect)} other values differ and have no effect")
+        return tuple(lines)
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Parameters that change together; no parameters: the structure."""
+    """Parameters that change together; none for the structure."""
 
     name: str
     parameters: tuple[tuple[Parameter, Parameter], ...]
@@ -79,13 +120,12 @@ class _Group:
 def attribute(
     first: Program, second: Program, result: str = "iteration_time", *, by_table: bool = False, seed: int = 0
 ) -> Attribution:
-    """How much of the difference in a result column or phase (`terms.NAME`) each change from first to second explains.
+    """Contribution of each change to the difference in a result column or phase (`terms.NAME`).
 
-    `by_table`: parameters of one table, such as `platform.node.gpu`, change together. Exact where up to 14 changes
-    have an
-    effect; else the mean over 512 orders drawn with `seed`. What remains between the scenarios when all numbers that
-    both have are equal is one change, `structure`. Raise `UsageError` for an unknown result, `ImpossiblePointError`
-    where a scenario, or one between them, has no result.
+    `by_table`: parameters of one table, such as `platform.node.gpu`, change together. Exact if up to 14 changes have an
+    effect; else the mean over 512 orders drawn with `seed`. All that is not a number in both scenarios is one change,
+    `structure`. Raise `UsageError` for an unknown result, `ImpossiblePointError` if a scenario, or one between the
+    two, has no result.
     """
     pairs, idle = _changed(first, second, result)
     groups = _tables(pairs) if by_table else [_group(a.path, [(a, b)]) for a, b in pairs]
@@ -99,7 +139,7 @@ def attribute(
     idle += tuple(change.name for change in changes if change.contribution == 0 and change.name != STRUCTURE)
     kept = (change for change in changes if change.contribution != 0)
     ordered = tuple(sorted(kept, key=lambda c: -abs(c.contribution)))
-    return Attribution(result, before, after, ordered, idle, exact)
+    return Attribution(result, before, after, ordered, idle, exact, first.dimension_of(result), seed)
 
 
 def _parts(
@@ -107,8 +147,8 @@ def _parts(
 ) -> tuple[list[tuple[float, float]], bool]:
     """Contribution and standard error of every change, and whether they are exact.
 
-    Many values change between two machines and few have an effect: where no more than can be combined make a step in
-    any order that was drawn, and explain all of the difference, the others have none.
+    Between two platforms many values change and few have an effect. If few enough changes contribute in the orders
+    drawn, and their exact contributions add up to the difference, the others have no effect.
     """
     everyone = np.arange(count)
     if count <= _MOST_EXACT:
@@ -131,7 +171,7 @@ def _listed(which: Indices, count: int, contributions: FloatArray, errors: Float
 
 
 def _changed(first: Program, second: Program, result: str) -> tuple[list[tuple[Parameter, Parameter]], tuple[str, ...]]:
-    """Numbers that both have and that differ: those that reach the result, and the paths of the others."""
+    """Numbers of both scenarios that differ: inputs of the result, and the paths of the others."""
     reached = first.inputs_of(first.term_of(result)) | second.inputs_of(second.term_of(result))
     both = [
         (parameter, second.parameters[path])
@@ -162,13 +202,13 @@ def _tables(pairs: Sequence[tuple[Parameter, Parameter]]) -> list[_Group]:
 
 
 def _structure(first: Program, second: Program, result: str) -> _Group:
-    """What differs beside numbers, as far as it may reach the result: choices, and values that only one of both has."""
+    """Differences other than numbers: choices, and values that only one scenario has."""
     texts = [_stated(program, other, result) for program, other in ((first, second), (second, first))]
     return _Group(STRUCTURE, (), *(_brief(text) for text in texts))
 
 
 def _stated(program: Program, other: Program, result: str) -> list[str]:
-    """Choices and expressions that the other one makes otherwise, and tables of values that it does not have."""
+    """Choices and expressions that differ from the other scenario, and tables that it does not have."""
     inputs, found = program.inputs_of(program.term_of(result)), []
     for path, parameter in program.parameters.items():
         theirs = other.parameters.get(path)
@@ -189,7 +229,7 @@ def _brief(texts: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Numbers:
-    """The result between both scenarios."""
+    """Evaluation of the result between both scenarios."""
 
     first: Program
     second: Program
@@ -197,7 +237,7 @@ class _Numbers:
     groups: Sequence[_Group]
 
     def at(self, made: Choices) -> FloatArray:
-        """[point]: the result with the changes that are `made`, [point, group], a last column being the structure."""
+        """Result [point] with the changes `made` [point, group]; a last column stands for the structure."""
         if made.shape[1] == len(self.groups):
             made = np.column_stack([made, np.zeros(len(made), dtype=bool)])
         found = np.empty(len(made))
@@ -236,11 +276,11 @@ def _list(names: Sequence[str]) -> str:
 
 def _advice(names: Sequence[str], groups: Sequence[_Group]) -> str:
     between = 0 < len(names) < len(groups)
-    return "; changes that need one another can be made together: --by table" if between else ""
+    return "; to make dependent changes together: --by table" if between else ""
 
 
 def _exact(numbers: _Numbers, which: Indices, of: int) -> tuple[FloatArray, FloatArray]:
-    """The Shapley values of some changes from all their combinations, the others never made."""
+    """Shapley values of some changes from all their combinations, without the others."""
     count = len(which)
     codes = np.arange(1 << count)
     chosen = (codes[:, None] >> np.arange(count)) & 1 == 1
@@ -256,7 +296,7 @@ def _exact(numbers: _Numbers, which: Indices, of: int) -> tuple[FloatArray, Floa
 
 
 def _drawn(numbers: _Numbers, count: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Means of the steps over orders drawn at random, each with its reverse, and their standard errors."""
+    """Mean contributions over random orders, each with its reverse, and their standard errors."""
     random = np.random.default_rng(seed)
     forward = np.array([random.permutation(count) for _ in range(_PAIRS)])
     orders = np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, count)

@@ -1,36 +1,38 @@
-"""Horizontal bars as pure data: the phases of an iteration, a tornado, a ladder of ideals, a waterfall."""
+"""Bar charts as plain data: phases of an iteration, tornado, bottlenecks, waterfall, ranking."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from whatif.core.iteration_timeline import Timeline
 from whatif.core.scenario import Scenario
 from whatif.core.term import CATEGORIES, Program
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription, series_style
-from whatif.studies.attribution import Attribution
-from whatif.studies.bottlenecks import Bottlenecks
-from whatif.studies.elasticity import Elasticity
-from whatif.studies.ranking import Ranking
-from whatif.studies.sobol import Variance
 from whatif.units import format_quantity
+
+if TYPE_CHECKING:
+    from whatif.studies.attribution import Attribution
+    from whatif.studies.bottlenecks import Bottlenecks
+    from whatif.studies.elasticity import Elasticity
+    from whatif.studies.ranking import Ranking
+    from whatif.studies.sobol import Variance
 
 _PATH_WIDTH: Final = 44
 _MOST_BARS: Final = 16
 
 
 def category_styles(categories: Iterable[str]) -> dict[str, str]:
-    """The style of each kind of work that there is: as its curve has in a sweep, where the whole has the first."""
+    """Style of each category that occurs: that of its curve in a sweep, where the total has the first style."""
     there = set(categories)
     return {name: series_style(1 + at) for at, name in enumerate(name for name in CATEGORIES if name in there)}
 
 
 def phase_bars(program: Program, timeline: Timeline) -> BarChart:
-    """When each phase of an iteration runs, with its time and share."""
+    """Timeline of an iteration: one bar per phase, with its time and share."""
     whole, dimension = timeline.iteration_time, program.dimension_of("iteration_time")
     styles = category_styles(bar.category for bar in timeline.bars if bar.duration > 0)
     rows = [
@@ -43,7 +45,7 @@ def phase_bars(program: Program, timeline: Timeline) -> BarChart:
 
 
 def tornado_bars(program: Program, result: str, found: Sequence[Elasticity]) -> BarChart:
-    """The largest elasticities; values that are assumed say so."""
+    """Tornado chart of the largest elasticities; assumed values are marked."""
     shown = [item for item in found if item.elasticity and not item.reason][:_MOST_BARS]
     rows = [
         BarRow(short_path(item.path), 0.0, item.elasticity, MORE if item.elasticity > 0 else LESS,
@@ -54,18 +56,18 @@ def tornado_bars(program: Program, result: str, found: Sequence[Elasticity]) -> 
     return BarChart(f"elasticity of {result}", AxisDescription("% for 1 %"), tuple(rows), legend)
 
 
-def variance_bars(result: str, found: Variance) -> BarChart:
-    """What each uncertain value explains of the variance, with all that it does together with others."""
+def variance_bars(found: Variance) -> BarChart:
+    """Total Sobol' index of each uncertain value."""
     rows = [
         BarRow(short_path(", ".join(item.paths)), 0.0, item.total, LESS, f"{item.total:.0%} ± {item.total_error:.0%}")
         for item in found.indices[:_MOST_BARS]
         if item.total > 0
     ]
-    return BarChart(f"what explains the variance of {result}", AxisDescription("total Sobol' index"), tuple(rows))
+    return BarChart(f"what explains the variance of {found.result}", AxisDescription("total Sobol' index"), tuple(rows))
 
 
 def merit_bars(found: Ranking) -> BarChart:
-    """The merit of every machine, with its band and how likely it is the best where samples were drawn."""
+    """Merit of each platform; with samples its band and its probability of being the best."""
     rows = []
     for its in found.standings:
         if math.isfinite(its.merit):
@@ -78,9 +80,9 @@ def merit_bars(found: Ranking) -> BarChart:
     return BarChart(title, AxisDescription("merit"), tuple(rows))
 
 
-def ladder_bars(program: Program, found: Bottlenecks) -> BarChart:
+def ladder_bars(found: Bottlenecks) -> BarChart:
     """What is left of a result with the worst part ideal, then the next one too."""
-    dimension = program.dimension_of(found.result)
+    dimension = found.dimension
 
     def row(label: str, left: float, style: str) -> BarRow:
         share = f"  {left / found.time:.0%}" if found.time else ""
@@ -91,9 +93,9 @@ def ladder_bars(program: Program, found: Bottlenecks) -> BarChart:
     return BarChart(title, AxisDescription(found.result, dimension), (row("as it stands", found.time, "faint"), *rows))
 
 
-def waterfall_bars(program: Program, found: Attribution, names: tuple[str, str]) -> BarChart:
-    """From one result to the other, change by change; the smallest ones together."""
-    dimension = program.dimension_of(found.result)
+def waterfall_bars(found: Attribution, names: tuple[str, str]) -> BarChart:
+    """Waterfall from one result to the other, one bar per change, the smallest changes in one bar."""
+    dimension = found.dimension
     parts = [(change.name, change.contribution) for change in found.changes[:_MOST_BARS]]
     rest = [change.contribution for change in found.changes[_MOST_BARS:]]
     parts += [(f"{len(rest)} smaller changes", sum(rest))] if rest else []
@@ -114,7 +116,7 @@ def waterfall_bars(program: Program, found: Attribution, names: tuple[str, str])
 
 
 def names_of(one: Scenario, other: Scenario) -> tuple[str, str]:
-    """What tells two questions apart: their machines, or else their scenarios."""
+    """Labels of two scenarios: their platforms if these differ, else their own names."""
     here, there = one.program.loaded, other.program.loaded
     machines = here.scenario.platform.name, there.scenario.platform.name
     if machines[0] != machines[1]:
@@ -123,7 +125,7 @@ def names_of(one: Scenario, other: Scenario) -> tuple[str, str]:
 
 
 def short_path(path: str) -> str:
-    """The end of a path that is too long for a label."""
+    """Path shortened from the left to the width of a label."""
     if len(path) <= _PATH_WIDTH:
         return path
     keys = path.split(".")

@@ -1,7 +1,7 @@
-"""The ladder of ideals: what the result would be with an infinitely fast part, then with the next one too.
+"""Bottlenecks in order: the result with one part infinitely fast, then with the next one too, and so on.
 
-A part is one rate of a node, all of one distance of the network, or the fixed time of a phase. Each rung makes that
-part ideal which then saves most; what it saves is what the parts made ideal before have left of it.
+A part is one rate of a node, all rates and times of one distance of the network, or the fixed time of a phase. Each
+step makes the part ideal that saves most of what the steps before have left.
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ from whatif.core.result import NO_NUMBER
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
+from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
-from whatif.units import SECOND
+from whatif.studies.bar_charts import ladder_bars
+from whatif.studies.cause_tables import ladder_table
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+from whatif.units import SECOND, Dimension, format_quantity
 
 _INFINITE: Final = 1e12
-"""How many times as fast an ideal rate is."""
+"""Factor of an ideal rate."""
 _NOTHING: Final = 1e-9
 _LEAST: Final = 1e-3
-"""A rung that saves less of the result as it stands is left out, and so are those behind it."""
+"""The ladder ends at the first step that saves a smaller share of the present result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """A part that is made ideal, after those of the rungs before."""
+    """One step of the ladder: a part that becomes ideal in addition to those before."""
 
     part: str
     """A parameter, a distance of the network such as `platform.network.inter_node`, or a phase."""
@@ -39,20 +44,44 @@ class Bottleneck:
     """The result with this part and all before ideal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bottlenecks:
-    """The result as it stands, and what is left of it rung by rung."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Bottlenecks(StudyResult):
+    """Bottlenecks of a result, the worst first, with what is left of it after each."""
 
     result: str
     time: float
+    """The present result."""
     rungs: tuple[Bottleneck, ...]
+    dimension: Dimension = SECOND
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return (["what_is_left"],)
+
+    def table(self) -> Table:
+        """One row per part: time saved, and what is left with this part and all above ideal."""
+        return ladder_table(self)
+
+    def readable_table(self) -> Table:
+        """The table with a bar per row."""
+        return ladder_table(self, bars=True)
+
+    def picture(self) -> BarChart:
+        """Bars of what is left after each step."""
+        return ladder_bars(self)
+
+    def summary(self) -> tuple[str, ...]:
+        """The present result."""
+        now = format_quantity(self.time, self.dimension, 4)
+        return (f"{self.result}: {now} now; each row is ideal with all above",)
 
 
 def ladder(program: Program, result: str = "iteration_time") -> Bottlenecks:
-    """The rungs for a result column or phase (`terms.NAME`), until one saves less than 0.1 % of it.
+    """Bottlenecks of a result column or phase (`terms.NAME`), until one saves less than 0.1 % of it.
 
-    Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result, `ImpossiblePointError` where it
-    has no number as the values stand.
+    Rates become 10^12 times as high, times 0. Raise `UsageError` for an unknown result, `ImpossiblePointError` if it
+    has no value at present.
     """
     term = program.term_of(result)
     parts = ideal_parts(program, result)
@@ -66,15 +95,15 @@ def ladder(program: Program, result: str = "iteration_time") -> Bottlenecks:
         saved = left - float(found[best])
         if not saved > _LEAST * first:
             break
-        # A trillionth of what it was is what is left of nothing.
+        # Ideal rates are finite: a trillionth of a time counts as 0.
         left = float(found[best]) if found[best] > _NOTHING * first else 0.0
         ideal.append(candidates[best])
         rungs.append(Bottleneck(candidates[best], saved, left))
-    return Bottlenecks(result, first, tuple(rungs))
+    return Bottlenecks(result, first, tuple(rungs), program.dimension_of(result))
 
 
 def ideal_parts(program: Program, result: str) -> dict[str, list[Parameter]]:
-    """What a rung may make ideal, by name, with the parameters of each; raise `UsageError` for an unknown result."""
+    """Parts that can become ideal, by name, with their parameters; raise `UsageError` for an unknown result."""
     parts: dict[str, list[Parameter]] = {}
     inputs = program.inputs_of(program.term_of(result))
     for path, parameter in program.parameters.items():
@@ -89,7 +118,7 @@ def _is_rate(parameter: Parameter) -> bool:
 
 
 def _part(path: str) -> str:
-    """The distance of a network value, the phase of one of the application; every value of a node is a part."""
+    """Part of a parameter: the distance of the network, the phase of the application, or the parameter itself."""
     if path.startswith(("platform.network.", "application.phases.")):
         return ".".join(path.split(".")[:3])
     return path
@@ -98,7 +127,7 @@ def _part(path: str) -> str:
 def _results(
     program: Program, term: str, ideals: Sequence[Sequence[str]], parts: Mapping[str, list[Parameter]]
 ) -> FloatArray:
-    """[point]: the result with some parts ideal; infinity where it has none."""
+    """Result with some parts ideal [point]; infinite for an infeasible point."""
     swept: Values = {}
     for name, parameters in parts.items():
         chosen = np.array([name in ideal for ideal in ideals])

@@ -1,10 +1,11 @@
-"""The best decomposition of a grid: every way to lay the ranks out along its dimensions and on the nodes."""
+"""Decompositions of a grid ranked by a result: every layout of the ranks along its dimensions and on the nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,19 +16,24 @@ from whatif.core.result import why_not
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, InvalidFileError, UsageError
+from whatif.files.scenario_edits import save_as
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
 from whatif.schema.hpl_application import HPLApplication
-from whatif.studies.scaling import GRID
+from whatif.studies.decision_tables import layouts_table
+from whatif.studies.scaling import GRID, Planner
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+from whatif.units import Dimension, format_quantity
 
 _CHUNK: Final = 16
-"""Decompositions that are evaluated at a time, so that progress can be told."""
+"""Decompositions evaluated at a time, between two reports of the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One way to lay out the ranks, and what comes of it."""
+    """One layout of the ranks with its result."""
 
     ranks: tuple[int, ...]
     """Ranks along each dimension; empty for a bisection."""
@@ -35,49 +41,100 @@ class Layout:
     order: str
     result: float = np.nan
     reason: str = ""
-    """Why there is no result; empty where there is one."""
+    """Reason why there is no result; empty if there is one."""
 
     @property
     def decomposition(self) -> str:
-        """The kind that a scenario's file states for it."""
+        """Value of the key `decomposition` in a scenario file."""
         return "given" if self.ranks else "bisection"
 
+    @property
+    def place(self) -> tuple[tuple[int, ...], str, str]:
+        """Choices that decide the place of every rank."""
+        return self.ranks, self.mapping, self.order
 
-@dataclass(frozen=True, slots=True)
-class Layouts:
-    """All layouts, the best first."""
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Layouts(StudyResult):
+    """Layouts of a scenario's grid, the best first."""
 
     result: str
     present: Layout
     ranked: tuple[Layout, ...]
     refused: tuple[str, ...]
-    """Why some kinds of layout cannot be asked of this scenario, each reason once."""
+    """Reasons why some kinds of layout do not apply to this scenario, each once."""
+    scenario: Scenario
+    dimension: Dimension
+    count: int = 10
+    """Layouts in the table, in addition to the present one."""
+    shows_failures = True
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return ["decomposition"], ["order"], ["change"]
+
+    @property
+    def best(self) -> Scenario:
+        """The scenario with the best layout."""
+        wanted = settings(self.ranked[0], self.scenario)
+        return self.scenario.changed({**self.scenario.sets, **wanted}, self.scenario.platform)
+
+    def write(self, path: str | Path) -> None:
+        """Write the scenario with the best layout, comments kept; raise `UsageError` if the file cannot be written."""
+        save_as(Path(path), self.best)
+
+    def table(self) -> Table:
+        """One row per layout: the best ones and the present one, each with its rank."""
+        return layouts_table(self, self.count)
+
+    def summary(self) -> tuple[str, ...]:
+        """Layouts left out, and the present and the best result."""
+        lines = [f"left out: {reason}" for reason in self.refused]
+        missing = sum(not np.isfinite(item.result) for item in self.ranked)
+        if missing:
+            lines.append(f"{missing} of {len(self.ranked)} layouts are impossible")
+        grid = self.scenario.program.loaded.scenario.application.grid
+        if grid is not None and grid.scaling == "weak":
+            lines.append("weak scaling: ranks keep their cells, the whole grid its number of cells but not its shape; "
+                         "--whole-grid keeps that")  # fmt: skip
+        best, present = self.ranked[0], self.present
+        if np.isfinite(present.result) and np.isfinite(best.result):
+            now, then = (format_quantity(item.result, self.dimension, 4) for item in (present, best))
+            change = f" ({self.change(best):+.2%})" if np.isfinite(self.change(best)) else ""
+            lines.append(f"{self.result}: {now} as it stands, {then} at best{change}")
+        return tuple(lines)
+
+    def obstacle(self) -> str:
+        """Reason why no layout has a result."""
+        best = self.ranked[0]
+        return "" if np.isfinite(best.result) else f"impossible: {best.reason}"
 
     def change(self, layout: Layout) -> float:
-        """By what share a layout's result is above the present one; NaN where there is nothing to compare with."""
+        """Relative difference of a layout's result from the present one; NaN without a present result."""
         return layout.result / self.present.result - 1 if self.present.result else np.nan
 
 
 def layouts(
-    question: Scenario, result: str = "iteration_time", told: Callable[[int, int], None] = lambda done, count: None
+    scenario: Scenario, result: str = "iteration_time", progress: Callable[[str], None] = lambda text: None
 ) -> Layouts:
-    """Every ordered factorisation of the ranks over the grid's dimensions, with every mapping and order of ranks, and
-    the bisection, ranked by a result; of equal ones the present one first.
+    """Layouts of a grid, ranked by a result, of equal ones the present one first.
 
-    The number of ranks and the file's cells stay as they are: in a weak scaling those of one rank, so that the whole
-    grid takes another shape with as many cells. Raise `UsageError` for a scenario without a grid of ranks,
-    `ImpossiblePointError` for one that has no answer however it is laid out.
+    All ordered factorisations of the ranks over the grid's dimensions, with every mapping and order of ranks, and the
+    bisection. The number of ranks and the file's cells stay the same: in weak scaling those of one rank, so that the
+    whole grid changes its shape. Raise `UsageError` for a scenario without a grid of ranks, `ImpossiblePointError` for
+    one that no layout makes feasible.
     """
-    program = question.program
+    program = scenario.program
     grid = program.loaded.scenario.application.grid
     if isinstance(program.loaded.scenario.application, HPLApplication):
         raise UsageError("the grid of HPL is P x Q: search it with `whatif tune hpl`")
     if grid is None:
-        raise UsageError("the scenario has no `[application.grid]`, so there is nothing to lay out")
-    program.term_of(result)  # A wrong name is refused before anything is laid out.
+        raise UsageError("the scenario has no `[application.grid]` to decompose")
+    program.term_of(result)  # Refuses an unknown name before the layouts are evaluated.
     now = evaluate(program)
     if now.reasons() and not (grid.decomposition == "given" or grid.mapping == "file"):
-        # Nothing that is wrong with the layout: then no other one helps, and counting their messages takes minutes.
+        # The reason is not the layout, so that no other one helps; counting their messages would take minutes.
         raise ImpossiblePointError(f"impossible: {now.reasons()[0]}")
     present = _present(program, grid, now, result)
     shapes = _shapes(now, grid)
@@ -85,24 +142,33 @@ def layouts(
     found: list[Layout] = []
     for mapping, order in product(_mappings(grid), ("c", "fortran")):
         try:
-            for layout in _laid_out(question, grid, shapes, (mapping, order), result):
+            for layout in _laid_out(scenario, grid, shapes, (mapping, order), result):
                 found.append(layout)
-                told(len(found), count)
+                progress(f"{len(found)} of {count} layouts")
         except InvalidFileError as error:
             refused[error.problems[0].message] = None
-    found += _bisected(question, result)
+    found += _bisected(scenario, result)
     ranked = sorted(found, key=lambda item: (not np.isfinite(item.result), item.result, not same(item, present)))
-    return Layouts(result, present, tuple(ranked), tuple(refused))
+    return Layouts(result, present, tuple(ranked), tuple(refused), scenario, program.dimension_of(result))
+
+
+def layout_study(
+    scenario: Scenario, *, whole_grid: bool, result: str, count: int, progress: Callable[[str], None] | None
+) -> Layouts:
+    """Layouts of a grid with `count` of the best in the table; `whole_grid` keeps the shape of the whole grid."""
+    chosen = Planner(scenario).of_whole_grid() if whole_grid else scenario
+    found = layouts(chosen, result) if progress is None else layouts(chosen, result, progress)
+    return replace(found, count=count).about(scenario)
 
 
 def same(one: Layout, other: Layout) -> bool:
     """Whether two layouts put every rank in the same place."""
-    return (one.ranks, one.mapping, one.order) == (other.ranks, other.mapping, other.order)
+    return one.place == other.place
 
 
-def settings(layout: Layout, question: Scenario) -> dict[str, str]:
-    """What a scenario must state to have a layout; nothing for what it says already."""
-    program = question.program
+def settings(layout: Layout, scenario: Scenario) -> dict[str, str]:
+    """Overrides that give a scenario a layout, without those that it states already."""
+    program = scenario.program
     grid = program.loaded.scenario.application.grid
     assert grid is not None
     wanted = {f"{GRID}.mapping": layout.mapping, f"{GRID}.order": layout.order}
@@ -126,14 +192,14 @@ def _mappings(grid: CellGrid) -> list[str]:
 
 
 def _ranks(grid: CellGrid, evaluation: Evaluation) -> tuple[int, ...]:
-    """Ranks along each dimension as the scenario stands; empty for a bisection."""
+    """Present ranks along each dimension; empty for a bisection."""
     if grid.decomposition == "bisection":
         return ()
     if grid.decomposition == "given":
         return tuple(int(evaluation.values[f"{GRID}.ranks.{key}"]) for key in grid.cells)
     count = evaluation.values["application.rank_count"]
     found: Any = DIMENSIONS[grid.decomposition](count, dimension_count=len(grid.cells))
-    # Too many ranks have no extents.
+    # Infeasible numbers of ranks have no extents.
     return tuple(int(extent) for extent in np.nan_to_num(found))
 
 
@@ -147,13 +213,13 @@ def _shapes(now: Evaluation, grid: CellGrid) -> list[tuple[int, ...]]:
 
 
 def _laid_out(
-    question: Scenario, grid: CellGrid, shapes: Sequence[tuple[int, ...]], choice: tuple[str, str], result: str
+    scenario: Scenario, grid: CellGrid, shapes: Sequence[tuple[int, ...]], choice: tuple[str, str], result: str
 ) -> Iterator[Layout]:
-    """The layouts of one mapping and order."""
+    """Layouts of one mapping and order."""
     mapping, order = choice
     sets = _stated("given", dict(zip(grid.cells, shapes[0], strict=True)))
     sets |= {f"{GRID}.mapping": mapping, f"{GRID}.order": order}
-    program = question.changed({**question.sets, **sets}, question.platform).program
+    program = scenario.changed({**scenario.sets, **sets}, scenario.platform).program
     for start in range(0, len(shapes), _CHUNK):
         some = np.array(shapes[start : start + _CHUNK], dtype=np.float64)
         parameters = {f"{GRID}.ranks.{key}": some[:, at] for at, key in enumerate(grid.cells)}
@@ -170,11 +236,11 @@ def _results(
         yield tuple(int(n) for n in shape), number, str(reason)
 
 
-def _bisected(question: Scenario, result: str) -> list[Layout]:
-    """The bisection, where the scenario's phases allow one."""
+def _bisected(scenario: Scenario, result: str) -> list[Layout]:
+    """Layout of the bisection, if the phases of the scenario allow one."""
     sets = {f"{GRID}.decomposition": "bisection", f"{GRID}.mapping": "block"}
     try:
-        program = question.changed({**question.sets, **sets}, question.platform).program
+        program = scenario.changed({**scenario.sets, **sets}, scenario.platform).program
     except InvalidFileError:
         return []
     grid = program.loaded.scenario.application.grid

@@ -1,9 +1,9 @@
-"""Sensitivity: how strongly a result follows each value, from one evaluation in which every value moves by itself."""
+"""Elasticities of a result in its parameters, from one evaluation in which every parameter moves by itself."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,31 +14,81 @@ from whatif.core.result import why_not
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError
 from whatif.models.quantities import FloatArray
+from whatif.plotting.bars import BarChart
 from whatif.schema.expressions import Expression
 from whatif.schema.parameters import Parameter
+from whatif.studies.bar_charts import tornado_bars
+from whatif.studies.cause_tables import tornado_table
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
 from whatif.units import SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Elasticity:
-    """How a result follows one parameter: d log(result) / d log(value), without unit; -1 where twice the value halves
-    it.
+    """Elasticity of a result in one parameter: d log(result) / d log(value), without unit.
 
-    NaN with a `reason` where the value can move to neither side.
+    -1 if doubling the value halves the result; NaN with a `reason` if the value cannot be changed.
     """
 
     path: str
     value: str
-    """The parameter as a person writes it."""
+    """The value with its unit."""
     elasticity: float
     change: str
-    """What was compared: `±1 %`, `+1 %`, `-1 %`, `x2 and /2`, `x2` or `/2`; empty where the value cannot move."""
+    """Change of the value: `±1 %`, `+1 %`, `-1 %`, `x2 and /2`, `x2` or `/2`; empty if it cannot be changed."""
     reason: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elasticities(StudyResult):
+    """Elasticities of one result in all parameters it depends on, largest first; a sequence of `Elasticity`."""
+
+    result: str
+    items: tuple[Elasticity, ...]
+    program: Program
+    everything: bool = False
+    """Whether the table includes parameters without effect and those that cannot be changed."""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Elasticity]:
+        return iter(self.items)
+
+    def __getitem__(self, index: int) -> Elasticity:
+        return self.items[index]
+
+    @property
+    def effective(self) -> tuple[Elasticity, ...]:
+        """The rows of the table: parameters with an effect, or all."""
+        return tuple(item for item in self.items if self.everything or (item.elasticity and not item.reason))
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return ["tornado"], ["change"], ["now"]
+
+    def table(self) -> Table:
+        """One row per parameter: value, change and elasticity."""
+        return tornado_table(self)
+
+    def readable_table(self) -> Table:
+        """The table with a bar per row."""
+        return tornado_table(self, bars=True)
+
+    def picture(self) -> BarChart:
+        """Tornado chart of the largest elasticities."""
+        return tornado_bars(self.program, self.result, self.items)
+
+    def summary(self) -> tuple[str, ...]:
+        """How many parameters have an effect."""
+        return (f"{self.result}: depends on {len(self.effective)} of {len(self.items)} parameters",)
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The factors by which a kind of parameter moves up and down, and how the steps that were taken are called."""
+    """Factors by which a kind of parameter moves up and down, with the names of the steps."""
 
     up: float
     down: float
@@ -53,7 +103,7 @@ _OCTAVE: Final = _Steps(2.0, 0.5, "x2 and /2", "x2", "/2")
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A parameter with its two steps; a step is None where the parameter may not have that value."""
+    """A parameter with its two steps; None for a value that the parameter may not have."""
 
     parameter: Parameter
     steps: _Steps
@@ -62,13 +112,12 @@ class _Move:
 
 
 def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elasticity, ...]:
-    """The elasticity of a result column or phase (`terms.NAME`) in each value it may depend on, the largest first.
+    """Elasticities of a result column or phase (`terms.NAME`) in all parameters it may depend on, largest first.
 
-    A continuous value moves by 1 % to both sides, a whole number (or one that a whole number is computed from) is
-    doubled and halved; the elasticity is the difference of log(result) over that of log(value). A step that is not
-    allowed, or that leads where the result has no number, is not taken: the other one alone counts. Values of 0 and
-    expressions have no elasticity and are left out. Raise `UsageError` for an unknown result, `ImpossiblePointError`
-    where the result has no number, or is 0, as the values stand.
+    A continuous value moves by 1 % to both sides; a whole number, or one that a whole number is computed from, is
+    doubled and halved. The elasticity is the difference of log(result) over that of log(value). A step to a value that
+    is not allowed or has no result is left out, and the other one counts alone. Values of 0 and expressions have no
+    elasticity. Raise `UsageError` for an unknown result, `ImpossiblePointError` if the present result is 0 or missing.
     """
     term = program.term_of(result)
     inputs = program.timed if program.terms[term].dimension == SECOND else program.reached
@@ -87,7 +136,7 @@ def elasticities(program: Program, result: str = "iteration_time") -> tuple[Elas
 
 
 def _moves(parameter: Parameter, inputs: Collection[str]) -> bool:
-    """Whether a parameter is a number of its own, other than 0, that the result depends on."""
+    """Whether a parameter is a number other than 0, no expression, and an input of the result."""
     number = parameter.field is not None and not isinstance(parameter.value, Expression)
     return number and parameter.path in inputs and parameter.value != 0
 
@@ -101,14 +150,13 @@ def _move(program: Program, parameter: Parameter) -> _Move:
 
 
 def _makes_whole(program: Program, path: str) -> bool:
-    """Whether a whole number is computed from a parameter: 1 % more of `cells` would leave a part of a cell."""
+    """Whether a whole number is computed from a parameter: 1 % more `cells` would give a fraction of a cell."""
     fields = (program.parameters[name].field for name in program.downstream(path) if name in program.parameters)
     return any(field is not None and field.domain.whole for field in fields)
 
 
 def _perturbed(moves: Sequence[_Move]) -> Values:
-    """Every parameter along one axis: the values as they stand, then for each parameter a step up and a step down by
-    itself."""
+    """Every parameter along one axis: the present values, then one step up and one step down of each parameter."""
     swept: Values = {}
     for index, move in enumerate(moves):
         array = np.full(2 * len(moves) + 1, float(move.parameter.value))
@@ -119,7 +167,7 @@ def _perturbed(moves: Sequence[_Move]) -> Values:
 
 
 def _reasons(evaluation: Evaluation, numbers: FloatArray, result: str) -> list[str]:
-    """Why a logarithm cannot be taken at each point; empty where it can."""
+    """Reason why a point has no logarithm, for each point; empty if it has one."""
     reasons = why_not(evaluation.reason(), numbers)
     reasons[(numbers == 0) & (reasons == "")] = f"`{result}` is 0: it has no elasticity"
     return [str(reason) for reason in reasons]

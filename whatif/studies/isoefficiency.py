@@ -1,7 +1,7 @@
-"""Isoefficiency (Grama, Gupta and Kumar 1993): how a problem must grow with the ranks to hold an efficiency.
+"""Isoefficiency (Grama, Gupta and Kumar 1993): growth of a problem with the ranks that keeps an efficiency.
 
 With T(W, P) the time of an iteration of W cells on P ranks, the efficiency is T(W, P_b) P_b / (T(W, P) P): against P_b,
-the fewest ranks that are asked for, where the original has the serial program. W(P) is the least W that reaches it.
+the fewest ranks of the plan, where the original has the serial program. W(P) is the least W with the efficiency.
 """
 
 from __future__ import annotations
@@ -17,17 +17,22 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.studies.scaling import GRID, MEMORY, RANKS, Planner, column
+from whatif.plotting.description import PlotDescription
+from whatif.studies.bracketing import narrowed
+from whatif.studies.scaling import GRID, MEMORY, RANKS, Planner, column, in_percent
+from whatif.studies.scaling_tables import growth_picture, growth_table
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
 
 _OCTAVES: Final = 30
-"""How far the whole grid may grow or shrink, in powers of 2."""
+"""Range of the growth of the whole grid, in powers of 2."""
 _HALVINGS: Final = 24
-"""How often that range is halved: W is told to 10^-5."""
+"""Halvings of that range: W has a relative error of 10^-5."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Isoefficiency:
-    """How the whole grid must grow to hold an efficiency; arrays [point], NaN where no size within 2^30 times does."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Isoefficiency(StudyResult):
+    """Growth of the whole grid that keeps an efficiency; arrays [point], NaN if up to 2^30 times is not enough."""
 
     efficiency: float
     nodes: FloatArray
@@ -39,11 +44,45 @@ class Isoefficiency:
     time: FloatArray
     memory: FloatArray
     reasons: tuple[str, ...]
-    """Why points cannot exist on this machine, each reason once."""
+    """Reasons why points are infeasible on this platform, each once."""
+    device_memory: float = np.nan
+    """Memory of a device in B; NaN if the platform does not state it."""
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return ["memory"], ["ranks"]
+
+    def table(self) -> Table:
+        """One row per number of nodes: cells, growth, time of an iteration, and memory if the scenario states it."""
+        return growth_table(self)
+
+    def picture(self) -> PlotDescription:
+        """Cells of the whole grid over the nodes."""
+        return growth_picture(self)
+
+    def summary(self) -> tuple[str, ...]:
+        """Exponent of the growth, and points that need more memory than a device has."""
+        lines, law = [], self.law()
+        if law is not None:
+            exponent, first, last = law
+            where = f"from {first:,.0f} to {last:,.0f} nodes"
+            lines.append(f"to hold {in_percent(self.efficiency)}, the cells grow like P^{exponent:.2f} {where}")
+        too_large = int((self.memory > self.device_memory).sum())
+        if too_large:
+            lines.append(f"{too_large} of {len(self.memory)} need more memory than a device has")
+        return tuple(lines)
+
+    def obstacle(self) -> str:
+        """Reason why no size of the grid has the efficiency on any number of nodes."""
+        if np.isfinite(self.cells).any():
+            return ""
+        never = f"no grid up to 2^{_OCTAVES} times as large has an efficiency of {in_percent(self.efficiency)}"
+        return f"impossible: {next(iter(self.reasons), never)}"
 
     def law(self) -> tuple[float, float, float] | None:
-        """b of W ~ P^b over the upper half of the points that have an answer, with the nodes from and to which it
-        holds; None for fewer than two."""
+        """Exponent b of W ~ P^b over the upper half of the points with an answer, and the first and last number of
+        nodes of that half; None for fewer than two points."""
         known = np.flatnonzero(np.isfinite(self.cells))
         if len(known) < 2:
             return None
@@ -53,11 +92,11 @@ class Isoefficiency:
 
 
 def isoefficiency(planner: Planner, efficiency: float, nodes: Sequence[float]) -> Isoefficiency:
-    """How the whole grid must grow with the ranks to hold an efficiency of the strong scaling.
+    """Growth of the whole grid with the ranks that keeps an efficiency of the strong scaling.
 
     The fewest nodes are the base, and have no row. All dimensions grow by one factor, to whole cells. The efficiency is
-    taken to grow with the grid. Memory is told, but refuses nothing: the base of a large grid is no run that anybody
-    makes. Raise `UsageError` for a scenario without a grid, and for fewer than two numbers of nodes.
+    assumed to increase with the grid. Memory is reported but limits nothing, because the base of a large grid is only a
+    reference. Raise `UsageError` for a scenario without a grid, and for fewer than two numbers of nodes.
     """
     counts = np.unique(np.asarray(nodes, dtype=np.float64))
     if planner.grid is None:
@@ -73,28 +112,26 @@ def isoefficiency(planner: Planner, efficiency: float, nodes: Sequence[float]) -
     evaluation = times.evaluation(np.where(np.isnan(growth), 1.0, growth), ranks)
     time = known * column(evaluation, "iteration_time", len(ranks))
     growth = cells / np.prod(planner.whole)
-    return Isoefficiency(efficiency, counts[1:], ranks, cells, growth, time, memory, evaluation.reasons())
+    reasons, room = evaluation.reasons(), planner.device_memory
+    return Isoefficiency(efficiency, counts[1:], ranks, cells, growth, time, memory, reasons, room)
 
 
 def _growth(times: _Times, efficiency: float, fewest: float, ranks: FloatArray) -> FloatArray:
-    """The least factor of the cells that reaches an efficiency, by halving; NaN where none does."""
+    """Least factor of the cells with an efficiency, by halving; NaN if there is none."""
 
     def reached(octaves: FloatArray) -> NDArray[np.bool_]:
-        alone = times(2.0**octaves, np.full(len(ranks), fewest)) * fewest
+        growth = 2.0 ** octaves[:, 0]
+        alone = times(growth, np.full(len(ranks), fewest)) * fewest
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(alone / (times(2.0**octaves, ranks) * ranks) >= efficiency * (1 - 1e-12))
+            return np.asarray(alone / (times(growth, ranks) * ranks) >= efficiency * (1 - 1e-12))[:, None]
 
-    low, high = np.full(len(ranks), -float(_OCTAVES)), np.full(len(ranks), float(_OCTAVES))
-    never = ~reached(high)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        enough = reached(middle)
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(never, np.nan, 2.0**high)
+    high = np.full(len(ranks), float(_OCTAVES))
+    enough = reached(high[:, None])[:, 0]
+    return np.where(enough, 2.0 ** narrowed(-high, high, reached, parts=2, rounds=_HALVINGS)[1], np.nan)
 
 
 class _Times:
-    """Times of an iteration in s of grids that have grown, on some ranks; memory refuses nothing."""
+    """Times of an iteration in s of larger grids on some ranks, without a limit of memory."""
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
@@ -106,11 +143,11 @@ class _Times:
         return np.asarray(np.ceil(cells * (1 - 1e-12)))
 
     def evaluation(self, growth: FloatArray, ranks: FloatArray) -> Evaluation:
-        """[point]"""
+        """Evaluation of larger grids [point]."""
         cells = self.grown(growth)
         parameters = {f"{GRID}.cells.{key}": cells[:, at] for at, key in enumerate(self.planner.keys)}
         return evaluate(self.program, {**parameters, RANKS: ranks, MEMORY: np.zeros(len(ranks))})
 
     def __call__(self, growth: FloatArray, ranks: FloatArray) -> FloatArray:
-        """[point]"""
+        """Time of an iteration in s [point]."""
         return column(self.evaluation(growth, ranks), "iteration_time", len(ranks))

@@ -1,4 +1,4 @@
-"""Pareto fronts: the points of which no other one is better in one result and worse in none."""
+"""Pareto fronts: points that no other point beats in one result without being worse in another."""
 
 from __future__ import annotations
 
@@ -16,55 +16,128 @@ from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
+from whatif.plotting.description import PlotDescription
 from whatif.studies.population import Objective, Told
-from whatif.studies.search_space import Combination, Span, Varied, every_point, is_played, prepared, term_named
+from whatif.studies.scaling_tables import front_picture, front_table
+from whatif.studies.search_space import (
+    Combination,
+    Span,
+    Varied,
+    every_point,
+    is_played,
+    prepared,
+    quantity_named,
+    term_named,
+)
+from whatif.studies.study_result import StudyResult
 from whatif.studies.threshold import Target
+from whatif.table import Table
+from whatif.units import Dimension, format_quantity
 
 POINTS, PLAYED_POINTS = 20_000, 100
-"""Points of the grid of one combination of choices, and where each is played message by message."""
+"""Points of the grid of one combination of choices: computed, and simulated message by message."""
 _BLOCK: Final = 512
 _STRONG: Final = 32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Front:
-    """The points of a front, in order of the first objective."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Front(StudyResult):
+    """Points of a Pareto front, in order of the first objective."""
 
     choices: tuple[Mapping[str, str], ...]
     """[point]"""
     values: Mapping[str, FloatArray]
-    """The parameters [point] in base units; NaN where a combination does not depend on one."""
+    """Parameters [point] in base units; NaN if a combination does not depend on one."""
     results: Mapping[str, FloatArray]
-    """The objectives [point] in base units."""
+    """Objectives [point] in base units."""
     points: int
-    """How many were evaluated."""
+    """Number of points evaluated."""
     missing: int
-    """How many of them have no number."""
+    """Number of points without a result."""
     impossible: tuple[Combination, ...]
-    """Combinations without a program."""
+    """Combinations that do not compile, with their reasons."""
     ended: bool
-    """Whether all points were evaluated, and nothing was interrupted."""
+    """Whether all points were evaluated, without an interruption."""
+    objectives: tuple[Objective, ...]
+    targets: tuple[Target, ...]
+    dimensions: Mapping[str, Dimension]
+    """Dimensions of the parameters and objectives."""
+    within: float = 0.1
+    """Share of the best of each objective that the operating range may lose."""
+
+    def table(self) -> Table:
+        """One row per point: choices, parameters and objectives."""
+        return front_table(self)
+
+    def readable_table(self) -> Table:
+        """The table with short headings."""
+        return front_table(self, short=True)
+
+    def picture(self) -> PlotDescription:
+        """The first two objectives, one line per combination of choices."""
+        return front_picture(self)
+
+    def summary(self) -> tuple[str, ...]:
+        """Infeasible combinations, the number of points, the best compromise and the operating range."""
+        missing = f"; {self.missing:,} have no number" if self.missing else ""
+        return (
+            *(f"{combination}: impossible: {combination.reason}" for combination in self.impossible),
+            f"{len(self.choices):,} of {self.points:,} points are on the front{missing}",
+            *(operating_range(self, self.within) if self.choices else ()),
+        )
+
+    def obstacle(self) -> str:
+        """Reason why no point is on the front."""
+        if self.choices:
+            return ""
+        met = f" meets {' and '.join(map(str, self.targets))}" if self.targets else " has a number"
+        return f"impossible: none of {self.points:,} points{met}"
+
+    def interruption(self) -> str:
+        """Remark on a search that ended early."""
+        return "" if self.ended else f"interrupted; this is the front of the first {self.points:,} points"
 
 
-def excesses(found: Front, objectives: Sequence[Objective]) -> FloatArray:
-    """How much worse than the best of each result every point of a front is, in that where it is worst, [point].
+def excesses(found: Front) -> FloatArray:
+    """Largest relative distance of every point of a front from the best of a result, [point].
 
-    A share: 0.1 where it takes 10 % more of what is to be small, or 1/1.1 of what is to be large. NaN where a result
-    is not positive.
+    0.1 for 10 % more of a result to minimise, or 1/1.1 of one to maximise; NaN if a result is not positive.
     """
     worse = []
-    for objective in objectives:
+    for objective in found.objectives:
         values = found.results[objective.name]
         positive = np.where(values > 0, values, np.nan)
         worse.append(positive / positive.min() - 1 if objective.least else positive.max() / positive - 1)
     return np.asarray(np.max(worse, axis=0))
 
 
-def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:
-    """Which of some points [point, objective], all to be small, no other one dominates, [point].
+def operating_range(found: Front, within: float) -> list[str]:
+    """Best compromise of a front, and the range in which every objective is close to its best, in words."""
+    excess = excesses(found)
+    if np.isnan(excess).any() or not found.values:
+        return []
 
-    A point is dominated by one that is at most as large in every objective and smaller in one; equal points stand
-    together. Points without finite numbers are never kept.
+    def shown(name: str, value: float) -> str:
+        return format_quantity(value, found.dimensions[name])
+
+    at = int(excess.argmin())
+    best = ", ".join(f"{name} {shown(name, values[at])}" for name, values in found.values.items())
+    lines = [f"best compromise: {best}, where each result is within {100 * excess[at]:.3g} % of its best"]
+    near = excess <= within
+    if near.any():
+        ranges = ", ".join(
+            f"{name} {shown(name, values[near].min())} to {shown(name, values[near].max())}"
+            for name, values in found.values.items()
+        )
+        lines.append(f"operating range, within {100 * within:g} % of each best: {ranges}")
+    return lines
+
+
+def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:
+    """Whether a point of costs [point, objective] is not dominated by another one, [point].
+
+    A point dominates another one if it is at most as large in every objective and smaller in one; of equal points all
+    are kept. Points without finite numbers are never kept.
     """
     kept = np.zeros(len(costs), dtype=bool)
     left = np.flatnonzero(np.isfinite(costs).all(axis=1))
@@ -79,7 +152,7 @@ def non_dominated(costs: FloatArray) -> NDArray[np.bool_]:
 
 
 def _two(points: FloatArray) -> NDArray[np.bool_]:
-    """For points in lexicographic order: those below all before them, and those equal to one that is."""
+    """Points, in lexicographic order, that lie below all before them, and those equal to one that does."""
     least = np.minimum.accumulate(points[:, 1])
     first = np.flatnonzero(np.append(True, (np.diff(points, axis=0) != 0).any(axis=1)))[: len(points)]
     below = points[first, 1] < np.append(np.inf, least[first[1:] - 1])[: len(first)]
@@ -87,7 +160,7 @@ def _two(points: FloatArray) -> NDArray[np.bool_]:
 
 
 def _many(points: FloatArray) -> NDArray[np.bool_]:
-    """For points in lexicographic order: none is dominated by a later one, so that a front only grows."""
+    """Front of points in lexicographic order: no later point dominates an earlier one, so that it only grows."""
     front = np.empty((0, points.shape[1]))
     kept = np.zeros(len(points), dtype=bool)
     for start in range(0, len(points), _BLOCK):
@@ -100,7 +173,7 @@ def _many(points: FloatArray) -> NDArray[np.bool_]:
 
 
 def _dominated(points: FloatArray, by: FloatArray) -> NDArray[np.bool_]:
-    """Which of some points [point, objective] are dominated by some others, or the same ones."""
+    """Whether points [point, objective] are dominated by points of another set, or of the same one."""
     result = np.zeros(len(points), dtype=bool)
     for start in range(0, len(by), _BLOCK):
         some = by[start : start + _BLOCK]
@@ -117,10 +190,10 @@ def front(
     question: Scenario, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target] = (),
     points: int | None = None, told: Told = lambda count: None,
 ) -> Front:  # fmt: skip
-    """The front over a grid of the parameters and all choices, of the points that meet all targets.
+    """Pareto front over a grid of the parameters and all choices, of the points that meet all targets.
 
-    Listed values and few whole numbers are taken as they are; ranges have so many values that a combination has at
-    most `points` points. Raise `UsageError` for fewer than two objectives.
+    Listed values, and ranges of few whole numbers, are used in full; other ranges have as many values as `points`
+    points per combination allow. Raise `UsageError` for fewer than two objectives.
     """
     if len({item.name for item in objectives}) < 2:
         raise UsageError("a front needs at least two results, such as total_time,total_energy")
@@ -140,27 +213,29 @@ def front(
         if not parts:
             raise
         ended = False
-    return _joined(parts, objectives, tuple(impossible), ended)
+    used = [*(item.path for item in varied if not item.choices), *names]
+    dimensions = {name: quantity_named(name, question.program)[1] for name in used}
+    return _joined(parts, objectives, targets, dimensions, tuple(impossible), ended)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """The front of a chunk of the grid of a combination."""
+    """Front of a chunk of the grid of a combination."""
 
     combination: Combination
     values: Mapping[str, FloatArray]
     costs: FloatArray
     count: int
-    """Points that were evaluated for it."""
+    """Number of points evaluated."""
     missing: int
-    """Those of them without a number."""
+    """Number of points without a result."""
 
 
 def _grid_points(
     combination: Combination, program: Program, within: Sequence[Span], objectives: Sequence[Objective],
     targets: Sequence[Target], points: int | None,
 ) -> Iterator[_Part]:  # fmt: skip
-    """The front of each chunk of a grid; costs are [point, objective]."""
+    """Front of each chunk of a grid; costs are [point, objective]."""
     names = [*(item.name for item in objectives), *(target.result for target in targets)]
     terms = {name: term_named(name, program) for name in names}
     most = points or (PLAYED_POINTS if is_played(program) else POINTS)
@@ -185,7 +260,7 @@ def _grid_points(
 
 
 def _grids(within: Sequence[Span], points: int) -> list[list[float]]:
-    """The values of each span; those with few leave room for the others."""
+    """Values of each span; spans with few values leave more points to the others."""
     grids: dict[str, list[float]] = {}
     for span in sorted(within, key=lambda span: span.count):
         share = points ** (1 / (len(within) - len(grids)))
@@ -195,9 +270,14 @@ def _grids(within: Sequence[Span], points: int) -> list[list[float]]:
 
 
 def _joined(
-    parts: Sequence[_Part], objectives: Sequence[Objective], impossible: tuple[Combination, ...], ended: bool
+    parts: Sequence[_Part],
+    objectives: Sequence[Objective],
+    targets: Sequence[Target],
+    dimensions: Mapping[str, Dimension],
+    impossible: tuple[Combination, ...],
+    ended: bool,
 ) -> Front:
-    """The front of the fronts."""
+    """Front of the fronts of all chunks."""
     costs = np.concatenate([part.costs for part in parts] or [np.empty((0, len(objectives)))])
     kept = np.flatnonzero(non_dominated(costs))
     kept = kept[np.lexsort(costs[kept].T[::-1])]
@@ -209,4 +289,7 @@ def _joined(
     choices = [part.combination.choices for part in parts for _ in range(len(part.costs))]
     results = {item.name: costs[kept, at] * (1.0 if item.least else -1.0) for at, item in enumerate(objectives)}
     count, missing = sum(part.count for part in parts), sum(part.missing for part in parts)
-    return Front(tuple(choices[at] for at in kept), columns, results, count, missing, impossible, ended)
+    return Front(
+        tuple(choices[at] for at in kept), columns, results, count, missing, impossible, ended,
+        tuple(objectives), tuple(targets), dimensions,
+    )  # fmt: skip

@@ -1,8 +1,8 @@
-"""What a budget of money or power buys: nodes of each machine, the jobs they run, what one job takes."""
+"""Offers of platforms for a budget of money or power: nodes, the jobs they run, and the cost of a job."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,51 +16,106 @@ from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.price import currencies
-from whatif.units import MONEY, WATT, Quantity, parse_unit
+from whatif.studies.decision_tables import offers_table
+from whatif.studies.study_result import StudyResult, values_on_all_platforms
+from whatif.table import Table
+from whatif.units import MONEY, WATT, Quantity, UnitError, parse_quantity, parse_unit
 
 _DAY: Final = parse_unit("day")[1]
 _NODES: Final = "placement.nodes_needed"
 LIMITS: Final = ("capital", "cost", "power")
-"""What nodes are bought with: their price; their price, or rent, and energy over the lifetime; the site's power."""
+"""Price of the nodes; price or rent plus energy over the lifetime; power of the site."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one machine gives for the budget; NaN for what is not known there."""
+    """Offer of one platform for the budget; NaN for unknown numbers."""
 
     scenario: str
     platform: str
     node_count: float
     limit: str
-    """The limit that binds, one of `LIMITS`."""
+    """The binding limit, one of `LIMITS`."""
     job_count: float
-    """Jobs that run side by side."""
+    """Jobs that run at the same time."""
     daily_jobs: float
-    """Jobs a day, if nodes are never without one."""
+    """Jobs per day if all nodes are always busy."""
     energy: float
     """Energy of one job in J."""
     cost: Quantity | None
     """Cost of one job."""
     reason: str
-    """Why there is no answer; empty where there is one."""
+    """Reason why there is no answer; empty if there is one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Offers(StudyResult):
+    """Offers of platforms for a budget, for each scenario the most jobs first; a sequence of `Offer`."""
+
+    items: tuple[Offer, ...]
+    shows_failures = True
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Offer]:
+        return iter(self.items)
+
+    def __getitem__(self, index: int) -> Offer:
+        return self.items[index]
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        scenarios = {offer.scenario for offer in self.items}
+        return ["scenario"] if len(scenarios) == 1 else [], ["side by side"], ["limit"]
+
+    def table(self) -> Table:
+        """One row per scenario and platform."""
+        return offers_table(self.items)
+
+    def obstacle(self) -> str:
+        """Reason why no platform has an offer."""
+        failed = all(offer.reason for offer in self.items)
+        return "impossible: no machine has an answer within the budget" if failed else ""
+
+
+def budget_study(
+    scenarios: Mapping[str, Scenario], platforms: Sequence[str], budget: Mapping[str, str | Quantity | None]
+) -> Offers:
+    """Offers within all limits of a budget, stated as texts such as `20 MUSD` and `5 MW`; None for no limit."""
+    stated = {name: _limit(name, limit) for name, limit in budget.items() if limit is not None}
+    found = offers(scenarios, list(dict.fromkeys(platforms)), checked_limits(stated))
+    answered = [scenarios[row.scenario].changed(scenarios[row.scenario].sets, row.platform) for row in found
+                if not row.reason]  # fmt: skip
+    return Offers(found, remarks=values_on_all_platforms(*scenarios.values())).about(*answered)
+
+
+def _limit(name: str, limit: str | Quantity) -> Quantity:
+    if isinstance(limit, Quantity):
+        return limit
+    try:
+        return parse_quantity(limit)
+    except UnitError as error:
+        expected = "a power, such as `5 MW`" if name == "power" else "money, such as `20 MUSD`"
+        raise UsageError(f"--{name}: {str(error).partition('; did you mean')[0]}; expected {expected}") from None
 
 
 def offers(
-    questions: Mapping[str, Scenario], platforms: Sequence[str], limits: Mapping[str, Quantity]
+    scenarios: Mapping[str, Scenario], platforms: Sequence[str], limits: Mapping[str, Quantity]
 ) -> tuple[Offer, ...]:
-    """For each application by name, what each platform gives within all limits, the most jobs first.
+    """Offers of the platforms within all limits, for each application by name, the most jobs first.
 
-    Changes of the question (`--set`) hold on every platform. Raise `UsageError` for a budget in another currency than
-    prices, and the first error where no question can be asked on any platform; whatever else a machine lacks is the
-    reason of its row.
+    Overrides apply to every platform. Raise `UsageError` for a budget in another currency than prices, and the first
+    error if no scenario compiles on any platform; other problems are the reasons of their rows.
     """
     found: list[Offer] = []
     errors: list[WhatifError] = []
-    for name, question in questions.items():
+    for name, scenario in scenarios.items():
         rows = []
         for platform in platforms:
             try:
-                evaluation = evaluate(question.changed(question.sets, platform).program)
+                evaluation = evaluate(scenario.changed(scenario.sets, platform).program)
             except WhatifError as error:
                 errors.append(error)
                 rows.append(_nothing(name, platform, str(error)))
@@ -93,7 +148,7 @@ def _offer(scenario: str, evaluation: Evaluation, platform: str, limits: Mapping
 
 
 def _why(limit: str, nodes: float) -> str:
-    """Why a budget buys no node, or more than can be counted."""
+    """Reason why a budget buys no node, or infinitely many."""
     return "not one node is within the budget" if nodes == 0 else f"nodes take no {limit} there"
 
 
@@ -102,7 +157,7 @@ def _nothing(scenario: str, platform: str, reason: str) -> Offer:
 
 
 def _missing(program: Program, limits: Mapping[str, Quantity]) -> str:
-    """The parameters that the limits need and the platform does not state; empty where it has all."""
+    """Parameters that the limits need and the platform does not state; empty if all are stated."""
     lacking: dict[str, None] = {}
     if "power" in limits:
         lacking |= dict.fromkeys(program.missing.get("total_energy", ()))
@@ -127,7 +182,7 @@ def _affordable(program: Program, evaluation: Evaluation, name: str, limit: Quan
         machine = program.loaded.scenario.platform.name
         raise UsageError(f"the budget is in {here}, the prices of {machine} are in {there}: nothing here converts them")
     each = float(evaluation.values[reference])
-    # A budget for exactly so many nodes buys them, whatever the last bit of a quotient says.
+    # A budget for exactly n nodes buys n, despite the rounding of the quotient.
     return float(np.floor(limit.value / each * (1 + 1e-12))) if each > 0 else np.inf
 
 
@@ -138,12 +193,12 @@ def _cost(program: Program, evaluation: Evaluation) -> Quantity | None:
 
 
 def checked_limits(given: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    """Limits with the unit that each of them needs; raise `UsageError`."""
+    """Limits whose units are right; raise `UsageError` for another unit, a number not above 0, and no limit."""
     for name, limit in given.items():
         right = limit.dimension == WATT if name == "power" else limit.dimension in MONEY.values()
         if not (right and limit.value > 0):
             wanted = "a power above 0, such as `5 MW`" if name == "power" else "money above 0, such as `20 MUSD`"
             raise UsageError(f"the limit of {name} must be {wanted}")
     if not given:
-        raise UsageError("say what the budget is: --capital, --cost or --power")
+        raise UsageError("state a budget: --capital, --cost or --power")
     return dict(given)

@@ -1,16 +1,16 @@
-"""Machines compared over several applications: one figure of merit each, and how much it depends on the weights.
+"""Ranking of platforms over several applications by a figure of merit, and its dependence on the weights.
 
 The merit of a machine m is the weighted geometric mean of its speedups, as the benchmark suites of CORAL-2 and JUPITER
-take one number from several applications: ln F_m = sum_a w_a ln(T_a / t_am), with weights w_a that add up to 1, the
+derive one number from several applications: ln F_m = sum_a w_a ln(T_a / t_am), with weights w_a that add up to 1, the
 reference time T_a of an application and its time t_am on the machine. It is linear in the weights, so that the weight
 at which another machine leads has a closed form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -20,44 +20,50 @@ from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling, result_samples, shared_keys
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
-from whatif.units import SECOND, Dimension, Quantity
+from whatif.plotting.bars import BarChart
+from whatif.studies.bar_charts import merit_bars
+from whatif.studies.decision_tables import commitment_table, ranking_table, titles
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+from whatif.units import SECOND, Dimension, Quantity, format_quantity
 
 BESIDE: Final = ("total_energy", "total_cost")
-"""What is told of a job besides the result that machines are ranked by."""
+"""Results reported in addition to the one that platforms are ranked by."""
+RankingView = Literal["ranking", "commitment"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MachineScore:
-    """The time, or energy, or cost, of an application on a machine, with what it is worth."""
+    """Time, energy or cost of an application on a platform, with its grade."""
 
     number: float
-    """In base units; NaN where there is none."""
+    """In base units; NaN if there is none."""
     reason: str = ""
-    """Why there is none."""
+    """Reason why there is no number."""
     grade: str = ""
     extrapolated: tuple[str, ...] = ()
     dimension: Dimension | None = None
     beside: Mapping[str, Quantity] = field(default_factory=dict)
-    """Energy and cost of the job, as far as they are known."""
+    """Energy and cost of the job, if known."""
     samples: FloatArray | None = None
-    """The number at every sample of what is uncertain; the same sample of all answers goes together."""
+    """The number at every sample; sample i of all platforms and applications uses the same values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chances:
-    """What the samples say of a machine."""
+    """Band of the merit of a platform, and probabilities, from samples."""
 
     merits: tuple[float, float, float]
-    """Lower end, median and upper end of the band of the merit."""
+    """Lower end, median and upper end of the band."""
     best: float
-    """Probability that no other machine has a higher merit."""
+    """Probability that no other platform has a higher merit."""
     ahead: float
     """Probability that its merit is higher than that of the first platform."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A machine with its merit; NaN where an application has no answer there."""
+    """A platform with its merit; NaN if an application has no answer there."""
 
     platform: str
     answers: Mapping[str, MachineScore]
@@ -66,18 +72,18 @@ class Standing:
     """Reference time over time, by application."""
     merit: float
     reason: str
-    """Why an application has no answer; empty where all have."""
+    """Reason why an application has no answer; empty if all have one."""
     chances: Chances | None = None
 
     @property
     def times(self) -> dict[str, float]:
-        """Or energies, or costs, in base units, by application."""
+        """Times, energies or costs in base units, by application."""
         return {name: answer.number for name, answer in self.answers.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The nearest weight of one application at which another machine leads, the others keeping their proportions."""
+    """Nearest weight of one application at which another platform leads; the others keep their proportions."""
 
     application: str
     weight: float
@@ -85,64 +91,123 @@ class Turn:
     leader: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """All machines, the best first."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(StudyResult):
+    """Platforms ranked by merit, the best first."""
+
+    shows_failures = True
 
     weights: Mapping[str, float]
     references: Mapping[str, float]
     standings: tuple[Standing, ...]
     turns: tuple[Turn, ...]
-    """Empty where the best machine leads whatever one application weighs."""
+    """Empty if the best platform leads whatever the weight of one application."""
     dimension: Dimension = SECOND
-    """Of what is compared."""
+    """Of the result that is compared."""
     drawn: int = 0
-    """How many uncertain values the samples vary."""
+    """Number of uncertain values that the samples vary."""
+    result: str = "total_time"
+    sampling: Sampling | None = None
+    """None without samples, and if nothing is uncertain."""
+    required: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Nodes that applications need to meet a target, by application and platform; NaN if none are enough."""
+    show: RankingView = "ranking"
 
     @property
     def is_time(self) -> bool:
         """Whether times are compared."""
         return self.dimension == SECOND
 
+    @property
+    def feasible(self) -> list[Standing]:
+        """Platforms with a merit, the best first."""
+        return [standing for standing in self.standings if np.isfinite(standing.merit)]
+
+    @property
+    def optional_columns(self) -> list[list[str]]:
+        """Groups of columns that a narrow terminal leaves out."""
+        if self.show == "commitment":
+            return [["grade"], ["weight"]]
+        bands = [] if self.sampling is None else [[f"merit {name}" for name in self.sampling.names]]
+        return [titles(self), *bands]
+
+    def table(self) -> Table:
+        """One row per platform, or with `show="commitment"` one per platform and application."""
+        return commitment_table(self) if self.show == "commitment" else ranking_table(self)
+
+    def picture(self) -> BarChart:
+        """Bars of the merits."""
+        return merit_bars(self)
+
+    def summary(self) -> tuple[str, ...]:
+        """Weights and references, warnings, and the weights at which another platform leads."""
+        return (*self._weights(), *self._warnings(), *self._leads())
+
+    def obstacle(self) -> str:
+        """Reason why no platform has a merit."""
+        return "" if self.feasible else "impossible: no machine has an answer for every application that counts"
+
+    def _weights(self) -> Iterator[str]:
+        kind = "reference time" if self.is_time else "reference"
+        for name, weight in self.weights.items():
+            reference = format_quantity(self.references[name], self.dimension, 4)
+            yield f"{name}: weight {weight:.1%}, {kind} {reference}"
+
+    def _warnings(self) -> Iterator[str]:
+        for standing in self.standings:
+            for name, score in standing.answers.items():
+                yield from (f"warning: {name} on {standing.platform}: {text}" for text in score.extrapolated)
+        assumed = [its.platform for its in self.standings if "assumed" in {item.grade for item in its.answers.values()}]
+        if assumed:
+            yield f"{', '.join(assumed)}: rest on assumed values"
+
+    def _leads(self) -> Iterator[str]:
+        for turn in self.turns:
+            side = "more" if turn.turns_at > turn.weight else "less"
+            yield f"{turn.leader} leads if {turn.application} weighs {side} than {turn.turns_at:.1%}"
+        if not self.turns and len(self.feasible) > 1 and len(self.weights) > 1:
+            yield f"{self.feasible[0].platform} leads whatever one application weighs"
+
 
 def ranking(
-    questions: Mapping[str, Scenario],
+    scenarios: Mapping[str, Scenario],
     platforms: Sequence[str],
     weights: Mapping[str, float] | None = None,
     references: Mapping[str, float] | None = None,
     result: str = "total_time",
     sampling: Sampling | None = None,
 ) -> Ranking:
-    """Rank platforms over applications by name, by a result of which less is better: a time, an energy, a cost.
+    """Ranking of platforms over applications by name, by a result of which less is better: a time, energy or cost.
 
-    Weights are 1 where they are not given, and need not add up to 1; reference times are those on the first platform,
-    as the values stand. What is set from outside holds on every platform. With samples a machine has its chances: what
-    is uncertain of an application is drawn once for all machines, what is uncertain of a machine once for all
-    applications.
-    Raise `UsageError` for weights that are negative or add up to 0, names that are not asked for, costs in several
-    currencies, and a first platform without an answer where its times are needed.
+    Weights default to 1 and need not add up to 1; reference times default to those on the first platform. Overrides
+    apply to every platform. Samples of an application are the same on all platforms, those of a platform the same for
+    all applications.
+    Raise `UsageError` for weights that are negative or add up to 0, unknown names, costs in several currencies, and a
+    first platform without an answer if its times are the references.
     """
-    shares = _shares(questions, weights or {})
-    answers, drawn = _answers(questions, platforms, result, sampling)
+    shares = _shares(scenarios, weights or {})
+    answers, drawn = _answers(scenarios, platforms, result, sampling)
     units = {its.dimension for answer in answers.values() for its in answer.values() if its.dimension} or {SECOND}
     if len(units) > 1:
         raise UsageError(f"`{result}` is in {' and '.join(sorted(map(str, units)))}: nothing here converts them")
-    reference = _references(questions, references or {}, platforms[0], answers[platforms[0]])
+    reference = _references(scenarios, references or {}, platforms[0], answers[platforms[0]])
     standings = [_standing(name, answer, shares, reference) for name, answer in answers.items()]
     if sampling is not None and drawn:
         standings = _with_chances(standings, shares, reference, sampling)
     standings.sort(key=lambda its: -its.merit if np.isfinite(its.merit) else np.inf)
-    return Ranking(shares, reference, tuple(standings), tuple(_turns(standings, shares)), units.pop(), drawn)
+    turns = tuple(_turns(standings, shares))
+    known = sampling if drawn else None
+    return Ranking(shares, reference, tuple(standings), turns, units.pop(), drawn, result, known)
 
 
 def _answers(
-    questions: Mapping[str, Scenario], platforms: Sequence[str], result: str, sampling: Sampling | None
+    scenarios: Mapping[str, Scenario], platforms: Sequence[str], result: str, sampling: Sampling | None
 ) -> tuple[dict[str, dict[str, MachineScore]], int]:
-    """By platform and application; also how many values are uncertain."""
+    """Scores by platform and application, and the number of uncertain values."""
     asked = {
-        name: {app: question.changed(question.sets, name) for app, question in questions.items()} for name in platforms
+        name: {app: scenario.changed(scenario.sets, name) for app, scenario in scenarios.items()} for name in platforms
     }
-    found = {name: {app: _answer(question, result) for app, question in its.items()} for name, its in asked.items()}
+    found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in asked.items()}
     if sampling is None:
         return found, 0
     programs = {
@@ -154,15 +219,15 @@ def _answers(
     return found, len(alike.keys)
 
 
-def _known(given: Mapping[str, float], questions: Mapping[str, Scenario], what: str) -> None:
+def _known(given: Mapping[str, float], scenarios: Mapping[str, Scenario], what: str) -> None:
     for name in given:
-        if name not in questions:
-            raise UsageError(f"{what} of `{name}`: it is none of the applications {', '.join(questions)}")
+        if name not in scenarios:
+            raise UsageError(f"{what} of `{name}`: it is none of the applications {', '.join(scenarios)}")
 
 
-def _shares(questions: Mapping[str, Scenario], weights: Mapping[str, float]) -> dict[str, float]:
-    _known(weights, questions, "weight")
-    stated = {name: float(weights.get(name, 1.0)) for name in questions}
+def _shares(scenarios: Mapping[str, Scenario], weights: Mapping[str, float]) -> dict[str, float]:
+    _known(weights, scenarios, "weight")
+    stated = {name: float(weights.get(name, 1.0)) for name in scenarios}
     for name, weight in stated.items():
         if not 0 <= weight < np.inf:
             raise UsageError(f"weight of `{name}`: {weight:g} must be 0 or more")
@@ -172,10 +237,10 @@ def _shares(questions: Mapping[str, Scenario], weights: Mapping[str, float]) -> 
     return {name: weight / total for name, weight in stated.items()}
 
 
-def _answer(question: Scenario, result: str) -> MachineScore:
-    """A result on the platform of a question."""
+def _answer(scenario: Scenario, result: str) -> MachineScore:
+    """Result of a scenario on its platform."""
     try:
-        answer = run_whole(question, Grid())
+        answer = run_whole(scenario, Grid())
     except WhatifError as error:
         return MachineScore(np.nan, str(error))
     if result in answer.program.missing:
@@ -184,18 +249,18 @@ def _answer(question: Scenario, result: str) -> MachineScore:
     dimension, number = answer.dimensions[result], float(array_of(answer, result))
     known = [name for name in BESIDE if name in answer.columns]
     beside = {name: Quantity(float(array_of(answer, name)), answer.dimensions[name]) for name in known}
-    told = (answer.grade, tuple(answer.extrapolated), dimension, beside)
+    details = (answer.grade, tuple(answer.extrapolated), dimension, beside)
     if not answer.reasons and not number > 0:
-        return MachineScore(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", *told)
-    return MachineScore(number, "; ".join(answer.reasons), *told)
+        return MachineScore(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", *details)
+    return MachineScore(number, "; ".join(answer.reasons), *details)
 
 
 def _references(
-    questions: Mapping[str, Scenario], given: Mapping[str, float], first: str, answer: Mapping[str, MachineScore]
+    scenarios: Mapping[str, Scenario], given: Mapping[str, float], first: str, answer: Mapping[str, MachineScore]
 ) -> dict[str, float]:
-    _known(given, questions, "reference time")
+    _known(given, scenarios, "reference time")
     found = {}
-    for name in questions:
+    for name in scenarios:
         found[name] = float(given.get(name, answer[name].number))
         if not 0 < found[name] < np.inf:
             raise UsageError(f"no reference time of `{name}`: on {first}: {answer[name].reason}")
@@ -214,7 +279,7 @@ def _standing(
 def _with_chances(
     standings: Sequence[Standing], shares: Mapping[str, float], references: Mapping[str, float], sampling: Sampling
 ) -> list[Standing]:
-    """The standings, the first platform first, with what their samples say; those without an answer have none."""
+    """Standings, the first platform first, with their chances; those without an answer have none."""
     able = [its for its in standings if np.isfinite(its.merit)]
     merits = {its.platform: _merits(its, shares, references) for its in able}
     whole = np.all([np.isfinite(array) for array in merits.values()], axis=0)
@@ -235,7 +300,7 @@ def _with_chances(
 
 
 def _merits(its: Standing, shares: Mapping[str, float], references: Mapping[str, float]) -> FloatArray:
-    """The merit of a machine at every sample."""
+    """Merit of a platform at every sample."""
     logarithms = [
         share * np.log(references[app] / samples)
         for app, share in shares.items()
@@ -245,7 +310,7 @@ def _merits(its: Standing, shares: Mapping[str, float], references: Mapping[str,
 
 
 def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[Turn]:
-    """By application, the nearest share of the weight at which the leader changes."""
+    """Nearest weight of each application at which the leader changes."""
     ranked = [its for its in standings if np.isfinite(its.merit)]
     if len(ranked) < 2:
         return []
@@ -262,7 +327,7 @@ def _turns(standings: Sequence[Standing], shares: Mapping[str, float]) -> list[T
 
 
 def _nearest(alone: FloatArray, others: FloatArray, share: float) -> tuple[float, int] | None:
-    """Where t alone + (1 - t) others of the first machine is overtaken by that of another, t nearest to `share`."""
+    """The t nearest to `share` at which another platform has the larger t alone + (1 - t) others, and its place."""
     gain, lead = (alone - others) - (alone[0] - others[0]), others[0] - others
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = lead / gain

@@ -1,4 +1,4 @@
-"""The scaling planner: strong and weak scaling, isoefficiency, memory, and the sweet spot in node-hours.
+"""Strong and weak scaling of a scenario, with memory and node-hours.
 
 T is the time of an iteration on P ranks, and P_b the fewest ranks of a plan that have an answer.
 - Strong scaling keeps the whole grid: speedup T(P_b) / T(P), efficiency T(P_b) P_b / (T(P) P).
@@ -36,7 +36,7 @@ _NODES: Final = "platform.node_count"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """One way to scale over some numbers of nodes; arrays [point], NaN where a point cannot exist."""
+    """Strong or weak scaling over numbers of nodes; arrays [point], NaN for infeasible points."""
 
     mode: str
     nodes: FloatArray
@@ -46,31 +46,31 @@ class Scaling:
     speedup: FloatArray
     efficiency: FloatArray
     communication: FloatArray
-    """The share of communication in the time of an iteration."""
+    """Share of communication in the time of an iteration."""
     memory: FloatArray
-    """Of a device, in B; NaN where the scenario does not state what a rank needs."""
+    """Memory of a device in B; NaN if the scenario does not state the memory of a rank."""
     node_time: FloatArray
     """Nodes times the total time, in s."""
     reasons: tuple[str, ...]
-    """Why a point has no answer; empty where it has."""
+    """Reason why a point is infeasible; empty for a feasible one."""
 
     def largest(self, efficiency: float) -> int | None:
-        """The place of the most nodes with an efficiency of at least so much."""
+        """Index of the most nodes with at least this efficiency."""
         found = np.flatnonzero(self.efficiency >= efficiency * (1 - 1e-12))
         return int(found[self.nodes[found].argmax()]) if found.size else None
 
     def cheapest(self, *, with_time: bool = False) -> int | None:
-        """The place of the fewest node-hours, or of the least product of node-hours and time."""
+        """Index of the fewest node-hours, or of the least product of node-hours and time."""
         cost = self.node_time * self.time if with_time else self.node_time
         return int(np.nanargmin(cost)) if np.isfinite(cost).any() else None
 
 
 class Planner:
-    """The problem of a scenario, as its file states it at its number of ranks, at any other scale."""
+    """Scenario at any number of nodes, derived from the problem that its file states for its number of ranks."""
 
-    def __init__(self, question: Scenario) -> None:
-        self.question = question
-        program = question.program
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        program = scenario.program
         application = program.loaded.scenario.application
         if isinstance(application, HPLApplication):
             raise UsageError("HPL is played run by run: sweep P x Q with `whatif run`, or use `whatif tune hpl`")
@@ -86,24 +86,24 @@ class Planner:
 
     @property
     def device_memory(self) -> float:
-        """What a device has, in B; NaN where the platform does not say."""
+        """Memory of a device in B; NaN if the platform does not state it."""
         return float(self.now.values.get(_DEVICE, np.nan))
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What of the scenario does not scale as a reader may think."""
+        """Remarks on parts of the scenario that do not scale as expected."""
         if self.grid is None:
-            return ("there is no `[application.grid]`: every rank has its work, so only weak scaling can be told",)
-        said = []
+            return ("without `[application.grid]` the work of a rank is fixed: only weak scaling is shown",)
+        lines = []
         if self._kind != self.grid.decomposition:
-            said.append(f"a given decomposition holds for one number of ranks: `{self._kind}` here")
+            lines.append(f"a given decomposition holds for one number of ranks: `{self._kind}` here")
         if self.grid.mapping == "file":
-            said.append("the mapping of the file holds for one number of ranks: `block` here")
+            lines.append("the mapping of the file holds for one number of ranks: `block` here")
         cells = {f"{GRID}.cells.{key}" for key in self.grid.cells}
-        program = self.question.program
+        program = self.scenario.program
         fixed = [item.phase for item in program.phases if cells.isdisjoint(program.inputs_of(item.term))]
         return (
-            *said,
+            *lines,
             *([f"do not follow the cells of a rank, and stay as they are: {', '.join(fixed)}"] * bool(fixed)),
         )
 
@@ -114,7 +114,7 @@ class Planner:
 
     @property
     def keys(self) -> list[str]:
-        """The dimensions of the grid."""
+        """Names of the grid's dimensions."""
         assert self.grid is not None
         return list(self.grid.cells)
 
@@ -143,13 +143,13 @@ class Planner:
         return np.asarray(DIMENSIONS[self._kind](ranks, dimension_count=len(self.keys)))
 
     def rank_cells(self, ranks: float | FloatArray, whole: FloatArray) -> FloatArray:
-        """Cells of the fullest rank [..., dimension] on so many ranks."""
+        """Cells of the fullest rank [..., dimension] for numbers of ranks."""
         if self._kind == "bisection":
             return largest_box(np.asarray(ranks, dtype=np.float64), whole)
         return local_cells(whole, self._dimensions(ranks))
 
     def settings(self, mode: Mode) -> dict[str, str]:
-        """What states the problem in one way to scale."""
+        """Overrides that state the problem for strong or weak scaling."""
         cells = self.whole if mode == "strong" else self.part
         if not np.isfinite(cells).all():
             raise ImpossiblePointError("impossible: the grid of the scenario cannot be laid out on its ranks")
@@ -157,40 +157,40 @@ class Planner:
         return {f"{GRID}.scaling": mode, **sets}
 
     def of_whole_grid(self) -> Scenario:
-        """The question as strong scaling of the same grid; raise `UsageError` for a scenario without one."""
+        """The scenario as strong scaling of the same grid; raise `UsageError` without a grid."""
         if self.grid is None:
-            raise UsageError("the scenario has no `[application.grid]`, so there is no whole grid to keep")
-        return self.question.changed({**self.question.sets, **self.settings("strong")}, self.question.platform)
+            raise UsageError("without `[application.grid]` the scenario has no whole grid to keep")
+        return self.scenario.changed({**self.scenario.sets, **self.settings("strong")}, self.scenario.platform)
 
     def program(self, mode: Mode) -> Program:
-        """The scenario in one way to scale, for any number of ranks."""
+        """Compiled scenario for strong or weak scaling, for any number of ranks."""
         return self.of_any_ranks(mode).program
 
     def of_any_ranks(self, mode: Mode) -> Scenario:
-        """The question in one way to scale; without a grid as it is."""
+        """The scenario for strong or weak scaling; unchanged without a grid."""
         if self.grid is None:
-            return self.question
-        sets = {**self.question.sets, **self.settings(mode), f"{GRID}.decomposition": self._kind}
+            return self.scenario
+        sets = {**self.scenario.sets, **self.settings(mode), f"{GRID}.decomposition": self._kind}
         if self.grid.mapping == "file":
             sets[f"{GRID}.mapping"] = "block"
-        return self.question.changed(sets, self.question.platform)
+        return self.scenario.changed(sets, self.scenario.platform)
 
     def doublings(self) -> list[float]:
-        """Numbers of nodes, from 1 doubled to the largest that the platform has."""
+        """Powers of 2 up to the number of nodes of the platform."""
         return [float(1 << power) for power in range(int(self.now.values[_NODES]).bit_length())]
 
     def modes(self) -> tuple[Mode, ...]:
-        """The ways to scale that can be asked for."""
+        """Ways to scale that the scenario allows."""
         return ("weak",) if self.grid is None else ("strong", "weak")
 
     def memory(self, ranks: FloatArray, whole: FloatArray) -> FloatArray:
-        """Memory of a rank in B where the whole grid is cut into so many parts; NaN where none is stated."""
+        """Memory of a rank in B for a whole grid on numbers of ranks; NaN if the scenario does not state it."""
         if not self.memory_size:
             return np.full(np.shape(ranks), np.nan)
         return np.asarray(self.memory_size * np.prod(self.rank_cells(ranks, whole), axis=-1) / np.prod(self.part))
 
     def scaling(self, mode: Mode, nodes: Sequence[float]) -> Scaling:
-        """One way to scale over some numbers of nodes, in increasing order."""
+        """Strong or weak scaling over numbers of nodes in increasing order."""
         counts = np.unique(np.asarray(nodes, dtype=np.float64))
         ranks = counts * self.ranks_per_node
         parameters = {RANKS: ranks}
@@ -206,8 +206,7 @@ class Planner:
                        memory * self.ranks_per_gpu, counts * total, reasons)  # fmt: skip
 
     def least_nodes(self) -> float | None:
-        """The fewest nodes on whose devices the whole grid fits; None where memory is not stated on both sides, or
-        there are none."""
+        """Fewest nodes whose devices hold the whole grid; None if there are none, or memory is not stated."""
         if self.grid is None or not self.memory_size or np.isnan(self.device_memory):
             return None
         room = self.device_memory / self.ranks_per_gpu
@@ -226,12 +225,12 @@ _COLUMNS: Final = ("iteration_time", "total_time", "communication_time")
 
 
 def column(evaluation: Evaluation, name: str, count: int) -> FloatArray:
-    """A result column [point]."""
+    """Result column [point]."""
     return np.broadcast_to(evaluation.column(name), count)
 
 
 def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Speedup and efficiency against the first point that has an answer."""
+    """Speedup and efficiency relative to the first feasible point."""
     known = np.flatnonzero(np.isfinite(time) & (time > 0))
     if not known.size:
         return np.full(len(time), np.nan), np.full(len(time), np.nan)
@@ -241,12 +240,12 @@ def _gains(mode: Mode, ranks: FloatArray, time: FloatArray) -> tuple[FloatArray,
 
 
 def in_percent(share: float) -> str:
-    """A share as a person states it: `50%`, `99.5%`."""
+    """Share in percent: `50%`, `99.5%`."""
     return f"{100 * share:g}%"
 
 
 def answers(plan: Mapping[Mode, Scaling], efficiency: float) -> dict[str, tuple[Scaling, int]]:
-    """The places of a plan that a person asks for, by the words for them."""
+    """Indices of the recommended numbers of nodes in a plan, by description."""
     found = {f"largest {mode} scale with {in_percent(efficiency)} efficiency": (its, its.largest(efficiency))
              for mode, its in plan.items()}  # fmt: skip
     if "strong" in plan:

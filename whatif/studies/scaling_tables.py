@@ -1,29 +1,30 @@
-"""Plans of scale and Pareto fronts as tables, pictures and words."""
+"""Tables, plots and summaries of scaling plans, isoefficiencies and Pareto fronts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import suiting
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine, Scale
-from whatif.studies.pareto import Front, excesses
-from whatif.studies.population import Objective
-from whatif.studies.scaling import Mode, Planner, Scaling, answers
-from whatif.studies.search_space import quantity_named, tails
+from whatif.studies.scaling import Mode, Planner, Scaling, answers, in_percent
+from whatif.studies.search_space import tails
 from whatif.table import Column, Table
 from whatif.table_writers import worth_showing
 from whatif.units import BYTE, ONE, SECOND, format_quantity
+
+if TYPE_CHECKING:
+    from whatif.studies.isoefficiency import Isoefficiency
+    from whatif.studies.pareto import Front
 
 _HOUR: Final = 3600.0
 
 
 def scaling_table(plans: Mapping[Mode, Scaling]) -> Table:
-    """One row for each way to scale and number of nodes; of communication its share in an iteration."""
+    """One row per way to scale and number of nodes; `communication` is its share in an iteration."""
     columns = {"scaling": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "speedup": ONE, "efficiency": ONE}
     columns |= {"communication": ONE, "memory": BYTE, "node_hours": ONE, "impossible": None}
     rows: list[list[Any]] = []
@@ -35,7 +36,7 @@ def scaling_table(plans: Mapping[Mode, Scaling]) -> Table:
 
 
 def places_table(planner: Planner, plans: Mapping[Mode, Scaling], efficiency: float) -> Table:
-    """The places of a plan that are worth knowing."""
+    """One row per question: the recommended number of nodes."""
     columns = {"question": None, "nodes": ONE, "ranks": ONE, "iteration_time": SECOND, "efficiency": ONE}
     rows: list[list[Any]] = []
     for name, (plan, at) in answers(plans, efficiency).items():
@@ -50,66 +51,58 @@ def places_table(planner: Planner, plans: Mapping[Mode, Scaling], efficiency: fl
 
 
 def places_in_words(places: Table) -> Iterator[str]:
-    """The places of `places_table`, a line each."""
+    """Rows of `places_table` in words."""
     for name, nodes, _, seconds, efficiency, hours in places.rows():
-        said = f"{name}: {nodes:,.0f} node{'s' * (nodes != 1)}"
+        line = f"{name}: {nodes:,.0f} node{'s' * (nodes != 1)}"
         if seconds is not None:
-            said += f", {format_quantity(seconds, SECOND, 4)}, efficiency {100 * efficiency:.4g}%"
-            said += f", {format_quantity(hours, ONE, 4)} node-hours"
-        yield said
+            line += f", {format_quantity(seconds, SECOND, 4)}, efficiency {100 * efficiency:.4g}%"
+            line += f", {format_quantity(hours, ONE, 4)} node-hours"
+        yield line
 
 
 def scaling_picture(plans: Mapping[Mode, Scaling]) -> PlotDescription:
-    """The efficiency over the nodes, a curve for each way to scale."""
+    """Efficiency over the nodes, one curve per way to scale."""
     lines = tuple(PlotLine(mode, plan.nodes, plan.efficiency) for mode, plan in plans.items())
     axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("efficiency")
     return PlotDescription("parallel efficiency", *axes, lines)
 
 
-def front_table(found: Front, question: Scenario, *, short: bool = False) -> Table:
-    """One row a point: choices, parameters, results; `short`: by the ends of their paths."""
+def growth_table(found: Isoefficiency) -> Table:
+    """One row per number of nodes: cells, growth, time of an iteration, and memory if it is known."""
+    arrays = {"nodes": found.nodes, "ranks": found.ranks, "cells": found.cells, "growth": found.growth}
+    columns = {name: Column(array, ONE) for name, array in arrays.items()}
+    columns["iteration_time"] = Column(found.time, SECOND)
+    if np.isfinite(found.memory).any():
+        columns["memory"] = Column(found.memory, BYTE)
+    return Table(columns, {"efficiency": f"{found.efficiency:g}"})
+
+
+def growth_picture(found: Isoefficiency) -> PlotDescription:
+    """Cells of the whole grid over the nodes."""
+    axes = AxisDescription("nodes", scale=Scale.LOG), AxisDescription("cells", scale=Scale.LOG)
+    title = f"cells that hold {in_percent(found.efficiency)} efficiency"
+    return PlotDescription(title, *axes, (PlotLine("cells", found.nodes, found.cells),))
+
+
+def front_table(found: Front, *, short: bool = False) -> Table:
+    """One row per point: choices, parameters and results; `short` shortens the headings."""
     chosen = list(dict.fromkeys(path for choices in found.choices for path in choices))
     names = [*chosen, *found.values, *found.results]
     heading = tails(names) if short else {name: name for name in names}
     columns = {heading[path]: Column(_texts(found, path)) for path in chosen}
     for name, array in {**found.values, **found.results}.items():
-        columns[heading[name]] = Column(array, quantity_named(name, question.program)[1])
+        columns[heading[name]] = Column(array, found.dimensions[name])
     return Table(columns, {"points": str(found.points)})
-
-
-def operating_range(found: Front, question: Scenario, objectives: Sequence[Objective], within: float) -> list[str]:
-    """Where no result of a front is further than a share from its best, and the best compromise, a line each."""
-    excess = excesses(found, objectives)
-    if np.isnan(excess).any() or not found.values:
-        return []
-
-    def shown(name: str, value: float) -> str:
-        return format_quantity(value, quantity_named(name, question.program)[1])
-
-    at = int(excess.argmin())
-    best = ", ".join(f"{name} {shown(name, values[at])}" for name, values in found.values.items())
-    lines = [f"best compromise: {best}, where each result is within {100 * excess[at]:.3g} % of its best"]
-    near = excess <= within
-    if near.any():
-        ranges = ", ".join(
-            f"{name} {shown(name, values[near].min())} to {shown(name, values[near].max())}"
-            for name, values in found.values.items()
-        )
-        lines.append(f"operating range, within {100 * within:g} % of each best: {ranges}")
-    return lines
 
 
 def _texts(found: Front, path: str) -> Any:
     return np.array([choices.get(path, "") for choices in found.choices], dtype=object)
 
 
-def front_picture(found: Front, question: Scenario) -> PlotDescription:
-    """The first two objectives, one line for each combination of choices."""
+def front_picture(found: Front) -> PlotDescription:
+    """The first two objectives, one line per combination of choices."""
     (x, across), (y, up) = list(found.results.items())[:2]
     of = np.array([", ".join(choices.values()) or "front" for choices in found.choices], dtype=object)
     lines = tuple(PlotLine(str(name), across[of == name], up[of == name]) for name in dict.fromkeys(of.tolist()))
-    axes = [
-        AxisDescription(name, quantity_named(name, question.program)[1], suiting([array]))
-        for name, array in ((x, across), (y, up))
-    ]
+    axes = [AxisDescription(name, found.dimensions[name], suiting([array])) for name, array in ((x, across), (y, up))]
     return PlotDescription("Pareto front", axes[0], axes[1], lines)

@@ -1,4 +1,4 @@
-"""Sobol' indices: how much of a result's variance each uncertain value explains, alone and with all others.
+"""Sobol' indices: the share of a result's variance that each uncertain value explains, alone and with all others.
 
 With two independent samples A and B, and A_j with the values j from B: S_j = mean(f_B (f_Aj - f_A)) / V (Saltelli et
 al. 2010, Table 2 b), T_j = mean((f_A - f_Aj)^2) / 2V (Jansen 1999, Table 2 f). Values that a fit correlates are one
@@ -8,7 +8,7 @@ factor: for them alone an index has no meaning.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,30 +17,63 @@ from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling, correlations, parameter_samples, uncertain, uniform_numbers
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
+from whatif.plotting.bars import BarChart
+from whatif.studies.bar_charts import variance_bars
+from whatif.studies.cause_tables import variance_table
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+from whatif.units import ONE, Dimension, format_quantity
 
 
 @dataclass(frozen=True, slots=True)
 class SobolIndex:
-    """What one factor, an uncertain value or all of one fit, explains of the variance."""
+    """Share of the variance explained by one factor: an uncertain value, or all values of one fit."""
 
     paths: tuple[str, ...]
     first: float
-    """By itself: what the variance would lose if it were known."""
+    """First-order index: the share of the variance that would go if this factor were known."""
     first_error: float
     """Half the width of the interval at the level of the sampling."""
     total: float
-    """With all that it does together with others: what would remain if all others were known."""
+    """Total index: the share that would remain if all other factors were known."""
     total_error: float
 
 
-@dataclass(frozen=True, slots=True)
-class Variance:
-    """The mean and the standard deviation of a result, and what explains it, the most telling factor first."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Variance(StudyResult):
+    """Mean and standard deviation of a result, with the Sobol' indices of the uncertain values, largest first."""
 
     mean: float
     deviation: float
     indices: tuple[SobolIndex, ...]
     sampling: Sampling
+    result: str = ""
+    dimension: Dimension = ONE
+    everything: bool = False
+    """Whether the table includes values that explain nothing."""
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return (["explains"],)
+
+    def table(self) -> Table:
+        """One row per factor: both indices with their errors."""
+        return variance_table(self)
+
+    def readable_table(self) -> Table:
+        """The table with a bar per row."""
+        return variance_table(self, bars=True)
+
+    def picture(self) -> BarChart:
+        """Bars of the total indices."""
+        return variance_bars(self)
+
+    def summary(self) -> tuple[str, ...]:
+        """Mean and standard deviation, with the number of samples."""
+        mean, deviation = (format_quantity(value, self.dimension) for value in (self.mean, self.deviation))
+        spread = f"{self.result}: {mean} on average, standard deviation {deviation}"
+        return (f"{spread}; errors at {self.sampling.level:.0%}, {self.sampling.count:,} samples",)
 
 
 def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration_time") -> Variance:
@@ -63,7 +96,8 @@ def sobol_indices(program: Program, sampling: Sampling, result: str = "iteration
         group: _numbers(evaluate(program, first | {path: second[path] for path in group}, at_first), term)
         for group in factors(program, list(known))
     }
-    return variance_of(base, other, mixed, sampling)
+    found = variance_of(base, other, mixed, sampling)
+    return replace(found, result=result, dimension=program.dimension_of(result))
 
 
 def factors(program: Program, paths: Sequence[str]) -> list[tuple[str, ...]]:

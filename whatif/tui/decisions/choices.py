@@ -10,10 +10,11 @@ from whatif.core.energy import BUSY_POWER, node_capital
 from whatif.core.evaluate import evaluate
 from whatif.plotting.bars import LESS, BarChart, BarRow
 from whatif.plotting.description import AxisDescription
-from whatif.studies.decision_tables import layouts_shown, layouts_table, offers_table, on_all_machines, ranking_table
+from whatif.studies.decision_tables import layouts_shown, layouts_table, offers_table, ranking_table
 from whatif.studies.decompositions import Layout, layouts, same, settings
 from whatif.studies.purchase import Offer, offers
 from whatif.studies.ranking import BESIDE, Ranking, Standing, ranking
+from whatif.studies.study_result import values_on_all_platforms
 from whatif.table import Table
 from whatif.tui.band_job import NOTHING_UNCERTAIN, sampling_of
 from whatif.tui.commands import Adopt, EditAll
@@ -45,7 +46,7 @@ def machines(request: DecisionRequest) -> Decision:
     return Decision(
         f"machines by {result}",
         tuple(said),
-        _with_costs(ranking_table(found, result, sampling if found.drawn else None), found),
+        _with_costs(ranking_table(found), found),
         BarChart("machines", AxisDescription("merit"), bars),
         tuple(_adopting(its.platform, math.isfinite(its.merit), request) for its in found.standings),
         request.command("compare", *named, "--result", result, question=asked[_JOB], machine=False),
@@ -55,7 +56,7 @@ def machines(request: DecisionRequest) -> Decision:
 def _of_machines(request: DecisionRequest, alone: str) -> list[str]:
     """What was changed of the present machine counts for, and what the scenario's file changes of all of them."""
     edited = [f"What was changed of the present machine counts in {alone} alone."] if request.edited else []
-    return edited + [text for text in [on_all_machines(request.question)] if text]
+    return [*edited, *values_on_all_platforms(request.question)]
 
 
 def _adopting(name: str, able: bool, request: DecisionRequest) -> Adopt | None:
@@ -135,7 +136,7 @@ def layout(request: DecisionRequest) -> Decision:
     return Decision(
         f"{result} of {len(found.ranked)} layouts",
         tuple(said),
-        layouts_table(found, question, _LAYOUTS),
+        layouts_table(found, _LAYOUTS),
         BarChart("layouts", AxisDescription(result, dimension), tuple(map(row, shown))),
         tuple(None if same(item, now) else EditAll(tuple(settings(item, question).items())) for item in shown),
         request.command("tune grid", "--result", result, "--show", str(_LAYOUTS)),

@@ -6,16 +6,8 @@ from whatif.core.term import Program
 from whatif.core.uncertainty import uncertain
 from whatif.errors import ImpossiblePointError
 from whatif.studies.attribution import Attribution, attribute
-from whatif.studies.bar_charts import ladder_bars, variance_bars, waterfall_bars
+from whatif.studies.bar_charts import waterfall_bars
 from whatif.studies.bottlenecks import ladder
-from whatif.studies.cause_tables import (
-    attribution_in_words,
-    attribution_table,
-    ladder_in_words,
-    ladder_table,
-    variance_in_words,
-    variance_table,
-)
 from whatif.studies.sobol import sobol_indices
 from whatif.tui.band_job import sampling_of
 from whatif.tui.decisions.answers import Decision, DecisionRequest
@@ -23,14 +15,13 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 
 def bottlenecks(request: DecisionRequest) -> Decision:
     """The ladder of ideals."""
-    program, dimension = request.program, request.program.dimension_of(request.result)
-    found = ladder(program, request.result)
+    found = ladder(request.program, request.result)
     said = ["No part of it, made ideal, saves as much as 0.1 %."] if not found.rungs else []
     return Decision(
         f"what is left of {request.result} with a part ideal, and all above it",
-        (ladder_in_words(found, dimension), *said),
-        ladder_table(found, dimension),
-        ladder_bars(program, found),
+        (*found.notes, *said),
+        found.table(),
+        found.picture(),
         command=request.command("sensitivity", "--result", request.result, "--show", "ladder"),
     )
 
@@ -52,13 +43,12 @@ def why(request: DecisionRequest) -> Decision:
 def _waterfall(
     request: DecisionRequest, one: Program, other: Program, names: tuple[str, str], command: str
 ) -> Decision:
-    dimension = one.dimension_of(request.result)
     found = _attributed(one, other, request.result)
     return Decision(
         f"{request.result} from {names[0]} to {names[1]}",
-        attribution_in_words(found, dimension),
-        attribution_table(found, dimension),
-        waterfall_bars(one, found, names),
+        found.notes,
+        found.table(),
+        waterfall_bars(found, names),
         command=command,
     )
 
@@ -82,13 +72,13 @@ def uncertainty(request: DecisionRequest) -> Decision:
         return Decision(
             title, (words, "Write 3 us +- 0.2 us, or press % (assumed values vary, then those of data sheets).")
         )
-    found, dimension = sobol_indices(program, sampling, result), program.dimension_of(result)
+    found = sobol_indices(program, sampling, result)
     spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]
     options = ["--result", result, "--show", "sobol", "--samples", view.samples, *spreads]
     return Decision(
         title,
-        (variance_in_words(found, result, dimension),),
-        variance_table(found, result),
-        variance_bars(result, found),
+        found.notes,
+        found.table(),
+        found.picture(),
         command=request.command("sensitivity", *options),
     )

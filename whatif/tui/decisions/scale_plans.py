@@ -60,8 +60,8 @@ def pareto(request: DecisionRequest) -> Decision:
     return Decision(
         title,
         (words, *_same(found), said),
-        front_table(found, question, short=True),
-        front_picture(found, question),
+        front_table(found, short=True),
+        front_picture(found),
         tuple(_changes(found, request.question, question)),
         request.command("seek", *options, question=question),
     )

@@ -1,4 +1,4 @@
-"""Scenarios as they were in a revision of a git repository: `REV:path`."""
+"""Scenario files of a git revision: `REV:path`."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def names_a_revision(text: str) -> bool:
 
 @contextmanager
 def checked_out(text: str) -> Iterator[Path]:
-    """The file that `REV:path` names, in a folder of its own beside the TOML files that lay beside it, for a while.
+    """Path of the file `REV:path` in a temporary folder, with the TOML files of its own folder.
 
-    The path is relative to the present folder, as for `git show REV:./path`. Nothing in the repository is changed.
-    Raise `UsageError` where there is no such repository, revision or file.
+    The path is relative to the present folder, as in `git show REV:./path`. The repository is not changed.
+    Raise `UsageError` without such a repository, revision or file.
     """
     revision, _, path = text.partition(":")
     commit = _git(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], text,
-                  f"`{revision}` is no revision here").decode().strip()  # fmt: skip
+                  f"`{revision}` is no revision of this repository").decode().strip()  # fmt: skip
     wanted = PurePosixPath(path)
     if wanted.is_absolute() or ".." in wanted.parts:
         raise UsageError(f"{text}: the path must lie below this folder")
-    beside = f":(glob){wanted.parent / '**' / '*.toml'}"
-    packed = _git(["archive", "--format=tar", commit, "--", beside], text, f"no `{path}` in {revision}")
+    pattern = f":(glob){wanted.parent / '**' / '*.toml'}"
+    packed = _git(["archive", "--format=tar", commit, "--", pattern], text, f"no `{path}` in {revision}")
     if len(packed) > MAXIMUM_ARCHIVE_SIZE:
-        raise UsageError(f"{text}: the TOML files beside it are larger than {MAXIMUM_ARCHIVE_SIZE // 10**6} MB")
+        raise UsageError(f"{text}: the TOML files of its folder are larger than {MAXIMUM_ARCHIVE_SIZE // 10**6} MB")
     with TemporaryDirectory(prefix="whatif-") as folder:
         _unpack(packed, Path(folder))
         if not (Path(folder) / wanted).is_file():
@@ -53,7 +53,7 @@ def checked_out(text: str) -> Iterator[Path]:
 
 
 def _unpack(packed: bytes, folder: Path) -> None:
-    """Write the plain files of an archive below a folder; links are left out."""
+    """Write the regular files of an archive into a folder; links are left out."""
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None
@@ -74,6 +74,6 @@ def _git(arguments: list[str], text: str, otherwise: str) -> bytes:
     except subprocess.TimeoutExpired:
         raise UsageError(f"{text}: git took more than {_SECONDS} s") from None
     if run.returncode != 0:
-        said = run.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
-        raise UsageError(f"{text}: {otherwise}{f' ({said})' if said else ''}")
+        message = run.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+        raise UsageError(f"{text}: {otherwise}{f' ({message})' if message else ''}")
     return run.stdout

@@ -1,0 +1,140 @@
+"""Causes: what a result depends on, and why two results differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, overload
+
+from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load, sampling_of
+from whatif.core.scenario import Scenario
+from whatif.core.uncertainty import Sampling
+from whatif.files.git_revisions import checked_out, names_a_revision
+from whatif.studies.attribution import Attribution
+from whatif.studies.bottlenecks import Bottlenecks
+from whatif.studies.difference import Grouping, compared_pair, difference_study
+from whatif.studies.elasticity import Elasticities
+from whatif.studies.sensitivity import SensitivityKind, sensitivity_study
+from whatif.studies.sobol import Variance
+
+
+@overload
+def sensitivity(
+    scenario: AnyScenario,
+    *,
+    show: Literal["tornado"] = "tornado",
+    result: str = "iteration_time",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    everything: bool = False,
+) -> Elasticities: ...
+@overload
+def sensitivity(
+    scenario: AnyScenario,
+    *,
+    show: Literal["ladder"],
+    result: str = "iteration_time",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+) -> Bottlenecks: ...
+@overload
+def sensitivity(
+    scenario: AnyScenario,
+    *,
+    show: Literal["sobol"],
+    result: str = "iteration_time",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    samples: Sampling | int | None = None,
+    seed: int | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
+    everything: bool = False,
+) -> Variance: ...
+@overload
+def sensitivity(
+    scenario: AnyScenario,
+    *,
+    show: SensitivityKind,
+    result: str = "iteration_time",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    samples: Sampling | int | None = None,
+    seed: int | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
+    everything: bool = False,
+) -> Elasticities | Bottlenecks | Variance: ...
+def sensitivity(
+    scenario: AnyScenario,
+    *,
+    show: SensitivityKind = "tornado",
+    result: str = "iteration_time",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    samples: Sampling | int | None = None,
+    seed: int | None = None,
+    level: Share | None = None,
+    spreads: Mapping[str, Share] | None = None,
+    everything: bool = False,
+) -> Elasticities | Bottlenecks | Variance:
+    """Elasticities, bottlenecks or Sobol' indices of a result, largest first.
+
+    - `show="tornado"`: elasticity d log(result) / d log(value) of every parameter, without unit.
+    - `show="ladder"`: the bottlenecks; the result, in its unit, with the worst part ideal, then the next one too.
+    - `show="sobol"`: shares of the variance that the uncertain values explain; `samples` is 4096 by default.
+
+    `result` is a result or a phase (`terms.NAME`); `everything` includes parameters without effect in the table.
+    Raise `UsageError` for an unknown result and for arguments that have no effect with this `show`,
+    `ImpossiblePointError` if the present result is 0 or missing.
+
+    >>> import whatif
+    >>> first = whatif.sensitivity("jacobi2d")[0]
+    >>> first.path, round(first.elasticity, 2)
+    ('application.grid.cells.y', 0.91)
+    >>> whatif.sensitivity("jacobi2d", show="ladder").rungs[0].part
+    'platform.node.gpu.dram_bandwidth'
+    """
+    opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+    return sensitivity_study(opened, result, show, sampling_of(samples, seed, level, spreads), everything)
+
+
+def diff(
+    first: AnyScenario,
+    second: AnyScenario | None = None,
+    *,
+    platforms: Sequence[AnyPlatform] = (),
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    result: str = "iteration_time",
+    by: Grouping = "parameter",
+    seed: int = 0,
+) -> Attribution:
+    """Contribution of every change to the difference of a result between two scenarios, in the result's unit.
+
+    A scenario may be `REV:path`, a file in a git revision. Two `platforms` are those of the first and of the second
+    scenario, one is that of both; without a second scenario, the first one is compared with itself on that platform.
+    `by="table"` treats the parameters of one table as one change. Contributions are Shapley values: exact for up to
+    14 changes with an effect, else means over random orders drawn with `seed`, with standard errors.
+    Raise `UsageError` without anything to compare with, `ImpossiblePointError` if a scenario has no result.
+
+    >>> import whatif
+    >>> found = whatif.diff("minimd", platforms=["summit"], by="table")
+    >>> found.changes[0].name
+    'platform.network.inter_node.max_rate.rendezvous'
+    """
+    with ExitStack() as checkouts:
+
+        def opened(name: AnyScenario, platform: AnyPlatform | None) -> Scenario:
+            if isinstance(name, str) and names_a_revision(name):
+                name = checkouts.enter_context(checked_out(name))
+            return load(name, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+
+        one, other = compared_pair(first, second, platforms, opened)
+        return difference_study(one, other, result, by, seed)

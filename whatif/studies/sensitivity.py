@@ -1,0 +1,48 @@
+"""Sensitivity of a result: elasticities, bottlenecks, or Sobol' indices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal, overload
+
+from whatif.core.scenario import Scenario
+from whatif.core.uncertainty import Sampling
+from whatif.errors import UsageError
+from whatif.studies.bottlenecks import Bottlenecks, ladder
+from whatif.studies.elasticity import Elasticities, elasticities
+from whatif.studies.sobol import Variance, sobol_indices
+
+SensitivityKind = Literal["tornado", "ladder", "sobol"]
+_SOBOL_SAMPLES: Final = 4096
+
+
+@overload
+def sensitivity_study(
+    scenario: Scenario, result: str, show: Literal["tornado"], sampling: Sampling | None, everything: bool
+) -> Elasticities: ...
+@overload
+def sensitivity_study(
+    scenario: Scenario, result: str, show: Literal["ladder"], sampling: Sampling | None, everything: bool
+) -> Bottlenecks: ...
+@overload
+def sensitivity_study(
+    scenario: Scenario, result: str, show: SensitivityKind, sampling: Sampling | None, everything: bool
+) -> Elasticities | Bottlenecks | Variance: ...
+def sensitivity_study(
+    scenario: Scenario, result: str, show: SensitivityKind, sampling: Sampling | None, everything: bool
+) -> Elasticities | Bottlenecks | Variance:
+    """Elasticities (`tornado`), bottlenecks (`ladder`) or Sobol' indices (`sobol`) of a result.
+
+    Raise `UsageError` for a sampling without `sobol`, and for `everything` with `ladder`: both have no effect.
+    """
+    if sampling is not None and show != "sobol":
+        raise UsageError("--samples, --seed, --level and --spread need --show sobol")
+    if show == "ladder":
+        if everything:
+            raise UsageError("--all: no effect with --show ladder")
+        return ladder(scenario.program, result).about(scenario)
+    if show == "sobol":
+        found = sobol_indices(scenario.program, sampling or Sampling(_SOBOL_SAMPLES), result)
+        return replace(found, everything=everything).about(scenario)
+    items = elasticities(scenario.program, result)
+    return Elasticities(result, items, scenario.program, everything).about(scenario)

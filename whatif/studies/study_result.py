@@ -1,0 +1,92 @@
+"""Base of the results of studies, and the remarks on their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Final, Self
+
+from whatif.core.evaluate import evaluate
+from whatif.core.fit_range import extrapolations
+from whatif.core.scenario import Scenario
+from whatif.errors import UsageError
+from whatif.plotting.presentable import Presentable
+from whatif.schema.load import stated_values
+from whatif.table import Table
+from whatif.units import parse_share
+
+_LISTED: Final = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class StudyResult(Presentable):
+    """Base of the results of studies."""
+
+    shows_failures: ClassVar[bool] = False
+    """Whether the table is worth printing although there is no answer: it then says why, row by row."""
+    remarks: tuple[str, ...] = ()
+    """Remarks on the inputs, such as assumed values."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on the inputs, then the summary of the answer; the command line prints them to stderr."""
+        return (*self.remarks, *self.summary())
+
+    @property
+    def optional_columns(self) -> Sequence[Collection[str]]:
+        """Groups of columns that a narrow terminal leaves out, the first group first."""
+        return ()
+
+    def summary(self) -> tuple[str, ...]:
+        """The answer in words, a line each."""
+        return ()
+
+    def readable_table(self) -> Table:
+        """Table for a terminal: as `table`, with short headings and with bars drawn as text."""
+        return self.table()
+
+    def obstacle(self) -> str:
+        """Reason why there is no answer, empty if there is one; the command line prints it and exits with 4."""
+        return ""
+
+    def interruption(self) -> str:
+        """Remark on a result that is incomplete because Ctrl-C was pressed; empty for a complete one."""
+        return ""
+
+    def about(self, *scenarios: Scenario) -> Self:
+        """The same result with the remarks on the inputs of some scenarios."""
+        return replace(self, remarks=(*self.remarks, *input_remarks(*scenarios)))
+
+
+def input_remarks(*scenarios: Scenario) -> tuple[str, ...]:
+    """Platforms whose results rest on assumed values, and inputs outside the range of their fits."""
+    found: list[str] = []
+    for program in (scenario.program for scenario in scenarios):
+        platform = program.loaded.scenario.platform.name
+        if program.grade == "assumed":
+            found.append(f"{platform}: rests on assumed values")
+        # A run of HPL costs too much for a remark.
+        outside = () if "hpl.times" in program.terms else extrapolations(evaluate(program))
+        found += [f"warning: {platform}: {text}" for text in outside]
+    return tuple(found)
+
+
+def values_on_all_platforms(*scenarios: Scenario) -> tuple[str, ...]:
+    """Remark per scenario whose file states values of its platform: they are the same on every platform."""
+    found = []
+    for scenario in scenarios:
+        paths = stated_values(scenario.document, scenario.folders)
+        more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+        if paths:
+            name = Path(scenario.document.name).stem
+            found.append(f"{name} itself states {', '.join(paths[:_LISTED])}{more}: the same on every machine")
+    return tuple(found)
+
+
+def positive_share(option: str, share: str | float) -> float:
+    """Share above 0 and at most 1, as `10%` or 0.1; raise `UsageError` that names the option."""
+    number = parse_share(share) if isinstance(share, str) else float(share)
+    if number is None or not 0 < number <= 1:
+        raise UsageError(f"{option} {share}: expected a share above 0 and at most 100 %, such as 95%")
+    return number
