@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from whatif.api.scenarios import list_ as list_
     from whatif.api.scenarios import resolve as resolve
     from whatif.api.scenarios import validate as validate
+    from whatif.api.simulations import import_trace as import_trace
+    from whatif.api.simulations import simulate as simulate
     from whatif.core.platform import Platform as Platform
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
@@ -48,6 +50,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
+    "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.platform": ("Platform",),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 SHOWN_PROBLEMS = 50
 
-EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_INVALID_FILE = 3
 EXIT_IMPOSSIBLE = 4

@@ -11,10 +11,12 @@ from click.testing import CliRunner
 
 from tests.paths import DATA
 from whatif.cli.main import program
-from whatif.cli.scenario_sources import ScenarioSource, open_source
+from whatif.cli.scenario_sources import open_source
+from whatif.core.platform import Platform
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, UsageError
 from whatif.files.trace_scenario import trace_scenario
+from whatif.studies.scenario_sources import ScenarioSource
 from whatif.table import Table
 from whatif.units import ONE
 
@@ -35,7 +37,7 @@ def opened(source: str, platform: str | None = None) -> ScenarioSource:
 
 
 def machine(source: ScenarioSource) -> str:
-    return source.question.program.loaded.scenario.platform.name
+    return source.scenario.program.loaded.scenario.platform.name
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_a_profile_on_a_machine_without_gpus_is_refused_with_the_reason():
 
 
 def ranks_per_node(platform: str, folder: str = "") -> object:
-    document = trace_scenario(Path(TRACE.name), platform, "", (Path(folder),))
+    document = trace_scenario(Path(TRACE.name), Platform.open(platform, platform_dirs=[folder]))
     return document.data["application"].get("ranks_per_node")
 
 
@@ -121,7 +123,7 @@ def test_a_trace_has_a_rank_for_each_core_where_they_are_numbers():
 
 
 def test_the_scenario_of_a_trace_asks_for_three_replays():
-    question = opened(TRACE.name).question
+    question = opened(TRACE.name).scenario
     grid = grid_of(file_axes(question.program, 1000), 1000)
     assert grid.shape == (3,)
     result = CliRunner().invoke(program, ["import", "trace", TRACE.name, "-o", "tree.toml"])

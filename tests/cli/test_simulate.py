@@ -60,7 +60,7 @@ def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platf
 def test_a_trace_takes_as_long_as_run_says_also_without_gpus(platform: str) -> None:
     from whatif.cli.scenario_sources import open_source
 
-    question = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform, (), ()).question
+    question = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform, (), ()).scenario
     evaluation = evaluate(question.program)
     found = simulate(question.program, evaluation)
     total = float(np.ravel(evaluation.column("total_time"))[0])
@@ -89,8 +89,8 @@ def test_messages_that_do_not_find_each_other_are_told_with_ranks_and_calls(
     ("words", "message"),
     [
         (("jacobi2d", "--set", "application.communication=modelled"), "modelled"),
-        (("jacobi2d", "--model", "postal"), "--model is for traces"),
-        ((str(DATA / "goal" / "binary_tree_32.goal"), "--iterations", "2"), "--iterations is for scenarios"),
+        (("jacobi2d", "--model", "postal"), "model: only for traces"),
+        ((str(DATA / "goal" / "binary_tree_32.goal"), "--iterations", "2"), "iterations: only for scenarios"),
         ((str(DATA / "goal" / "binary_tree_32.goal"), "--ranks", "7"), "ranks"),
         (("jacobi2d", "--timeline", "x.txt"), ".json or .paje"),
         (("jacobi2d", "--iterations", "10000000"), "operations"),
@@ -106,7 +106,7 @@ def test_a_sweep_says_why_a_point_cannot_be_played() -> None:
     from whatif.core.result import run_whole
     from whatif.core.sweep import grid_of, parse_option
 
-    question = open_source(str(DATA / "goal" / "binary_tree_32.goal"), "lassen", (), ()).question
+    question = open_source(str(DATA / "goal" / "binary_tree_32.goal"), "lassen", (), ()).scenario
     axis = parse_option("application.rank_count=32, 33", question.program, 10)
     result = run_whole(question, grid_of([axis], 10))
     assert np.isfinite(result.columns["total_time"][0])

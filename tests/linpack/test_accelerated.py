@@ -147,7 +147,7 @@ def test_compiled_runs_are_those_of_plain_python(depth, monkeypatch):
                 for run in runs]  # fmt: skip
 
     compiled, plain = outcomes(), (accelerated_kernel.accelerated_steps, solve_kernel.back_substitute)
-    monkeypatch.setattr(simulation, "jitted", lambda *_, **__: plain)
+    monkeypatch.setattr(simulation, "jitted_or_plain", lambda *_, **__: plain)
     for found, expected in zip(compiled, outcomes(), strict=True):
         assert_allclose(found.ends, expected.ends, rtol=1e-12, atol=0)
         assert_allclose(found.seen, expected.seen, rtol=1e-12, atol=0)

@@ -52,7 +52,6 @@ NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count", "mean_power", "cap
 # The time of a message may fall where the next protocol takes over; an overlap is time saved.
 NOT_MONOTONE = {
     ("by_protocol", "message_size"),
-    ("iteration_time", "overlap_time"),
     ("busy_time", "hidden_time"),
     # Small chunks overlap more of a copy, large ones need fewer turns.
     ("staged_read_time", "chunk_size"),

@@ -12,10 +12,8 @@ from numpy.testing import assert_allclose
 from tests.paths import DATA as TEST_DATA
 from whatif.models.roofline import (
     DOMINANT_RATES,
-    achieved_bandwidth,
     achieved_rate,
     attainable_rate,
-    deviation_angle,
     instruction_efficiency,
     is_compute_bound,
     machine_balance,
@@ -72,10 +70,10 @@ def predict(kernel: Parameters, gpu: Parameters) -> Parameters:
         "type": "Compute" if is_compute_bound(intensity, balance) else "Memory",
         "krn_op_ratio": intensity,
         "dev_op_ratio": balance,
-        "deviation_angle": deviation_angle(intensity, balance),
+        "deviation_angle": np.arctan(balance) - np.arctan(intensity),
         "throughput": achieved_rate(operations, time) / 1e9,
-        "bandwidth": achieved_bandwidth(dram_size, time) / 1e9,
-        "l2_bandwidth": achieved_bandwidth(l2_size, time) / 1e9,
+        "bandwidth": achieved_rate(dram_size, time) / 1e9,
+        "l2_bandwidth": achieved_rate(l2_size, time) / 1e9,
     }
 
 
@@ -166,9 +164,9 @@ def test_kernels_without_operations_or_bytes() -> None:
     assert intensity.tolist() == [math.inf, 0.0, math.inf]
     assert is_compute_bound(intensity, balance).tolist() == [1.0, 0.0, 1.0]
     angles = [-math.pi / 2, 0.0, math.atan(10 / 3) - math.pi / 2]
-    assert_allclose(deviation_angle(intensity, balance), angles, rtol=1e-15, atol=0)
+    assert_allclose(np.arctan(balance) - np.arctan(intensity), angles, rtol=1e-15, atol=0)
     assert_allclose(achieved_rate(operations, time), [0.0, 0.0, 3e12], rtol=1e-15, atol=0)
-    assert_allclose(achieved_bandwidth(dram_size, time), [0.0, 9e11, 0.0], rtol=1e-15, atol=0)
+    assert_allclose(achieved_rate(dram_size, time), [0.0, 9e11, 0.0], rtol=1e-15, atol=0)
 
 
 def test_kernel_without_its_dominant_operation_attains_nothing() -> None:

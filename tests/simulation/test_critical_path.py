@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.simulation.traces import pipeline_trace
 from whatif.models.patterns import GridPattern
 from whatif.simulation.activity import GROUPS, activity
 from whatif.simulation.critical import critical_path
-from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace, pipeline_trace
+from whatif.simulation.generate import all_to_all_trace, collective_trace, halo_trace
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Kind, Trace
 from whatif.simulation.replay import replay

@@ -10,11 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.paths import ROOT
 from tests.simulation.test_lower import assert_same
+from tests.simulation.traces import fold_all
 from tests.written_programs import halo, op, program, trace
 from whatif.errors import UsageError
 from whatif.importers.dumpi import read_dumpi
 from whatif.simulation.extrapolate import extrapolate
-from whatif.simulation.folding import fold_all, share
+from whatif.simulation.folding import share
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import ANY, Kind, Trace
 

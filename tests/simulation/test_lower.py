@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.simulation.traces import fold_all
 from tests.written_programs import halo, op, program, trace
 from whatif.errors import UsageError
 from whatif.models import collectives as closed_forms
 from whatif.simulation.collective_schedules import ALGORITHMS
-from whatif.simulation.folding import fold, fold_all, share
+from whatif.simulation.folding import fold, share
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import ANY, Kind, Loop, Trace, executed_count, unrolled
 from whatif.simulation.replay import replay

@@ -14,8 +14,8 @@ from tests.paths import ROOT
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.simulation import replay as replay_module
 from whatif.simulation.activity import GROUPS
-from whatif.simulation.compiled import _jitted
 from whatif.simulation.critical import critical_path
+from whatif.simulation.jit import _jitted
 from whatif.simulation.rank_programs import ANY, Kind
 from whatif.simulation.replay import replay, summary
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
@@ -443,8 +443,8 @@ def test_small_schedules_never_load_the_compiler():
         "import sys, tests.simulation.test_replay as t; t.played(t.halo(6, 8, 8, 2, 1e-6, 1), t.loggops(*t.EXAMPLE));"
         "print('numba' in sys.modules)"
     )
-    command, folder = [sys.executable, "-c", code], ROOT
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("False", "")
 
 
@@ -456,4 +456,4 @@ def test_a_machine_without_a_folder_for_the_cache_compiles_all_the_same(monkeypa
     def twice(number):
         return 2 * number
 
-    assert _jitted(twice, True)(21) == 42
+    assert _jitted(twice, entry=True, borrowing=False, inlined=False)(21) == 42

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.simulation.traces import pipeline_trace
 from whatif.errors import UsageError
 from whatif.models import collectives
 from whatif.models.patterns import GridPattern, message_counts, message_kinds
@@ -288,7 +289,7 @@ def test_pipelines_end_when_the_replay_does(count, block_count, costs, seed, spr
     if isinstance(times, str):
         assert costs.on_arrival
         return
-    expected = replayed(generate.pipeline_trace(count, 700.0, block_count), places, costs, arrival)
+    expected = replayed(pipeline_trace(count, 700.0, block_count), places, costs, arrival)
     assert_allclose(times, expected, rtol=1e-7, atol=0)
 
 
@@ -374,11 +375,11 @@ def test_what_cannot_be_played_is_refused_with_a_reason(name, change, said):
         rounds.ALGORITHMS[name](**{**given_values, **change})
 
 
-def test_more_messages_than_can_be_played_are_refused():
+def test_too_many_messages_are_refused():
     count = 400_000
     arrival = random_arrival(5, count, 1e-6)
     for name in ("ring_allgather", "pairwise_alltoall", "linear_alltoall"):
-        with pytest.raises(UsageError, match="too many to play"):
+        with pytest.raises(UsageError, match="too many to simulate"):
             rounds.ALGORITHMS[name](count, 8.0, placed(count), SAME_POSTAL, arrival)
     with pytest.raises(UsageError, match="simulate the trace"):
         rounds.linear_alltoall_times(300, 8.0, placed(300), loggops_costs(**LOGGOPS), arrival[:300])

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.simulation.traces import contention_bound, link_loads
 from whatif.errors import UsageError
 from whatif.simulation.node_graph import NodeGraph, concurrent_bandwidths
-from whatif.simulation.sharing import Routes, contention_bound, link_loads, max_min, routes_from_lists
+from whatif.simulation.sharing import Routes, max_min, routes_from_lists
 from whatif.simulation.topology import Topology, dragonfly, fat_tree, star, torus
 
 

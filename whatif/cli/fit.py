@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whatif import vocabulary
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from whatif.schema.platform_spec import PlatformSpec
     from whatif.table import Table
 
-DISTANCES = ("intra-socket", "inter-socket", "inter-node")
+DISTANCES = tuple(distance.replace("_", "-") for distance in vocabulary.DISTANCES)
 
 
 @dataclass(frozen=True)

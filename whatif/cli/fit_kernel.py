@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whatif import vocabulary
 from whatif.cli.fit import DISTANCES, FitOutput, command, fit_options, tell
 from whatif.errors import UsageError
 
@@ -211,7 +212,7 @@ def _refuse_others(path: Path, platform: PlatformSpec, change: PlatformChange) -
         tables[_PROCESSORS] = platform.kernels.processors
         if platform.kernels.dgemm.offloaded is not None:
             tables["kernels.dgemm"] = {"offloaded": None}
-    for distance in ("intra_socket", "inter_socket", "inter_node"):
+    for distance in vocabulary.DISTANCES:
         if (stated := getattr(platform.network, distance)) is not None:
             tables[f"network.{distance}.pieces"] = stated.pieces
     for table, stated in tables.items():

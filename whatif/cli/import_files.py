@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from whatif.cli.import_profile import command as profile
-from whatif.cli.options import named_platform, platforms_option
+from whatif.cli.options import platforms_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -107,34 +107,34 @@ command.add_command(profile)
 
 @command.command("trace", short_help="MPI traces: DUMPI, SimGrid, GOAL, OTF2.")
 @click.argument("file", metavar="TRACE", type=click.Path(path_type=Path, exists=True))
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="SCENARIO.toml")
 @click.option(
-    "--platform", metavar="NAME", default="summit", show_default=True, help="The platform that the scenario names."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="SCENARIO.toml",
+    help="Write the scenario that replays the trace.",
 )
+@click.option("--platform", metavar="NAME", help="Platform of the scenario; default: summit.")
 @platforms_option
 @click.option(
     "--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="table", show_default=True
 )
-def trace(file: Path, output: Path | None, platform: str, platform_dirs: tuple[Path, ...], file_format: str) -> None:
-    """Print what the ranks of a trace do, or write a scenario that replays it."""
-    from whatif.atomic import atomic_file
-    from whatif.files.trace_scenario import trace_scenario
-    from whatif.importers.trace_formats import read_trace
-    from whatif.studies.simulation_tables import trace_table
+def trace(
+    file: Path, output: Path | None, platform: str | None, platform_dirs: tuple[Path, ...], file_format: str
+) -> None:
+    """Print the operations of each rank of a trace, or write a scenario that replays it."""
+    from whatif.api.simulations import import_trace
 
-    if output is None and file_format != "toml":
-        _show(trace_table(read_trace(file)), file_format)
-        return
-    platform, platform_dirs = named_platform(platform, platform_dirs)
-    text = trace_scenario(file, platform, folders=platform_dirs).text
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    if output.resolve().parent != file.resolve().parent:
-        raise UsageError(f"{output}: a scenario lies beside its trace, in {file.resolve().parent}")
-    with atomic_file(output) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    click.echo(f"written: {output}", err=True)
+    if output is None and file_format != "toml" and (platform is not None or platform_dirs):
+        raise UsageError("--platform and --platform-dir: no effect on a table; add -o SCENARIO.toml or --format toml")
+    found = import_trace(file, platform=platform, platform_dirs=platform_dirs)
+    if output is not None:
+        found.write(output)
+        click.echo(f"written: {output}", err=True)
+    elif file_format == "toml":
+        click.echo(found.to_toml(), nl=False)
+    else:
+        _show(found.table(), file_format)
 
 
 def _show(table: Table, file_format: str) -> None:

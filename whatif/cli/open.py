@@ -7,12 +7,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
+from typing import TYPE_CHECKING
 
 import click
 
 from whatif.cli.options import question_options
-from whatif.cli.scenario_sources import ScenarioSource, open_source
+from whatif.cli.scenario_sources import open_source
 from whatif.errors import UsageError
+
+if TYPE_CHECKING:
+    from whatif.studies.scenario_sources import ScenarioSource
 
 _LARGEST_JOURNAL = 10_000_000
 
@@ -59,7 +63,7 @@ def command(
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
     source = open_source(scenario, platform, platform_dirs, overrides)
-    question = source.question
+    question = source.scenario
     # Everything wrong with the files is said here, before the terminal is taken over.
     _ = question.program
     opening = [*source_lines(source), *measured_lines(measured, columns, where, runs, formula)]

@@ -1,33 +1,35 @@
-"""`whatif simulate`: traces and scenarios played message by message."""
+"""`whatif simulate`: traces and scenarios, simulated message by message."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, get_args
 
 import click
 
-from whatif.cli.options import question_options
-from whatif.errors import UsageError
+from whatif.cli.options import parse_sets, question_options
 from whatif.limits import TABLE_FORMATS
-from whatif.schema.application import TraceModel
-
-if TYPE_CHECKING:
-    from whatif.core.scenario import Scenario
-    from whatif.studies.simulation_run import Simulation
+from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
 
-@click.command("simulate", short_help="Play a trace, or a scenario, message by message.")
-@click.argument("source", metavar="TRACE|SCENARIO")
+@click.command("simulate", short_help="Simulate a trace or scenario message by message.")
+@click.argument("scenario", metavar="SCENARIO|TRACE")
 @question_options
 @click.option(
-    "--model", type=click.Choice(get_args(TraceModel)), help="What a message of a trace costs; the best there is."
+    "--model",
+    type=click.Choice(TRACE_MODELS),
+    help="Model of the messages of a trace; default: the most accurate one that the platform has parameters for.",
 )
-@click.option("--ranks", type=click.IntRange(1), help="Play for so many ranks; a trace must be regular for that.")
+@click.option("--ranks", type=click.IntRange(1), help="Number of ranks; a trace must be regular to be extrapolated.")
 @click.option("--iterations", type=click.IntRange(1), default=1, show_default=True, help="Iterations of a scenario.")
-@click.option("--show", type=click.Choice(["ranks", "messages", "path", "slopes"]), default="ranks", show_default=True)
+@click.option(
+    "--show",
+    type=click.Choice(SIMULATION_TABLES),
+    default="ranks",
+    show_default=True,
+    help="Time of each rank, all messages, the critical path, or slopes of the run time in latency and bandwidth.",
+)
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @click.option(
     "--timeline",
@@ -36,79 +38,39 @@ if TYPE_CHECKING:
     help="Write the time line: FILE.json for Perfetto, FILE.paje for ViTE.",
 )
 def command(
-    source: str,
+    scenario: str,
     platform: str | None,
     platform_dirs: tuple[Path, ...],
     overrides: tuple[str, ...],
-    model: str | None,
+    model: TraceModel | None,
     ranks: int | None,
     iterations: int,
-    show: str,
+    show: SimulationTable,
     file_format: str,
     timeline: Path | None,
 ) -> None:
-    """Play a TRACE (DUMPI, SimGrid, GOAL, OTF2) or the phases of a SCENARIO message by message on a platform.
+    """Simulate the phases of a SCENARIO, or a TRACE (DUMPI, SimGrid, GOAL, OTF2), message by message on a platform.
 
-    Prints what each rank spends on computing, sending, receiving and waiting; the messages between nodes; the critical
-    path; or how the run time answers to latency and bandwidth.
+    Prints the time that each rank computes, sends, receives and waits; the messages; the critical path; or how the run
+    time changes with latency and bandwidth.
     """
-    from whatif.files.timeline_files import TIMELINE_WRITERS
-    from whatif.studies.simulation_run import simulate, without_playing
-    from whatif.studies.simulation_tables import TABLES
+    from whatif.api.simulations import check_timeline, simulate
     from whatif.table_writers import TABLE_WRITERS
 
-    if timeline is not None and timeline.suffix not in TIMELINE_WRITERS:
-        raise UsageError(f"{timeline}: a time line ends in {' or '.join(TIMELINE_WRITERS)}")
-    question = _question(source, platform, platform_dirs, overrides, model, ranks, iterations)
-    program = question.program
-    patience = Timer(3.0, lambda: click.echo("playing; the event loop is compiled once on a machine", err=True))
+    if timeline is not None:
+        check_timeline(timeline)
+    patience = Timer(3.0, lambda: click.echo("simulating; the event loop is compiled on first use", err=True))
     patience.start()
     try:
-        simulation = simulate(program, without_playing(program), iterations)
+        found = simulate(
+            scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides), model=model,
+            ranks=ranks, iterations=iterations, show=show,
+        )  # fmt: skip
     finally:
         patience.cancel()
-    _narrate(question, simulation)
-    TABLE_WRITERS[file_format](TABLES[show](simulation), sys.stdout)
+    for note in found.notes:
+        click.echo(note, err=True)
+    TABLE_WRITERS[file_format](found.table(), sys.stdout)
     if timeline is not None:
-        TIMELINE_WRITERS[timeline.suffix](simulation.activity, simulation.places.node.tolist(), timeline)
+        found.write_timeline(timeline)
         click.echo(f"time line in {timeline}", err=True)
-
-
-def _question(
-    source: str,
-    platform: str | None,
-    platform_dirs: tuple[Path, ...],
-    overrides: tuple[str, ...],
-    model: str | None,
-    ranks: int | None,
-    iterations: int,
-) -> Scenario:
-    """The question that a trace or a scenario asks, its communication simulated."""
-    from whatif.cli.scenario_sources import open_source
-
-    more = [f"application.rank_count={ranks}"] if ranks is not None else []
-    opened = open_source(source, platform, platform_dirs, (*overrides, *more), model)
-    question = opened.question
-    if opened.kind == "profile":
-        raise UsageError(f"{source}: a GPU profile holds no messages; see `whatif project` and `whatif open`")
-    if opened.kind == "trace" and iterations > 1:
-        raise UsageError("--iterations is for scenarios: a trace is played as it was recorded")
-    if opened.kind != "trace" and model is not None:
-        raise UsageError("--model is for traces; the phases of a scenario name theirs")
-    modelled = question.program.loaded.scenario.application.communication == "modelled"
-    if opened.kind == "trace" or not modelled or "application.communication" in question.sets:
-        return question
-    return question.changed({"application.communication": "simulated", **question.sets}, question.platform)
-
-
-def _narrate(question: Scenario, simulation: Simulation) -> None:
-    from whatif.units import SECOND, format_quantity
-
-    places = simulation.places
-    count = int(places.node.max()) + 1
-    nodes = f"{count} node{'s' * (count != 1)}"
-    time = format_quantity(simulation.activity.run_time, SECOND)
-    machine = question.program.loaded.scenario.platform.name
-    click.echo(
-        f"{time} on {machine}: {len(places.node)} ranks on {nodes}, {len(simulation.activity.sent)} messages", err=True
-    )

@@ -15,13 +15,14 @@ from whatif.core.phases.gpu_kernel import wire_kernel, wire_measured_kernel
 from whatif.core.phases.halo import wire_halo
 from whatif.core.phases.host_transfer import wire_transfer
 from whatif.core.phases.regression_model import wire_estimates, wire_regression
-from whatif.core.term import CATEGORIES, PhaseTerm, Program, Reference
+from whatif.core.term import PhaseTerm, Program, Reference
 from whatif.core.wiring import Wiring
 from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, overlap_time, repeated_time, run_time
 from whatif.schema.hpl_application import HPLApplication
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import parameter_table
+from whatif.vocabulary import CATEGORIES
 
 
 def deferred(module: str, function: str) -> Callable[..., list[PhaseTerm]]:

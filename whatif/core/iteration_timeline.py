@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from whatif.axes import Grid
 from whatif.core.evaluate import Evaluation
 from whatif.core.result import Result, result_of
-from whatif.core.term import Category, PhaseTerm, Program
+from whatif.core.term import PhaseTerm, Program
 from whatif.errors import ImpossiblePointError
+from whatif.vocabulary import Category
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""What the terms that play messages have in common: their inputs, the machine they are played on, points of a sweep."""
+"""Terms that simulate messages: their inputs, the machine they are simulated on, and the points of a sweep."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from whatif.core.phases.message_charges import wire_charges
 from whatif.core.phases.node_links import LinkBandwidths, by_link
 from whatif.core.term import Reference
 from whatif.errors import UsageError, WhatifError
-from whatif.models.charges import LONG
+from whatif.models.charges import LONG, ProtocolCharges
 from whatif.models.patterns import sockets
-from whatif.models.quantities import Core, FloatArray
+from whatif.models.quantities import BytesPerSecond, Core, FloatArray, Seconds
 from whatif.models.workload import along_dimensions
 from whatif.schema.application import HaloPhase
 from whatif.simulation.activity import activity
@@ -35,18 +36,7 @@ NO_LINKS: LinkBandwidths = np.empty(0)
 NO_LATENCY: FloatArray = np.zeros(())
 NO_COUNTS: LinkCounts = np.empty(0)
 UNLIMITED: FloatArray = np.full((), np.inf)
-MACHINE_CORES: Final = (3, 1, 1, 0, 1, 0)
-"""The axes that belong to one point: of charges, limits, link bandwidths, latency and counts, injection bandwidth."""
-MACHINE_INPUTS: Final[Mapping[str, tuple[tuple[int, ...], FloatArray]]] = {
-    "charges": ((9, 5, 2), UNLIMITED),
-    "limits": ((6,), UNLIMITED),
-    "link_bandwidths": ((-1,), NO_LINKS),
-    "link_latency": ((), NO_LATENCY),
-    "link_counts": ((-1,), NO_COUNTS),
-    "injection_bandwidth": ((), UNLIMITED),
-}
-"""Those inputs of a playing term: the shape at one point, and what stands for one that is not fed."""
-SOURCE: Final = "each message played; Choi et al. 2020, section 3.2 (NACoM)"
+SOURCE: Final = "each message simulated; Choi et al. 2020, section 3.2 (NACoM)"
 _TOPOLOGY: Final = "platform.network.topology"
 _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "star": (),
@@ -55,15 +45,28 @@ _COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class SimulationInputs(NamedTuple):
-    """What a playing term is fed with beside its pattern: inputs, and structural choices."""
+class MachineInputs(NamedTuple):
+    """Inputs of a simulated term that describe its machine; those with a default need no reference."""
+
+    charges: ProtocolCharges
+    limits: Limits
+    link_bandwidths: LinkBandwidths = NO_LINKS
+    link_latency: Seconds = NO_LATENCY
+    link_counts: LinkCounts = NO_COUNTS
+    injection_bandwidth: BytesPerSecond = UNLIMITED
+
+
+class SimulationReferences(NamedTuple):
+    """References of a simulated term to its `MachineInputs`, and its structural choices."""
 
     inputs: dict[str, Reference]
     options: dict[str, Any]
 
 
-def wire_playing(context: Context, phase: str, model: str, process_counts: Mapping[str, Reference]) -> SimulationInputs:
-    """Wire the charges of a phase's messages, and the links that they share where the application asks for it."""
+def wire_machine(
+    context: Context, phase: str, model: str, process_counts: Mapping[str, Reference]
+) -> SimulationReferences:
+    """Wire the charges of a phase's messages, and the links that they share if the application says so."""
     inputs = wire_charges(context, phase, model, process_counts)
     _, table, _ = parameters_at(context, phase, model, "inter_node")
     options: dict[str, Any] = {"on_arrival": table == "loggp", "topology": ""}
@@ -71,12 +74,12 @@ def wire_playing(context: Context, phase: str, model: str, process_counts: Mappi
         inputs["injection_bandwidth"] = "platform.network.inter_node.injection.rendezvous.injection_bandwidth"
     grid = context.scenario.application.grid
     if grid is not None and grid.mapping != "block" and phase not in _halos(context):
-        context.wiring.problem("application.grid.mapping", f"`{phase}` can only be played with `block` mapping")
+        context.wiring.problem("application.grid.mapping", f"`{phase}` can only be simulated with `block` mapping")
     if context.scenario.application.communication == "shared_links":
         inputs |= _links(context)
         topology = context.scenario.platform.network.topology
         options["topology"] = topology.kind if topology is not None else ""
-    return SimulationInputs(inputs, options)
+    return SimulationReferences(inputs, options)
 
 
 def _halos(context: Context) -> list[str]:
@@ -85,7 +88,7 @@ def _halos(context: Context) -> list[str]:
 
 
 def _links(context: Context) -> dict[str, Reference]:
-    """The bandwidths, latency and counts of the platform's topology."""
+    """Bandwidths, latency and counts of the platform's topology."""
     topology, wiring = context.scenario.platform.network.topology, context.wiring
     if topology is None:
         name = context.scenario.platform.name
@@ -125,10 +128,10 @@ def _topology(
 
 
 def costs_of(charges: FloatArray, limits: FloatArray, on_arrival: bool = False) -> Costs:
-    """What the replay charges, from `charges` [protocol, charge, size] and `limits` [limit] of one point."""
+    """Costs of the replay, from `charges` [protocol, charge, size] and `limits` [limit] of one point."""
     empty, long = np.moveaxis(charges.reshape(3, 3, 5, 2), -1, 0)
     lines = np.stack([empty, (long - empty) / LONG], axis=-1)
-    # What LogGOPS charges counts from the second byte on.
+    # LogGOPS charges bytes from the second one on.
     free_size = 1.0 if on_arrival else 0.0
     send, gap, flight, receive, receive_gap = (lines[:, :, number] for number in range(5))
     short, eager = limits.reshape(3, 2).T
@@ -142,42 +145,38 @@ def block_places(rank_count: int, ranks_per_node: int, ranks_per_socket: int) ->
 
 
 class MessageMachine(NamedTuple):
-    """What messages of one point are charged with, and the links that they share, if any."""
+    """Charges of messages at one point, and the links that they share, if any."""
 
     costs: Costs
     links: Callable[[int], Topology] | None = None
-    """The topology, for so many nodes."""
+    """Topology for a number of nodes."""
 
     def run_time(self, schedule: Schedule, places: Places) -> float:
-        """When the last rank is done, in s."""
+        """End of the last rank, in s."""
         if self.links is not None:
             return self.shared(schedule, places).run_time
         return replay(schedule, places, self.costs).time
 
     def shared(self, schedule: Schedule, places: Places) -> FlowReplay:
-        """The replay over shared links; raise `UsageError` for more nodes than the topology has."""
+        """Replay over shared links; raise `UsageError` for more nodes than the topology has."""
         if self.links is None:
             raise UsageError("no links are shared")
         return replay_flows(schedule, places, self.costs, self.links(int(places.node.max()) + 1))
 
     def times(self, schedule: Schedule, places: Places) -> FloatArray:
-        """Computation on the critical path and the rest, in s; over shared links, of the rank that is done last."""
+        """Computation on the critical path and the rest of it, in s; over shared links, of the last rank."""
         if self.links is None:
-            played = replay(schedule, places, self.costs)
-            computed = critical_path(schedule, played, self.costs).compute_time
-            return np.array([computed, played.time - computed])
+            replayed = replay(schedule, places, self.costs)
+            computed = critical_path(schedule, replayed, self.costs).compute_time
+            return np.array([computed, replayed.time - computed])
         flows = self.shared(schedule, places)
         spent = activity(schedule, flows.start, flows.end, flows.match)
         computed = float(spent.rank_times()[spent.rank_ends().argmax(), 0])
         return np.array([computed, flows.run_time - computed])
 
 
-def machine_of(
-    stated: tuple[FloatArray, ...],
-    topology: str,
-    on_arrival: bool,
-) -> MessageMachine:
-    """The machine at one point; `stated` are the last six arguments of a playing term."""
+def machine_of(stated: MachineInputs, topology: str, on_arrival: bool) -> MessageMachine:
+    """Machine at one point."""
     charges, limits, bandwidths, latency, counts, injection = stated
     costs = replace(costs_of(charges, limits, on_arrival), node_gap=1 / float(injection))
     if not topology:
@@ -189,17 +188,58 @@ def machine_of(
 def each_point(
     function: Callable[..., Any], cores: tuple[int, ...], *arrays: FloatArray, shape: tuple[int, ...] = ()
 ) -> FloatArray:
-    """A function of points, with results of a `shape`, over arrays whose last axes, as many as `cores` says, belong to
-    one point. Points that cannot be played are NaN, and say why."""
+    """Results [..., shape] of a function of one point over arrays [..., core], with `cores` axes in the core of each.
+
+    Points that cannot be simulated are NaN, with the reason in `REFUSED`.
+    """
     leads = [array.shape[: array.ndim - core] for array, core in zip(arrays, cores, strict=True)]
     lead = np.broadcast_shapes(*leads)
     spread = [np.broadcast_to(a, (*lead, *a.shape[a.ndim - c :])) for a, c in zip(arrays, cores, strict=True)]
-    result, said = np.full((*lead, *shape), np.nan), np.full(lead, "", dtype=object)
+    result, reasons = np.full((*lead, *shape), np.nan), np.full(lead, "", dtype=object)
     for at in np.ndindex(lead):
         try:
             result[at] = function(*(array[at] for array in spread))
         except WhatifError as error:
-            said[at] = str(error)
-    if (said != "").any():
-        REFUSED.get([]).append(said)
+            reasons[at] = str(error)
+    if (reasons != "").any():
+        REFUSED.get([]).append(reasons)
     return result
+
+
+def simulated_term(shape: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]], Callable[..., FloatArray]]:
+    """Decorator: a term over arrays of points, from a function of one point with a parameter `machine`.
+
+    In place of `machine`, a `MessageMachine`, the term has the parameters of `MachineInputs` and the options `topology`
+    and `on_arrival`. Its result is [..., *shape].
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., FloatArray]:
+        own, hints = inspect.signature(function).parameters.values(), get_type_hints(function, include_extras=True)
+        of_machine = get_type_hints(MachineInputs, include_extras=True)
+        names = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "machine"]
+        cores = tuple(core_count((hints | of_machine)[name]) for name in (*names, *MachineInputs._fields))
+        defaults = MachineInputs._field_defaults
+
+        def term(*, topology: str = "", on_arrival: bool = False, **named: Any) -> FloatArray:
+            arrays = [named.pop(name) for name in names]
+            machine = [named.pop(name, defaults.get(name)) for name in MachineInputs._fields]
+
+            def simulated(*point: Any) -> Any:
+                stated = MachineInputs(*point[len(names) :])
+                return function(*point[: len(names)], machine_of(stated, topology, on_arrival), **named)
+
+            return each_point(simulated, cores, *arrays, *machine, shape=shape)
+
+        kinds = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, *of_machine)]
+        term.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
+        term.__annotations__ = {name: hints[name] for name in (*names, "return")} | of_machine
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(term, name, getattr(function, name))
+        return term
+
+    return decorate
+
+
+def core_count(annotation: Any) -> int:
+    """Axes of one point in a quantity."""
+    return next((len(item.axes) for item in getattr(annotation, "__metadata__", ()) if isinstance(item, Core)), 0)

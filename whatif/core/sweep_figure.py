@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from whatif.axes import Axis
 from whatif.core.result import Result, array_of, has_column
-from whatif.core.term import CATEGORIES
 from whatif.models.quantities import FloatArray
 from whatif.plotting.crosshair import written
 from whatif.plotting.description import (
@@ -27,6 +26,7 @@ from whatif.plotting.description import (
 )
 from whatif.table import Column, Table
 from whatif.units import ONE, SECOND, format_quantity
+from whatif.vocabulary import CATEGORIES
 
 Y_COLUMN: Final = "iteration_time"
 MAXIMUM_CURVES: Final = 6

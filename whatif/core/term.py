@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Final, Literal, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from whatif.models.quantities import Citation, Core, FloatArray
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import Parameter, worst
 from whatif.units import SECOND, Dimension, Quantity
-
-Category = Literal["kernel", "communication", "transfer", "overhead"]
-CATEGORIES: tuple[Category, ...] = ("kernel", "communication", "transfer", "overhead")
+from whatif.vocabulary import Category
 
 # Parameters that hold structural choices, not quantities.
 _OPTIONS: Final = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)

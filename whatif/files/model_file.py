@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from whatif.core.term import CATEGORIES
 from whatif.errors import UsageError
 from whatif.files.trace_scenario import ranks_per_node
 from whatif.fitting.least_squares import RunsFit
@@ -17,6 +16,7 @@ from whatif.schema.load import load_platform
 from whatif.schema.scenario_spec import RESERVED
 from whatif.schema.toml_text import toml_text
 from whatif.units import SECOND, parse_unit
+from whatif.vocabulary import CATEGORIES
 
 _RESULTS = (*(f"{kind}_" for kind in CATEGORIES), "total_", "iteration_", "mean_", "overlap_", "setup_")
 """How results begin whose names no estimate can have."""

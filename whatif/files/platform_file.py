@@ -21,6 +21,7 @@ from whatif.schema.toml import Document, KeyPath, parse_document, read_document,
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
 from whatif.units import BYTE, ONE, Dimension, format_quantity
+from whatif.vocabulary import MESSAGE_MODELS
 
 _DIGITS: Final = 6
 _TABLE: Final = 2
@@ -180,7 +181,7 @@ def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] 
         for parameter in change.values
         if parameter.startswith("network.") and parameter.split(".")[2] != "pieces"
     ):
-        for model in ("postal", "max_rate", "injection", "loggp"):
+        for model in MESSAGE_MODELS:
             table = f"{distance}.{model}"
             stated = getattr(getattr(platform.network, distance.partition(".")[2]), model)
             if stated is not None and not any(parameter.startswith(f"{table}.") for parameter in change.values):

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from whatif.atomic import atomic_file
+from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS, Activity
 from whatif.simulation.rank_programs import Kind
 
@@ -132,7 +133,7 @@ def _paje_containers(nodes: Sequence[int]) -> Iterator[str]:
 
 
 def _paje_events(activity: Activity) -> Iterator[str]:
-    """Everything that happens, in the order of time, ends before starts of the same instant."""
+    """All events by time; ends come before starts of the same instant."""
     times = np.concatenate([activity.start, activity.end, activity.sent, activity.received])
     ranks = np.concatenate([activity.rank, activity.rank, activity.sender, activity.receiver])
     counts = [len(activity.start)] * 2 + [len(activity.sent)] * 2
@@ -155,8 +156,20 @@ def _paje_event(activity: Activity, what: int, at: int, time: float, rank: int) 
     return _paje(name, moment, "L", "m", f'"{activity.message_size[at]:.15g} B"', f"r{rank}", at)
 
 
+def write_timeline(activity: Activity, nodes: Sequence[int], path: Path) -> None:
+    """Write the time line of all ranks in the format of the file's ending; raise `UsageError` for an unknown one."""
+    check_timeline(path)
+    TIMELINE_WRITERS[path.suffix](activity, nodes, path)
+
+
+def check_timeline(path: Path) -> None:
+    """Raise `UsageError` for a file name whose ending is no format of time lines."""
+    if path.suffix not in TIMELINE_WRITERS:
+        raise UsageError(f"{path}: the name of a time line ends in {' or '.join(TIMELINE_WRITERS)}")
+
+
 TIMELINE_WRITERS: Final[dict[str, Callable[[Activity, Sequence[int], Path], None]]] = {
     ".json": write_perfetto,
     ".paje": write_paje,
 }
-"""Writers of time lines by the end of the file's name."""
+"""Writers of time lines by the ending of the file name."""

@@ -1,52 +1,55 @@
-"""A trace as a scenario: the question what it takes on a machine, to be swept, explored and saved."""
+"""Scenario files that replay a trace on a machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 from whatif.core.phases.traced_run import TraceFile
-from whatif.schema.load import load_platform
+from whatif.core.platform import Platform
 from whatif.schema.network import Distance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.toml import Document, parse_document, shown_path
 from whatif.schema.toml_text import toml_text
+from whatif.vocabulary import MESSAGE_MODELS
 
-# The best that a platform has parameters for; the K-model has those of max-rate.
-_MODELS: Final = {"max_rate": "k_model", "injection": "injection", "postal": "postal", "loggp": "loggp"}
-# Few points, for each of them is a replay.
+_PREFERRED: Final = tuple(dict.fromkeys(("max_rate", "injection", "postal", *MESSAGE_MODELS)))
+"""Tables of a platform by the accuracy of their models."""
+# Few points: each of them is a replay.
 _SWEEP: Final = {"computation": {"application.phases.trace.computation_factor": "0.5, 1, 2"}}
 
 
-def trace_scenario(path: Path, platform: str, model: str = "", folders: Sequence[Path] = ()) -> Document:
-    """The scenario that replays a trace, under the free name beside it that it would be saved as.
+def trace_scenario(path: Path, platform: Platform, model: str = "") -> Document:
+    """Scenario that replays a trace, named after the free file name next to it under which it would be saved.
 
-    `model` is the best that the platform has where it is empty. Raise `InvalidFileError` for what is no trace.
+    Without a `model`, the messages are charged by the most accurate one that the platform has parameters for. Raise
+    `InvalidFileError` for a file that is not a trace.
     """
     path = path.resolve()
-    machine = load_platform(platform, folders)[0]
+    machine = platform.spec
     phase = {"kind": "trace", "file": path.name, "model": model or _best(machine.network.inter_node)}
     application: dict[str, Any] = {"name": path.stem, "rank_count": TraceFile.at(path).trace.rank_count}
     application |= ranks_per_node(machine) | {"iteration_count": 1, "phases": {"trace": phase}}
-    tables = {"platform": {"extends": platform}, "application": application, "sweep": _SWEEP}
+    tables = {"platform": {"extends": platform.name}, "application": application, "sweep": _SWEEP}
     text = f"# What does {path.name} take on {machine.name}?\n{toml_text(tables)}"
     return parse_document(text, shown_path(free_name(path)), path.parent)
 
 
 def free_name(path: Path) -> Path:
-    """`STEM.toml` beside a file or folder, or the first `STEM-2.toml`, .. that is not there yet."""
+    """`STEM.toml` next to a file or folder, or the first of `STEM-2.toml`, .. that does not exist."""
     names = (path.with_name(f"{path.stem}{f'-{number}' if number > 1 else ''}.toml") for number in count(1))
     return next(name for name in names if not name.exists())
 
 
 def _best(distance: Distance) -> str:
-    return next(model for table, model in _MODELS.items() if getattr(distance, table) is not None)
+    """The most accurate model with parameters; the K-model uses those of the max-rate model."""
+    table = next(table for table in _PREFERRED if getattr(distance, table) is not None)
+    return "k_model" if table == "max_rate" else table
 
 
 def ranks_per_node(machine: PlatformSpec) -> dict[str, int]:
-    """Where a machine has no GPUs: a rank for each core, or one where the number of cores is not a number."""
+    """Key `ranks_per_node` for a machine without GPUs: a rank for each core, or one if the count is an expression."""
     node = machine.node
     if node.gpu is not None:
         return {}

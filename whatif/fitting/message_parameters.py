@@ -20,9 +20,9 @@ from whatif.fitting.protocols import ProtocolLimits, Segmentation, find_limits, 
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.units import BYTE, format_quantity
+from whatif.vocabulary import PROTOCOLS
 
 Model = Literal["postal", "max_rate", "injection"]
-PROTOCOLS: Final = ("short", "eager", "rendezvous")
 FEWEST_SIZES_OF_PROTOCOL: Final = 2
 """Different sizes that a protocol needs for parameters of its own."""
 OUTLIER: Final = 8.0

@@ -11,7 +11,7 @@ from whatif.importers.text import refuse
 
 
 class ActionLine:
-    """The values of one action, by their place from 0; each method raises `InvalidFileError` for one that is none."""
+    """Values of one action, by their place from 0; each method raises `InvalidFileError` for an invalid one."""
 
     __slots__ = ("file", "line", "verb", "words")
 

@@ -27,7 +27,7 @@ from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
 BINARY_START: Final = b"\xff\xaa\xddDUMPI"
-"""How a binary DUMPI file starts."""
+"""First bytes of a binary DUMPI file."""
 LONGEST_CALL: Final = 8 * 2**20
 """Characters of a call with its arguments."""
 
@@ -48,7 +48,7 @@ def is_dumpi(head: str) -> bool:
 
 
 def read_dumpi(path: Path) -> Trace:
-    """The trace of which a path is the folder, any one file, or the `.meta` file.
+    """Trace at a path: its folder, any one of its files, or its `.meta` file.
 
     Sizes follow from the datatypes; those that the program made are computed from how. Peers are ranks of the world,
     whatever the communicator. What a rank recorded before its file was cut off is kept, and told.
@@ -91,7 +91,7 @@ def _rank_files(path: Path) -> dict[int, Path]:
 
 
 def _set_of(path: Path) -> tuple[str, str]:
-    """What the names of the files of one trace share: the start and the end."""
+    """Common start and end of the file names of one trace."""
     name = _NAME.fullmatch(path.name)
     return (name[1], name[3] or "") if name else (path.name, "")
 
@@ -104,7 +104,7 @@ def _head(file: Path) -> str:
 
 
 def _refuse_others(path: Path, ranks: Sequence[RankCalls]) -> None:
-    """Raise `InvalidFileError` where a rank says that it is another, or that there are more."""
+    """Raise `InvalidFileError` if a file states another rank than its name, or more ranks."""
     for number, rank in enumerate(ranks):
         if rank.rank not in (None, number):
             raise refuse(rank.file, f"the file of rank {number}, by its name, but MPI_Comm_rank says {rank.rank}")

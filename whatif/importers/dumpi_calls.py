@@ -1,4 +1,4 @@
-"""What the MPI calls of one rank of a DUMPI trace mean for its program."""
+"""Program of one rank of a DUMPI trace, from its MPI calls."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class RankCalls:
         return number
 
     def _add(self, message: _Message) -> int | None:
-        """Add a message; none for one to or from nobody (MPI_PROC_NULL), or to itself on MPI_COMM_SELF."""
+        """Add a message, unless its peer is MPI_PROC_NULL, or the rank itself on MPI_COMM_SELF."""
         if message[1] < ANY or message[4] == ALONE:
             return None
         return self.operations.add(*message)

@@ -27,7 +27,7 @@ NONE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What a rank said when a communicator was created: `number` is that of the new one on this rank, or `NONE`.
+    """Creation of a communicator as one rank records it: `number` is the new one's on this rank, or `NONE`.
 
     `call` without MPI_; `group` is the colour of a split, the dimensions of a grid, or those that remain of one.
     """
@@ -102,7 +102,7 @@ class Communicators:
         return groups
 
     def _kept_coordinates(self, parent: int, members: list[int], said: Sequence[Creation]) -> list[tuple[int, ...]]:
-        """What the members of one new communicator have in common, for each place."""
+        """Key that the members of one new communicator share, for each place."""
         if said[0].call == "Comm_split":
             return [creation.group for creation in said]
         if said[0].call != "Cart_sub":

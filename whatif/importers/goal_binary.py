@@ -25,7 +25,7 @@ from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Kind, RankProgram, Trace
 
 MAGIC: Final = (4223).to_bytes(8, "little")
-"""How the file starts."""
+"""First bytes of the file."""
 
 _HEADER: Final = 14
 _ORIGIN: Final = 8
@@ -156,7 +156,7 @@ class _Schedule:
         return np.concatenate([self.data[start:end] for start, end in spans])
 
     def _check(self, operations: Records, start: Indices, first: int) -> None:
-        """Check what the operations say of themselves."""
+        """Check the fields of the operations."""
         kind, peer, tag, size = (operations[name] for name in ("type", "peer", "tag", "size"))
         is_message = (kind == 1) | (kind == 2)
         is_any = kind == 2

@@ -1,4 +1,4 @@
-"""What the names of MPI mean: sizes of datatypes, and calls that are a part of the program's own work."""
+"""Names of MPI: sizes of datatypes, and calls that count as work of the program."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _OUTSIDE = re.compile(
 
 
 def is_local(call: str) -> bool:
-    """Whether a call only asks or prepares: its time is work of the rank, as that of any other function."""
+    """Whether a call only queries or prepares: its time is work of the rank, as that of any other function."""
     return _LOCAL.fullmatch(call) is not None
 
 

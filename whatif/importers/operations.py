@@ -117,7 +117,7 @@ def numbers_shown(numbers: Sequence[int]) -> str:
 
 
 def refuse_missing_ranks(file: str, found: Iterable[int], count: int, said: str) -> None:
-    """Raise `InvalidFileError` where ranks of 0 to count - 1 are missing; `said` is who says that there are so many."""
+    """Raise `InvalidFileError` if ranks of 0 to count - 1 are missing; `said` is the source of the count."""
     if count > MOST_RANKS:
         raise refuse(file, f"{count:,} ranks ({said}), where {MOST_RANKS:,} can be read")
     missing = np.flatnonzero(~np.isin(np.arange(count), np.fromiter(found, dtype=np.int64)))
@@ -159,7 +159,7 @@ def _refuse_strangers(file: str, rank: int, operations: Operations, count: int) 
 
 
 def _tag_spacing(ranks: Sequence[Operations]) -> tuple[int, list[str]]:
-    """How far apart the tags of two communicators are set, as messages of different ones never match."""
+    """Distance between the tags of two communicators: messages of different ones never match."""
     used, largest, has_any = set[int](), 0, False
     for operations in ranks:
         is_message = operations.is_kind(MESSAGES)

@@ -23,9 +23,9 @@ from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import Trace
 
 SUFFIX: Final = ".otf2"
-"""How the anchor file ends."""
+"""Ending of the anchor file's name."""
 START: Final = b"\x03BOTF2"
-"""How the anchor file starts."""
+"""First bytes of the anchor file."""
 
 
 def anchor_of(path: Path) -> Path | None:

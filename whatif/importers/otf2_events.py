@@ -1,4 +1,4 @@
-"""What the events of an OTF2 archive mean for the programs of its ranks; read in a process of its own.
+"""Programs of the ranks of an OTF2 archive, from its events; read in a worker process.
 
 The OTF2 library writes its complaints to the terminal and may not survive a damaged file: neither must reach whoever
 asks. Run as a program, this module writes what it read, or the error, to its output; see `otf2_archive`.
@@ -186,7 +186,7 @@ class _RankEvents:
             self._requests[event.request_id] = index
 
     def start_receive(self, event: Any) -> None:
-        """A receive of which everything else is only known once it has completed."""
+        """A receive; its other values are only known once it has completed."""
         index = self.operations.add(Kind.IRECEIVE)
         self._requests[event.request_id] = index
         self._unknown.add(index)

@@ -33,7 +33,7 @@ from whatif.schema.toml import shown_path
 from whatif.simulation.rank_programs import ANY, Kind, Trace
 
 DEFAULT_FLOP_RATE: Final = 1e9
-"""flop/s of a rank where nobody says another: the traces know no machine."""
+"""Default flop/s of a rank: traces do not state a machine."""
 # fmt: off
 DATATYPE_SIZES: Final = (
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8,  # .. MPI_OFFSET

@@ -1,4 +1,4 @@
-"""Traces of MPI programs, whatever wrote them: the format is recognised by content, never by the name alone."""
+"""Traces of MPI programs; the format is recognised by content, never by the name alone."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def is_trace(path: Path) -> bool:
 
 
 def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
-    """The trace of a file or folder; `flop_rate` as in `whatif.importers.simgrid_actions.read_actions`.
+    """Trace of a file or folder; `flop_rate` as in `whatif.importers.simgrid_actions.read_actions`.
 
-    Raise `InvalidFileError` for what is no trace, and for one that its importer refuses.
+    Raise `InvalidFileError` for a file that is not a trace, or that its importer refuses.
     """
     name = shown_path(path)
     try:
@@ -67,7 +67,7 @@ def read_trace(path: Path, flop_rate: float | None = None) -> Trace:
 
 
 def trace_format(path: Path) -> Format:
-    """The format of a file or folder, empty for one that is no trace; raise `OSError` where it cannot be opened."""
+    """Format of a file or folder, empty if it is not a trace; raise `OSError` if it cannot be opened."""
     if path.is_dir():
         if anchor_of(path):
             return "otf2"
@@ -84,7 +84,7 @@ def trace_format(path: Path) -> Format:
 
 
 def trace_files(path: Path) -> list[Path]:
-    """The files that the trace of a file or folder rests on, and perhaps others beside them, in a fixed order.
+    """Files of the trace at a path, perhaps with others from their folder, in a fixed order.
 
     Of a folder all that are in it and in the folders within. Raise `OSError` where the path cannot be opened.
     """
@@ -93,7 +93,7 @@ def trace_files(path: Path) -> list[Path]:
 
 
 def _files_beside(path: Path) -> Iterator[Path]:
-    """The other files of the trace of which a path is one: ranks, definitions, what an index file lists."""
+    """Other files of the trace at a path: ranks, definitions, files of an index."""
     match trace_format(path):
         case "dumpi":
             is_meta = path.suffix == ".meta"

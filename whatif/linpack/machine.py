@@ -19,6 +19,7 @@ from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
 from whatif.linpack.simulation.costs import AT_ONCE, DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
 from whatif.linpack.simulation.simulator import HPLMachine
 from whatif.models.quantities import FloatArray
+from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 NUMBERS: Final[Mapping[str, str]] = {
     "matrix_size": "matrix_size", "block_size": "block_size", "process_rows": "process_rows",
@@ -51,7 +52,6 @@ _PIECE_SECONDS: Final = {
     "bandwidth": PieceColumn.PER_BYTE, "send_bandwidth": PieceColumn.SEND_PER_BYTE,
     "receive_bandwidth": PieceColumn.RECEIVE_PER_BYTE,
 }  # fmt: skip
-_PROTOCOLS: Final = ("short", "eager", "rendezvous")
 _TREE: Final = tuple(
     f"platform.network.topology.{name}" for name in ("level_count", "down_count", "up_count", "bandwidth")
 )
@@ -230,7 +230,7 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
     kernels = tuple(_kernel_cells(parameters))
     datasheet = () if kernels else datasheet_of(parameters)
     sides = [
-        _distance(parameters, ("intra_socket", "inter_socket", "inter_node")),
+        _distance(parameters, DISTANCES),
         _distance(parameters, ("inter_node",)),
     ]
     drawn = choices[CHOICES.index("noise")] in ("network", "both")
@@ -293,7 +293,7 @@ def _piece_cells(parameters: Mapping[str, Any], table: str, drawn: bool) -> Iter
             yield f"{path.removesuffix('weight')}factor", piece, PieceColumn.MODES + 2 * number + 1
     if names:
         return
-    for piece, protocol in enumerate(_PROTOCOLS):
+    for piece, protocol in enumerate(PROTOCOLS):
         if piece:
             yield f"{table}.{('short', 'eager')[piece - 1]}_limit", piece, PieceColumn.SMALLEST_SIZE
         yield f"{table}.postal.{protocol}.latency", piece, PieceColumn.LATENCY

@@ -17,7 +17,6 @@ from whatif import units
 from whatif.models.quantities import (
     Bytes,
     BytesPerSecond,
-    Count,
     FloatArray,
     Fraction,
     Operations,
@@ -108,18 +107,6 @@ def machine_balance(attainable_rate: OperationsPerSecond, dram_bandwidth: BytesP
     return attainable_rate / dram_bandwidth
 
 
-@model("φ = atan B − atan I", _SOURCE)
-def deviation_angle(operational_intensity: OperationsPerByte, machine_balance: OperationsPerByte) -> Count:
-    """Angle in radians by which a kernel is memory bound (positive) or compute bound (negative).
-
-    The tool writes `atan((B - I) / (1 + B I))`, which is the same for B, I ≥ 0 but is NaN for a kernel
-    without bytes (I infinite), where this is `atan B - π/2`. Elementwise over any broadcastable shapes.
-    Source: as `instruction_efficiency`.
-    """
-    balance_angle: Count = np.arctan(machine_balance)
-    return balance_angle - np.arctan(operational_intensity)
-
-
 @model("1 if I > B, else 0", _SOURCE)
 def is_compute_bound(operational_intensity: OperationsPerByte, machine_balance: OperationsPerByte) -> Fraction:
     """1 for a compute-bound kernel (`type` in a prediction file), 0 for a memory-bound one or a tie.
@@ -175,12 +162,3 @@ def achieved_rate(operations: Operations, roofline_time: Seconds) -> OperationsP
     Elementwise over any broadcastable shapes; valid for `operations` ≥ 0, `roofline_time` ≥ 0.
     """
     return np.where(roofline_time > 0, operations / np.where(roofline_time > 0, roofline_time, 1.0), 0.0)
-
-
-@model("Q / T", _SOURCE)
-def achieved_bandwidth(moved_size: Bytes, roofline_time: Seconds) -> BytesPerSecond:
-    """Bytes per second over the predicted time (`bandwidth` and `l2_bandwidth`), 0 for no time.
-
-    Elementwise over any broadcastable shapes; valid for `moved_size` ≥ 0, `roofline_time` ≥ 0.
-    """
-    return np.where(roofline_time > 0, moved_size / np.where(roofline_time > 0, roofline_time, 1.0), 0.0)

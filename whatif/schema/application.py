@@ -24,11 +24,9 @@ from whatif.schema.fields import (
     StrictTable,
     Unit,
 )
+from whatif.vocabulary import Category, DistanceName, HaloModel, MessageModel, TraceModel
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-CommunicationModel = Literal["postal", "max_rate", "injection", "loggp"]
-HaloModel = Literal["postal", "max_rate", "injection", "k_model", "loggp", "node_aware"]
-TraceModel = Literal["postal", "max_rate", "injection", "k_model", "loggp"]
 
 
 class CellGrid(StrictTable):
@@ -129,10 +127,10 @@ class CollectivePhase(StrictTable):
         "ring_allgather",
         "bruck_allgather",
     ]
-    model: CommunicationModel
+    model: MessageModel
     message_size: Bytes = 0.0
     """Size of the buffer that is broadcast, reduced or gathered; a dissemination barrier has none."""
-    distance: Literal["intra_socket", "inter_socket", "inter_node"] = "inter_node"
+    distance: DistanceName = "inter_node"
     """The distance whose parameters every round is charged with."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""
@@ -244,7 +242,7 @@ class RegressionPhase(StrictTable):
 
     kind: Literal["regression"]
     """A regression fitted to runs."""
-    category: Literal["kernel", "communication", "transfer", "overhead"] = "kernel"
+    category: Category = "kernel"
     """What kind of time it is, where it is one."""
     formula: str
     """The formula that was fitted, as its author wrote it."""

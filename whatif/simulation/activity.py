@@ -13,7 +13,7 @@ from whatif.simulation.rank_programs import COLLECTIVES, Kind
 from whatif.simulation.schedule import Schedule, Step
 
 GROUPS: Final = ("compute", "send", "receive", "wait", "collective")
-"""What the time of a rank is counted to."""
+"""Kinds of time of a rank."""
 _GROUP_OF: Final = {Kind.COMPUTE: 0, Kind.SEND: 1, Kind.ISEND: 1, Kind.RECEIVE: 2, Kind.IRECEIVE: 2, Kind.WAIT: 3}
 _GROUPS_BY_KIND: Final = np.array([4 if kind in COLLECTIVES else _GROUP_OF[kind] for kind in Kind], dtype=np.uint8)
 
@@ -40,7 +40,7 @@ class Activity:
 
     @property
     def run_time(self) -> float:
-        """When the last rank was done."""
+        """End of the last rank, in s."""
         return float(self.end.max(initial=0.0))
 
     def rank_times(self) -> FloatArray:
@@ -50,7 +50,7 @@ class Activity:
         return np.asarray(times, dtype=np.float64).reshape(self.rank_count, len(GROUPS))
 
     def rank_ends(self) -> FloatArray:
-        """When each rank was done [rank]."""
+        """End of each rank [rank], in s."""
         ends = np.zeros(self.rank_count)
         np.maximum.at(ends, self.rank, self.end)
         return ends

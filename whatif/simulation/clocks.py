@@ -1,9 +1,9 @@
-"""The clocks of all ranks, and what messages cost, for patterns that are played round by round (`steps`).
+"""Clocks of all ranks, and charges of messages, for patterns that are simulated round by round (`steps`).
 
 In programs that wait for what they post, a rank needs two clocks: `ready`, when its next operation may start (processor
 and sending side are free by then), and `receiving`, when its receiving side is free. Where messages are taken as they
 arrive (`Costs.on_arrival`), sends finish before their gap: a third, `sending`. Times are in ns, the charges rounded to
-1e-6 ns, so that equal times compare as equal; seconds are for those who call.
+1e-6 ns, so that equal times compare as equal; public functions use seconds.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ Ranks = slice | Indices
 Distance = int | Indices
 
 NANOSECONDS: Final = 1e9
+SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDEZVOUS = range(7)
+"""Columns of charges in arrays: the fields of `Charge`, in order."""
 MOST_MESSAGES: Final = 10**11
-"""Messages of one pattern above which it is refused: they would take a quarter of an hour."""
+"""Most messages of one pattern; more would take a quarter of an hour."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Charge:
-    """What messages of one size cost, in ns: one number, or one for each message (see `Costs`)."""
+    """Charges of messages of one size, in ns: one number, or one for each message (see `Costs`)."""
 
     send_overhead: FloatArray
     send_gap: FloatArray
@@ -50,7 +52,7 @@ class Charge:
 
 
 class Tariff:
-    """What messages of one size cost at each distance."""
+    """Charges of messages of one size at each distance."""
 
     def __init__(self, costs: Costs, message_size: float) -> None:
         protocol = (message_size > costs.short_limit).astype(np.intp) + (message_size > costs.eager_limit)
@@ -70,13 +72,13 @@ class Tariff:
         self._same = [bool((column == column[0]).all()) for column in self._columns]
         self._rows = [Charge(*(column[distance] for column in self._columns)) for distance in range(3)]
         self.uniform = all(self._same)
-        """Whether the distance does not matter."""
+        """Whether all distances have the same charges."""
         self.rendezvous = bool(rendezvous.any())
         """Whether some messages wait for their receive."""
         self.one_sided = not (received[0].any() or received[1].any() or overhead.any())
         """Whether only the sending side is busy."""
         self.in_turn = bool(received[0].any()) or (costs.on_arrival and not self.one_sided)
-        """Whether it matters when a message is taken."""
+        """Whether the time at which a message is taken has an effect."""
 
     @property
     def rows(self) -> FloatArray:
@@ -84,7 +86,7 @@ class Tariff:
         return np.stack(self._columns, axis=1).astype(np.float64)
 
     def at(self, distance: Distance) -> Charge:
-        """The charge of messages that go a distance each; what is the same at all stays one number."""
+        """Charge of messages by distance; a charge equal at all distances stays one number."""
         if isinstance(distance, int):
             return self._rows[distance]
         columns = zip(self._columns, self._same, strict=True)
@@ -93,17 +95,17 @@ class Tariff:
 
 @dataclass(slots=True, eq=False)
 class Early:
-    """What matters besides where messages are taken as they arrive [rank], in ns."""
+    """Further clocks [rank], in ns, if messages are taken as they arrive."""
 
     sending: FloatArray
-    """When the sending side is free."""
+    """Time at which the sending side is free."""
     idle: FloatArray
-    """Until when the rank may have had nothing to do: it would have taken a message that arrived before."""
+    """End of the time in which the rank may have been idle: it would have taken a message that arrived before."""
 
 
 @dataclass(slots=True, eq=False)
 class Clocks:
-    """The clocks of every rank [rank] in ns, where the ranks are, and what their messages cost."""
+    """Clocks of every rank [rank] in ns, the places of the ranks, and the costs of messages."""
 
     ready: FloatArray
     receiving: FloatArray
@@ -111,29 +113,31 @@ class Clocks:
     places: Places
     costs: Costs
     known: FloatArray | None = None
-    """[rank]: when it is decided when the rank is ready, for `posted` only."""
+    """[rank]: time at which `ready` is determined, for `posted` only."""
     spare: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
     """Arrays that the next round may write to: fresh ones cost more than the round."""
 
     @classmethod
     def starting(cls, rank_count: int, places: Places, costs: Costs, arrival: FloatArray | None) -> Clocks:
-        """All ranks at their arrival, busy until then, or at 0; refuses what cannot be played round by round."""
+        """Clocks at the arrival of the ranks, busy until then, or at 0.
+
+        Raise `UsageError` for ranks that share the adapter of a node: that cannot be simulated in rounds."""
         if rank_count < 1 or len(places.node) != rank_count or len(places.socket) != rank_count:
             raise UsageError(f"{len(places.node)} ranks are placed, but {rank_count} take part")
         if costs.node_gap > 0:
             reason = "the order in which the ranks of a node use it goes across rounds; simulate the trace instead"
-            raise UsageError(f"rounds cannot be played where ranks share the network adapter of their node: {reason}")
+            raise UsageError(f"ranks that share the network adapter of a node cannot be simulated in rounds: {reason}")
         ready = np.zeros(rank_count) if arrival is None else _nanoseconds(arrival, rank_count)
         early = Early(np.zeros(rank_count), np.zeros(rank_count)) if costs.on_arrival else None
         return cls(ready, np.zeros(rank_count), early, places, costs)
 
     @property
     def times(self) -> FloatArray:
-        """When each rank has finished [rank], in s."""
+        """End of each rank [rank], in s."""
         return self.ready / NANOSECONDS
 
     def following(self) -> Clocks:
-        """Clocks to be written to, in memory that was used before where there is any."""
+        """Clocks of the next round, in the memory of the round before last if there is one."""
         count = len(self.ready)
         ready, receiving = self.spare or (np.empty(count), np.empty(count))
         return Clocks(ready, receiving, self.early and Early(np.empty(count), ready), self.places, self.costs)
@@ -162,7 +166,7 @@ class Clocks:
             self.early.sending[ranks], self.early.idle[ranks] = part.early.sending, part.early.idle
 
     def distance(self, first: Ranks, second: Ranks) -> Distance:
-        """How far messages between these ranks go: one number where all go the same."""
+        """Distance of messages between these ranks: one number if it is the same for all."""
         between_nodes = self.places.node[first] != self.places.node[second]
         if between_nodes.all():
             return INTER_NODE
@@ -175,18 +179,18 @@ class Clocks:
         return both
 
     def charged(self, tariff: Tariff, first: Ranks, second: Ranks) -> Charge:
-        """The charge of messages between these ranks."""
+        """Charge of messages between these ranks."""
         return tariff.at(0 if tariff.uniform else self.distance(first, second))
 
 
 OUT_OF_TURN: Final = (
-    "rounds cannot be played where receiving keeps the processor busy and a message is there before its round; "
+    "rounds cannot be simulated if receiving keeps the processor busy and a message arrives before its round; "
     "simulate the trace instead"
 )
 
 
 def refuse_early(arrival: FloatArray, idle: FloatArray) -> None:
-    """UsageError where a rank would take a message of a round before it comes to the round."""
+    """Raise UsageError if a rank would take a message before the round of the message."""
     if (arrival < idle).any():
         raise UsageError(OUT_OF_TURN)
 
@@ -198,22 +202,22 @@ def _nanoseconds(arrival: FloatArray, rank_count: int) -> FloatArray:
     return ready
 
 
-def repeat(clocks: Clocks, count: int, play: Callable[[], None]) -> None:
-    """Play the same round `count` times; once it moves all clocks of all ranks on by the same, the rest in one step.
+def repeat(clocks: Clocks, count: int, simulate: Callable[[], None]) -> None:
+    """Simulate the same round `count` times; once it shifts all clocks of all ranks equally, the rest in one step.
 
-    Every clock is a maximum of sums, so that what shifts all of them by the same does so forever.
+    Every clock is a maximum of sums, so that a round that shifts all of them equally does so forever.
     """
     for done in range(1, count + 1):
         if done == 9:
             refuse_too_many(count * len(clocks.ready))
         before = clocks.part(slice(None)) if done < count and (done <= 8 or done % 64 == 0) else None
-        play()
+        simulate()
         if before is not None and _jump(clocks, before, count - done):
             return
 
 
 def _jump(clocks: Clocks, before: Clocks, count: int) -> bool:
-    """Play `count` more rounds in one step, if the last one has moved all clocks on by the same."""
+    """Simulate `count` more rounds in one step, if the last one has shifted all clocks equally."""
     step = clocks.ready[0] - before.ready[0]
     if not all((after - then == step).all() for after, then in zip(clocks.all, before.all, strict=True)):
         return False
@@ -223,13 +227,13 @@ def _jump(clocks: Clocks, before: Clocks, count: int) -> bool:
 
 
 def checked_size(message_size: float) -> float:
-    """The size of a message in B; UsageError for what is none."""
+    """Size of a message in B; raise UsageError for one that is negative or not finite."""
     if not 0 <= message_size < np.inf:
         raise UsageError(f"a message has a size ≥ 0 B, not {message_size}")
     return float(message_size)
 
 
 def refuse_too_many(message_count: int) -> None:
-    """UsageError for more than `MOST_MESSAGES`."""
+    """Raise UsageError for more than `MOST_MESSAGES`."""
     if message_count > MOST_MESSAGES:
-        raise UsageError(f"{message_count:.3g} messages are too many to play; at most {MOST_MESSAGES:.0e}")
+        raise UsageError(f"{message_count:.3g} messages are too many to simulate; at most {MOST_MESSAGES:.0e}")

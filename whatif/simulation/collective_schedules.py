@@ -262,7 +262,7 @@ def dissemination(member: Members, process_count: int, root: int) -> list[Rounds
 
 
 def bruck_allgather(member: Members, process_count: int, root: int) -> list[Rounds]:
-    """Each round doubles the blocks that a member holds; the last sends what is missing."""
+    """Each round doubles the blocks that a member holds; the last one sends the missing blocks."""
     column, power = member[:, np.newaxis], _powers(process_count)
     share = np.minimum(power, process_count - power).astype(np.float64)
     return [Rounds((column + power) % process_count, share, (column - power) % process_count, share)]

@@ -1,4 +1,4 @@
-"""Who takes part in a collective, and whether all who should do so call the same ones."""
+"""Members of collectives, and the check that all members call the same ones."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def _difference(communicator: int, first: tuple[int, NDArray[np.int64]], second:
     length = min(len(first[1]), len(second[1]))
     differ = np.flatnonzero((first[1][:length] != second[1][:length]).any(axis=1))
     place = int(differ[0]) if differ.size else length
-    told = [f"rank {rank} {_call(calls, place)}" for rank, calls in (first, second)]
-    return f"collective {place + 1} of communicator {communicator} differs: {told[0]}, {told[1]}"
+    calls_of_both = [f"rank {rank} {_call(calls, place)}" for rank, calls in (first, second)]
+    return f"collective {place + 1} of communicator {communicator} differs: {calls_of_both[0]}, {calls_of_both[1]}"
 
 
 def _call(calls: NDArray[np.int64], place: int) -> str:

@@ -1,4 +1,4 @@
-"""How many messages the nodes of a machine send, counted from a schedule."""
+"""Messages that the nodes of a machine send, counted from a schedule."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ADAPTER = 7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CriticalPath:
-    """What the run time consists of: T = computations + Σ (messages · constant + bytes · time per byte).
+    """Parts of the run time: T = computations + Σ (messages · constant + bytes · time per byte).
 
     The messages are those on the path, by which of their five costs is on it. A small change of the costs changes the
     run time by the same counts: `predict` is exact until another path becomes critical.
@@ -109,7 +109,7 @@ def critical_path(schedule: Schedule, replay: Replay, costs: Costs) -> CriticalP
 
 
 Piece = tuple[int, int, int]
-"""An operation, what of it is on the path, and 1, or -1 for what is not."""
+"""An operation, its part on the path, and 1, or -1 for a part to be subtracted."""
 
 
 class _Walk:
@@ -130,7 +130,7 @@ class _Walk:
             yield from pieces
 
     def before_start(self, op: int) -> tuple[int, list[Piece]]:
-        """The operation at whose start what determined this start began, -1 for none, and what lies between."""
+        """Operation at whose start the cause of this start began, -1 for none, and the parts in between."""
         cause, why = int(self.replay.cause[op]), self.replay.why[op]
         if why == replay_state.AT_ONCE:
             return -1, []
@@ -165,7 +165,7 @@ class _Walk:
         return send, pieces
 
     def before_end(self, op: int) -> tuple[int, list[Piece]]:
-        """The operation at whose start what determined this end began, and what lies between."""
+        """Operation at whose start the cause of this end began, and the parts in between."""
         step, replay = self.schedule.step[op], self.replay
         if step == Step.JOIN:
             return op, []
@@ -192,7 +192,7 @@ class _Walk:
         return by
 
     def posted(self, receive: int) -> float:
-        """When a receive was posted."""
+        """Time at which a receive was posted."""
         by = self.poster(receive)
         if by == replay_state.UNRELEASED:
             return 0.0

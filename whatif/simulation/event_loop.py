@@ -10,12 +10,12 @@ A message is known by the number of its send.
 
 from __future__ import annotations
 
+from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_queues import append, fill_queues, pair, possible, queue_up, rest, settle, take
 from whatif.simulation.replay_state import (
     AFTER_ARRIVAL,
     AFTER_PROCESSOR,
     AFTER_SIDE,
-    ANY,
     ARRIVING,
     AT_ONCE,
     COMPUTE,
@@ -42,7 +42,7 @@ from whatif.simulation.replay_state import (
 
 
 def in_memory(columns: ReplayState) -> ReplayState:
-    """The columns as they are; what is compiled has their addresses, see `compiled`."""
+    """The columns themselves; compiled functions get a view by address, see `jit`."""
     return columns
 
 
@@ -53,18 +53,18 @@ def cost(s: ReplayState, part: int, send: int) -> int:
 
 
 def finish(s: ReplayState, op: int) -> None:
-    """Put an operation that has started or ended on the stack of those whose dependents are to be told."""
+    """Put an operation that has started or ended on the stack of those with dependents to notify."""
     s.link[op] = s.counts[STACK]
     s.counts[STACK] = op
 
 
 def because(s: ReplayState, op: int, by: int, why: int) -> None:
-    """Record what determined the start of an operation beside its release."""
+    """Record the cause of a start that was later than the release."""
     s.cause[op], s.why[op] = by, why
 
 
-def tell_dependents(s: ReplayState, op: int, dependents: int) -> None:
-    """Tell some dependents of an operation, and all of those on the stack, and release what waits for nothing else."""
+def notify_dependents(s: ReplayState, op: int, dependents: int) -> None:
+    """Notify some dependents of an operation, and all of those on the stack; release those that wait for no others."""
     while True:
         if dependents == 0:
             op = s.counts[STACK]
@@ -72,8 +72,8 @@ def tell_dependents(s: ReplayState, op: int, dependents: int) -> None:
                 return
             s.counts[STACK] = s.link[op]
             dependents = STARTED | ENDED if s.end[op] >= 0 else STARTED
-        dependents &= ~s.told[op]
-        s.told[op] |= dependents
+        dependents &= ~s.notified[op]
+        s.notified[op] |= dependents
         if dependents & ENDED:
             s.counts[FINISHED] += 1
         for at in range(s.next_start[op], s.next_start[op + 1]):
@@ -82,7 +82,7 @@ def tell_dependents(s: ReplayState, op: int, dependents: int) -> None:
 
 
 def meet(s: ReplayState, op: int, dependent: int, dependents: int) -> None:
-    """One dependency of a dependent is met, if it is among those told."""
+    """Meet one dependency of a dependent, if it is among those notified."""
     by, time, which = op, s.end[op], ENDED
     if dependent < 0:
         dependent, by, which = -1 - dependent, -1 - op, STARTED
@@ -97,7 +97,7 @@ def meet(s: ReplayState, op: int, dependent: int, dependents: int) -> None:
 
 
 def release(s: ReplayState, op: int) -> None:
-    """Nothing holds an operation back any more but processor, sides and its peer."""
+    """Release an operation: only processor, sides and its peer can delay it further."""
     step = s.step[op]
     if step == COMPUTE:
         queue_up(s, s.lane[op], COMPUTE, op)
@@ -176,7 +176,7 @@ def proceed(s: ReplayState, send: int, receive: int, by: int) -> None:
 
 
 def deliver(s: ReplayState, send: int, receive: int, by: int) -> None:
-    """Queue a message whose receive is known, and which arrived with a message by the same rank, mostly itself."""
+    """Queue a message with a known receive; it arrived with a message of the same rank, mostly itself."""
     if s.ready[receive] >= s.ready[send]:
         s.ready[send] = s.ready[receive]
     else:
@@ -211,7 +211,7 @@ def occupy(s: ReplayState, lane: int, side: int, op: int, free: int, side_free: 
 
 
 def compute(s: ReplayState, lane: int, op: int, time: int) -> int:
-    """Start a computation; which of its dependents to tell."""
+    """Start a computation; return the dependents to notify."""
     by, why = blocker(s, lane, COMPUTE, op, time)
     if why != AT_ONCE:
         because(s, op, by, why)
@@ -222,7 +222,7 @@ def compute(s: ReplayState, lane: int, op: int, time: int) -> int:
 
 
 def send(s: ReplayState, lane: int, op: int, time: int) -> int:
-    """Start a send and its message on its way; which of its dependents to tell."""
+    """Start a send and its message; return the dependents to notify."""
     by, why = blocker(s, lane, SEND, op, time)
     if why != AT_ONCE:
         because(s, op, by, why)
@@ -244,7 +244,7 @@ def send(s: ReplayState, lane: int, op: int, time: int) -> int:
 
 
 def delay(s: ReplayState, op: int, time: int) -> int:
-    """How much later than alone a message leaves the adapter of its node, in its turn there."""
+    """Delay of a message at the adapter of its node, compared with a message alone."""
     if s.node_gap <= 0 or s.kind[op] // 3 != INTER_NODE:
         return 0
     node = s.node[s.rank[s.lane[op]]]
@@ -268,7 +268,7 @@ def match_arrived(s: ReplayState, send: int) -> None:
 
 
 def take_matched(s: ReplayState, lane: int, op: int, time: int) -> None:
-    """Take a message whose receive is known."""
+    """Take a message with a known receive."""
     receive = s.match[op]
     by, why = blocker(s, lane, MESSAGE, op, time)
     if why != AT_ONCE:
@@ -359,7 +359,7 @@ def advance(columns: ReplayState, event_count: int) -> None:
                 release(s, op)
     lane, op, dependents = NONE, NONE, 0
     while True:
-        tell_dependents(s, op, dependents)
+        notify_dependents(s, op, dependents)
         fill_queues(s)
         if lane >= 0:
             settle(s, lane)
@@ -376,7 +376,7 @@ def advance(columns: ReplayState, event_count: int) -> None:
 
 
 def start(s: ReplayState, lane: int, queue: int, op: int, time: int) -> int:
-    """Start the first of a queue; which of its dependents to tell."""
+    """Start the first of a queue; return the dependents to notify."""
     if queue == COMPUTE:
         return compute(s, lane, op, time)
     if queue == SEND:

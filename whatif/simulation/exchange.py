@@ -57,7 +57,7 @@ def exchange_trace(pattern: Pattern, message_sizes: FloatArray) -> Trace:
 
 
 def _program(kind: NDArray[np.uint8], peer: FloatArray, size: FloatArray, tag: FloatArray) -> RankProgram:
-    """Calls of which the last waits for all others."""
+    """Calls; the last one waits for all others."""
     waited = len(kind) - 1
     return RankProgram(
         kind=kind,

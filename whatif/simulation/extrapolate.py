@@ -49,13 +49,13 @@ def extrapolate(trace: Trace, rank_count: int, dimensions: Sequence[int] | None 
     places, _ = _places(extents)
     distinct, first, program_of = np.unique(places, return_index=True, return_inverse=True)
     made = [_made(found, programs, int(place), int(rank), extents) for place, rank in zip(distinct, first, strict=True)]
-    told = f"from {trace.rank_count} ranks ({_written(found.extents)}) to {rank_count} ({_written(extents)})"
-    return Trace(tuple(made), program_of.ravel().astype(np.int32), notes={**dict(trace.notes), "extrapolated": told})
+    source = f"from {trace.rank_count} ranks ({_written(found.extents)}) to {rank_count} ({_written(extents)})"
+    return Trace(tuple(made), program_of.ravel().astype(np.int32), notes={**dict(trace.notes), "extrapolated": source})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Grid:
-    """A grid of which the ranks of a trace can be the cells."""
+    """Grid whose cells are the ranks of a trace."""
 
     extents: Extents
     steps: tuple[RankProgram, ...]
@@ -73,7 +73,7 @@ def _checked(trace: Trace, rank: int) -> RankProgram:
     collective = IS_COLLECTIVE[program.kind]
     _refuse(rank, program, is_message & (program.peer == ANY) & (not program.relative), "receives from any rank")
     _refuse(rank, program, collective & (program.tag != 0), "is a collective of some ranks only")
-    _refuse(rank, program, collective & (program.peer != 0), "is a collective whose root is not rank 0")
+    _refuse(rank, program, collective & (program.peer != 0), "is a collective with a root other than rank 0")
     return sorted_waits(as_relative(program, rank, trace.rank_count))
 
 
@@ -119,7 +119,7 @@ def _factorisations(number: int, most: int = MOST_DIMENSIONS) -> Iterator[Extent
 
 
 def _displacement(extents: Extents, source: Numbers, target: Numbers) -> Numbers:
-    """How many cells the target is away [dimension, pair], the short way round where that is one cell."""
+    """Cells between sender and target [dimension, pair]; around the rim if that is one cell."""
     moved = np.stack(np.unravel_index(target, extents)) - np.stack(np.unravel_index(source, extents))
     around = np.array(extents)[:, np.newaxis] - 1
     return np.where((abs(moved) == around) & (around > 1), -np.sign(moved), moved)
@@ -193,7 +193,7 @@ def _no_neighbour(programs: list[RankProgram], rank: int, peer: int) -> str:
     place = int((np.isin(program.kind, _MESSAGES) & reached).argmax())
     return (
         f"not regular: {_told(programs, rank, place)}: on no grid of up to {MOST_DIMENSIONS} dimensions are all "
-        "messages between neighbours (a dimension is told by 3 ranks or more)"
+        "messages between neighbours (a dimension needs 3 ranks or more)"
     )
 
 
@@ -219,7 +219,7 @@ def _refuse_flat(programs: list[RankProgram], extents: Extents) -> None:
 
 
 def _made(grid: _Grid, programs: list[RankProgram], place: int, rank: int, extents: Extents) -> RankProgram:
-    """The program of a class on the new grid, of which `rank` is one."""
+    """Program of a class on the new grid; `rank` is one of the class."""
     members = np.flatnonzero(grid.places == place)
     if len(set(grid.keys)) == 1:
         members = np.arange(len(grid.keys))

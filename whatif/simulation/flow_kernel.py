@@ -7,18 +7,26 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence
 from heapq import heappop
-from typing import Final
 
 import numpy as np
 
-from whatif.simulation.flow_state import NONE, FlowState, Queue, Side
+from whatif.simulation.flow_state import FlowState, Queue, Side
 from whatif.simulation.link_kernel import END, SAME_INSTANT, Heap, advance, enter_bundle, pop_flow, push, share
+from whatif.simulation.rank_programs import ANY
+from whatif.simulation.replay_state import (
+    COMPUTE,
+    FLIGHT,
+    NONE,
+    RECEIVE,
+    RECEIVE_GAP,
+    RECEIVE_OVERHEAD,
+    RENDEZVOUS,
+    SEND,
+    SEND_GAP,
+    SEND_OVERHEAD,
+)
 
-ANY: Final = -1
 ENTER, ARRIVE, WAKE, READY = range(1, 5)
-COMPUTE, SEND, RECEIVE = range(3)
-SEND_OVERHEAD, SEND_GAP, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP = range(5)
-RENDEZVOUS: Final = 2
 
 
 def run(s: FlowState) -> None:
@@ -140,7 +148,7 @@ def search(s: FlowState, place: int, op: int) -> int:
 
 
 def fit(s: FlowState, receive: int, send: int) -> bool:
-    """Whether a receive of any may take a message; any tag means those of the user."""
+    """Whether a receive with wildcards may take a message; any tag means any tag of the user."""
     wanted, given = s.operations[receive], s.operations[send]
     if wanted.tag != given.tag and not (wanted.tag == ANY and given.tag >= 0):
         return False
@@ -182,7 +190,7 @@ def wake(s: FlowState, heap: Heap, side: int, now: float) -> None:
 
 
 def start_message(s: FlowState, heap: Heap, op: int, now: float) -> None:
-    """Start a send or a receive whose side is free, as soon as its processor is."""
+    """Start a send or receive with a free side as soon as its processor is free."""
     row = s.operations[op]
     receiving = row.step == RECEIVE
     send, side = (row.match, s.sides[2 * row.rank + 1]) if receiving else (op, s.sides[2 * row.rank])
@@ -250,7 +258,7 @@ def arrive(s: FlowState, heap: Heap, send: int, now: float) -> None:
 
 
 def set_start(s: FlowState, heap: Heap, op: int, time: float) -> None:
-    """Note a start, and tell the operations that need it."""
+    """Record a start, and notify its dependents."""
     s.operations[op].start = time
     for at in range(s.next_start[op], s.next_start[op + 1]):
         if s.next[at] < 0:
@@ -258,7 +266,7 @@ def set_start(s: FlowState, heap: Heap, op: int, time: float) -> None:
 
 
 def set_end(s: FlowState, heap: Heap, op: int, time: float) -> None:
-    """Note an end, and tell the operations that need it."""
+    """Record an end, and notify its dependents."""
     s.operations[op].end = time
     for at in range(s.next_start[op], s.next_start[op + 1]):
         if s.next[at] >= 0:

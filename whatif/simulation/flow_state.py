@@ -1,4 +1,4 @@
-"""What the event loop of `flows` works on: rows of arrays when it is compiled, lists of objects when it is not."""
+"""State of the event loop of `flows`: rows of arrays if it is compiled, lists of objects if not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-NONE: Final = -1
+from whatif.simulation.replay_state import NONE
+
 _FORMATS: Final = {"float": np.float64, "int": np.int32, "bool": np.bool_}
 
 
@@ -26,7 +27,7 @@ class Operation:
     size: float
     """s of a computation; the bytes of a message that are charged."""
     channel: int
-    """Number of its sender, receiver and tag; `NONE` for receives of any and what is no message."""
+    """Number of its sender, receiver and tag; `NONE` for receives with wildcards and operations without a message."""
     cost: int
     """Of a send, distance · 3 + protocol."""
     bundle: int
@@ -79,7 +80,7 @@ class Bundle:
     since: float = 0.0
     """When `served` was counted."""
     end: float = np.nan
-    """When its first flow will go."""
+    """Time at which its first flow ends."""
     root: int = NONE
     """The flow that goes first: root of a pairing heap."""
     marked: bool = False
@@ -134,7 +135,7 @@ class FlowState(NamedTuple):
     """Sends, or receives, that have not met any of the other."""
     channel_next: MutableSequence[int]
     loose: MutableSequence[Queue]
-    """[2 rank]: messages that no receive has asked for, [2 rank + 1]: receives of any."""
+    """[2 rank]: messages without a receive, [2 rank + 1]: receives with wildcards."""
     loose_next: MutableSequence[int]
     wild: MutableSequence[bool]
     """[rank]: whether it has receives of any."""

@@ -12,6 +12,7 @@ its message has arrived. A receive takes its message when it is posted, also whe
 from __future__ import annotations
 
 from collections.abc import MutableSequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -20,9 +21,7 @@ from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
 from whatif.simulation import flow_kernel, link_kernel
-from whatif.simulation.flow_kernel import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
 from whatif.simulation.flow_state import (
-    NONE,
     Bundle,
     BundleLink,
     FlowState,
@@ -34,8 +33,9 @@ from whatif.simulation.flow_state import (
     listed,
     rows,
 )
-from whatif.simulation.jit import jitted
+from whatif.simulation.jit import CompilerError, jitted
 from whatif.simulation.rank_programs import ANY
+from whatif.simulation.replay_state import FLIGHT, INTER_NODE, NONE, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table
 from whatif.simulation.sharing import Routes
@@ -45,12 +45,11 @@ COMPILED_FROM: Final = 200_000
 """Operations that take Python longer than it takes to load the compiled loop."""
 UNLIMITED: Final = 1e300
 """B/s of a flow without limits: bytes over it are no time, and it can still be multiplied."""
-INTER_NODE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowReplay:
-    """When each operation started and ended in s, and with which operation it was matched (-1: none)."""
+    """Start and end of each operation in s, and the operation it was matched with (-1: none)."""
 
     start: FloatArray
     end: FloatArray
@@ -58,30 +57,38 @@ class FlowReplay:
 
     @property
     def run_time(self) -> float:
-        """When the last operation had ended, in s."""
+        """End of the last operation, in s."""
         return float(self.end.max(initial=0.0))
 
 
 def replay_flows(
     schedule: Schedule, places: Places, costs: Costs, topology: Topology, compiled_loop: bool | None = None
 ) -> FlowReplay:
-    """Start and end of each operation in s; `compiled_loop` None leaves it to the size whether the loop is compiled.
+    """Start and end of each operation in s; the loop is compiled for large schedules, or as `compiled_loop` says.
 
     Node n of `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
     that do not exist, ImpossiblePointError for sizes that are not finite, a deadlock, messages left over and messages
     larger than their receives.
     """
     check_schedule(schedule, places, costs)
-    state = _state(schedule, places, costs, topology)
-    if compiled_loop or (compiled_loop is None and len(schedule.step) >= COMPILED_FROM):
-        run = jitted((link_kernel, flow_kernel), (flow_kernel.run.__name__,))[0]
-    else:
-        state, run = listed(state), flow_kernel.run
-    run(state)
-    played = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
-    # It asks for `end` and `match` only.
-    check_completion(schedule, cast("Any", played))
-    return played
+    if compiled_loop is None:
+        compiled_loop = len(schedule.step) >= COMPILED_FROM
+    state = _final_state(_state(schedule, places, costs, topology), compiled_loop)
+    simulated = FlowReplay(*(column(state.operations, name) for name in ("start", "end", "match")))
+    # It needs `end` and `match` only.
+    check_completion(schedule, cast("Any", simulated))
+    return simulated
+
+
+def _final_state(state: FlowState, compiled_loop: bool) -> FlowState:
+    """State after the last event: in arrays for the compiled loop, in lists for the loop in Python."""
+    if compiled_loop:
+        with suppress(CompilerError):
+            jitted((link_kernel, flow_kernel), (flow_kernel.run.__name__,))[0](state)
+            return state
+    state = listed(state)
+    flow_kernel.run(state)
+    return state
 
 
 def _state(schedule: Schedule, places: Places, costs: Costs, topology: Topology) -> FlowState:
@@ -175,7 +182,7 @@ def _charges(costs: Costs) -> tuple[FloatArray, FloatArray]:
 
 
 def _channels(schedule: Schedule, rank: NDArray[np.int32], wild: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """[op]: a number for its sender, receiver and tag; `NONE` for receives of any, and what is no message."""
+    """[op]: a number for its sender, receiver and tag; `NONE` for wildcards, and operations without a message."""
     channels = np.full(len(rank), NONE, dtype=np.int32)
     message = np.flatnonzero(np.isin(schedule.step, (Step.SEND, Step.RECEIVE)) & ~wild)
     sending = schedule.step[message] == Step.SEND

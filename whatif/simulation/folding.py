@@ -44,13 +44,8 @@ def fold(program: RankProgram, *, mean_compute: bool = False) -> RankProgram:
     return _with_loops(program, blocks)
 
 
-def fold_all(trace: Trace, *, mean_compute: bool = False) -> Trace:
-    """The trace with every program folded."""
-    return replace(trace, programs=tuple(fold(program, mean_compute=mean_compute) for program in trace.programs))
-
-
 def share(trace: Trace, *, mean_compute: bool = False) -> Trace:
-    """The same trace with one program for all ranks whose programs are equal, as they are or with relative peers.
+    """Trace with one program for all ranks that have equal programs, with absolute or relative peers.
 
     With `mean_compute`, durations of computations may differ between the ranks: each place of the shared program has
     their mean. A program that receives from `ANY` keeps its peers as they are.

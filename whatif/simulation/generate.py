@@ -43,17 +43,6 @@ def all_to_all_trace(rank_count: int, message_size: float) -> Trace:
     return Trace((_program([*receives, *sends], 1),), np.zeros(rank_count, dtype=np.int32))
 
 
-def pipeline_trace(rank_count: int, message_size: float, block_count: int = 1) -> Trace:
-    """A chain: each rank sends on what it has received, block by block; a program each for first, last and others."""
-    receive, send = (Kind.RECEIVE, -1, message_size, 0), (Kind.SEND, 1, message_size, 0)
-    programs = [_program(steps, block_count) for steps in ([send], [receive, send], [receive])]
-    which = np.full(rank_count, 1, dtype=np.int32)
-    which[0], which[-1] = 0, 2
-    if rank_count == 1:
-        return Trace((_program([], 1),), np.zeros(1, dtype=np.int32))
-    return Trace(tuple(programs), which)
-
-
 def halo_trace(
     pattern: GridPattern,
     message_sizes: FloatArray | float,

@@ -1,7 +1,7 @@
 """Links shared by bundles of flows while time goes by: plain functions over the state, for the event loop.
 
-The flows of a bundle cross the same links under the same limit, so that their bytes are counted together; which of
-them goes next says a pairing heap.
+The flows of a bundle cross the same links under the same limit, so that their bytes are counted together; a
+pairing heap orders them by their end.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from whatif.simulation.flow_state import NONE, FlowState
+from whatif.simulation.flow_state import FlowState
+from whatif.simulation.replay_state import NONE
 
 Heap = list[tuple[float, int, int]]
-"""Events: when, what, and of which bundle or operation."""
+"""Events: time, kind, and number of the bundle or operation."""
 END: Final = 0
 """The first flows of a bundle end."""
 SAME_INSTANT: Final = 1 + 1e-12
@@ -242,7 +243,7 @@ def find_levels(s: FlowState, opened: int) -> None:
 
 
 def settle(s: FlowState, bundle: int) -> bool:
-    """Whether the rate of a bundle is final: its limit, or the level of a link that holds all its open flows up."""
+    """Whether the rate of a bundle is final: its limit, or the level of a link that limits all its open flows."""
     row = s.bundles[bundle]
     level = row.level
     settled = level == row.limit

@@ -72,12 +72,12 @@ class _Context:
     trace: Trace
     algorithms: Mapping[Kind, Algorithm]
     uneven: frozenset[int]
-    """Communicators whose ranks give different sizes to a collective."""
+    """Communicators with ranks that give different sizes to a collective."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Code:
-    """A program without loops, and what is the same for all ranks that run it."""
+    """A program without loops, and the columns that are equal for all ranks that run it."""
 
     program: RankProgram
     tag: NDArray[np.int32]
@@ -145,7 +145,7 @@ def _code(trace: Trace, program: RankProgram, rank: int) -> _Code:
 
 
 def _dependencies(start: Numbers, distances: NDArray[np.int32], rank: int) -> tuple[Numbers, Numbers]:
-    """Who depends on whom: [dependency] each."""
+    """Dependencies: the operations on both sides [dependency]."""
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     target = owner - distances
     wrong = np.flatnonzero((target < 0) | (target >= len(start) - 1) | (distances == 0))
@@ -217,7 +217,7 @@ def _table(context: _Context, code: _Code, ranks: Numbers) -> _Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
-    """Where the calls of some ranks that run the same program stand in their schedule."""
+    """Places of the calls of ranks with the same program in their schedule."""
 
     begin: NDArray[np.int32]
     """[rank · call + 1]: where the operations of each call begin."""
@@ -285,7 +285,7 @@ def _columns(code: _Code, layout: _Layout) -> Columns:
 
 
 def _waits(owner: Numbers, waited: Numbers, layout: _Layout) -> Edges:
-    """(from, to) of what is waited for, for every rank."""
+    """(from, to) of the dependencies of every rank."""
     count = (len(layout.begin) - 1) // max(len(layout.op_count), 1)
     base = np.arange(len(layout.op_count))[:, np.newaxis] * count
     return layout.begin[base + waited + 1].ravel() - np.int32(1), layout.begin[base + owner].ravel()
@@ -375,7 +375,7 @@ def _assembled(parts: list[_Part], rank_count: int) -> Schedule:
 
 
 def _column(parts: list[_Part], name: str, dtype: type[Scalar], rank_start: Numbers) -> NDArray[Scalar]:
-    """One column of all parts, taken out of them so that no two copies of all columns exist; 0 where there is none."""
+    """One column of all parts, removed from them to avoid two copies of all columns; 0 for a missing one."""
     column = np.zeros(rank_start[-1], dtype=dtype)
     for part in parts:
         values = part.columns.pop(name, None)
@@ -385,7 +385,7 @@ def _column(parts: list[_Part], name: str, dtype: type[Scalar], rank_start: Numb
 
 
 def _destination(start: Numbers, ranks: Numbers, counts: Numbers) -> slice | Numbers:
-    """Where the entries of some ranks stand among those of all."""
+    """Places of the entries of some ranks among those of all."""
     if ranks[-1] - ranks[0] == len(ranks) - 1:
         return slice(int(start[ranks[0]]), int(start[ranks[-1] + 1]))
     shift = start[ranks] - (np.cumsum(counts) - counts)

@@ -1,9 +1,9 @@
 """Phases in which every rank posts all its receives, then all its sends, and waits for all: halos, linear all-to-all.
 
 Where messages keep no processor busy (postal, max-rate and K-model costs) the phase is a few operations on arrays a
-direction. Otherwise a rank is played for the arrivals known so far, and again when one of them changes, until none
-does: what happens first is right after one pass, what follows from it after two, .. . A rank starts what can start
-first; of what can start at the same time, what was known first: sends when they were posted, messages when sent.
+direction. Otherwise a rank is simulated for the arrivals known so far, and again when one of them changes, until none
+does. A rank starts the operation that can start first; of several, the one that was known first: a send since it
+was posted, a message since it was sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from whatif.models.patterns import GridPattern, message_kinds, sockets
 from whatif.models.quantities import FloatArray
 from whatif.simulation import posted_kernel
 from whatif.simulation.clocks import (
+    FLIGHT,
     NANOSECONDS,
+    RENDEZVOUS,
+    SEND_OVERHEAD,
     Charge,
     Clocks,
     Early,
@@ -32,19 +35,19 @@ from whatif.simulation.clocks import (
     refuse_too_many,
     repeat,
 )
-from whatif.simulation.jit import jitted
-from whatif.simulation.posted_kernel import FLIGHT, RENDEZVOUS, SEND_OVERHEAD, PostedMessages, PostedState
+from whatif.simulation.jit import jitted_or_plain
+from whatif.simulation.posted_kernel import PostedMessages, PostedState
 from whatif.simulation.schedule import Costs, Places
 
 MOST_LINEAR: Final = 256
-"""Ranks of a linear all-to-all that are played one by one."""
+"""Most ranks of a linear all-to-all that are simulated one by one."""
 COMPILED_FROM: Final = 20_000
-"""Messages times messages of a rank from which it pays to compile."""
+"""Messages times messages of a rank from which compiling is faster."""
 Numbers = NDArray[np.int64]
 
 
 def grid_places(pattern: GridPattern) -> Places:
-    """Where the mapping of a pattern puts its ranks."""
+    """Places of the ranks by the mapping of a pattern."""
     node = pattern.nodes()
     return Places(node, sockets(node, pattern.ranks_per_socket))
 
@@ -58,7 +61,7 @@ def halo_times(
     iteration_count: int = 1,
     compute_time: float = 0.0,
 ) -> FloatArray:
-    """When each rank has finished `iteration_count` halo exchanges [rank], in s, each after `compute_time` s of work.
+    """End of `iteration_count` halo exchanges [rank], in s, each after `compute_time` s of work.
 
     `message_sizes` are the B of a message, one number or one a kind (`patterns.message_kinds`). Messages are posted in
     the order of `pattern.messages()`; arrival [rank] in s. UsageError: as in `rounds`, and sizes or times < 0.
@@ -71,12 +74,12 @@ def halo_times(
     work = float(np.round(compute_time * NANOSECONDS, 6))
     advance = _advance(clocks, pattern, tariffs)
 
-    def play() -> None:
+    def simulate() -> None:
         if work:
             clocks.ready, clocks.known = clocks.ready + work, clocks.ready
         advance(clocks)
 
-    repeat(clocks, iteration_count, play)
+    repeat(clocks, iteration_count, simulate)
     return clocks.times
 
 
@@ -85,7 +88,8 @@ def _kinds(pattern: GridPattern) -> tuple[tuple[int, ...], ...]:
 
 
 def _advance(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> Callable[[Clocks], None]:
-    """How to play one exchange: at once where only the sending sides take time, all ranks as one where they are."""
+    """Function that simulates one exchange: all ranks at once if only the sending sides take time, one rank if all are
+    equal, else rank by rank."""
     if all(tariff.one_sided and not tariff.rendezvous for tariff in tariffs):
         return _Grid(clocks, pattern, tariffs).advance
     if pattern.periodic and all(tariff.uniform for tariff in tariffs) and np.ptp(clocks.ready) == 0:
@@ -95,7 +99,7 @@ def _advance(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> Cal
 
 @dataclass(frozen=True, slots=True)
 class _Direction:
-    """A neighbour offset: the index of its kind, its shift, and the place of the opposite one among all."""
+    """Neighbour offset: the index of its kind, its shift, and the place of the opposite offset."""
 
     kind: int
     shift: dict[int, int]
@@ -156,7 +160,7 @@ class _Grid:
 
 
 class _Alike:
-    """An exchange of ranks that all do the same at the same time: one of them, whose messages come back to it."""
+    """An exchange of ranks that all do the same at the same time: one rank that sends to itself."""
 
     def __init__(self, pattern: GridPattern, tariffs: list[Tariff]) -> None:
         directions = list(_directions(pattern))
@@ -184,7 +188,7 @@ def _columns(charges: list[Charge]) -> FloatArray:
 
 
 class _Ranks:
-    """An exchange played rank by rank."""
+    """An exchange simulated rank by rank."""
 
     def __init__(self, messages: PostedMessages) -> None:
         self._messages = messages
@@ -201,25 +205,27 @@ class _Ranks:
         begun, arrival, taken = np.full((3, len(waits)), np.inf)
         before = (ready, early.sending if early else ready, clocks.receiving, known)
         state = PostedState(*before, earliest, decided, begun, arrival, taken, *(each.copy() for each in before))
-        self._play()(messages, state)
+        self._settle()(messages, state)
         if early:
             refuse_early(arrival, early.idle[messages.receiver])
             if (waits & (messages.charges[:, SEND_OVERHEAD] > messages.charges[:, FLIGHT])).any():
-                raise UsageError("a send keeps its processor after its message has arrived; simulate the trace instead")
+                raise UsageError(
+                    "a send keeps its processor busy after its message has arrived; simulate the trace instead"
+                )
             np.maximum.at(state.last, messages.sender[waits], taken[waits])
             clocks.early = Early(state.last_sending, state.last)
         clocks.ready, clocks.receiving, clocks.known = state.last, state.last_receiving, state.last_start
 
-    def _play(self) -> Callable[[PostedMessages, PostedState], None]:
-        """Compiled where it pays."""
+    def _settle(self) -> Callable[[PostedMessages, PostedState], None]:
+        """The kernel, compiled for large exchanges."""
         widest = 1 + int(np.diff(self._messages.sent).max(initial=0))
         if len(self._messages.sender) * widest <= COMPILED_FROM:
             return posted_kernel.settle
-        return jitted((posted_kernel,), ("settle",))[0]
+        return jitted_or_plain((posted_kernel,), ("settle",))[0]
 
 
 def _messages(clocks: Clocks, pattern: GridPattern, tariffs: list[Tariff]) -> PostedMessages:
-    """The messages of a grid."""
+    """Messages of a grid."""
     parts = []
     for at, ((_, start, end), each) in enumerate(zip(pattern.messages(), _directions(pattern), strict=True)):
         away = np.flatnonzero(start != end)
@@ -261,14 +267,14 @@ def linear_alltoall_times(
         return clocks.times
     if rank_count > MOST_LINEAR:
         raise UsageError(
-            f"a linear all-to-all of {rank_count} ranks that differ comes in no rounds; simulate the trace instead"
+            f"a linear all-to-all of {rank_count} different ranks has no rounds; simulate the trace instead"
         )
     _Ranks(_all_messages(clocks, tariff)).advance(clocks)
     return clocks.times
 
 
 def _one_of_alltoall(rank_count: int, cost: Charge, ready: float) -> float:
-    """When a rank has finished if all do the same: what it sends comes back to it. Messages come in their order."""
+    """End of a rank if all do the same: it receives what it sends, in that order."""
     overhead, gap, send_time, flight, receive_overhead, receive_gap = (float(value) for value in cost.columns[:6])
     arrivals: list[float] = []
     processor = sending = last = ready

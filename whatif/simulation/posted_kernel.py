@@ -1,4 +1,4 @@
-"""The loops of `posted`: plain functions over arrays, which numba compiles where there is much to do."""
+"""Loops of `posted`: plain functions over arrays, compiled by numba for large exchanges."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-
-SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDEZVOUS = range(7)
-"""Columns of charges, those of `clocks.Charge`."""
+from whatif.simulation.clocks import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, SEND_GAP, SEND_OVERHEAD, SEND_TIME
 
 
 class PostedMessages(NamedTuple):
@@ -35,31 +33,31 @@ class PostedState(NamedTuple):
     sending: FloatArray
     receiving: FloatArray
     known: FloatArray
-    """When it was decided when the rank is ready."""
+    """Time at which `ready` was determined."""
     earliest: FloatArray
-    """When a send may start."""
+    """Earliest start of a send."""
     earliest_known: FloatArray
-    """When that was decided."""
+    """Time at which `earliest` was determined."""
     begun: FloatArray
-    """When it starts."""
+    """Its start."""
     arrival: FloatArray
     taken: FloatArray
-    """When its receive starts."""
+    """Start of its receive."""
     last: FloatArray
-    """When a rank has finished."""
+    """End of a rank."""
     last_sending: FloatArray
     last_receiving: FloatArray
     last_start: FloatArray
 
 
 def settle(messages: PostedMessages, state: PostedState) -> None:
-    """Play all ranks until no arrival changes; what is `last` is written."""
+    """Simulate all ranks until no arrival changes; write the `last` columns."""
     stale = np.ones(len(state.ready), dtype=np.bool_)
     while stale.any():
         for rank in range(len(stale)):
             if stale[rank]:
                 stale[rank] = False
-                play(messages, state, rank)
+                settle_rank(messages, state, rank)
                 for message in range(messages.sent[rank], messages.sent[rank + 1]):
                     arrival = state.begun[message] + messages.charges[message, FLIGHT]
                     if arrival != state.arrival[message]:
@@ -67,8 +65,8 @@ def settle(messages: PostedMessages, state: PostedState) -> None:
                         stale[messages.receiver[message]] = True
 
 
-def play(messages: PostedMessages, state: PostedState, rank: int) -> None:
-    """Play one rank for the arrivals known: what can start first, of that what was known first, a send if both were."""
+def settle_rank(messages: PostedMessages, state: PostedState, rank: int) -> None:
+    """Simulate one rank for the known arrivals: first the earliest start, then the one known first, then sends."""
     for message in range(messages.sent[rank], messages.sent[rank + 1]):
         state.begun[message] = np.inf
     for place in range(messages.received[rank], messages.received[rank + 1]):
@@ -98,7 +96,7 @@ def play(messages: PostedMessages, state: PostedState, rank: int) -> None:
 
 
 def next_receive(messages: PostedMessages, state: PostedState, rank: int, free: float) -> tuple[int, float, float]:
-    """The receive that starts next, when, and when that was known (when it was sent); -1 for none."""
+    """Next receive, its start, and the time since which it is known (its send); -1 for none."""
     chosen, start, since, known = -1, np.inf, np.inf, np.inf
     for place in range(messages.received[rank], messages.received[rank + 1]):
         message = messages.incoming[place]
@@ -111,7 +109,7 @@ def next_receive(messages: PostedMessages, state: PostedState, rank: int, free: 
 
 
 def next_send(messages: PostedMessages, state: PostedState, rank: int, free: float) -> tuple[int, float, float]:
-    """The send that starts next, when, and when that was known; -1 for none."""
+    """Next send, its start, and the time since which it is known; -1 for none."""
     chosen, start, since, known = -1, np.inf, np.inf, np.inf
     for message in range(messages.sent[rank], messages.sent[rank + 1]):
         if state.begun[message] == np.inf:

@@ -1,4 +1,4 @@
-"""Traces: what every rank of a program does, in columns; what importers return and what is replayed.
+"""Traces: the operations of every rank in columns, as importers return and the replay uses them.
 
 Times in s, sizes in B. A program is that of one rank, or of many ranks that do the same with relative peers.
 """
@@ -109,7 +109,7 @@ class Trace:
     communicators: tuple[NDArray[np.int32], ...] = ()
     """World ranks of each communicator that collectives name by index; 0 is the world, whose entry may be empty."""
     call_names: Mapping[str, int] = field(default_factory=dict)
-    """How often each call of the traced program occurred, as the importer counted them, for its summary."""
+    """Number of each call of the traced program, as counted by the importer."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """`tool`, `version`, `file`, .., and `warnings`, one a line."""
 

@@ -1,4 +1,4 @@
-"""Replay of a schedule, message by message: when every operation starts and ends, and why then."""
+"""Replay of a schedule, message by message: start, end and cause of every operation."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation import event_loop as kernel
 from whatif.simulation import replay_queues, replay_state
 from whatif.simulation.activity import activity
-from whatif.simulation.compiled import compiled, fields_of, table_of
+from whatif.simulation.jit import CompilerError, fields_of, jitted, table_of
 from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_state import ReplayState
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 from whatif.simulation.schedule_checks import check_completion, check_schedule, cost_table, serial_time
 
 SMALL: Final = 50_000
-"""Operations up to which a schedule is replayed as it stands: compiling takes longer, even from its cache."""
+"""Most operations that are replayed in Python: loading the compiled kernel takes longer."""
 MOST_TICKS: Final = 10**15
 """In a second."""
 LONGEST: Final = 4e18
@@ -32,7 +32,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """Times in s of every operation, and what determined them."""
+    """Times in s of every operation, and their causes."""
 
     start: FloatArray
     """[op]: of a receive, when its message was taken."""
@@ -54,7 +54,7 @@ class Replay:
 
     @property
     def time(self) -> float:
-        """When the last operation has ended."""
+        """End of the last operation, in s."""
         return float(self.end.max(initial=0.0))
 
 
@@ -68,28 +68,38 @@ def replay(schedule: Schedule, places: Places, costs: Costs, progress: Progress 
     """
     check_schedule(schedule, places, costs)
     ticks = _ticks(schedule, costs)
-    state = _state(schedule, places, costs, ticks)
-    classify, channels, advance = _functions(state)
+    try:
+        state = _final_state(schedule, places, costs, ticks, progress, compiled=len(schedule.step) > SMALL)
+    except CompilerError:
+        state = _final_state(schedule, places, costs, ticks, progress, compiled=False)
+    simulated = _result(state, ticks)
+    check_completion(schedule, simulated)
+    return simulated
+
+
+def _final_state(
+    schedule: Schedule, places: Places, costs: Costs, ticks: int, progress: Progress | None, *, compiled: bool
+) -> ReplayState:
+    """State after the last event: in arrays for the compiled kernel, in lists for the kernel in Python."""
+    state = _state(schedule, places, costs, ticks, compiled)
+    classify, channels, advance = _functions(state, compiled)
     classify(state)
-    state = _with_channels(state, channels)
+    state = _with_channels(state, channels, compiled)
     advance(state, 0)
     while state.counts[replay_state.LANES] > 0:
         advance(state, EVENTS_AT_A_TIME)
         if progress is not None:
             progress(state.counts[replay_state.FINISHED] / len(schedule.step))
-    played = _result(state, ticks)
-    check_completion(schedule, played)
-    return played
+    return state
 
 
-def _functions(state: ReplayState) -> tuple[Callable[..., Any], ...]:
-    """The kernel's functions of a state: as they stand for lists, compiled for arrays."""
+def _functions(state: ReplayState, compiled: bool) -> tuple[Callable[..., Any], ...]:
+    """Functions of the kernel for a state."""
     entries = (kernel.classify, kernel.channels, kernel.advance)
-    if isinstance(state.step, list):
+    if not compiled:
         return entries
     names = tuple(entry.__name__ for entry in entries)
-    jitted = compiled((replay_queues, kernel), names, fields_of(state))
-    return tuple(_with_table(function) for function in jitted)
+    return tuple(_with_table(one) for one in jitted((replay_queues, kernel), names, fields=fields_of(state)))
 
 
 def _with_table(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,8 +122,8 @@ def _ticks(schedule: Schedule, costs: Costs) -> int:
     return ticks
 
 
-def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> ReplayState:
-    """Everything that the kernel works on but the channels: lists for few operations, else arrays."""
+def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int, compiled: bool) -> ReplayState:
+    """State of the kernel before the first event, without channels."""
     operations, ranks = len(schedule.step), schedule.rank_count
     processors = 1 if schedule.processor is None else int(schedule.processor.max(initial=0)) + 1
     columns = _given(schedule, places, costs, ticks) | _operations(schedule, processors)
@@ -140,7 +150,7 @@ def _state(schedule: Schedule, places: Places, costs: Costs, ticks: int) -> Repl
     ):
         columns |= _block(names, length, dtype, value)
     return ReplayState(
-        **cast("dict[str, Any]", {name: _column(values, operations) for name, values in columns.items()}),
+        **cast("dict[str, Any]", {name: _column(values, compiled) for name, values in columns.items()}),
         ticks=float(ticks),
         free_size=float(costs.free_size),
         node_gap=costs.node_gap * ticks,
@@ -174,7 +184,7 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
     numbers = ("need", "lane", "cause", "match", "released_by", "turn", "child", "link", "after", "channel")
     columns = _block(("start", "end", "ready"), count, np.int64, -1)
     columns |= _block(numbers, count, np.int32, replay_state.NONE)
-    columns |= _block(("why", "kind", "told"), count, np.uint8, 0)
+    columns |= _block(("why", "kind", "notified"), count, np.uint8, 0)
     columns["ready"][:] = 0
     columns["released_by"][:] = replay_state.UNRELEASED
     columns["need"][:] = schedule.need_count
@@ -186,7 +196,7 @@ def _operations(schedule: Schedule, processors: int) -> dict[str, NDArray[Any]]:
 
 
 def _block(names: tuple[str, ...], length: int, dtype: type, value: int) -> dict[str, NDArray[Any]]:
-    """Columns whose values for one operation or lane lie side by side: they are used together."""
+    """Columns with the values of one operation or lane next to each other in memory: they are used together."""
     block: NDArray[Any] = np.full((length, len(names)), value, dtype=dtype)
     return dict(zip(names, block.T, strict=True))
 
@@ -195,8 +205,8 @@ def _block(names: tuple[str, ...], length: int, dtype: type, value: int) -> dict
 _PLAIN: Final[tuple[Literal["C", "W", "A"], ...]] = ("C", "W", "A")
 
 
-def _column(values: NDArray[Any], operation_count: int) -> Any:
-    return values.tolist() if operation_count <= SMALL else values
+def _column(values: NDArray[Any], compiled: bool) -> Any:
+    return values if compiled else values.tolist()
 
 
 def _ranks_with_wildcards(schedule: Schedule, rank: NDArray[np.int32]) -> NDArray[np.uint8]:
@@ -206,17 +216,17 @@ def _ranks_with_wildcards(schedule: Schedule, rank: NDArray[np.int32]) -> NDArra
     return wild
 
 
-def _with_channels(state: ReplayState, channels: Callable[[ReplayState, Any], int]) -> ReplayState:
+def _with_channels(state: ReplayState, channels: Callable[[ReplayState, Any], int], compiled: bool) -> ReplayState:
     """The state with messages numbered by channel, and its lists of messages; the table grows until all fit."""
-    operations, size = len(state.step), 1 << 10
-    while (count := channels(state, _column(np.full(size, replay_state.NONE, dtype=np.int32), operations))) < 0:
+    size = 1 << 10
+    while (count := channels(state, _column(np.full(size, replay_state.NONE, dtype=np.int32), compiled))) < 0:
         size *= 4
-    posted, waiting = (_column(np.full(2 * count, replay_state.NONE, dtype=np.int32), operations) for _ in range(2))
+    posted, waiting = (_column(np.full(2 * count, replay_state.NONE, dtype=np.int32), compiled) for _ in range(2))
     return state._replace(posted=posted, waiting=waiting)
 
 
 def _result(state: ReplayState, ticks: int) -> Replay:
-    """Columns of the run as arrays of their own, with the causes that were not recorded at once."""
+    """Columns of the run as arrays, with the causes that were recorded later."""
     match, cause, released_by = (np.array(column, np.int32) for column in (state.match, state.cause, state.released_by))
     why = np.array(state.why, dtype=np.uint8)
     taken = np.flatnonzero(cause < replay_state.NONE)

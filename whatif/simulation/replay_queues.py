@@ -1,9 +1,9 @@
-"""Queues of the replay: what is ready on each lane, the lanes by time, receives and messages by channel."""
+"""Queues of the replay: ready operations of each lane, lanes by time, receives and messages by channel."""
 
 from __future__ import annotations
 
+from whatif.simulation.rank_programs import ANY
 from whatif.simulation.replay_state import (
-    ANY,
     ARRIVING,
     COMPUTE,
     FIRST_READY,
@@ -93,7 +93,7 @@ def sink(s: ReplayState, at: int, lane: int) -> None:
 
 
 def possible(s: ReplayState, lane: int, queue: int, op: int) -> int:
-    """When an operation, or the receipt of a message, could start; messages are matched at once."""
+    """Earliest start of an operation, or of the receipt of a message; messages are matched at once."""
     if queue == ARRIVING:
         return s.ready[op]
     time = max(s.ready[op], s.free[lane])

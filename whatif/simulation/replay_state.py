@@ -1,22 +1,24 @@
-"""What the kernel of the replay works on: columns of the schedule, of the machine and of the run."""
+"""State of the replay kernel: columns of the schedule, of the machine and of the run."""
 
 from __future__ import annotations
 
 from collections.abc import MutableSequence
 from typing import Final, NamedTuple
 
-COMPUTE: Final = 0
-SEND: Final = 1
-RECEIVE: Final = 2
-JOIN: Final = 3
+from whatif.simulation.schedule import Step
 
-# Queues of a lane beside those for `COMPUTE` and `SEND`: messages to take, and messages to match first.
+# Plain numbers, for compiled functions.
+COMPUTE: Final = int(Step.COMPUTE)
+SEND: Final = int(Step.SEND)
+RECEIVE: Final = int(Step.RECEIVE)
+JOIN: Final = int(Step.JOIN)
+
+# Further queues of a lane: messages to take, and messages to match first.
 MESSAGE: Final = 2
 ARRIVING: Final = 3
 QUEUES: Final = 4
 
 NONE: Final = -1
-ANY: Final = -1
 UNRELEASED: Final = -(2**31)
 
 # Costs of a message; their order in `ReplayState.cost`.
@@ -37,7 +39,7 @@ AFTER_PROCESSOR: Final = 3
 AFTER_SIDE: Final = 4
 AFTER_ARRIVAL: Final = 5
 
-# Which dependents of an operation are told.
+# Dependents of an operation to notify.
 STARTED: Final = 1
 ENDED: Final = 2
 
@@ -78,25 +80,25 @@ class ReplayState(NamedTuple):
     start: Integers
     end: Integers
     cause: Integers
-    """[op]: what determined its start where its release did not; -2 - m for the receive of message m."""
+    """[op]: the cause of its start if it is not the release; -2 - m for the receive of message m."""
     why: Integers
     match: Integers
     released_by: Integers
     """[op]: the last dependency met, -1 - op for its start, `UNRELEASED` for none."""
 
     ready: Integers
-    """[op]: from when on it could start; once a send has started, from when on its message can be taken."""
+    """[op]: earliest start; of a send that has started, the earliest time at which its message can be taken."""
     turn: Integers
     """[op]: its place in the order of release."""
     child: Integers
     link: Integers
-    """[op]: the next one in a queue, or on the stack of those whose dependents are to be told."""
+    """[op]: the next one in a queue, or on the stack of those with dependents to notify."""
     after: Integers
     """[op]: the next one in the list of a channel; of a message to match, the one that it could not overtake."""
     kind: Integers
     """[op]: distance · 3 + protocol of a send."""
-    told: Integers
-    """[op]: which of its dependents have been told: `STARTED`, `ENDED`."""
+    notified: Integers
+    """[op]: dependents that have been notified: `STARTED`, `ENDED`."""
     channel: Integers
     adapter_before: Integers
     """[op]: the message before at the adapter of its node, or itself; -1 - that where it made this one no later."""

@@ -1,6 +1,6 @@
 """Broadcasts and reductions among many ranks: plain functions over arrays, which numba compiles.
 
-They do what `steps.transfer` does round by round, to the last bit, but go through the memory of the ranks once.
+The results are those of `steps.transfer` to the last bit, in one pass through the memory of the ranks.
 """
 
 from __future__ import annotations
@@ -11,23 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.models.quantities import FloatArray
-
-SEND_OVERHEAD, SEND_GAP, SEND_TIME, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP, RENDEZVOUS = range(7)
-"""Columns of charges, those of `clocks.Charge`."""
+from whatif.simulation.clocks import FLIGHT, RECEIVE_GAP, RECEIVE_OVERHEAD, RENDEZVOUS, SEND_GAP, SEND_TIME
 
 
 class RoundMachine(NamedTuple):
-    """Where ranks are [rank], and charges [distance, column] in ns."""
+    """Places of ranks [rank], and charges [distance, column] in ns."""
 
     node: NDArray[np.int32]
     socket: NDArray[np.int32]
     charges: FloatArray
     near: bool
-    """Whether the distance does not matter."""
+    """Whether all distances have the same charges."""
     early: bool
     """Whether messages are taken as they arrive."""
     in_turn: bool
-    """Whether it matters when a message is taken."""
+    """Whether the time at which a message is taken has an effect."""
 
 
 class RankClocks(NamedTuple):
@@ -40,7 +38,7 @@ class RankClocks(NamedTuple):
 
 
 def distance(machine: RoundMachine, one: int, other: int) -> int:
-    """How far a message goes."""
+    """Distance of a message."""
     if machine.near:
         return 0
     if machine.node[one] != machine.node[other]:
@@ -112,7 +110,7 @@ def broadcast(machine: RoundMachine, ranks: RankClocks, highest: int, block: int
 
 
 def reduce(machine: RoundMachine, ranks: RankClocks, highest: int, block: int) -> bool:
-    """The same backwards."""
+    """Binomial-tree reduction: the rounds of `broadcast` in reverse order."""
     count = len(ranks.ready)
     for first in range(0, count, block):
         if not collect(machine, ranks, first, min(first + block, count), 1, block // 2):

@@ -1,12 +1,13 @@
-"""Patterns whose messages come in rounds, played round by round for all ranks at once, at any number of ranks.
+"""Patterns with messages in rounds, simulated round by round for all ranks at once, at any number of ranks.
 
 The times are those that the replay of the same program gives (`generate`; charges: `Costs`), without its events: an
 array for each clock and a few operations on arrays a round. Each function takes the number of ranks, the bytes that
 one rank contributes (as `Program.size` counts them), `Places`, `Costs` and, unless all start at 0, the `arrival` of
-each rank [rank] in s, and returns when each rank has finished [rank], in s. The algorithms are those of `collectives`.
+each rank [rank] in s, and returns the end of each rank
+[rank], in s. The algorithms are those of `collectives`.
 
-UsageError: places or arrivals of another number of ranks, a size that is no number ≥ 0, costs with a `node_gap` (ranks
-that share an adapter take turns in an order that goes across rounds), more than `clocks.MOST_MESSAGES` messages.
+UsageError: places or arrivals of another number of ranks, a size that is not a number ≥ 0, costs with a `node_gap`
+(ranks that share an adapter take turns in an order that goes across rounds), more than `clocks.MOST_MESSAGES` messages.
 
 Sources: as in `whatif.models.collectives`; LogGOPS: Hoefler, Schneider and Lumsdaine, "LogGOPSim: simulating
 large-scale applications in the LogGOPS model", HPDC 2010.
@@ -32,7 +33,7 @@ Times = Callable[[int, float, Places, Costs, FloatArray | None], FloatArray]
 def broadcast_times(
     rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None, root: int = 0
 ) -> FloatArray:
-    """A broadcast along a binomial tree: those who have the message double in every round."""
+    """Binomial-tree broadcast: the number of ranks with the message doubles in every round."""
     clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
     broadcast(clocks, message_size)
     return clocks.times[order]
@@ -41,7 +42,7 @@ def broadcast_times(
 def reduce_times(
     rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None, root: int = 0
 ) -> FloatArray:
-    """A reduction along a binomial tree, the broadcast backwards; its arithmetic is not counted."""
+    """Binomial-tree reduction: the rounds of the broadcast in reverse order, without arithmetic."""
     clocks, order = _rooted(rank_count, message_size, places, costs, arrival, root)
     reduce(clocks, message_size)
     return clocks.times[order]
@@ -50,9 +51,9 @@ def reduce_times(
 def dissemination_times(
     rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
 ) -> FloatArray:
-    """In round r each rank signals the one 2^r further on: a barrier, with messages of 0 B."""
+    """Dissemination barrier: in round r each rank sends to the one 2^r further on."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    _play(clocks, (Exchange(power, message_size) for power in powers(rank_count)))
+    _exchanges(clocks, (Exchange(power, message_size) for power in powers(rank_count)))
     return clocks.times
 
 
@@ -62,7 +63,7 @@ def recursive_doubling_times(
     """An allreduce: exchange of the whole buffer at distances 1, 2, 4, .. ; surplus ranks as in MPICH."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
     turns = [Exchange(power, message_size, paired=True) for power in powers(_core_count(rank_count))]
-    _play_in_core(clocks, message_size, turns)
+    _in_core(clocks, message_size, turns)
     return clocks.times
 
 
@@ -72,7 +73,7 @@ def rabenseifner_times(
     """An allreduce: halves, quarters, .. at distances 1, 2, .. to reduce and scatter, and the same back to gather."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
     there = [Exchange(power, message_size / (2 * power), paired=True) for power in powers(_core_count(rank_count))]
-    _play_in_core(clocks, message_size, [*there, *reversed(there)])
+    _in_core(clocks, message_size, [*there, *reversed(there)])
     return clocks.times
 
 
@@ -81,7 +82,7 @@ def ring_allreduce_times(
 ) -> FloatArray:
     """An allreduce: blocks of n / P go around a ring, P - 1 rounds to reduce and scatter, P - 1 to gather."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    _play(clocks, [Exchange(1, message_size / rank_count, 2 * (rank_count - 1))])
+    _exchanges(clocks, [Exchange(1, message_size / rank_count, 2 * (rank_count - 1))])
     return clocks.times
 
 
@@ -90,16 +91,16 @@ def ring_allgather_times(
 ) -> FloatArray:
     """An allgather: the block of each rank goes around a ring in P - 1 rounds."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    _play(clocks, [Exchange(1, message_size, rank_count - 1)])
+    _exchanges(clocks, [Exchange(1, message_size, rank_count - 1)])
     return clocks.times
 
 
 def bruck_allgather_times(
     rank_count: int, message_size: float, places: Places, costs: Costs, arrival: FloatArray | None = None
 ) -> FloatArray:
-    """An allgather: each round doubles the blocks that a rank holds; the last sends what is missing."""
+    """Bruck allgather: each round doubles the blocks of a rank; the last one sends the missing blocks."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
-    _play(clocks, (Exchange(-held, message_size * min(held, rank_count - held)) for held in powers(rank_count)))
+    _exchanges(clocks, (Exchange(-held, message_size * min(held, rank_count - held)) for held in powers(rank_count)))
     return clocks.times
 
 
@@ -109,7 +110,7 @@ def pairwise_alltoall_times(
     """An all-to-all: in round r each rank sends a block to the one r further on."""
     clocks = _started(rank_count, message_size, places, costs, arrival)
     refuse_too_many(rank_count * (rank_count - 1))
-    _play(clocks, (Exchange(distance, message_size) for distance in range(1, rank_count)))
+    _exchanges(clocks, (Exchange(distance, message_size) for distance in range(1, rank_count)))
     return clocks.times
 
 
@@ -121,9 +122,9 @@ def pipeline_times(
     arrival: FloatArray | None = None,
     block_count: int = 1,
 ) -> FloatArray:
-    """A chain: rank 0 sends `block_count` blocks to rank 1, each rank sends on what it has received, block by block.
+    """Chain: rank 0 sends `block_count` blocks to rank 1, each rank passes on what it receives, block by block.
 
-    Message b of rank i comes in round i + 2 b: what it waits for has happened before, also by rendezvous.
+    Message b of rank i comes in round i + 2 b, after all its dependencies, also by rendezvous.
     """
     clocks = _started(rank_count, message_size, places, costs, arrival)
     if block_count < 1:
@@ -175,22 +176,22 @@ def _core_count(rank_count: int) -> int:
     return 1 << (rank_count.bit_length() - 1)
 
 
-def _play_in_core(clocks: Clocks, message_size: float, turns: list[Exchange]) -> None:
+def _in_core(clocks: Clocks, message_size: float, turns: list[Exchange]) -> None:
     """Exchanges among a power of two of ranks: of the first 2 · surplus the even ones give, stand aside, and get."""
     rank_count = len(clocks.ready)
     surplus = rank_count - _core_count(rank_count)
     if not surplus:
-        _play(clocks, turns)
+        _exchanges(clocks, turns)
         return
     aside, odd = slice(0, 2 * surplus, 2), slice(1, 2 * surplus, 2)
     transfer(clocks, aside, odd, message_size)
     core = np.concatenate([np.arange(rank_count)[odd], np.arange(2 * surplus, rank_count)])
     inner = clocks.part(core)
-    _play(inner, turns)
+    _exchanges(inner, turns)
     clocks.put(core, inner)
     transfer(clocks, odd, aside, message_size)
 
 
-def _play(clocks: Clocks, turns: Iterable[Exchange]) -> None:
+def _exchanges(clocks: Clocks, turns: Iterable[Exchange]) -> None:
     for turn in turns:
         exchange(clocks, turn)

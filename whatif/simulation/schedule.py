@@ -16,7 +16,7 @@ from whatif.models.quantities import FloatArray
 
 
 class Step(IntEnum):
-    """What an operation of a schedule does."""
+    """Kind of an operation of a schedule."""
 
     COMPUTE = 0
     SEND = 1
@@ -65,7 +65,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Costs:
-    """What a message is charged with, by distance and protocol, all linear in its size.
+    """Charges of a message by distance and protocol, all linear in its size.
 
     Each of the five is [distance, protocol, 2]: a constant in s, and s/B for every byte beyond `free_size`. Distances
     are intra-socket, inter-socket, inter-node; protocols are short, eager, rendezvous. With t when it is ready:
@@ -108,7 +108,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Where the ranks run."""
+    """Node and socket of each rank."""
 
     node: NDArray[np.int32]
     """[rank]"""

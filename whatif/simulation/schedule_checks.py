@@ -1,4 +1,4 @@
-"""What is wrong with a schedule before its replay, and what kept a replay from its end; told by rank and call."""
+"""Checks of a schedule before its replay, and of its completion; errors name ranks and calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from whatif.simulation.replay import Replay
 
 LONGEST: Final = 1e9
-"""s: nobody asks for a run of more than thirty years; it is a size or a rate in the wrong unit."""
+"""s: a run of more than thirty years means a size or a rate in the wrong unit."""
 MOST_OPERATIONS: Final = 2**31 - 1
 NAMED: Final = 5
 
@@ -37,7 +37,7 @@ def serial_time(schedule: Schedule, costs: Costs) -> float:
 
 
 def check_schedule(schedule: Schedule, places: Places, costs: Costs) -> None:
-    """Refuse what cannot be replayed.
+    """Refuse what cannot be reresult.
 
     Raise `UsageError` for columns that do not belong together and for costs that are negative or not finite,
     `ImpossiblePointError` for sizes that are, and for a run of more than 1e9 s.
@@ -86,15 +86,15 @@ def _refuse(schedule: Schedule, wrong: NDArray[np.bool_], reason: str) -> None:
         raise ImpossiblePointError(f"{describe(schedule, at)}: {reason}" + (f" (and {more:,} more)" if more else ""))
 
 
-def check_completion(schedule: Schedule, played: Replay) -> None:
+def check_completion(schedule: Schedule, result: Replay) -> None:
     """Raise `ImpossiblePointError` with the ranks and the calls that wait if a replay did not come to its end."""
-    unfinished = np.isnan(played.end)
+    unfinished = np.isnan(result.end)
     if unfinished.any():
         raise ImpossiblePointError(_deadlock(schedule, unfinished))
     sends = schedule.step == Step.SEND
-    _complain(schedule, np.flatnonzero(sends & (played.match < 0)), "messages are never received", "receive for")
+    _complain(schedule, np.flatnonzero(sends & (result.match < 0)), "messages are never received", "receive for")
     received = np.flatnonzero(schedule.step == Step.RECEIVE)
-    sizes, sent = schedule.size[received], schedule.size[played.match[received]]
+    sizes, sent = schedule.size[received], schedule.size[result.match[received]]
     short = np.flatnonzero(sizes < sent)
     if short.size:
         at, message = int(received[short[0]]), sent[short[0]]
@@ -109,7 +109,7 @@ def _complain(schedule: Schedule, operations: NDArray[np.intp], what: str, missi
 
 
 def _deadlock(schedule: Schedule, unfinished: NDArray[np.bool_]) -> str:
-    """Who waits in what: operations that could start but for their peer, or else those that wait for each other."""
+    """Operations that only wait for their peer, or else those that wait for each other."""
     held = np.zeros(len(schedule.step), dtype=np.int64)
     np.add.at(held, _dependents(schedule, np.flatnonzero(unfinished)), 1)
     stuck = np.flatnonzero(unfinished & (held == 0))

@@ -96,22 +96,6 @@ def _fill(
     return rates
 
 
-def link_loads(routes: Routes, sizes: FloatArray, link_count: int) -> FloatArray:
-    """[link]: bytes that cross each link when each flow of `sizes` [flow] in B takes its route."""
-    loads: FloatArray = np.bincount(routes.link, weights=sizes[routes.flow], minlength=link_count).astype(np.float64)
-    return loads
-
-
-def contention_bound(routes: Routes, sizes: FloatArray, capacities: FloatArray) -> float:
-    """Least time in s in which the flows can cross all links: `T ≥ max_l load_l / capacity_l`.
-
-    `sizes` [flow] in B ≥ 0, `capacities` [link] in B/s > 0. The time of equal flows that all start together and are
-    held up by one link is equal to it, without latencies.
-    """
-    loads = link_loads(routes, sizes, len(capacities))
-    return float(np.max(loads / capacities, initial=0.0))
-
-
 def require_positive(name: str, values: FloatArray) -> None:
     """Raise UsageError unless all values are > 0; NaN is not."""
     bad = np.flatnonzero(~(np.asarray(values) > 0))

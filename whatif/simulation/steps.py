@@ -1,7 +1,7 @@
-"""One round of messages of all ranks at once: blocking ones along a tree, or exchanges.
+"""One round of messages of all ranks at once: blocking messages along a tree, or exchanges.
 
-Array operations on blocks that stay in the cache, where peers are a slice wherever they are consecutive. Trees of many
-ranks are played in a compiled loop, with the same results to the last bit.
+Array operations on blocks that stay in the cache; consecutive peers are a slice. Trees of many ranks are simulated in
+a compiled loop, with the same results to the last bit.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.simulation import round_kernel
 from whatif.simulation.clocks import OUT_OF_TURN, Charge, Clocks, Ranks, Tariff, refuse_early, repeat
-from whatif.simulation.jit import jitted
+from whatif.simulation.jit import jitted_or_plain
 from whatif.simulation.round_kernel import RankClocks as TreeRanks
 from whatif.simulation.round_kernel import RoundMachine
 
 BLOCK: Final = 16384
-"""Ranks of a block, a power of two: all its arrays fit the second cache."""
+"""Ranks of a block, a power of two: all its arrays fit into the second-level cache."""
 COMPILED_FROM = 2**17
-"""Ranks of a tree from which it pays to compile."""
+"""Ranks of a tree from which compiling is faster."""
 
 
 def blocks(count: int) -> Iterator[tuple[int, int]]:
-    """Where blocks of so many ranks begin and end."""
+    """Start and end of the blocks of ranks."""
     return ((start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
 
 
 def broadcast(clocks: Clocks, message_size: float) -> None:
-    """Blocking messages along a binomial tree from rank 0: those who have the message double in every round."""
+    """Binomial-tree broadcast from rank 0: the ranks with the message double in every round."""
     count = len(clocks.ready)
     if count >= COMPILED_FROM:
         _along_tree(clocks, message_size, "broadcast")
@@ -43,7 +43,7 @@ def broadcast(clocks: Clocks, message_size: float) -> None:
 
 
 def reduce(clocks: Clocks, message_size: float) -> None:
-    """The same messages backwards."""
+    """Binomial-tree reduction: the broadcast of `broadcast` reversed."""
     count = len(clocks.ready)
     if count >= COMPILED_FROM:
         _along_tree(clocks, message_size, "reduce")
@@ -64,9 +64,9 @@ def _along_tree(clocks: Clocks, message_size: float, name: str) -> None:
     socket = np.asarray(clocks.places.socket, dtype=np.int32)
     machine = RoundMachine(node, socket, tariff.rows, tariff.uniform, early is not None, tariff.in_turn)
     sides = (early.sending, early.idle) if early else (unused, unused)
-    play = jitted((round_kernel,), ("broadcast", "reduce"))[("broadcast", "reduce").index(name)]
+    tree = jitted_or_plain((round_kernel,), ("broadcast", "reduce"))[("broadcast", "reduce").index(name)]
     _require(
-        play(machine, TreeRanks(clocks.ready, clocks.receiving, *sides), powers(len(clocks.ready))[-1], BLOCK // 2)
+        tree(machine, TreeRanks(clocks.ready, clocks.receiving, *sides), powers(len(clocks.ready))[-1], BLOCK // 2)
     )
 
 
@@ -108,7 +108,7 @@ def _transfer(clocks: Clocks, tariff: Tariff, sender: Ranks, receiver: Ranks) ->
 
 
 def _within(ranks: slice, start: int, stop: int) -> slice:
-    """Some of the ranks, by their place among them."""
+    """Part of the ranks, by place."""
     chosen = range(ranks.start, ranks.stop, ranks.step or 1)[start:stop]
     return slice(chosen.start, chosen.stop, chosen.step)
 
@@ -131,13 +131,13 @@ class Exchange:
     paired: bool = False
 
     def receivers(self, start: int, stop: int, rank_count: int) -> Ranks:
-        """To whom the ranks from `start` to `stop` send."""
+        """Receivers of the messages of the ranks from `start` to `stop`."""
         if self.paired:
             return _paired(self.shift, start, stop)
         return _shifted(self.shift, start, stop, rank_count)
 
     def senders(self, start: int, stop: int, rank_count: int) -> Ranks:
-        """From whom the ranks from `start` to `stop` receive."""
+        """Senders of the messages to the ranks from `start` to `stop`."""
         if self.paired:
             return _paired(self.shift, start, stop)
         return _shifted(-self.shift, start, stop, rank_count)
@@ -157,7 +157,7 @@ def _shifted(distance: int, start: int, stop: int, rank_count: int) -> Ranks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankBlock:
-    """Some ranks in a row, those they receive from and send to, and what these messages cost."""
+    """Consecutive ranks, their senders and receivers, and the charges of these messages."""
 
     own: slice
     source: Ranks
@@ -188,12 +188,12 @@ def exchange(clocks: Clocks, turn: Exchange) -> None:
     """
     tariff = Tariff(clocks.costs, turn.message_size)
     if turn.count == 1:
-        _play(clocks, plan(clocks, turn, tariff), tariff)
+        _round(clocks, plan(clocks, turn, tariff), tariff)
     else:
-        repeat(clocks, turn.count, partial(_play, clocks, list(plan(clocks, turn, tariff)), tariff))
+        repeat(clocks, turn.count, partial(_round, clocks, list(plan(clocks, turn, tariff)), tariff))
 
 
-def _play(clocks: Clocks, planned: Iterable[RankBlock], tariff: Tariff) -> None:
+def _round(clocks: Clocks, planned: Iterable[RankBlock], tariff: Tariff) -> None:
     """One round."""
     following = clocks.following()
     if not (following.early and tariff.rendezvous):
@@ -211,7 +211,7 @@ def _play(clocks: Clocks, planned: Iterable[RankBlock], tariff: Tariff) -> None:
 
 
 def _exchange(clocks: Clocks, following: Clocks, tariff: Tariff, block: RankBlock, taken: FloatArray | None) -> None:
-    """Write what follows for the ranks of a block, and when their receives start."""
+    """Write the next clocks of the ranks of a block, and the start of their receives."""
     own, incoming, outgoing = block.own, block.incoming, block.outgoing
     send, sent = clocks.ready[own], clocks.ready[block.source]
     if clocks.early:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from whatif.core.iteration_timeline import Timeline
 from whatif.core.scenario import Scenario
-from whatif.core.term import CATEGORIES, Program
+from whatif.core.term import Program
 from whatif.plotting.bars import LESS, MORE, BarChart, BarRow
 from whatif.plotting.description import AxisDescription, series_style
 from whatif.units import format_quantity
+from whatif.vocabulary import CATEGORIES
 
 if TYPE_CHECKING:
     from whatif.studies.attribution import Attribution

@@ -44,7 +44,7 @@ class KernelPoint:
     l2_bandwidth: float | None
     """In B/s; None where the kernel's model has no such roof."""
     limit: Limit
-    """What decides the time; device memory where it ties with the operations."""
+    """Limit that decides the time; device memory in a tie with the operations."""
     time: float
     """In s of one iteration."""
     share: float
@@ -53,7 +53,7 @@ class KernelPoint:
 
 @dataclass(frozen=True, slots=True)
 class Roofs:
-    """What a GPU can do: bandwidths in B/s, and the peak rate of each dominant operation in flop/s."""
+    """Limits of a GPU: bandwidths in B/s, and the peak rate of each dominant operation in flop/s."""
 
     name: str
     dram_bandwidth: float
@@ -63,7 +63,7 @@ class Roofs:
 
 @dataclass(frozen=True, slots=True)
 class SecondGpu:
-    """The GPU of another platform with the kernels on it; without both, `reason` says why."""
+    """GPU of another platform with the kernels on it, or the `reason` why there is none."""
 
     platform: str
     roofs: Roofs | None

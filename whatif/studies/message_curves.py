@@ -10,7 +10,7 @@ import numpy as np
 
 from whatif.core.context import Context
 from whatif.core.evaluate import Evaluation, Values, evaluate
-from whatif.core.phases.message import DISTANCES, TABLES, message_time, parameters_at
+from whatif.core.phases.message import message_time, parameters_at
 from whatif.core.term import Program, Reference
 from whatif.core.wiring import Wiring
 from whatif.models.k_model import effective_process_count, k_factor
@@ -21,10 +21,11 @@ from whatif.schema.fields import QuantityField
 from whatif.schema.parameters import DEFAULT, STATED, Parameter
 from whatif.studies.placement_layout import halo_pattern, halo_phase
 from whatif.units import BYTE, ONE, Quantity
+from whatif.vocabulary import DISTANCES, PARAMETER_TABLES
 
 CURVE_POINTS: Final = 120
 LARGEST_SIZE: Final = 2.0**40
-"""In B; a limit beyond it only says that there is none."""
+"""In B; a larger limit means no limit."""
 
 # The parameter that is swept; no name in a file has a space.
 _SIZE: Final = "message curve.size"
@@ -113,7 +114,7 @@ class MessageCurves:
     """Time against message size on a platform, and what the application sends on it."""
 
     phase: str | None
-    """The halo phase whose k the K-model's curves have; None where there is none."""
+    """Halo phase that gives the k of the K-model's curves; None if there is none."""
     sizes: FloatArray
     """In B, whole numbers in ascending order, with the last of each protocol and the first of the next one."""
     curves: tuple[Curve, ...]
@@ -206,7 +207,7 @@ def _with_parameters(program: Program) -> Iterator[tuple[str, str]]:
     """The distances and models that the platform has parameters of their own for."""
     network = program.loaded.scenario.platform.network
     for distance in DISTANCES:
-        for model, table in TABLES.items():
+        for model, table in PARAMETER_TABLES.items():
             if getattr(getattr(network, distance), table, None) is not None:
                 yield distance, model
 
@@ -282,7 +283,7 @@ def _charged(program: Program, name: str, model: str, distance: str) -> tuple[st
     # Of the node-aware model, messages on the node have postal times and others max-rate parameters.
     asked = {"node_aware": "max_rate" if distance == "inter_node" else "postal"}.get(model, model)
     used, table, note = parameters_at(context, name, asked, distance)
-    return model if table == TABLES[asked] else table, used, note
+    return model if table == PARAMETER_TABLES[asked] else table, used, note
 
 
 def _collective(program: Program, values: Values, name: str, phase: CollectivePhase) -> PhaseMessages:

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.core.evaluate import Evaluation
-from whatif.core.phases.message import DISTANCES
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError, WhatifError, did_you_mean
 from whatif.models import decomposition, placement
 from whatif.models.decomposition import Boxes
 from whatif.models.patterns import INTER_NODE, BoxPattern, GridPattern, Order, Pattern, Ranks, sockets
 from whatif.schema.application import HaloPhase
+from whatif.vocabulary import DISTANCES
 
 MOST_RANKS_SHOWN: Final = 2**20
 _NUMPY_ORDER: Final[Mapping[Order, Literal["C", "F"]]] = {"c": "C", "fortran": "F"}
@@ -58,7 +58,7 @@ class PlacementPicture:
 
 
 def halo_phase(program: Program, name: str) -> HaloPhase:
-    """The halo phase of a name; raise `UsageError` where there is none."""
+    """Halo phase of a name; raise `UsageError` if there is none."""
     phases = program.loaded.scenario.application.phases
     phase = phases.get(name)
     if isinstance(phase, HaloPhase):
@@ -142,7 +142,7 @@ def _local_sockets(node: Ranks, ranks_per_socket: int) -> Ranks:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What to draw: the axes of the grid, the room there is, the plane asked for, the rank to draw it around."""
+    """View of a layout: axes of the grid, available room, chosen plane, and the rank in its centre."""
 
     axes: tuple[str, ...]
     height: int

@@ -1,21 +1,25 @@
-"""A scenario played message by message: its trace, or its phases as patterns."""
+"""Simulation of a scenario message by message: its trace, or its phases as patterns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, get_type_hints
 
 import numpy as np
 
 from whatif.core.evaluate import Evaluation, evaluate
-from whatif.core.message_simulation import MACHINE_INPUTS, MessageMachine, block_places, machine_of
+from whatif.core.message_simulation import MachineInputs, MessageMachine, block_places, core_count, machine_of
 from whatif.core.phases.simulated_exchange import ALGORITHMS, contributed
 from whatif.core.phases.traced_run import TraceFile
+from whatif.core.scenario import Scenario
 from whatif.core.term import Program, Term
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.patterns import GridPattern, message_kinds, sockets
+from whatif.models.quantities import FloatArray
+from whatif.plotting.presentable import Presentable
 from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
 from whatif.simulation.activity import Activity, activity
 from whatif.simulation.exchange import exchange_trace
@@ -25,16 +29,21 @@ from whatif.simulation.rank_programs import COLLECTIVES, Kind, Loop, RankProgram
 from whatif.simulation.replay import Replay, replay
 from whatif.simulation.schedule import Places, Schedule
 from whatif.studies.placement_layout import halo_pattern
+from whatif.studies.scenario_sources import ScenarioSource
+from whatif.table import Table
+from whatif.units import SECOND, format_quantity
+from whatif.vocabulary import SIMULATION_TABLES, SimulationTable
 
 MOST_SIMULATED: Final = 20_000_000
-"""Operations that are played at most."""
+"""Most operations that are simulated."""
+_COMMUNICATION: Final = "application.communication"
 _COLLECTIVES: Final = list(COLLECTIVES)
 _TREES: Final = [Kind.BROADCAST, Kind.REDUCE]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
-    """A replay, and what went into it."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(Presentable):
+    """A simulated run: its operations, machine, and when every rank did what."""
 
     schedule: Schedule
     places: Places
@@ -43,36 +52,103 @@ class Simulation:
     phase: str
     """The phase whose model charges the messages."""
     replay: Replay | None
-    """None where messages share links."""
+    """None if messages share links."""
+    platform: str
+    """Name of the machine in its file."""
     remarks: tuple[str, ...] = ()
-    """What of the scenario is not played."""
+    """Parts of the scenario that are not simulated."""
+    show: SimulationTable = "ranks"
+    """The table shown unless another one is named."""
+
+    def table(self, show: SimulationTable | None = None) -> Table:
+        """Time of each rank by kind of call; or messages, critical path, or slopes of the run time.
+
+        Raise `UsageError` for a critical path where messages share links, and an unknown name.
+        """
+        from whatif.studies.simulation_tables import simulation_table
+
+        return simulation_table(self, show or self.show)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Run time, size of the run, and parts of the scenario that are not simulated."""
+        count = int(self.places.node.max()) + 1
+        time = format_quantity(self.activity.run_time, SECOND)
+        size = f"{len(self.places.node)} ranks on {count} node{'s' * (count != 1)}"
+        return (f"{time} on {self.platform}: {size}, {len(self.activity.sent)} messages", *self.remarks)
+
+    def write_timeline(self, path: str | Path) -> None:
+        """Write the time line of all ranks: FILE.json for Perfetto, FILE.paje for ViTE; `UsageError` for others."""
+        from whatif.files.timeline_files import write_timeline
+
+        write_timeline(self.activity, self.places.node.tolist(), Path(path))
 
 
 def simulate(program: Program, evaluation: Evaluation, iteration_count: int = 1) -> Simulation:
-    """Play a scenario at one point: its trace, or so many iterations of its phases, one after another on every rank.
+    """Simulation of a scenario at one point: its trace, or iterations of its phases, one after another on every rank.
 
-    Raise `UsageError` where nothing sends messages, or the scenario has closed forms for them, and
-    `ImpossiblePointError` where the point cannot exist or messages do not find each other.
+    Raise `UsageError` if no phase sends messages, or the scenario has closed forms for them, and
+    `ImpossiblePointError` for an infeasible point and for messages that do not match.
     """
     if reasons := evaluation.reasons():
         raise ImpossiblePointError(f"impossible: {reasons[0]}")
     phases = sending_phases(program)
-    traced = next((name for name, phase in phases.items() if isinstance(phase, TracePhase)), "")
+    traced = traced_phase(program)
     if traced:
         schedule, sequential = _traced(program, evaluation, traced)
     else:
-        _check_alike(program, evaluation, list(phases))
+        _check_equal_charges(evaluation, list(phases))
         schedule, sequential = _generated(program, evaluation, iteration_count), True
-    term = playing_term(program, traced or next(iter(phases)))
+    phase = traced or next(iter(phases))
+    term = simulated_term(program, phase)
     places, machine = _places(program, evaluation, schedule.rank_count, term), _machine(evaluation, term)
-    played = replay(schedule, places, machine.costs) if machine.links is None else None
-    times = played or machine.shared(schedule, places)
+    replayed = replay(schedule, places, machine.costs) if machine.links is None else None
+    times = replayed or machine.shared(schedule, places)
     spans = activity(schedule, times.start, times.end, times.match, sequential)
-    return Simulation(schedule, places, machine, spans, traced or next(iter(phases)), played, _remarks(program, traced))
+    platform = program.loaded.scenario.platform.name
+    return Simulation(schedule, places, machine, spans, phase, replayed, platform, _remarks(program, traced))
 
 
-def without_playing(program: Program) -> Evaluation:
-    """An evaluation in which no messages are played: what a simulation is made of."""
+def simulate_source(source: ScenarioSource, iteration_count: int = 1, show: SimulationTable = "ranks") -> Simulation:
+    """Simulation of a scenario or trace; communication is simulated unless an override says otherwise.
+
+    Raise `UsageError` for a profile, an unknown table, and several iterations of a trace.
+    """
+    scenario = source.scenario
+    if source.kind == "profile":
+        raise UsageError(f"{source.path}: a GPU profile holds no messages; see `whatif project` and `whatif open`")
+    if show not in SIMULATION_TABLES:
+        raise UsageError(f"show: `{show}`: expected one of {', '.join(SIMULATION_TABLES)}")
+    if iteration_count < 1:
+        raise UsageError(f"iterations: {iteration_count}: expected at least 1")
+    if traced_phase(scenario.program) and iteration_count > 1:
+        raise UsageError("iterations: only for scenarios; a trace is simulated as it was recorded")
+    if _COMMUNICATION not in scenario.sets:
+        scenario = with_simulated_messages(scenario)
+    program = scenario.program
+    return replace(simulate(program, evaluation_without_messages(program), iteration_count), show=show)
+
+
+def with_simulated_messages(scenario: Scenario) -> Scenario:
+    """The scenario with simulated communication in place of closed forms; the scenario itself if it has none."""
+    if not has_closed_forms(scenario.program):
+        return scenario
+    return scenario.changed({**scenario.sets, _COMMUNICATION: "simulated"}, scenario.platform)
+
+
+def has_closed_forms(program: Program) -> bool:
+    """Whether the messages of a scenario are closed forms."""
+    return program.loaded.scenario.application.communication == "modelled" and not traced_phase(program)
+
+
+def traced_phase(program: Program) -> str:
+    """Name of the first phase that replays a trace; empty if there is none."""
+    phases = program.loaded.scenario.application.phases
+    return next((name for name, phase in phases.items() if isinstance(phase, TracePhase)), "")
+
+
+def evaluation_without_messages(program: Program) -> Evaluation:
+    """Evaluation in which no message is simulated: the input of a simulation."""
     shapes = {
         term.name: (2,) if "part" in term.core else () for term in program.terms.values() if "charges" in term.inputs
     }
@@ -80,47 +156,49 @@ def without_playing(program: Program) -> Evaluation:
 
 
 def sending_phases(program: Program) -> dict[str, HaloPhase | CollectivePhase | TracePhase]:
-    """The phases whose messages can be played; raise `UsageError` for none, or where they have closed forms."""
+    """Phases whose messages can be simulated; raise `UsageError` if there are none, or they have closed forms."""
     application = program.loaded.scenario.application
     kinds = (HaloPhase, CollectivePhase, TracePhase)
     sending = {name: phase for name, phase in application.phases.items() if isinstance(phase, kinds)}
     if not sending:
-        raise UsageError("no phase of this scenario sends messages: there is nothing to play")
+        raise UsageError("no phase of this scenario sends messages")
     if application.communication == "modelled" and not any(isinstance(p, TracePhase) for p in sending.values()):
-        raise UsageError('application.communication is `modelled`: set it to "simulated" to play messages')
+        raise UsageError('application.communication is `modelled`: set it to "simulated"')
     return sending
 
 
-def playing_term(program: Program, phase: str) -> Term:
-    """The term that plays the messages of a phase."""
+def simulated_term(program: Program, phase: str) -> Term:
+    """Term that simulates the messages of a phase."""
     return next(term for term in program.terms.values() if term.inputs.get("charges") == f"{phase}.charges")
 
 
-def _check_alike(program: Program, evaluation: Evaluation, phases: Sequence[str]) -> None:
-    """One replay has one price for a message."""
+def _check_equal_charges(evaluation: Evaluation, phases: Sequence[str]) -> None:
+    """One replay charges all messages alike."""
     first, *others = phases
     for other in others:
         for what in ("charges", "limits"):
             if not np.array_equal(evaluation.values[f"{first}.{what}"], evaluation.values[f"{other}.{what}"]):
                 message = f"{first} and {other} charge messages differently, by their model or its k"
-                raise UsageError(f"{message}: they cannot be played in one run; `whatif run` plays each by itself")
+                raise UsageError(
+                    f"{message}: they cannot be simulated in one run; `whatif run` simulates each by itself"
+                )
 
 
 def _remarks(program: Program, traced: str) -> tuple[str, ...]:
-    """What of a scenario is not played."""
+    """Parts of a scenario that are not simulated."""
     application = program.loaded.scenario.application
     warnings = trace_file(program, traced).trace.notes.get("warnings", "").splitlines() if traced else []
-    told = {
+    remarks = {
         **dict.fromkeys(warnings, True),
         f"Computations are as traced: application.phases.{traced}.computation_factor scales them.": bool(traced),
-        f"Only {traced} is played: a trace is a run of its own.": bool(traced) and len(application.phases) > 1,
-        "Overlaps are not played: the phases follow one another.": bool(application.overlaps) and not traced,
+        f"Only {traced} is simulated: a trace is a run of its own.": bool(traced) and len(application.phases) > 1,
+        "Overlaps are not simulated: the phases follow one another.": bool(application.overlaps) and not traced,
     }
-    return tuple(text for text, is_true in told.items() if is_true)
+    return tuple(text for text, is_true in remarks.items() if is_true)
 
 
 def trace_file(program: Program, phase: str) -> TraceFile:
-    """The file of a trace phase."""
+    """File of a trace phase."""
     file = program.terms[f"{phase}.times"].options["file"]
     assert isinstance(file, TraceFile)
     return file
@@ -138,18 +216,26 @@ def _number(evaluation: Evaluation, name: str) -> float:
 
 
 def _machine(evaluation: Evaluation, term: Term) -> MessageMachine:
-    """The machine that a term is played on."""
-    stated = [
-        np.asarray(evaluation.values[str(term.inputs[name])]).reshape(shape) if name in term.inputs else default
-        for name, (shape, default) in MACHINE_INPUTS.items()
-    ]
-    return machine_of(tuple(stated), term.options["topology"], term.options["on_arrival"])
+    """Machine that a term is simulated on."""
+    types = get_type_hints(MachineInputs, include_extras=True)
+    stated = {
+        name: _at_point(evaluation.values[str(term.inputs[name])], core_count(kind))
+        for name, kind in types.items()
+        if name in term.inputs
+    }
+    return machine_of(MachineInputs(**stated), term.options["topology"], term.options["on_arrival"])
+
+
+def _at_point(values: FloatArray, core: int) -> FloatArray:
+    """Value at the only point of an evaluation."""
+    array = np.asarray(values)
+    return array.reshape(array.shape[array.ndim - core :])
 
 
 def _places(program: Program, evaluation: Evaluation, rank_count: int, term: Term) -> Places:
-    """Where the ranks run: as the grid says, else one node after the other."""
+    """Nodes and sockets of the ranks: by the mapping of the grid, or consecutive ranks on a node."""
     halo = next(_halos(program), None)
-    if halo is not None and playing_term(program, halo) is term:
+    if halo is not None and simulated_term(program, halo) is term:
         pattern = halo_pattern(program, evaluation, halo)
         node = pattern.nodes()
         return Places(node, sockets(node, pattern.ranks_per_socket))
@@ -163,7 +249,7 @@ def _halos(program: Program) -> Iterator[str]:
 
 
 def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -> Schedule:
-    """The phases as patterns, what computes, copies or waits as work of the time that the model gives it."""
+    """Operations of the phases: messages as patterns, all other phases as work of their modelled time."""
     algorithms: dict[Kind, str] = {}
     parts: list[tuple[Trace, int]] = []
     for part in program.phases:
@@ -179,7 +265,7 @@ def _generated(program: Program, evaluation: Evaluation, iteration_count: int) -
         else:
             parts.append((_work(_number(evaluation, part.term), _rank_count(evaluation)), 1))
     if sum(_operations(trace) * count for trace, count in parts) * iteration_count > MOST_SIMULATED:
-        raise UsageError(f"more than {MOST_SIMULATED:,} operations: play fewer ranks or iterations")
+        raise UsageError(f"more than {MOST_SIMULATED:,} operations: simulate fewer ranks or iterations")
     return lower(repeated(joined([trace for trace, count in parts for _ in range(count)]), iteration_count), algorithms)
 
 
@@ -188,7 +274,7 @@ def _rank_count(evaluation: Evaluation) -> int:
 
 
 def _operations(trace: Trace) -> int:
-    """Operations of all ranks, a collective being a message each way for every halving of them; of a tree, one."""
+    """Operations of all ranks; a collective counts as two messages for each of its log2 P rounds, a tree as two."""
     rounds = 2 * trace.rank_count.bit_length()
     weights = [
         len(program)
@@ -217,7 +303,7 @@ def _halo(program: Program, evaluation: Evaluation, phase: str) -> Trace:
 
 
 def _work(time: float, rank_count: int) -> Trace:
-    """A computation of every rank."""
+    """Computation of the same time on every rank."""
     program = RankProgram(
         kind=np.array([Kind.COMPUTE], dtype=np.uint8),
         peer=np.zeros(1, dtype=np.int32),
@@ -231,7 +317,7 @@ def _work(time: float, rank_count: int) -> Trace:
 
 
 def joined(traces: Sequence[Trace]) -> Trace:
-    """Traces of the same ranks one after another; their programs must all be relative and without loops."""
+    """Traces of the same ranks, one after another; their programs must all be relative and without loops."""
     choices = np.stack([trace.program_of for trace in traces], axis=1)
     distinct, which = np.unique(choices, axis=0, return_inverse=True)
     programs = [
@@ -253,7 +339,7 @@ def _concatenated(parts: Sequence[RankProgram]) -> RankProgram:
 
 
 def repeated(trace: Trace, count: int) -> Trace:
-    """A trace whose programs run so many times."""
+    """Trace whose programs run `count` times."""
     if count == 1:
         return trace
     programs = (replace(program, loops=(Loop(0, len(program), count),)) for program in trace.programs)

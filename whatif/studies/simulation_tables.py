@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.core.phases.message import DISTANCES, PROTOCOLS
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
 from whatif.simulation.critical import CriticalPath, critical_path
@@ -16,12 +15,13 @@ from whatif.simulation.schedule_checks import cost_table
 from whatif.studies.simulation_run import Simulation
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND
+from whatif.vocabulary import DISTANCES, PROTOCOLS, SimulationTable
 
 _COSTS: Final = ("sender's processor", "sending side", "flight", "receiver's processor", "receiving side")
 
 
 def rank_table(simulation: Simulation) -> Table:
-    """What each rank spends its time on, as the authors' simulator prints it: s by kind of call."""
+    """Time of each rank by kind of call, in s, as the simulator of Choi et al. prints it."""
     spent = simulation.activity
     times = spent.rank_times()
     columns = {
@@ -34,7 +34,7 @@ def rank_table(simulation: Simulation) -> Table:
 
 
 def message_table(simulation: Simulation) -> Table:
-    """Every message: who sends it to whom, when the send began and when the receive ended."""
+    """Sender, receiver and size of every message, when its send began and when its receive ended."""
     spent = simulation.activity
     columns: Mapping[str, Any] = {
         "sender": (spent.sender.astype(np.float64), ONE),
@@ -47,7 +47,7 @@ def message_table(simulation: Simulation) -> Table:
 
 
 def path_table(simulation: Simulation) -> Table:
-    """What the critical path is made of: computations, then the costs of messages by distance."""
+    """Parts of the critical path: computations, then the costs of messages by distance."""
     path = _path(simulation)
     table, places = cost_table(simulation.machine.costs), list(np.ndindex(3, 3))
     rows: list[tuple[Any, ...]] = [("computation", "", "", np.nan, np.nan, path.compute_time)]
@@ -63,9 +63,9 @@ def path_table(simulation: Simulation) -> Table:
 
 
 def slope_table(simulation: Simulation) -> Table:
-    """How the run time answers to latency and bandwidth at each distance, as long as the critical path stays.
+    """Change of the run time with latency and bandwidth at each distance, for the same critical path.
 
-    `latency_slope` is s of run time for each s of latency; `path_size` B on the path: s of run time for each s/B.
+    `latency_slope`: s of run time per s of latency. `path_size`: B on the path, or s of run time per s/B.
     """
     path = _path(simulation)
     kinds = {"distance": None, "latency_slope": ONE, "path_size": BYTE}
@@ -81,7 +81,7 @@ def _path(simulation: Simulation) -> CriticalPath:
 
 
 def trace_table(trace: Trace) -> Table:
-    """What the ranks of a trace do: operations, messages and bytes they send, time they compute."""
+    """Operations of each rank of a trace, the messages and bytes it sends, and the time it computes."""
     of_program = [_counted(program) for program in trace.programs]
     counted = np.array([of_program[number] for number in trace.program_of.tolist()], dtype=np.float64)
     names = {
@@ -111,10 +111,14 @@ def _counted(program: RankProgram) -> tuple[float, ...]:
     return tuple(float(value) for value in sums)
 
 
-TABLES: Final[dict[str, Callable[[Simulation], Table]]] = {
+def simulation_table(simulation: Simulation, show: SimulationTable) -> Table:
+    """Table of a simulation by name."""
+    return _TABLES[show](simulation)
+
+
+_TABLES: Final[dict[SimulationTable, Callable[[Simulation], Table]]] = {
     "ranks": rank_table,
     "messages": message_table,
     "path": path_table,
     "slopes": slope_table,
 }
-"""What is shown of a simulation, by name."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, Window, main_groups
+from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, Window, main_groups
 
 WORK: Final = ("factorisation", "broadcast", "waiting", "update")
 """What a process may be doing; `Lanes.group` is 1 + a place here."""

@@ -12,6 +12,7 @@ from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.schema.hpl_application import HPLApplication
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
+from whatif.vocabulary import DISTANCES
 
 SCREENS: Final = (
     "explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile", "decide",
@@ -146,7 +147,7 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "breakdown": ("phase", "category"),
     "marker": ("braille", "block", "ascii"),
     "profile_side": ("projection", "sizes", "streams", "kernels"),
-    "fit_distance": ("inter_node", "inter_socket", "intra_socket"),
+    "fit_distance": DISTANCES[::-1],
     "fit_model": ("recommended", "postal", "max_rate", "injection"),
 }
 """The entries of a view that are a choice of a few."""

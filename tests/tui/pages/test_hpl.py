@@ -13,12 +13,12 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.linpack.phase import outcome_at
 from whatif.linpack.simulation.configuration import Broadcast
+from whatif.studies.rank_lanes import PARTS
 from whatif.tui.commands import Edit, Revert, Show
 from whatif.tui.hpl_job import GridRate, HPLRunView, Share, grids
 from whatif.tui.hpl_lanes import WORK, GridLine, panel_lanes
 from whatif.tui.labels import duration
 from whatif.tui.pages.hpl import HPLPage
-from whatif.tui.rank_lanes import PARTS
 from whatif.tui.state import HPL_PARTS, ExplorerState
 from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, rate_plot, rate_words, share_words
 from whatif.tui.widgets.rank_bars import RankBars

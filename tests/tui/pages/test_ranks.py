@@ -18,10 +18,10 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.simulation.activity import GROUPS
+from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
 from whatif.tui.pages.ranks import RanksPage, moved
-from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 from whatif.tui.simulation_job import parse_window, played
 from whatif.tui.state import SCREENS, ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from whatif.core.context import Context
-from whatif.core.phases.message import DISTANCES, PROTOCOLS, choose_protocol, message_time, parameters_at
+from whatif.core.phases.message import choose_protocol, message_time, parameters_at
 from whatif.core.term import PhaseTerm, Reference
 from whatif.models import placement
 from whatif.models.k_model import effective_process_count, k_factor
@@ -17,6 +17,7 @@ from whatif.models.ranks import fits
 from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
 from whatif.schema.application import HaloPhase
 from whatif.units import BYTE_PER_SECOND, Quantity
+from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 COMBINED: Final = {"serialised": serialised_time, "concurrent": concurrent_time}
 _GRID_COUNTS: Final[Mapping[str, Callable[..., Any]]] = {
@@ -104,7 +105,7 @@ def _sharing(exchange: HaloWiring) -> dict[str, Reference]:
 
 
 def _played(exchange: HaloWiring) -> str:
-    """The exchange played message by message."""
+    """Time of the exchange, simulated message by message."""
     from whatif.core.phases.simulated_exchange import wire_simulated_halo
 
     placed, options = exchange.placed, exchange.options
@@ -135,7 +136,7 @@ def _node_aware(exchange: HaloWiring, counts: str) -> str:
         "message_size": exchange.sizes,
         "process_count": context.sharing("inter_node"),
     }
-    for distance in ("intra_socket", "inter_socket"):
+    for distance in DISTANCES[:-1]:
         inputs[f"{distance}_time"] = exchange.message_time("postal", distance, context.sharing(distance))
     used, table, note = parameters_at(context, name, "max_rate", "inter_node")
     base = f"platform.network.{used}.{table}"

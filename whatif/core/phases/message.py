@@ -1,4 +1,4 @@
-"""The time of one message at one distance: the chosen model with each protocol's parameters, then the protocol."""
+"""Time of a message at one distance: the chosen model with the parameters of each protocol, then the protocol."""
 
 from __future__ import annotations
 
@@ -13,18 +13,8 @@ from whatif.models.postal import postal
 from whatif.models.protocol import by_protocol
 from whatif.models.ranks import memory_fits
 from whatif.schema.network import Distance
+from whatif.vocabulary import DISTANCES, MESSAGE_MODELS, PARAMETER_TABLES, PROTOCOLS
 
-DISTANCES: Final = ("intra_socket", "inter_socket", "inter_node")
-PROTOCOLS: Final = ("short", "eager", "rendezvous")
-
-# The table of a platform file that holds a model's parameters.
-TABLES: Final[Mapping[str, str]] = {
-    "postal": "postal",
-    "max_rate": "max_rate",
-    "k_model": "max_rate",
-    "injection": "injection",
-    "loggp": "loggp",
-}
 _FUNCTIONS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     ("max_rate", "short"): max_rate_short,
     ("max_rate", "eager"): max_rate,
@@ -80,7 +70,7 @@ def choose_protocol(
 
 
 def parameters_at(context: Context, phase: str, model: str, distance: str) -> tuple[str, str, str]:
-    """The distance and table whose parameters apply, with a note where they are not the ones asked for."""
+    """Distance and table of the parameters that apply, with a note if they are not the stated ones."""
     network, platform = context.scenario.platform.network, context.scenario.platform.name
     farther = DISTANCES[DISTANCES.index(distance) :]
     used = next(item for item in farther if getattr(network, item) is not None)
@@ -88,14 +78,14 @@ def parameters_at(context: Context, phase: str, model: str, distance: str) -> tu
     if used != distance:
         notes.append(f"{platform} has no {distance} parameters: those of {used} are applied")
     parameters: Distance = getattr(network, used)
-    table = TABLES[model]
+    table = PARAMETER_TABLES[model]
     if getattr(parameters, table) is None:
         # Choi et al. 2020, Tables 3 and 4: "N/A (Apply postal model)".
         notes.append(f"{platform} has no {table} parameters for {used} messages: the postal model is applied")
         missing = distance == "inter_node" or parameters.postal is None
         table = "postal"
         if missing:
-            has = [name for name in ("postal", "max_rate", "injection", "loggp") if getattr(parameters, name)]
+            has = [name for name in MESSAGE_MODELS if getattr(parameters, name)]
             known = f"{platform} has {', '.join(has)} for {used} messages"
             context.wiring.problem(f"application.phases.{phase}.model", f"`{model}` has no parameters; {known}")
             context.wiring.raise_problems()

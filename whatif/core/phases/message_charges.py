@@ -1,4 +1,4 @@
-"""What a simulation charges messages with: the chosen model's parameters at every distance, by protocol."""
+"""Charges of simulated messages: the parameters of the chosen model at every distance, by protocol."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 
 from whatif.core.context import Context
-from whatif.core.phases.message import DISTANCES, PROTOCOLS, parameters_at, protocol_time
+from whatif.core.phases.message import parameters_at, protocol_time
 from whatif.core.term import Reference
 from whatif.models.charges import LONG, by_protocol_charges, loggops_charges, serial_charges
 from whatif.models.workload import by_kind
 from whatif.units import BYTE, BYTE_PER_SECOND, ONE, Quantity
+from whatif.vocabulary import DISTANCES, PROTOCOLS
 
 _SIZES = {"empty_time": Quantity(0.0, BYTE), "long_time": Quantity(LONG, BYTE)}
 
@@ -24,7 +25,7 @@ def wire_charges(
     limits: dict[str, Reference] = {}
     for distance in DISTANCES:
         used, table, note = parameters_at(context, phase, model, distance)
-        # What the ranks of a node share is played: messages queue at its adapter.
+        # The sharing of a node's adapter is simulated: messages queue there.
         alone = table == "injection" and distance == "inter_node"
         sharing = Quantity(1.0, ONE) if alone else process_counts[distance]
         for protocol in PROTOCOLS:

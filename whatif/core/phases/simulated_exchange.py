@@ -1,4 +1,4 @@
-"""Halo exchanges and collectives played message by message, instead of by a closed form."""
+"""Halo exchanges and collectives, simulated message by message instead of by a closed form."""
 
 from __future__ import annotations
 
@@ -9,28 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.core.context import Context
-from whatif.core.message_simulation import (
-    MACHINE_CORES,
-    NO_COUNTS,
-    NO_LATENCY,
-    NO_LINKS,
-    SOURCE,
-    UNLIMITED,
-    Limits,
-    LinkCounts,
-    MessageMachine,
-    block_places,
-    each_point,
-    machine_of,
-    wire_playing,
-)
-from whatif.core.phases.node_links import LinkBandwidths
+from whatif.core.message_simulation import SOURCE, MessageMachine, block_places, simulated_term, wire_machine
 from whatif.core.term import Reference
 from whatif.errors import UsageError
-from whatif.models.charges import ProtocolCharges
 from whatif.models.decomposition import MOST_CELLS, MOST_RANKS, PerDimension, is_count
 from whatif.models.patterns import BoxPattern, GridPattern, Pattern, message_kinds, sockets
-from whatif.models.quantities import Bytes, BytesPerSecond, Count, FloatArray, Seconds, model
+from whatif.models.quantities import Bytes, Count, FloatArray, Seconds, model
 from whatif.models.workload import MessageSizes
 from whatif.simulation import rounds
 from whatif.simulation.exchange import exchange_schedule
@@ -39,6 +23,7 @@ from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times
 from whatif.simulation.rank_programs import Kind
 from whatif.simulation.schedule import Places
+from whatif.vocabulary import DISTANCES
 
 ALGORITHMS: Final = {
     "binomial_tree": (Kind.BROADCAST, rounds.broadcast_times),
@@ -49,78 +34,53 @@ ALGORITHMS: Final = {
     "ring_allgather": (Kind.ALLGATHER, rounds.ring_allgather_times),
     "bruck_allgather": (Kind.ALLGATHER, rounds.bruck_allgather_times),
 }
-"""The collective of each algorithm, and its recurrence."""
+"""Collective of each algorithm, and its recurrence."""
 
 
-@model("T = when the last rank has sent and received all", SOURCE)
+@model("T = end of the last rank", SOURCE)
+@simulated_term()
 def simulated_halo_time(
     dims: PerDimension,
     ranks_per_node: Count,
     ranks_per_socket: Count,
     message_size: MessageSizes,
-    charges: ProtocolCharges,
-    limits: Limits,
-    link_bandwidths: LinkBandwidths = NO_LINKS,
-    link_latency: Seconds = NO_LATENCY,
-    link_counts: LinkCounts = NO_COUNTS,
-    injection_bandwidth: BytesPerSecond = UNLIMITED,
-    *,
-    topology: str = "",
-    on_arrival: bool = False,
+    machine: MessageMachine,
     **choices: Any,
 ) -> Seconds:
     """Time of an exchange on a Cartesian grid in which each rank posts all receives, then all sends.
 
     `dims` [..., dimension], `message_size` [..., kind], `charges` [..., protocol, charge, size], `limits`
-    [..., kind], the others [...]; `choices` are those of `GridPattern`. NaN where there is no such placement. With the
-    times of one model it is `serialised_time`, but for ranks that wait for messages that a neighbour sends late.
+    [..., kind], the others [...]; `choices` are those of `GridPattern`. NaN for an infeasible placement. With the
+    times of one model it is `serialised_time`, except where a neighbour sends late.
     """
-
-    def play(*point: Any) -> float:
-        (extents, per_node, per_socket, sizes), machine = point[:4], point[4:]
-        pattern = _grid(np.append(extents, (per_node, per_socket)), choices)
-        return np.nan if pattern is None else _exchange(pattern, sizes, machine_of(machine, topology, on_arrival))
-
-    arrays = (dims, ranks_per_node, ranks_per_socket, message_size)
-    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
-    return each_point(play, (1, 0, 0, 1, *MACHINE_CORES), *arrays, *machine)
+    pattern = _grid(np.append(dims, (ranks_per_node, ranks_per_socket)), choices)
+    return np.array(np.nan if pattern is None else _exchange(pattern, message_size, machine))
 
 
-@model("T = when the last rank has sent and received all", SOURCE)
+@model("T = end of the last rank", SOURCE)
+@simulated_term()
 def simulated_box_time(
     rank_count: Count,
     cells: PerDimension,
     ranks_per_node: Count,
     ranks_per_socket: Count,
     message_size: MessageSizes,
-    charges: ProtocolCharges,
-    limits: Limits,
-    link_bandwidths: LinkBandwidths = NO_LINKS,
-    link_latency: Seconds = NO_LATENCY,
-    link_counts: LinkCounts = NO_COUNTS,
-    injection_bandwidth: BytesPerSecond = UNLIMITED,
-    *,
-    topology: str = "",
-    on_arrival: bool = False,
+    machine: MessageMachine,
 ) -> Seconds:
-    """`simulated_halo_time` between the boxes of a bisection of `cells` [..., dimension], as MiniFE has them."""
+    """Time of an exchange between the boxes of a bisection of `cells` [..., dimension], as in MiniFE.
 
-    def play(*point: Any) -> float:
-        (count, extents, per_node, per_socket, sizes), machine = point[:5], point[5:]
-        row = np.concatenate([[count, per_node, per_socket], extents])
-        if not is_count(row, most=MOST_CELLS).all() or count > MOST_RANKS:
-            return np.nan
-        boxes, *numbers = (int(number) for number in row)
-        pattern = BoxPattern(boxes, tuple(numbers[2:]), numbers[0], numbers[1])
-        return _exchange(pattern, sizes, machine_of(machine, topology, on_arrival))
-
-    arrays = (rank_count, cells, ranks_per_node, ranks_per_socket, message_size)
-    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
-    return each_point(play, (0, 1, 0, 0, 1, *MACHINE_CORES), *arrays, *machine)
+    Shapes and errors as in `simulated_halo_time`.
+    """
+    row = np.concatenate([[rank_count, ranks_per_node, ranks_per_socket], cells])
+    if not is_count(row, most=MOST_CELLS).all() or rank_count > MOST_RANKS:
+        return np.array(np.nan)
+    boxes, *numbers = (int(number) for number in row)
+    pattern = BoxPattern(boxes, tuple(numbers[2:]), numbers[0], numbers[1])
+    return np.array(_exchange(pattern, message_size, machine))
 
 
 def _grid(row: FloatArray, choices: Mapping[str, Any]) -> GridPattern | None:
-    """The pattern of a grid with the ranks of a node and of a socket last; None where there is none."""
+    """Pattern of the extents of a grid, the ranks of a node and those of a socket; None for an infeasible one."""
     if not is_count(row, most=MOST_RANKS).all() or np.prod(row[:-2]) > MOST_RANKS:
         return None
     *dims, per_node, per_socket = (int(number) for number in row)
@@ -129,7 +89,7 @@ def _grid(row: FloatArray, choices: Mapping[str, Any]) -> GridPattern | None:
 
 def _exchange(pattern: Pattern, sizes: FloatArray, machine: MessageMachine) -> float:
     if isinstance(pattern, GridPattern) and machine.links is None:
-        # Where the recurrences do not hold they say so, and messages are played one by one.
+        # Recurrences that do not hold raise; then messages are simulated one by one.
         with suppress(UsageError):
             return float(halo_times(pattern, sizes, machine.costs).max())
     node = pattern.nodes()
@@ -139,38 +99,25 @@ def _exchange(pattern: Pattern, sizes: FloatArray, machine: MessageMachine) -> f
     return machine.run_time(schedule, places)
 
 
-@model("T = when the last rank is done", SOURCE)
+@model("T = end of the last rank", SOURCE)
+@simulated_term()
 def simulated_collective_time(
     rank_count: Count,
     ranks_per_node: Count,
     ranks_per_socket: Count,
     message_size: Bytes,
-    charges: ProtocolCharges,
-    limits: Limits,
-    link_bandwidths: LinkBandwidths = NO_LINKS,
-    link_latency: Seconds = NO_LATENCY,
-    link_counts: LinkCounts = NO_COUNTS,
-    injection_bandwidth: BytesPerSecond = UNLIMITED,
+    machine: MessageMachine,
     *,
     algorithm: str,
-    topology: str = "",
-    on_arrival: bool = False,
 ) -> Seconds:
     """Time of a collective that all ranks enter at once, each message with the costs of its own distance.
 
-    `message_size` is that of the buffer, gathered in all for an allgather. Shapes as in `simulated_halo_time`.
+    `message_size` is that of the buffer; of an allgather, of the gathered one. Shapes as in `simulated_halo_time`.
     """
-
-    def play(*point: Any) -> float:
-        (*numbers, size), stated = point[:4], point[4:]
-        if not is_count(np.array(numbers), most=MOST_RANKS).all():
-            return np.nan
-        machine = machine_of(stated, topology, on_arrival)
-        return _collective(algorithm, [int(number) for number in numbers], float(size), machine)
-
-    arrays = (rank_count, ranks_per_node, ranks_per_socket, message_size)
-    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
-    return each_point(play, (0, 0, 0, 0, *MACHINE_CORES), *arrays, *machine)
+    numbers = np.array([rank_count, ranks_per_node, ranks_per_socket])
+    if not is_count(numbers, most=MOST_RANKS).all():
+        return np.array(np.nan)
+    return np.array(_collective(algorithm, [int(number) for number in numbers], float(message_size), machine))
 
 
 def _collective(algorithm: str, numbers: list[int], message_size: float, machine: MessageMachine) -> float:
@@ -185,7 +132,7 @@ def _collective(algorithm: str, numbers: list[int], message_size: float, machine
 
 
 def contributed(kind: Kind, message_size: float, rank_count: int) -> float:
-    """What one rank brings to a collective whose buffer is `message_size`."""
+    """Bytes that one rank contributes to a collective with a buffer of `message_size`."""
     if kind is Kind.BARRIER:
         return 0.0
     return message_size / rank_count if kind is Kind.ALLGATHER else message_size
@@ -200,28 +147,28 @@ def wire_simulated_halo(
     options: Mapping[str, Any],
     sizes: str,
 ) -> str:
-    """The time of one exchange; `placed` and `options` are those of the functions that count its messages."""
+    """Wire the time of one exchange; `placed` and `options` are those of the functions that count its messages."""
     if model == "node_aware":
         context.wiring.problem(
             f"application.phases.{name}.model", "`node_aware` is a closed form and cannot be simulated"
         )
         context.wiring.raise_problems()
-    played = wire_playing(context, name, model, sharing)
+    simulated = wire_machine(context, name, model, sharing)
     function = simulated_box_time if "rank_count" in placed else simulated_halo_time
-    inputs = {**placed, "message_size": sizes, **played.inputs}
-    return context.wiring.add(f"{name}.played_time", function, inputs, options={**options, **played.options})
+    inputs = {**placed, "message_size": sizes, **simulated.inputs}
+    return context.wiring.add(f"{name}.simulated_time", function, inputs, options={**options, **simulated.options})
 
 
 def wire_simulated_collective(context: Context, name: str, model: str, algorithm: str, message_size: Reference) -> str:
-    """The time of one collective operation."""
-    sharing = {distance: context.sharing(distance) for distance in ("intra_socket", "inter_socket", "inter_node")}
-    played = wire_playing(context, name, model, sharing)
+    """Wire the time of one collective operation."""
+    sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
+    simulated = wire_machine(context, name, model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,
         "ranks_per_node": context.ranks_per_node,
         "ranks_per_socket": context.ranks_per_socket,
         "message_size": message_size,
-        **played.inputs,
+        **simulated.inputs,
     }
-    options = {"algorithm": algorithm, **played.options}
-    return context.wiring.add(f"{name}.played_time", simulated_collective_time, inputs, options=options)
+    options = {"algorithm": algorithm, **simulated.options}
+    return context.wiring.add(f"{name}.simulated_time", simulated_collective_time, inputs, options=options)

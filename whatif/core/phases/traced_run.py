@@ -1,4 +1,4 @@
-"""A traced run, replayed on the platform: its time, told apart by what the critical path spends it on."""
+"""Traced run, resimulated on the platform: computation and communication on its critical path."""
 
 from __future__ import annotations
 
@@ -12,62 +12,54 @@ import numpy as np
 from whatif import units
 from whatif.core.context import Context, scenario_folder
 from whatif.core.message_simulation import (
-    MACHINE_CORES,
-    NO_COUNTS,
-    NO_LATENCY,
-    NO_LINKS,
     SOURCE,
-    UNLIMITED,
-    Limits,
-    LinkCounts,
+    MessageMachine,
     block_places,
     each_point,
-    machine_of,
-    wire_playing,
+    simulated_term,
+    wire_machine,
 )
-from whatif.core.phases.message import DISTANCES
-from whatif.core.phases.node_links import LinkBandwidths
 from whatif.core.term import PhaseTerm, Reference
 from whatif.importers.trace_formats import read_trace, trace_files
-from whatif.models.charges import ProtocolCharges
 from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.k_model import effective_process_count, k_factor
-from whatif.models.quantities import BytesPerSecond, Core, Count, FloatArray, Seconds, model
+from whatif.models.quantities import Core, Count, FloatArray, Seconds, model
 from whatif.schema.application import TracePhase
 from whatif.simulation.counting import node_message_counts
 from whatif.simulation.extrapolate import extrapolate
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import Trace
 from whatif.simulation.schedule import Schedule, Step
+from whatif.vocabulary import DISTANCES
 
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
-    """A trace on disk as it is now; what was read of it is kept for as long as it does not change."""
+    """A trace on disk; its content is cached until a file changes."""
 
     path: Path
     stamps: tuple[tuple[int, int], ...]
-    """When each of its files was changed, in ns, and its size in B."""
+    """Time of the last change in ns, and size in B, of each of its files."""
 
     @classmethod
     def at(cls, path: Path) -> TraceFile:
-        """The file or folder at a path; raise `OSError` where there is none."""
+        """Trace at a path, a file or folder; raise `OSError` if there is none."""
         found = [file.stat() for file in (path, *trace_files(path))]
         return cls(path.resolve(), tuple((file.st_mtime_ns, file.st_size) for file in found))
 
     @property
     def trace(self) -> Trace:
-        """What the file says; raise `InvalidFileError`."""
+        """Content of the file; raise `InvalidFileError`."""
         return _trace(self)
 
     def for_ranks(self, rank_count: int) -> Trace:
-        """The trace of so many ranks; raise `UsageError` where it is not regular enough to be told."""
+        """Trace extrapolated to a number of ranks; raise `UsageError` if it is not regular."""
         return _for_ranks(self, rank_count)
 
     def schedule(self, rank_count: int, computation_factor: float = 1.0) -> Schedule:
-        """The operations of so many ranks, computations taking so many times as long."""
+        """Operations of a number of ranks, with traced computation times scaled by a factor."""
         schedule = _schedule(self, rank_count)
         if computation_factor == 1:
             return schedule
@@ -92,60 +84,47 @@ def _schedule(file: TraceFile, rank_count: int) -> Schedule:
 
 
 @model("T = T_computation + T_communication on the critical path", SOURCE)
+@simulated_term(shape=(2,))
 def trace_times(
     rank_count: Count,
     ranks_per_node: Count,
     ranks_per_socket: Count,
     computation_factor: Count,
-    charges: ProtocolCharges,
-    limits: Limits,
-    link_bandwidths: LinkBandwidths = NO_LINKS,
-    link_latency: Seconds = NO_LATENCY,
-    link_counts: LinkCounts = NO_COUNTS,
-    injection_bandwidth: BytesPerSecond = UNLIMITED,
+    machine: MessageMachine,
     *,
     file: TraceFile,
-    topology: str = "",
-    on_arrival: bool = False,
 ) -> Parts:
-    """Run time of a trace as [..., part]: what the critical path computes, and the rest, which is communication.
+    """Run time of a trace as [..., part]: computation on the critical path, and the rest, which is communication.
 
     `charges` [..., protocol, charge, size], `limits` [..., kind], the others [...]. Consecutive ranks fill a node. NaN
-    where the trace cannot be told for `rank_count` ranks.
+    if the trace cannot be extrapolated to `rank_count` ranks.
     """
-
-    def play(*point: Any) -> FloatArray:
-        (*numbers, factor), stated = point[:4], point[4:]
-        if not is_count(np.array(numbers), most=MOST_RANKS).all():
-            return np.full(2, np.nan)
-        ranks, *per = (int(number) for number in numbers)
-        machine = machine_of(stated, topology, on_arrival)
-        return machine.times(file.schedule(ranks, float(factor)), block_places(ranks, *per))
-
-    arrays = (rank_count, ranks_per_node, ranks_per_socket, computation_factor)
-    machine = (charges, limits, link_bandwidths, link_latency, link_counts, injection_bandwidth)
-    return each_point(play, (0, 0, 0, 0, *MACHINE_CORES), *arrays, *machine, shape=(2,))
+    numbers = np.array([rank_count, ranks_per_node, ranks_per_socket])
+    if not is_count(numbers, most=MOST_RANKS).all():
+        return np.full(2, np.nan)
+    ranks, *per = (int(number) for number in numbers)
+    return machine.times(file.schedule(ranks, float(computation_factor)), block_places(ranks, *per))
 
 
 @model("T_computation", SOURCE)
 def computation_part(times: Parts) -> Seconds:
-    """What the critical path computes."""
+    """Computation part of the critical path."""
     return times[..., 0]
 
 
 @model("T_communication", SOURCE)
 def communication_part(times: Parts) -> Seconds:
-    """What of the critical path is no computation."""
+    """Communication part of the critical path."""
     return times[..., 1]
 
 
 @model("k = K_inter / K_total · k'", "Choi et al. 2020, Eq. 4")
 def traced_k(rank_count: Count, ranks_per_node: Count, process_count: Count, *, file: TraceFile) -> Count:
-    """k of the K-model, from the messages that the nodes of a trace send, consecutive ranks filling a node.
+    """k of the K-model, from the messages that nodes of consecutive ranks send in a trace.
 
-    Point-to-point messages are counted, as the paper counts those of halos (Table 5); those of collectives where there
-    are no others. `process_count` is k', the ranks of a node. Elementwise over any broadcastable shapes. NaN where the
-    trace cannot be told for `rank_count` ranks; 0 where nothing is sent.
+    Point-to-point messages are counted, as the paper counts those of halos (Table 5); if there are none, those of
+    collectives. `process_count` is k', the ranks of a node. Elementwise over any broadcastable shapes. NaN if the
+    trace cannot be extrapolated to `rank_count` ranks; 0 if nothing is sent.
     """
 
     def count(*point: Any) -> float:
@@ -161,7 +140,7 @@ def traced_k(rank_count: Count, ranks_per_node: Count, process_count: Count, *, 
 
 
 def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm]:
-    """The terms of a trace phase: its computations and the rest of its critical path."""
+    """Terms of a trace phase: computation and communication on its critical path."""
     wiring, file = context.wiring, _file(context, f"application.phases.{name}.file", phase.file)
     sharing: dict[str, Reference] = {distance: context.sharing(distance) for distance in DISTANCES}
     if phase.model == "k_model":
@@ -172,15 +151,15 @@ def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm
         }
         k = wiring.add(f"{name}.k", traced_k, counted, options={"file": file})
         sharing["inter_node"] = wiring.add(f"{name}.effective_k", effective_process_count, {"k": k})
-    played = wire_playing(context, name, phase.model, sharing)
+    simulated = wire_machine(context, name, phase.model, sharing)
     inputs: dict[str, Reference] = {
         "rank_count": context.placed_count,
         "ranks_per_node": context.ranks_per_node,
         "ranks_per_socket": context.ranks_per_socket,
         "computation_factor": f"application.phases.{name}.computation_factor",
-        **played.inputs,
+        **simulated.inputs,
     }
-    times = wiring.add(f"{name}.times", trace_times, inputs, options={"file": file, **played.options})
+    times = wiring.add(f"{name}.times", trace_times, inputs, options={"file": file, **simulated.options})
     computation = wiring.add(f"{name}.computation", computation_part, {"times": times})
     communication = wiring.add(f"{name}.communication", communication_part, {"times": times})
     return [
@@ -190,10 +169,10 @@ def wire_trace(context: Context, name: str, phase: TracePhase) -> list[PhaseTerm
 
 
 def _file(context: Context, path: str, name: str) -> TraceFile:
-    """The trace beside the scenario."""
+    """Trace in the folder of the scenario."""
     folder = scenario_folder(context.wiring)
     if folder is None or Path(name).name != name or name in ("", ".", ".."):
-        context.wiring.problem(path, "needs the plain name of a file or folder beside the scenario")
+        context.wiring.problem(path, "expected the name of a file or folder next to the scenario")
         context.wiring.raise_problems()
     try:
         return TraceFile.at((folder or Path()) / name)

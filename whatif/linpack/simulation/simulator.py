@@ -31,7 +31,7 @@ from whatif.linpack.simulation.sharing_kernel import NOTED_COLUMNS, Adapters
 from whatif.linpack.simulation.step_kernel import HPLState, PanelMessages, Room
 from whatif.linpack.simulation.swaps import exchanges_of
 from whatif.models.quantities import FloatArray, IntArray
-from whatif.simulation.jit import jitted
+from whatif.simulation.jit import jitted_or_plain
 
 COMPONENTS: Final = {
     "recursive_factorisation": layout.FACTORED,
@@ -179,7 +179,7 @@ def _play(
     charges = machine.kernels, machine.pieces, lines, panel_lines(configuration, width, kernels)
     modules, entry = (_MODULES, "steps") if host is None else (_ACCELERATED, "accelerated_steps")
     beside = () if host is None else (host.copies, host.split_fraction)
-    steps, back_substitute = jitted(modules, (entry, "back_substitute"), borrowing=True, inlined=_INLINED)
+    steps, back_substitute = jitted_or_plain(modules, (entry, "back_substitute"), borrowing=True, inlined=_INLINED)
     for first in range(0, count, _STEPS_AT_ONCE):
         behind = min(first + _STEPS_AT_ONCE, count)
         steps(first, behind, state, run, messages, *charges, *beside, noisy, random)

@@ -27,11 +27,12 @@ from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, 
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import SECOND
+from whatif.vocabulary import CATEGORIES
 
 PRESENT: Final = "present"
 """How `View.marked` names the machine as it stands; all others by their platform."""
 RESULTS: Final = (Y_COLUMN, "total_time")
-CATEGORY_TIMES: Final = ("kernel_time", "communication_time", "transfer_time", "overhead_time", "overlap_time")
+CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
 _KEPT: Final = 2
 """The columns that stay: the sign of the curve and the machine."""
 _BEFORE_GRADE: Final = 4

@@ -39,9 +39,10 @@ from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
-from whatif.tui.widgets.message_costs import DISTANCES, MODELS
+from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.tui.worker import Worker
 from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.vocabulary import MODEL_LABELS
 
 NOTHING: Final = (
     "No measurements yet. n reads files or folders of the OSU and Intel MPI Benchmarks, Netgauge, SimGrid and others; "
@@ -289,7 +290,7 @@ def _asked(view: View) -> tuple[str, ...]:
 def headed(found: DistanceFit, view: View) -> str:
     """What was measured, where, and what is drawn."""
     names = ", ".join(path.name for path in paths_of(view.measured))
-    parts = (names, found.source, DISTANCES[found.distance], found.buffers[0], MODELS[found.model])
+    parts = (names, found.source, DISTANCE_LABELS[found.distance], found.buffers[0], MODEL_LABELS[found.model])
     return " · ".join(part for part in parts if part)
 
 
@@ -347,14 +348,14 @@ def points_table(found: DistanceFit) -> Table:
 def _is_of(warning: str, model: str) -> bool:
     """Whether a warning is of a model, or of all of them."""
     place = _MODEL.match(warning)
-    return place is None or place["model"] == model or place["model"] not in MODELS
+    return place is None or place["model"] == model or place["model"] not in MODEL_LABELS
 
 
 def summary(found: DistanceFit) -> Content:
     """How good the fit is, which model does best, and what to mind."""
-    good = f"{MODELS[found.model]} is off by {percent(found.error)} (root mean square)"
-    others = ", ".join(f"{MODELS[name]} {percent(error)}" for name, error in found.held_out.items())
-    held = f" · points left out: {others} · {MODELS[found.recommended]} is recommended" if others else ""
+    good = f"{MODEL_LABELS[found.model]} is off by {percent(found.error)} (root mean square)"
+    others = ", ".join(f"{MODEL_LABELS[name]} {percent(error)}" for name, error in found.held_out.items())
+    held = f" · points left out: {others} · {MODEL_LABELS[found.recommended]} is recommended" if others else ""
     ours = [warning for warning in found.warnings if _is_of(warning, found.model)]
     more = len(ours) - _WARNINGS
     told = [*ours[:_WARNINGS], *([f"and {more} more"] if more > 0 else [])]

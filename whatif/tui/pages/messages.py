@@ -25,10 +25,11 @@ from whatif.tui.fit_job import Measured, measured
 from whatif.tui.labels import duration
 from whatif.tui.pages.page import Job, Page, stepped
 from whatif.tui.state import ExplorerState, View
-from whatif.tui.widgets.message_costs import MODELS, MessageCosts
+from whatif.tui.widgets.message_costs import MessageCosts
 from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, node_colours, room_for_ranks
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE, format_quantity
+from whatif.vocabulary import MODEL_LABELS
 
 _WIDE, _HIGH, _ROOMY = 90, 18, 24
 """From so many columns and lines on there is room for both halves, and for the messages below the curves."""
@@ -119,7 +120,7 @@ def _headed(found: Gathered) -> str:
         return "messages"
     combined = found.phase.combined.replace("_", " ")
     source = "" if found.counts is None else f", K {'stated' if found.counts.stated else 'counted'}"
-    return f"{found.phase.phase}: {MODELS[found.phase.model]}, {combined}{source}"
+    return f"{found.phase.phase}: {MODEL_LABELS[found.phase.model]}, {combined}{source}"
 
 
 def _ranks_headed(placed: Placed | None) -> str:

@@ -12,15 +12,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.errors import UsageError
+from whatif.studies.rank_lanes import Lanes, RunSummary
 from whatif.tui.events import ErrorTold, JobAsked
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.rank_lanes import Lanes
 from whatif.tui.simulation_job import (
     SimulationPart,
     SimulationRefusal,
-    Summary,
     block_of,
     first_of,
     fitting,
@@ -77,7 +76,7 @@ class RanksPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._found: SimulationPart | SimulationRefusal | None = None
-        self._summary: Summary | None = None
+        self._summary: RunSummary | None = None
         self._asked: tuple[object, ...] = ()
         self._job: tuple[tuple[object, ...], Job] | None = None
         self._rank: int | None = None
@@ -136,7 +135,7 @@ class RanksPage(Page):
         view = study.view
         return study.session.question, view.iterations, view.window, block_of(view), self._rank
 
-    def _ready(self) -> Summary | None:
+    def _ready(self) -> RunSummary | None:
         """What is known of the run that is asked for; None while it is on its way, or cannot be."""
         if self._study is None or self._wanted(self._study)[:2] != self._asked[:2]:
             return None
@@ -158,7 +157,7 @@ class RanksPage(Page):
             words.update(_WAITING)
         self._arrange()
 
-    def _draw(self, study: ExplorerState, lanes: Lanes, summary: Summary) -> None:
+    def _draw(self, study: ExplorerState, lanes: Lanes, summary: RunSummary) -> None:
         """The picture, the table, and what the time is spent on."""
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))

@@ -13,13 +13,13 @@ from textual.widgets import Static
 from whatif.core.iteration_timeline import Timeline as Schedule
 from whatif.core.iteration_timeline import timeline
 from whatif.core.session import Session
-from whatif.core.term import CATEGORIES
 from whatif.errors import ImpossiblePointError
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Page
 from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.time_bars import TimeBars, hidden, was_of, words_of
+from whatif.vocabulary import CATEGORIES
 
 _COUNT = "application.iteration_count"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Final
@@ -21,16 +21,11 @@ from whatif.tui.fit_job import Measured
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
 from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.vocabulary import DISTANCES, MODEL_LABELS
 
-MODELS: Final = {
-    "postal": "postal",
-    "max_rate": "max-rate",
-    "k_model": "K-model",
-    "injection": "injection",
-    "loggp": "LogGP",
-    "node_aware": "node-aware",
-}
-DISTANCES: Final = {"intra_socket": "in a socket", "inter_socket": "across sockets", "inter_node": "across nodes"}
+DISTANCE_LABELS: Final[Mapping[str, str]] = dict(
+    zip(DISTANCES, ("in a socket", "across sockets", "across nodes"), strict=True)
+)
 # On the node the K-model has the times of the max-rate model, and the node-aware model has those of the postal one.
 _ON_THE_NODE: Final = {"k_model": "max_rate", "node_aware": "postal"}
 _ACROSS_NODES: Final = ("k_model", "max_rate", "postal")
@@ -72,7 +67,7 @@ _HEADINGS: Final = {
 def curve_label(curve: Curve, detail: Detail = Detail.ALL) -> str:
     """The model of a curve with its distance and the k that it is charged with, as far as there is room."""
     distance = detail is Detail.ALL or curve.distance != "inter_node"
-    words = f"{DISTANCES[curve.distance]} {MODELS[curve.model]}" if distance else MODELS[curve.model]
+    words = f"{DISTANCE_LABELS[curve.distance]} {MODEL_LABELS[curve.model]}" if distance else MODEL_LABELS[curve.model]
     if curve.process_count is None or detail is Detail.NAMES:
         return words
     return f"{words} k={format_quantity(curve.process_count, ONE)}"
@@ -205,7 +200,8 @@ def message_rows(phase: PhaseMessages, width: int) -> TableRows:
     """
     lines = [_row(item) for item in phase.messages]
     if phase.node_time > 0:
-        lines.append((DISTANCES["inter_node"], "the node's", "", "", _time(phase.node_time), MODELS["max_rate"]))
+        across, model = DISTANCE_LABELS["inter_node"], MODEL_LABELS["max_rate"]
+        lines.append((across, "the node's", "", "", _time(phase.node_time), model))
     lines.append(("the slowest" if phase.combined == "concurrent" else "the sum", "", "", "", _time(phase.time), ""))
     columns = dict(zip(_TITLES, zip(*lines, strict=True), strict=True))
     for title in _DISPENSABLE:
@@ -218,14 +214,14 @@ def message_rows(phase: PhaseMessages, width: int) -> TableRows:
 
 def _row(item: SentMessage) -> tuple[str, ...]:
     on_node = item.model == "k_model" and item.distance != "inter_node"
-    charged = MODELS["max_rate" if on_node else item.model]
+    charged = MODEL_LABELS["max_rate" if on_node else item.model]
     return (
-        DISTANCES[item.distance],
+        DISTANCE_LABELS[item.distance],
         f"{format_quantity(item.count, ONE)} × {item.kind}",
         format_quantity(item.size, BYTE),
         _time(item.time),
         _time(item.count * item.time),
-        charged if item.parameters == item.distance else f"{charged}, as {DISTANCES[item.parameters]}",
+        charged if item.parameters == item.distance else f"{charged}, as {DISTANCE_LABELS[item.parameters]}",
     )
 
 

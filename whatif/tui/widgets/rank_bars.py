@@ -17,7 +17,7 @@ from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
 from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import AxisDescription
 from whatif.simulation.activity import GROUPS
-from whatif.tui.rank_lanes import Lanes, Ranks32
+from whatif.studies.rank_lanes import Lanes, Ranks32
 from whatif.tui.widgets.placement_map import Line, flowing
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import SECOND

@@ -8,22 +8,22 @@ import numpy as np
 
 from whatif.models.quantities import FloatArray
 from whatif.simulation.activity import GROUPS
+from whatif.studies.rank_lanes import PathSummary, RunSummary, Window
 from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
-from whatif.tui.rank_lanes import Window
-from whatif.tui.simulation_job import Path, Summary
 from whatif.tui.widgets.data_table import Cell, TableRows
-from whatif.tui.widgets.message_costs import DISTANCES, MODELS
+from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.units import BYTE, ONE, SECOND, format_quantity
+from whatif.vocabulary import MODEL_LABELS
 
 _CHOOSE: Final = "y chooses a rank, x one on the critical path: where its messages leave and arrive is marked."
-_DISTANCES: Final = tuple(DISTANCES.values())
+_DISTANCES: Final = tuple(DISTANCE_LABELS.values())
 
 
-def headed(summary: Summary) -> str:
+def headed(summary: RunSummary) -> str:
     """What was played, how long it takes, and where."""
     ranks, nodes = _many(len(summary.node), "rank"), _many(len(np.unique(summary.node)), "node")
-    return f"{summary.played} · {duration(summary.run_time)} on {summary.machine} · {ranks} on {nodes}"
+    return f"{summary.title} · {duration(summary.run_time)} on {summary.machine} · {ranks} on {nodes}"
 
 
 def _many(count: int, word: str) -> str:
@@ -37,7 +37,7 @@ def window_words(window: Window, run_time: float) -> str:
     return f"{part} · + - zoom, ← → move"
 
 
-def sentences(summary: Summary, rank: int | None) -> list[str]:
+def sentences(summary: RunSummary, rank: int | None) -> list[str]:
     """The messages and their models, what the study says, and what a rank does."""
     size, named = (
         format_quantity(summary.message_size, BYTE),
@@ -51,16 +51,16 @@ def sentences(summary: Summary, rank: int | None) -> list[str]:
 
 
 def _model(name: str) -> str:
-    return MODELS.get(name, name)
+    return MODEL_LABELS.get(name, name)
 
 
-def _rank_words(summary: Summary, rank: int) -> str:
+def _rank_words(summary: RunSummary, rank: int) -> str:
     spent = zip(GROUPS, summary.times[rank].tolist(), strict=True)
     listed = ", ".join(f"{group} {duration(time)}" for group, time in spent if time > 0)
     return f"Rank {rank} on node {summary.node[rank]} is done at {duration(summary.ends[rank])}: {listed or 'nothing'}."
 
 
-def _study_words(summary: Summary) -> list[str]:
+def _study_words(summary: RunSummary) -> list[str]:
     """What the study says of the same run, where that is another computation."""
     if summary.traced:
         return []
@@ -70,7 +70,7 @@ def _study_words(summary: Summary) -> list[str]:
     return [f"The study plays every phase by itself, which adds up to {told}; played in a row they take {ours}."]
 
 
-def path_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
+def path_facts(summary: RunSummary) -> tuple[tuple[str, str], ...]:
     """What the critical path is made of."""
     path = summary.path
     if path is None:
@@ -83,7 +83,7 @@ def path_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     return tuple((name, f"{duration(time)} ({percent(time / summary.run_time)})") for name, time in times.items())
 
 
-def path_rows(path: Path | None) -> TableRows:
+def path_rows(path: PathSummary | None) -> TableRows:
     """What the critical path waits for at each distance, and how the run time answers to the costs there: as long as
     no other path becomes the longest, linearly."""
     titles = ("on the critical path", "latencies", "latency", "size", "bytes", "latency +1 us", "bytes +10 %")
@@ -91,14 +91,14 @@ def path_rows(path: Path | None) -> TableRows:
     return TableRows(titles, tuple(rows), frozenset((0,)))
 
 
-def _path_row(path: Path, place: int) -> tuple[Cell, ...]:
+def _path_row(path: PathSummary, place: int) -> tuple[Cell, ...]:
     count, transfer = float(path.wait_count[place]), float(path.transfer_time[place])
     numbers = (f"{count:,.0f}", duration(path.latency_time[place]), format_quantity(path.size[place], BYTE, 4))
     answers = (f"+{duration(1e-6 * count)}", f"+{duration(0.1 * transfer)}")
     return Cell(_DISTANCES[place], "text"), *(Cell(text) for text in (*numbers, duration(transfer), *answers))
 
 
-def group_rows(summary: Summary) -> TableRows:
+def group_rows(summary: RunSummary) -> TableRows:
     """A row for each kind of work: the mean over the ranks, the most, and which rank has it."""
     titles = ("time of a rank", "mean", "share", "most", "of rank", "least")
     # What is left by rounding alone is no time.
@@ -115,7 +115,7 @@ def _group_row(name: str, times: FloatArray, run_time: float) -> tuple[Cell, ...
     return Cell(name, "text"), *(Cell(text) for text in numbers)
 
 
-def rank_times(summary: Summary) -> Table:
+def rank_times(summary: RunSummary) -> Table:
     """What each rank spends its time on, as `whatif simulate` prints it."""
     columns = {
         "rank": Column(np.arange(len(summary.node), dtype=np.float64), ONE),

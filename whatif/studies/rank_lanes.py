@@ -1,4 +1,4 @@
-"""What ranks do in a window of time, and where the critical path runs, reduced to parts that can be drawn."""
+"""Lanes of ranks in a window of time, and the summary of a run: what is drawn, light enough for the explorer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whatif.models.quantities import FloatArray
 from whatif.simulation.activity import GROUPS
 
 PARTS: Final = 1024
-"""Parts of a window, each with what a rank does in most of it."""
+"""Parts of a window; each shows what a rank does in most of it."""
 
 Window = tuple[float, float]
 Ranks32 = NDArray[np.int32]
@@ -40,15 +40,58 @@ class Lanes:
     group: NDArray[np.uint8]
     """[lane, part]: 1 + a place in `GROUPS`, 0 where most of the part is idle."""
     critical: NDArray[np.int32]
-    """[part]: the rank, of all ranks, on which the critical path spends most of it; -1 where it is on none."""
+    """[part]: the rank on which the critical path spends most of it; -1 for none."""
     messages: MessageLines
-    """Those of the rank that is asked for, or of all lanes; none of more than `MOST_MARKED`."""
+    """Messages of the chosen rank, or of all lanes; none if there are too many to mark."""
     message_count: int
-    """How many there are of them."""
+    """Their number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathSummary:
+    """Critical path: its computations, and its messages by distance, from within a socket to across nodes."""
+
+    compute_time: float
+    wait_count: FloatArray
+    """[distance]: s of run time per s of latency: the number of latencies on the path."""
+    latency_time: FloatArray
+    """[distance]: s for the part of message times that does not depend on the size."""
+    size: FloatArray
+    """[distance]: B on the path."""
+    transfer_time: FloatArray
+    """[distance]: s for the bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunSummary:
+    """Times, messages and critical path of a simulated run."""
+
+    run_time: float
+    machine: str
+    title: str
+    """File of the trace, or number of iterations and name of the scenario."""
+    traced: bool
+    models: tuple[tuple[str, str], ...]
+    """Phases and the models of their messages."""
+    node: Ranks32
+    """[rank]"""
+    ends: FloatArray
+    """[rank]: end of its last operation, in s."""
+    times: FloatArray
+    """[rank, group]: s by kind of call."""
+    message_count: int
+    message_size: float
+    path: PathSummary | None
+    """None if messages share links."""
+    study_time: float
+    """Time of the same phases in the evaluated scenario, in s."""
+    modelled: bool
+    """Whether the scenario has closed forms in place of simulated messages."""
+    remarks: tuple[str, ...]
 
 
 class _Edges(NamedTuple):
-    """Spans that reach into a window, in parts of it: where they begin and end, and in which part."""
+    """Spans that overlap a window: start and end in units of its parts, and the parts they fall in."""
 
     inside: NDArray[np.intp]
     start: FloatArray
@@ -74,8 +117,7 @@ def main_groups(
     window: Window,
     lane_count: int,
 ) -> NDArray[np.uint8]:
-    """What each lane does in most of each part of a window [lane, part]: 1 + the group of the spans that take most of
-    it, 0 where more of it is idle."""
+    """Group that takes most of each part of a window [lane, part]: 1 + its place in `GROUPS`, 0 if most is idle."""
     at = _edges(start, end, window)
     base = (lane[at.inside].astype(np.intp) * len(GROUPS) + group[at.inside]) * PARTS
     size, further = lane_count * len(GROUPS) * PARTS, at.last > at.first
@@ -90,7 +132,7 @@ def main_groups(
 
 
 def path_owners(rank: Ranks32, start: FloatArray, end: FloatArray, window: Window) -> NDArray[np.int32]:
-    """The rank on which the spans of a path spend most of each part of a window [part]; -1 for none."""
+    """Rank on which the spans of a path spend most of each part of a window [part]; -1 for none."""
     at = _edges(start, end, window)
     owners = np.full(PARTS, -1, dtype=np.int32)
     between = np.maximum(at.last - at.first - 1, 0)
@@ -110,6 +152,6 @@ def path_owners(rank: Ranks32, start: FloatArray, end: FloatArray, window: Windo
     spent = np.bincount(place, time, len(keys))
     order = np.argsort(spent, kind="stable")
     order = order[spent[order] > 0]
-    # Of the ranks of one part the last one written stays: the one that spends most.
+    # The last rank written to a part stays: the one with the most time.
     owners[keys[order] // count] = keys[order] % count
     return owners

@@ -1,0 +1,100 @@
+"""Loader of kernels: without numba, or with a changed one, everything is computed in Python, with equal numbers."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from tests.simulation.test_replay import EXAMPLE, halo, loggops, played
+from whatif.models.patterns import GridPattern
+from whatif.simulation import jit, posted, posted_kernel, round_kernel, rounds, steps
+from whatif.simulation import replay as replay_module
+from whatif.simulation.flows import replay_flows
+from whatif.simulation.jit import CompilerError, jitted, jitted_or_plain
+from whatif.simulation.schedule import Places
+from whatif.simulation.topology import star
+
+
+@pytest.fixture(params=["numba is missing", "numba has changed"])
+def disable_numba(request, monkeypatch):
+    """Function after which nothing can be compiled any more."""
+    yield lambda: disable(request.param, monkeypatch)
+    jitted.cache_clear()
+
+
+def disable(reason, monkeypatch):
+    """Make the import of numba fail, or what is called of it."""
+    jitted.cache_clear()
+    if reason == "numba is missing":
+        for name in [name for name in sys.modules if name.partition(".")[0] == "numba"]:
+            monkeypatch.setitem(sys.modules, name, None)
+    else:
+
+        def changed(*_, **__):
+            raise AttributeError("numba has no attribute `get_call_template`")
+
+        monkeypatch.setattr(jit, "_jitted", changed)
+
+
+def replayed(monkeypatch):
+    """Times of a halo of 48 ranks, by the replay for many operations."""
+    monkeypatch.setattr(replay_module, "SMALL", 0)
+    found = played(halo(6, 8, 8, 2, 1e-6, 1), loggops(*EXAMPLE))
+    return np.stack([found.start, found.end])
+
+
+def collectives(monkeypatch):
+    """Times of a broadcast, and of a halo in which ranks are simulated one by one."""
+    monkeypatch.setattr(steps, "COMPILED_FROM", 0)
+    monkeypatch.setattr(posted, "COMPILED_FROM", 0)
+    costs, node = loggops(*EXAMPLE), np.arange(24, dtype=np.int32) // 6
+    arrival = np.arange(24) * 1e-7
+    pattern = GridPattern((4, 6), 6, 3, periodic=True)
+    return np.stack(
+        [
+            rounds.broadcast_times(24, 1024.0, Places(node, node), costs, arrival),
+            posted.halo_times(pattern, 1024.0, costs, arrival),
+        ]
+    )
+
+
+def flows(monkeypatch):
+    """Times of a halo over a switch, by the loop for many operations."""
+    schedule = halo(6, 8, 8, 2, 1e-6, 1)
+    node = np.arange(schedule.rank_count, dtype=np.int32) // 6
+    network = star(int(node[-1]) + 1, 12.5e9, 1e-6)
+    found = replay_flows(schedule, Places(node, node), loggops(*EXAMPLE), network, compiled_loop=True)
+    return np.stack([found.start, found.end])
+
+
+@pytest.mark.parametrize("simulated", [replayed, collectives, flows])
+def test_times_without_numba_are_equal(simulated, monkeypatch, disable_numba):
+    expected = simulated(monkeypatch)
+    disable_numba()
+    np.testing.assert_array_equal(simulated(monkeypatch), expected)
+
+
+def test_compiler_error_names_the_cause(disable_numba):
+    disable_numba()
+    with pytest.raises(CompilerError, match="numba"):
+        jitted((round_kernel,), ("broadcast",))
+
+
+def test_plain_functions_replace_compiled_ones(disable_numba):
+    disable_numba()
+    assert jitted_or_plain((posted_kernel,), ("settle",)) == (posted_kernel.settle,)
+
+
+def test_error_of_the_first_call_falls_back_to_python(monkeypatch):
+    def broken(*_):
+        raise CompilerError("the lowering of `State` failed")
+
+    monkeypatch.setattr(jit, "jitted", lambda *_, **__: (broken,))
+    (settle,) = jitted_or_plain((sys.modules[__name__],), ("twice",))
+    assert settle(21) == 42
+
+
+def twice(number):
+    return 2 * number

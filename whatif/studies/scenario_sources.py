@@ -1,0 +1,114 @@
+"""Sources of scenarios: a scenario file, or a trace or profile from which one is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from whatif.core.overrides import checked_overrides
+from whatif.core.platform import Platform
+from whatif.core.scenario import Scenario, named_platform
+from whatif.errors import InvalidFileError, Problem, UsageError
+from whatif.schema.toml import Document
+
+Kind = Literal["scenario", "trace", "profile"]
+DEFAULT_PLATFORM: Final = "summit"
+"""Platform of a trace or profile unless one is named."""
+
+
+class ScenarioSource(NamedTuple):
+    """A scenario, the kind of file that it was made from, and its path."""
+
+    scenario: Scenario
+    kind: Kind
+    path: Path | None = None
+
+
+def open_source(
+    source: str | Path | Scenario,
+    *,
+    platform: str | Path | Platform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Mapping[str, Any] | None = None,
+    model: str | None = None,
+) -> ScenarioSource:
+    """Scenario of a file, or one made from a trace or profile, which is not written yet.
+
+    `model` charges the messages of a trace; None: the most accurate one that the platform has parameters for. Raise
+    `InvalidFileError` for a file that is neither, `UsageError` for the model of a scenario.
+    """
+    if model is not None and (isinstance(source, Scenario) or _kind(Path(source)) != "trace"):
+        raise UsageError("model: only for traces; the phases of a scenario name theirs")
+    folders, stated = tuple(map(Path, platform_dirs)), checked_overrides(overrides or {})
+    path = Path() if isinstance(source, Scenario) else Path(source)
+    kind = "scenario" if isinstance(source, Scenario) else _kind(path)
+    if isinstance(source, Scenario):
+        changed = source.changed({**source.sets, **stated}, source.platform) if stated else source
+        return ScenarioSource(changed if platform is None else changed.on(platform), kind)
+    if kind == "scenario":
+        return ScenarioSource(Scenario.open(source, platform=platform, sets=stated, folders=folders), kind)
+    machine, searched = opened_platform(platform, folders)
+    document = trace_document(path, machine, model) if kind == "trace" else _profile_document(path, machine)
+    built = {machine.name: machine.document} if isinstance(platform, Platform) else {}
+    return ScenarioSource(Scenario(document, None, stated, searched, built), kind, path)
+
+
+def opened_platform(
+    platform: str | Path | Platform | None, platform_dirs: Sequence[str | Path] = ()
+) -> tuple[Platform, tuple[Path, ...]]:
+    """Platform of a trace or profile, and the folders that are searched for what it extends."""
+    folders = tuple(map(Path, platform_dirs))
+    if isinstance(platform, Platform):
+        return platform, (*platform.folders, *folders)
+    name, searched = named_platform(str(platform or DEFAULT_PLATFORM), folders)
+    return Platform.open(name, platform_dirs=searched), searched
+
+
+def trace_document(path: Path, machine: Platform, model: str | None = None) -> Document:
+    """Scenario file that replays a trace on a machine."""
+    from whatif.files.trace_scenario import trace_scenario
+
+    return trace_scenario(path, machine, model or "")
+
+
+def _kind(path: Path) -> Kind:
+    """Kind of a file; a file or folder that is neither trace nor profile hides no shipped scenario of its name."""
+    if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is no path at all
+        return "scenario"
+    from whatif.importers.trace_formats import is_trace
+    from whatif.profiles.formats import is_profile
+    from whatif.schema.shipped import shipped_names
+
+    if is_trace(path):
+        return "trace"
+    if path.is_file() and is_profile(path):
+        return "profile"
+    if str(path) in shipped_names("scenarios"):
+        return "scenario"
+    raise _neither(path)
+
+
+def _neither(path: Path) -> InvalidFileError:
+    """Error with the reasons why a file is no trace and no profile."""
+    from whatif.importers.trace_formats import read_trace
+    from whatif.profiles.formats import read_profile
+
+    problems: list[Problem] = []
+    for read in (read_trace, read_profile) if path.is_file() else (read_trace,):
+        try:
+            read(path)
+        except InvalidFileError as error:
+            problems.extend(error.problems)
+    return InvalidFileError(problems)
+
+
+def _profile_document(path: Path, machine: Platform) -> Document:
+    from whatif.files.trace_scenario import free_name
+    from whatif.profiles.formats import read_profile
+    from whatif.profiles.scenario_text import scenario_toml
+    from whatif.schema.toml import parse_document, shown_path
+
+    text = scenario_toml(read_profile(path), machine.name, path.name.split(".")[0], machine.spec)
+    return parse_document(text, shown_path(free_name(path)), path.resolve().parent)

@@ -1,0 +1,147 @@
+"""Summary of a simulated run: its times, messages and critical path, and the lanes of its ranks in a window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whatif.core.evaluate import Evaluation, evaluate
+from whatif.core.scenario import Scenario
+from whatif.core.term import Program
+from whatif.models.quantities import FloatArray
+from whatif.schema.application import CollectivePhase, HaloPhase, TracePhase
+from whatif.simulation.activity import Activity
+from whatif.simulation.critical import critical_path
+from whatif.studies.rank_lanes import (
+    Lanes,
+    MessageLines,
+    PathSummary,
+    Ranks32,
+    RunSummary,
+    Window,
+    main_groups,
+    path_owners,
+)
+from whatif.studies.simulation_run import (
+    Simulation,
+    evaluation_without_messages,
+    has_closed_forms,
+    simulate,
+    traced_phase,
+    with_simulated_messages,
+)
+
+BLOCK: Final = 128
+"""Ranks of one set of lanes."""
+MOST_MARKED: Final = 2000
+"""Most messages of a window that are listed one by one."""
+
+_Spans = tuple[Ranks32, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SummarisedRun:
+    """Input of the lanes of a simulated run: spans and messages, spans of the critical path, and the summary."""
+
+    activity: Activity
+    path: _Spans
+    """Rank, start and end of each span."""
+    summary: RunSummary
+
+
+def summarised_run(scenario: Scenario, iteration_count: int) -> SummarisedRun:
+    """Simulation of a scenario, with its communication simulated, and what is shown of it."""
+    program = with_simulated_messages(scenario).program
+    simulation = simulate(program, evaluation_without_messages(program), iteration_count)
+    path, spans = _path(simulation)
+    return SummarisedRun(
+        simulation.activity, spans, _summary(scenario.program, program, simulation, path, iteration_count)
+    )
+
+
+def _summary(
+    stated: Program, program: Program, simulation: Simulation, path: PathSummary | None, iterations: int
+) -> RunSummary:
+    """Summary of a simulation of `program`, next to the evaluation of the scenario as stated."""
+    spent, study, traced = simulation.activity, evaluate(stated), traced_phase(program)
+    return RunSummary(
+        run_time=spent.run_time,
+        machine=program.loaded.scenario.platform.name,
+        title=_title(program, traced, iterations),
+        traced=bool(traced),
+        models=tuple(_models(program, traced)),
+        node=simulation.places.node,
+        ends=spent.rank_ends(),
+        times=spent.rank_times(),
+        message_count=len(spent.sent),
+        message_size=float(spent.message_size.sum()),
+        path=path,
+        study_time=_study_time(study, traced, iterations),
+        modelled=has_closed_forms(stated),
+        remarks=simulation.remarks,
+    )
+
+
+def _title(program: Program, traced: str, iterations: int) -> str:
+    phase = program.loaded.scenario.application.phases.get(traced)
+    if isinstance(phase, TracePhase):
+        return phase.file
+    return f"{iterations} iteration{'s' * (iterations > 1)} of {program.loaded.name}"
+
+
+def _models(program: Program, traced: str) -> list[tuple[str, str]]:
+    phases = program.loaded.scenario.application.phases
+    names = [traced] if traced else list(phases)
+    kinds = (TracePhase, HaloPhase, CollectivePhase)
+    return [(name, phase.model) for name in names if isinstance(phase := phases[name], kinds)]
+
+
+def _study_time(study: Evaluation, traced: str, iterations: int) -> float:
+    if traced:
+        terms = [phase.term for phase in study.program.phases if phase.term.startswith(f"{traced}.")]
+        return float(sum(np.ravel(study.values[term])[0] for term in terms))
+    return iterations * float(np.ravel(study.column("iteration_time"))[0])
+
+
+def _path(simulation: Simulation) -> tuple[PathSummary | None, _Spans]:
+    """Summary of the critical path, and its spans."""
+    schedule, replay, costs = simulation.schedule, simulation.replay, simulation.machine.costs
+    if replay is None:
+        return None, (np.empty(0, dtype=np.int32), np.empty(0), np.empty(0))
+    found = critical_path(schedule, replay, costs)
+    adapter_size = np.array([0.0, 0.0, found.adapter_byte_count])
+    path = PathSummary(
+        found.compute_time,
+        found.latency_slope.sum(axis=1),
+        found.latency_time.sum(axis=1),
+        found.byte_slope.sum(axis=1) + adapter_size,
+        found.byte_time.sum(axis=1) + adapter_size * costs.node_gap,
+    )
+    rank = np.searchsorted(schedule.rank_start, found.operations, side="right").astype(np.int32) - 1
+    return path, (rank, replay.start[found.operations], replay.end[found.operations])
+
+
+def lanes_of(run: SummarisedRun, window: Window, first: int, rank: int | None) -> Lanes:
+    """Lanes of a block of ranks in a window, with the messages of one rank, or of all in the block."""
+    spans, node = run.activity, run.summary.node[first : first + BLOCK]
+    low, high = np.searchsorted(spans.rank, [first, first + len(node)])
+    part = slice(int(low), int(high))
+    group = main_groups(
+        spans.rank[part] - first, spans.group[part], spans.start[part], spans.end[part], window, len(node)
+    )
+    critical = path_owners(*run.path, window)
+    wanted = _wanted(spans, window, (first, first + len(node)) if rank is None else (rank, rank + 1))
+    shown = wanted if len(wanted) <= MOST_MARKED else wanted[:0]
+    ranks, times = (spans.sender[shown], spans.receiver[shown]), (spans.sent[shown], spans.received[shown])
+    messages = MessageLines(*ranks, spans.message_size[shown], *times)
+    return Lanes(window, first, node, group, critical, messages, len(wanted))
+
+
+def _wanted(spans: Activity, window: Window, ranks: tuple[int, int]) -> NDArray[np.intp]:
+    """Messages of some ranks that are under way in a window."""
+    first, last = ranks
+    ours = ((spans.sender >= first) & (spans.sender < last)) | ((spans.receiver >= first) & (spans.receiver < last))
+    return np.flatnonzero(ours & (spans.sent <= window[1]) & (spans.received >= window[0]))

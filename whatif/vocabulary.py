@@ -1,0 +1,42 @@
+"""Names shared by files, models, results and pages: distances, protocols, message models, categories of time.
+
+Each set of names is defined here only; whatever lists them derives its list from these.
+"""
+
+from typing import Final, Literal, get_args
+
+DistanceName = Literal["intra_socket", "inter_socket", "inter_node"]
+DISTANCES: Final[tuple[DistanceName, ...]] = get_args(DistanceName)
+"""Distances between the two ranks of a message, nearest first."""
+
+ProtocolName = Literal["short", "eager", "rendezvous"]
+PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
+"""Protocols of messages, by ascending size."""
+
+MessageModel = Literal["postal", "max_rate", "injection", "loggp"]
+MESSAGE_MODELS: Final[tuple[MessageModel, ...]] = get_args(MessageModel)
+"""Models of a message with a table of parameters in a platform file."""
+TraceModel = Literal[MessageModel, "k_model"]
+TRACE_MODELS: Final[tuple[TraceModel, ...]] = get_args(TraceModel)
+"""Models of the messages of a trace."""
+HaloModel = Literal[TraceModel, "node_aware"]
+HALO_MODELS: Final[tuple[HaloModel, ...]] = get_args(HaloModel)
+"""Models of the messages of a halo exchange."""
+PARAMETER_TABLES: Final[dict[str, MessageModel]] = {model: model for model in MESSAGE_MODELS} | {"k_model": "max_rate"}
+"""Table of a platform file that holds the parameters of a model."""
+MODEL_LABELS: Final[dict[str, str]] = {
+    **{model: model for model in HALO_MODELS},
+    "max_rate": "max-rate",
+    "k_model": "K-model",
+    "loggp": "LogGP",
+    "node_aware": "node-aware",
+}
+"""Names of models in running text."""
+
+SimulationTable = Literal["ranks", "messages", "path", "slopes"]
+SIMULATION_TABLES: Final[tuple[SimulationTable, ...]] = get_args(SimulationTable)
+"""Tables of a simulation."""
+
+Category = Literal["kernel", "communication", "transfer", "overhead"]
+CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
+"""Categories of the time of an iteration; results have a column `CATEGORY_time` for each."""
