@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
     from whatif.api.evaluation import sweep_parts as sweep_parts
+    from whatif.api.linpack import hpl as hpl
+    from whatif.api.linpack import hpl_scenario as hpl_scenario
+    from whatif.api.linpack import tune_hpl as tune_hpl
+    from whatif.api.profiles import import_profile as import_profile
+    from whatif.api.profiles import project as project
     from whatif.api.scenarios import check as check
     from whatif.api.scenarios import json_schema as json_schema
     from whatif.api.scenarios import list_ as list_
@@ -49,6 +54,8 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
+    "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
+    "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
     "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.platform": ("Platform",),

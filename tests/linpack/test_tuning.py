@@ -155,7 +155,7 @@ def test_an_interrupted_search_prints_the_best_so_far(tmp_path):
     process.send_signal(signal.SIGINT)
     out, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted; the same command goes on from runs.jsonl" in told
+    assert "interrupted; the same command continues from runs.jsonl" in told
     assert 2 <= len(rows(out)) <= 10
     kept = (tmp_path / "runs.jsonl").read_text().splitlines()[1:]
     assert min(float(row["time [s]"]) for row in rows(out)) in [json.loads(line)["time"] for line in kept]
@@ -188,9 +188,9 @@ def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tm
         (b"my notes", "1:1: no file of `whatif tune`"),
         (b"[" * 100_000, "1:1: no file of `whatif tune`"),
         (bytes(range(256)), "binary"),
-        (b'WHOLE{"time": 1.0}\n', "no run of HPL"),
-        (b"WHOLELASTNaN}\n", "the time is no number above 0"),
-        (b"WHOLELAST-1.0}\n", "the time is no number above 0"),
+        (b'WHOLE{"time": 1.0}\n', "not a run of HPL"),
+        (b"WHOLELASTNaN}\n", "the time is not a number above 0"),
+        (b"WHOLELAST-1.0}\n", "the time is not a number above 0"),
     ],
 )
 def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_main, tmp_path, text, told):
@@ -216,12 +216,12 @@ def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_mai
         (["--grid", "2x2", "--ranks", "4"], "exclude each other"),
         (["--ranks", "32", "--matrix-sizes", "300000"], "80% of the memory of the nodes of 4 x 8 ranks; the largest"),
         (["--ranks", "32", "--memory-fraction", "1e-9"], "not even one block of 96"),
-        (["--memory-fraction", "nan"], "--memory-fraction is no number"),
+        (["--memory-fraction", "nan"], "--memory-fraction is not a number"),
         (["--memory-fraction", "2"], "not in the range"),
         (["--broadcasts", "rings"], "did you mean `ring`"),
-        (["--swaps", "7"], "there is no `7`; there are 0 binary_exchange, 1 spread_roll, 2 mix"),
-        (["--block-sizes", "64,,128"], "`` is no whole number from 1"),
-        (["--depths", "-1"], "`-1` is no whole number from 0"),
+        (["--swaps", "7"], "unknown `7`; expected 0 binary_exchange, 1 spread_roll, 2 mix"),
+        (["--block-sizes", "64,,128"], "`` is not a whole number from 1"),
+        (["--depths", "-1"], "`-1` is not a whole number from 0"),
         (["--block-sizes", ",".join(map(str, range(1, 1002)))], "1,001 values; at most 1,000"),
         (["--matrix-sizes", ",".join(map(str, range(1, 999))), "--block-sizes", ",".join(map(str, range(1, 999)))],
          "combinations are too many"),

@@ -328,5 +328,5 @@ def test_import_profile_prints_tables_or_a_scenario_that_loads(capsys, tmp_path)
     assert _columns(run_whole(Scenario.open(str(file)), Grid()), "transfer_time") > 0.1
     with pytest.raises(UsageError, match="name the platform by --platform"):
         profile_verb.command.main([str(TITAN_COPIES), "--format", "toml"], standalone_mode=False)
-    with pytest.raises(UsageError, match="--table kernels: the profile has nothing to say there"):
+    with pytest.raises(UsageError, match="--table kernels: the profile has no rows for it"):
         profile_verb.command.main([str(TITAN_COPIES), "--table", "kernels"], standalone_mode=False)

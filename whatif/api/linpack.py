@@ -1,1 +1,169 @@
 """Predictions of High Performance Linpack, and the search for its best parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from whatif.api.common import AnyPlatform, Overrides
+from whatif.core.scenario import Scenario
+from whatif.linpack.input_reader import read_hpl_input
+from whatif.linpack.prediction_study import (
+    DEFAULT_MAXIMUM_RUNS,
+    NOISE_OF,
+    NOISY_REPLICATES,
+    HPLPredictions,
+    measured_runs,
+    require_feasible,
+    require_few,
+)
+from whatif.linpack.prediction_tables import by_key
+from whatif.linpack.predictions import HPLRuns
+from whatif.linpack.scenario_writer import Binding, HPLPlacement, PanelPlace, hpl_scenario_of
+from whatif.linpack.simulation.configuration import Configuration
+from whatif.linpack.tuning_options import Names, Numbers, space_of
+from whatif.linpack.tuning_study import HPLTuning, TuningInterrupted, TuningObserver, require_folder, tuned
+
+__all__ = [
+    "HPLPredictions",
+    "HPLTuning",
+    "TuningInterrupted",
+    "TuningObserver",
+    "hpl",
+    "hpl_scenario",
+    "require_folder",
+    "tune_hpl",
+]
+
+
+def hpl(
+    input_file: str | Path,
+    *,
+    platform: AnyPlatform,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    ranks_per_node: int | None = None,
+    binding: Binding = "by_core",
+    panel_on: PanelPlace = "device",
+    noise: bool = False,
+    network_noise: bool = False,
+    replicates: int | None = None,
+    seed: int | None = None,
+    measured: Sequence[str | Path] = (),
+    components: bool = False,
+    max_points: int = DEFAULT_MAXIMUM_RUNS,
+) -> HPLPredictions:
+    """Predicted times (s) and rates (flop/s) of every combination of an HPL.dat on a platform, in the file's order.
+
+    Combinations are simulated when the result is first iterated over or shown. `ranks_per_node` is by default one for
+    each GPU or core. With noise or replicates the time is the mean of the replicates (with noise 10 by default, with
+    seeds from `seed` on), and an interval holds 95 % of them. `measured` are outputs of HPL to compare with;
+    `components` adds the parts of the time.
+
+    Raise `InvalidFileError` for a wrong file and for sizes that the machine has no room for, `UsageError` for more
+    than `max_points` combinations and for overrides of what HPL.dat states.
+
+    >>> import whatif
+    >>> predicted = whatif.hpl("tests/data/hpl/HPL.dat.4x4", platform="dahu")
+    >>> first = next(iter(predicted))
+    >>> first.row.configuration.block_size, 0 < first.row.time < 10
+    (64, True)
+    """
+    asked = read_hpl_input(Path(input_file))
+    require_few(asked, Path(input_file), max_points)
+    placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0)
+    runs, assumed = _runs(next(asked.configurations()), platform, platform_dirs, overrides, placement)
+    require_feasible(asked, Path(input_file), runs)
+    count = replicates or (NOISY_REPLICATES if runs.is_noisy else 1)
+    known = by_key(measured_runs(measured))
+    return HPLPredictions(asked, runs, range(runs.seed, runs.seed + count), known, components, assumed)
+
+
+def hpl_scenario(
+    input_file: str | Path,
+    *,
+    platform: AnyPlatform,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    ranks_per_node: int | None = None,
+    binding: Binding = "by_core",
+    panel_on: PanelPlace = "device",
+    noise: bool = False,
+    network_noise: bool = False,
+    seed: int | None = None,
+) -> Scenario:
+    """Scenario of the first combination of an HPL.dat on a platform; parameters and errors as those of `hpl`.
+
+    >>> import whatif
+    >>> first = whatif.hpl_scenario("tests/data/hpl/HPL.dat.4x4", platform="dahu")
+    >>> 0 < float(whatif.run(first, overrides={"application.matrix_size": 1000})["total_time"]) < 1
+    True
+    """
+    placement = HPLPlacement(ranks_per_node, binding, panel_on, NOISE_OF[noise, network_noise], seed or 0)
+    first = next(read_hpl_input(Path(input_file)).configurations())
+    return hpl_scenario_of(first, platform, platform_dirs, overrides or {}, placement)[0]
+
+
+def tune_hpl(
+    *,
+    platform: AnyPlatform,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    ranks_per_node: int | None = None,
+    binding: Binding = "by_core",
+    panel_on: PanelPlace = "device",
+    ranks: int | None = None,
+    grids: Sequence[str] = (),
+    memory_fraction: float = 0.8,
+    matrix_sizes: Numbers | None = None,
+    block_sizes: Numbers | None = None,
+    broadcasts: Names | None = None,
+    swaps: Names | None = None,
+    depths: Numbers = (0, 1),
+    candidates: int = 200,
+    seed: int = 0,
+    log: str | Path | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    observer: TuningObserver | None = None,
+) -> HPLTuning:
+    """Ten best configurations of HPL on a platform, with times (s) and rates (flop/s).
+
+    Searched are the `grids` ("4x8") or all those of `ranks` (default: as many as fit the platform), N (default: the
+    largest that fits `memory_fraction` of the nodes' memory), NB, broadcast, swap and depth, as lists or as texts with
+    commas. `candidates` of the combinations are drawn with `seed`. `log` keeps every run: the same search continues
+    from it. `on` and `workers` simulate in parallel: `threads`, `processes`, `local` or a scheduler's address.
+
+    Raise `UsageError` for a wrong value, an infeasible space, or the log of another search; `TuningInterrupted`, with
+    the best configurations so far, for an interruption.
+
+    >>> import whatif
+    >>> found = whatif.tune_hpl(platform="dahu", grids=["1x2", "2x1"], matrix_sizes=[500], block_sizes=[50],
+    ...                         broadcasts=["ring"], swaps=["mix"], depths=[0])
+    >>> len(found.table()), found.best.block_size
+    (2, 50)
+    """
+    watching = observer or TuningObserver()
+    placement = HPLPlacement(ranks_per_node, binding, panel_on, seed=seed)
+    runs, assumed = _runs(Configuration(1, 1, 1, 1), platform, platform_dirs, overrides, placement)
+    for note in assumed:
+        watching.note(note)
+    space = space_of(
+        runs, ranks=ranks, grids=grids, memory_fraction=memory_fraction, matrix_sizes=matrix_sizes,
+        block_sizes=block_sizes, broadcasts=broadcasts, swaps=swaps, depths=depths, candidates=candidates, seed=seed,
+    )  # fmt: skip
+    return tuned(runs, space, None if log is None else Path(log), on, workers, watching)
+
+
+def _runs(
+    example: Configuration,
+    platform: AnyPlatform,
+    platform_dirs: Sequence[str | Path],
+    overrides: Overrides | None,
+    placement: HPLPlacement,
+) -> tuple[HPLRuns, tuple[str, ...]]:
+    """Runs on a machine, and the notes on what was assumed of it."""
+    scenario, ranks = hpl_scenario_of(example, platform, platform_dirs, overrides or {}, placement)
+    runs = HPLRuns(scenario.program)
+    assumed = {"--ranks-per-node": ranks, "--panel-on": runs.panel_place}
+    return runs, tuple(f"assumed: {text} ({option})" for option, text in assumed.items() if text)

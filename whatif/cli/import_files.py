@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from whatif.cli.import_profile import command as profile
+from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.options import platforms_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
+from whatif.plugins import registered_verbs
 
 if TYPE_CHECKING:
     from whatif.table import Table
@@ -26,7 +27,12 @@ format_option = click.option(
 )
 
 
-@click.group("import", short_help="Read files of measurements and profiles of other programs.")
+@click.group(
+    "import",
+    cls=LazyGroup,
+    verbs=registered_verbs("import"),
+    short_help="Read files of measurements and profiles of other programs.",
+)
 def command() -> None:
     """Read files of other programs and print what they say, with one name for each quantity and units."""
 
@@ -100,9 +106,6 @@ def runs(
     from whatif.cli.measurement_files import read_run_files
 
     _show(read_run_files(files, columns, where, long), file_format)
-
-
-command.add_command(profile)
 
 
 @command.command("trace", short_help="MPI traces: DUMPI, SimGrid, GOAL, OTF2.")

@@ -1,4 +1,4 @@
-"""`whatif import profile`: what a profile says of its application, or the profile as a scenario."""
+"""`whatif import profile`: the tables of a GPU profile, or the profile as a scenario."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import named_platform, platforms_option
+from whatif.cli.options import platforms_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.profiles.profile_data import Profile
+    from whatif.api.profiles import CharacterisedProfile, TableName
 
 _TABLES = ("totals", "classes", "sizes", "symbols", "streams", "kernels")
 
@@ -27,64 +27,49 @@ _TABLES = ("totals", "classes", "sizes", "symbols", "streams", "kernels")
     metavar="SCENARIO.toml",
     help="Write a scenario; `--format toml` prints it.",
 )
-@click.option("--platform", metavar="NAME", help="The platform that the scenario names: where the profile was taken.")
-@click.option("--name", metavar="TEXT", help="The application's name in the scenario; without: that of the file.")
-@click.option("--table", "only", type=click.Choice(_TABLES), help="Print this table alone.")
+@click.option("--platform", metavar="NAME", help="Platform of the scenario: where the profile was taken.")
+@click.option("--name", metavar="TEXT", help="Name of the application in the scenario; default: that of the file.")
+@click.option("--table", type=click.Choice(_TABLES), help="Print this table only.")
 @platforms_option
 @click.option(
     "--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="table", show_default=True
 )
 def command(
-    file: Path, output: Path | None, platform: str | None, name: str | None, only: str | None,
+    file: Path, output: Path | None, platform: str | None, name: str | None, table: TableName | None,
     platform_dirs: tuple[Path, ...], file_format: str,
 ) -> None:  # fmt: skip
     """Print the characterisation of a profile: kernels and copies, distribution of sizes, streams; or a scenario."""
-    from whatif.profiles.formats import read_profile
+    from whatif.api.profiles import import_profile
 
-    profile = read_profile(file)
-    for line in profile.operations.notes.get("warnings", "").splitlines():
-        click.echo(f"warning: {line}", err=True)
-    if output is None and file_format != "toml":
-        _show(profile, only, file_format)
-        return
-    text = _scenario(profile, platform, name or file.name.split(".")[0], platform_dirs)
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    _write(output, text)
-    click.echo(f"written: {output}", err=True)
+    has_scenario = output is not None or file_format == "toml"
+    _refuse_unused({"--table": table} if has_scenario else {"--platform": platform, "--name": name}, has_scenario)
+    profile = import_profile(file, table=table, name=name, platform=platform, platform_dirs=platform_dirs)
+    for note in profile.notes:
+        click.echo(note, err=True)
+    if not has_scenario:
+        _show(profile, table, file_format)
+    elif output is None:
+        click.echo(profile.to_toml(), nl=False)
+    else:
+        profile.write(output)
+        click.echo(f"written: {output}", err=True)
 
 
-def _show(profile: Profile, only: str | None, file_format: str) -> None:
-    """All tables, or one; several as CSV or JSON would be no file that a program can read."""
-    from whatif.profiles.characterisation import characterise
+def _refuse_unused(options: dict[str, str | None], has_scenario: bool) -> None:
+    """Raise `UsageError` for an option without effect on this kind of output."""
+    unused = next((option for option, value in options.items() if value is not None), None)
+    if unused is not None:
+        raise UsageError(f"{unused}: no effect {'on' if has_scenario else 'without'} a scenario (-o, --format toml)")
+
+
+def _show(profile: CharacterisedProfile, table: TableName | None, file_format: str) -> None:
+    """Print all tables, or the chosen one; CSV and JSON hold one table."""
     from whatif.table_writers import TABLE_WRITERS, worth_showing
 
-    tables = characterise(profile)
-    if only is None and file_format in {"csv", "json"}:
-        only = "classes"
-        click.echo(f"one table of {', '.join(tables)}: choose by --table", err=True)
-    if only is not None and only not in tables:
-        raise UsageError(f"--table {only}: the profile has nothing to say there; it has {', '.join(tables)}")
-    for title, table in tables.items():
-        if only in {None, title}:
-            if only is None:
-                click.echo(f"\n{title}" if file_format == "table" else f"\n**{title}**\n")
-            TABLE_WRITERS[file_format](worth_showing(table) if file_format == "table" else table, sys.stdout)
-
-
-def _scenario(profile: Profile, platform: str | None, name: str, platform_dirs: tuple[Path, ...]) -> str:
-    from whatif.profiles.scenario_text import scenario_toml
-    from whatif.schema.load import load_platform
-
-    if platform is None:
-        raise UsageError("a scenario needs its machine: name the platform by --platform NAME")
-    platform, platform_dirs = named_platform(platform, platform_dirs)
-    return scenario_toml(profile, platform, name, load_platform(platform, platform_dirs)[0])
-
-
-def _write(output: Path, text: str) -> None:
-    from whatif.atomic import atomic_file
-
-    with atomic_file(output) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    alone = table is not None or file_format in {"csv", "json"}
+    if alone and table is None:
+        click.echo(f"one table of {', '.join(profile.tables)}: choose by --table", err=True)
+    for title, found in ({table or "": profile.table()} if alone else profile.tables).items():
+        if not alone:
+            click.echo(f"\n{title}" if file_format == "table" else f"\n**{title}**\n")
+        TABLE_WRITERS[file_format](worth_showing(found) if file_format == "table" else found, sys.stdout)

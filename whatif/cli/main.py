@@ -11,16 +11,16 @@ from typing import Final
 import click
 
 from whatif import __version__
+from whatif.cli.lazy_group import LazyGroup
 from whatif.errors import EXIT_USAGE, WhatifError
+from whatif.plugins import Verb, registered_verbs
 
-VERBS: Final[dict[str, str]] = {
+_HELP: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
     "serve": "Show the explorer in a browser.",
     "run": "Evaluate a scenario, or sweep its parameters.",
     "simulate": "Simulate a trace, or a scenario, message by message.",
-    "hpl": "Predict every run of an HPL.dat.",
     "tune": "Search the parameters of HPL, or the decomposition of a grid.",
-    "project": "Project the copies of a GPU profile to another machine.",
     "fit": "Fit a platform to measurements, or a model to your own runs.",
     "import": "Read files of measurements and profiles of other programs.",
     "explain": "Show the equation, inputs, units and sources behind a result.",
@@ -37,6 +37,12 @@ VERBS: Final[dict[str, str]] = {
     "schema": "Print the JSON Schema of scenario or platform files.",
     "resolve": "Print a scenario with its platform merged in.",
 }
+_MODULES: Final = {"import": "import_files"}
+"""`import` is a word of Python and cannot name a module."""
+VERBS: Final[dict[str, Verb]] = {
+    **{name: Verb(f"whatif.cli.{_MODULES.get(name, name)}", text) for name, text in _HELP.items()},
+    **registered_verbs(),
+}
 
 EPILOG: Final = (
     "SCENARIO is a path or the name of a shipped scenario, such as jacobi2d. Data goes to stdout, notes to stderr. "
@@ -44,30 +50,10 @@ EPILOG: Final = (
 )
 
 
-class Verbs(click.Group):
-    """Group of commands whose modules are imported when they are used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the verbs, in the order of a first visit."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Command of a verb, whose module is imported."""
-        if cmd_name not in VERBS:
-            return None
-        # `import` is a keyword of Python and cannot name a module.
-        module = "import_files" if cmd_name == "import" else cmd_name
-        command: click.Command = importlib.import_module(f"whatif.cli.{module}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of verbs without importing them."""
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
-
-
 @click.group(
-    cls=Verbs,
+    cls=LazyGroup,
+    verbs=VERBS,
+    title="Verbs",
     invoke_without_command=True,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

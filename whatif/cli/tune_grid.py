@@ -20,7 +20,7 @@ from whatif.limits import TABLE_FORMATS
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write SCENARIO with the best layout to a scenario file; comments are kept.")  # fmt: skip
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-def tune_grid(
+def command(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], whole_grid: bool,
     result: str, count: int, output: Path | None, file_format: str,
 ) -> None:  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, Final
 
 from whatif.core.context import Context
@@ -19,17 +18,17 @@ from whatif.core.term import PhaseTerm, Program, Reference
 from whatif.core.wiring import Wiring
 from whatif.errors import did_you_mean
 from whatif.models.iteration import iteration_time, overlap_time, repeated_time, run_time
-from whatif.schema.hpl_application import HPLApplication
+from whatif.plugins import registered_applications, resolve
 from whatif.schema.load import Loaded
 from whatif.schema.parameters import parameter_table
 from whatif.vocabulary import CATEGORIES
 
 
-def deferred(module: str, function: str) -> Callable[..., list[PhaseTerm]]:
+def deferred(reference: str) -> Callable[..., list[PhaseTerm]]:
     """Wirer whose module, with the simulation behind it, is imported when a scenario first needs it."""
 
     def wire(*arguments: Any) -> list[PhaseTerm]:
-        found: list[PhaseTerm] = getattr(import_module(module), function)(*arguments)
+        found: list[PhaseTerm] = resolve(reference)(*arguments)
         return found
 
     return wire
@@ -44,12 +43,8 @@ WIRERS: Final[Mapping[str, Callable[[Context, str, Any], list[PhaseTerm]]]] = {
     "overhead": wire_overhead,
     "structured_grid": wire_structured_grid,
     "regression": wire_regression,
-    "trace": deferred("whatif.core.phases.traced_run", "wire_trace"),
+    "trace": deferred("whatif.core.phases.traced_run:wire_trace"),
 }
-APPLICATIONS: Final[Mapping[type, Callable[[Context], list[PhaseTerm]]]] = {
-    HPLApplication: deferred("whatif.linpack.phase", "wire_hpl"),
-}
-"""Applications that are no list of phases, by their schema."""
 
 
 def compile_scenario(loaded: Loaded) -> Program:
@@ -71,8 +66,9 @@ def compile_scenario(loaded: Loaded) -> Program:
 def _phases(context: Context) -> list[PhaseTerm]:
     """Phases in the order of the file; halos are wired first because transfers of a halo need its sizes."""
     application = context.scenario.application
-    if type(application) in APPLICATIONS:
-        return APPLICATIONS[type(application)](context)
+    registered = registered_applications().get(getattr(application, "kind", ""))
+    if registered is not None:
+        return deferred(registered.wirer)(context)
     stated = application.phases
     wired: dict[str, list[PhaseTerm]] = {}
     for name, phase in sorted(stated.items(), key=lambda item: item[1].kind != "halo"):

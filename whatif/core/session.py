@@ -290,7 +290,7 @@ def default_range(parameter: Parameter, at: Evaluation, points: int = CURVE_POIN
     assert parameter.field is not None
     value, domain = float(np.ravel(at.values[parameter.path])[0]), parameter.field.domain
     octaves = 3
-    if "hpl.times" in at.program.terms:
+    if at.program.loaded.scenario.application.costly_points:
         points, octaves = min(points, PLAYED_POINTS), 1  # Upwards N costs more.
     if domain.maximum == 1:
         return f"{0.01 if domain.above_minimum else 0} .. 1 linear {min(points, 100)}"

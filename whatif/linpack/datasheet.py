@@ -1,4 +1,4 @@
-"""HPL on processors and accelerators that nobody calibrated: kernels and copies as data sheets let one expect."""
+"""Costs of kernels and copies from data sheets, for processors and accelerators without a calibration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from whatif.core.phases.host_transfer import LINK_BANDWIDTHS, LINK_SIZES
 from whatif.errors import UsageError
-from whatif.linpack.simulation.costs import DTRSM, KERNELS
+from whatif.linpack.simulation.costs import DGEMM, DGEMM_LIMITS, DTRSM, KERNEL_COLUMNS, KERNELS, PER_MNK, SIZE_SLOPE
 from whatif.linpack.simulation.simulator import HostProcessors
 from whatif.models.quantities import FloatArray
 from whatif.models.transfer import effective_bandwidth
@@ -26,7 +26,7 @@ _LARGE_SIZE: Final = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """Which parameters say what panels cost on the host; hashable, as the `Plan` that it is part of."""
+    """Parameters of the cost of panels on the host; hashable, as the `Plan` that it is part of."""
 
     processors: tuple[str, ...]
     """Parameters of the sockets of a node, and of a socket's peak rate and bandwidth: that of its caches where it is
@@ -36,18 +36,18 @@ class HostPlan:
 
     @property
     def parameters(self) -> list[str]:
-        """All parameters that become numbers."""
+        """Paths of all parameters."""
         named = [*LINK_BANDWIDTHS[self.link][1], *(f"pinned_{way}_latency" for way in _WAYS)]
         named += [parameter for way in _WAYS for parameter in LINK_SIZES[self.link, way][1].values()]
         return [*self.processors, *(f"{_LINK}.{name}" for name in named), _SPLIT_FRACTION]
 
     def host(self, values: Mapping[str, float]) -> HostProcessors:
-        """What panels cost at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
+        """Costs of panels at one point: kernels at the rates of all sockets, copies of pinned memory over the link.
 
         t = L + n / BW_eff, with BW_eff that of large copies (Abdelhafez et al., Eq. 2 and 10).
         """
-        table = np.zeros((len(KERNELS), 5))
-        table[4] = np.inf
+        table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
+        table[DGEMM_LIMITS] = np.inf
         socket_count, *rates = (values[path] for path in self.processors)
         fill_from_datasheet(table, *(rate * socket_count for rate in rates))
         copies = [[values[f"{_LINK}.pinned_{way}_latency"], 1 / self._bandwidth(values, way)] for way in _WAYS]
@@ -64,7 +64,7 @@ class HostPlan:
 
 
 def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
-    """The plan for a platform's parameters; raise `UsageError` where it does not say enough."""
+    """Plan of the parameters of a platform. Raise `UsageError` where required ones are missing."""
     cache = f"{_NODE}.cpu.cache_bandwidth"
     bandwidth = cache if cache in parameters else f"{_NODE}.host.memory_bandwidth"
     processors = (f"{_NODE}.socket_count", f"{_NODE}.cpu.peak_double_rate", bandwidth)
@@ -79,12 +79,12 @@ def host_plan_of(parameters: Mapping[str, Any]) -> HostPlan:
 def fill_from_datasheet(table: FloatArray, rate: float, bandwidth: float = np.inf) -> None:
     """Kernels at the peak: dgemm 2 M N K and dtrsm S operations at `rate`, the others bound by memory's `bandwidth`, or
     free where that is not known."""
-    table[0, 1] = 2 / rate
-    table[DTRSM, 1] = 1 / rate
+    table[DGEMM, PER_MNK] = 2 / rate
+    table[DTRSM, SIZE_SLOPE] = 1 / rate
     bytes_of = {"dgemv": 8, "dger": 16, "daxpy": 24, "dscal": 16, "idamax": 8, "dlatcpy": 16, "dlacpy": 16}
-    for name in KERNELS[5:]:
+    for name in KERNELS[DTRSM:]:
         if name not in ("dtrsm", "dtrsv"):
-            table[KERNELS.index(name), 1] = bytes_of.get(name, 16) / bandwidth
+            table[KERNELS.index(name), SIZE_SLOPE] = bytes_of.get(name, 16) / bandwidth
 
 
 def datasheet_of(parameters: Mapping[str, Any]) -> tuple[str, ...]:

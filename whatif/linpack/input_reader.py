@@ -1,4 +1,4 @@
-"""HPL.dat: what HPL is to run, as lists of parameters whose every combination is a run.
+"""HPL.dat: lists of parameters; every combination of them is a run.
 
 A file has 31 lines, each with its values first and, after them, text that nobody reads: two lines of heading, the name
 of the output file and the device; then the count of a list on one line and its values on the next (N, NB, P with Q on
@@ -47,7 +47,7 @@ _Lists = tuple[
 
 @dataclass(frozen=True, slots=True)
 class HPLInput:
-    """What an HPL.dat says, in the order of its lines."""
+    """Values of an HPL.dat, in the order of its lines."""
 
     output_file: str
     device: int
@@ -107,15 +107,15 @@ class HPLInput:
 
 
 def read_hpl_input(path: Path) -> HPLInput:
-    """The HPL.dat at a path, of at most 1 MiB; see `parse_hpl_input`."""
+    """Values of the HPL.dat at a path, of at most 1 MiB; see `parse_hpl_input`."""
     return parse_hpl_input(read_text(path, LARGEST_INPUT), shown_path(path))
 
 
 def parse_hpl_input(text: str, file: str = "HPL.dat") -> HPLInput:
-    """What the text of an HPL.dat says.
+    """Values of the text of an HPL.dat.
 
-    Raise `InvalidFileError` that names every wrong value with its line and what belongs there; a line that is missing,
-    or a count that is none, ends the reading, since all lines after it would be taken for others.
+    Raise `InvalidFileError` with every wrong value, its line and what was expected. A missing line or a wrong count
+    ends the reading, since all lines after it would be mistaken for others.
     """
     lines = _Lines(text, file)
     for what in ("a heading", "a second line of heading"):
@@ -156,7 +156,7 @@ class _Choice(IntEnum):
 
 
 class _Lines:
-    """The lines of a file, read one after the other; what is wrong is kept, to be told all at once."""
+    """Lines of a file, read in order; problems are collected and reported together."""
 
     def __init__(self, text: str, file: str) -> None:
         self._lines = text.removesuffix("\n").split("\n") if text else []
@@ -165,12 +165,12 @@ class _Lines:
         self._problems: list[Problem] = []
 
     def refuse_problems(self) -> None:
-        """Raise `InvalidFileError` where something is wrong."""
+        """Raise `InvalidFileError` with the collected problems, if there are any."""
         if self._problems:
             raise InvalidFileError(self._problems)
 
     def skip(self, what: str) -> str:
-        """The next line, whatever it says; the reading ends where there is none."""
+        """Next line, with any text. Raise `InvalidFileError` at the end of the file."""
         if self._number == len(self._lines):
             before = f"the file ends after line {self._number} of 31" if self._number else "the file is empty"
             self._stop(f"{before}; next comes {what}")
@@ -178,10 +178,10 @@ class _Lines:
         return self._lines[self._number - 1]
 
     def word(self, what: str) -> str:
-        """The first word of the next line, empty where it has none."""
+        """First word of the next line; empty for an empty line."""
         words = self.skip(what).split()
         if not words:
-            self._tell(f"the line is empty; here stands {what}")
+            self._add_problem(f"the line is empty; expected {what}")
         return words[0] if words else ""
 
     def integer(self, what: str, least: int = 0) -> int:
@@ -193,7 +193,7 @@ class _Lines:
         """The number that the next line begins with."""
         word = self.word(what)
         if word and not (is_number(word) and math.isfinite(float(word))):
-            self._tell(f"`{word[:40]}` is no number; here stands {what}", word)
+            self._add_problem(f"`{word[:40]}` is not a number; expected {what}", word)
             return 0.0
         return float(word or 0)
 
@@ -227,7 +227,7 @@ class _Lines:
         word = self.word(what)
         if not (re.fullmatch(r"\+?[0-9]{1,9}", word) and 1 <= int(word) <= MOST_VALUES):
             line = self._lines[self._number - 1].strip()[:60]
-            self._stop(f"here stands {what}, 1 to {MOST_VALUES}; is a line before it missing? The line says `{line}`")
+            self._stop(f"expected {what}, 1 to {MOST_VALUES}; is a line above missing? The line says `{line}`")
         return int(word)
 
     def _values(self, count: int, what: str, least: int) -> tuple[int, ...]:
@@ -236,15 +236,16 @@ class _Lines:
         if len(values) < count:
             other = words[len(values)] if len(values) < len(words) else ""
             comes = f", then `{other[:40]}`" if other else ""
-            self._tell(f"{count} values of {what} are announced, here only {len(values)}{comes}", other)
+            wanted = f"{count} value{'s' * (count != 1)} of {what}"
+            self._add_problem(f"expected {wanted}, found {len(values)}{comes}", other)
         return tuple(self._integer(word, what, least) for word in values)
 
     def _integer(self, word: str, what: str, least: int) -> int:
         if not _INTEGER.fullmatch(word):
-            self._tell(f"`{word[:40]}` is no integer; here stands {what}", word)
+            self._add_problem(f"`{word[:40]}` is not an integer; expected {what}", word)
         elif not least <= int(word) <= LARGEST_INTEGER:
             limit = f"at least {least}" if int(word) < least else f"at most {LARGEST_INTEGER}"
-            self._tell(f"{what} is {word} and must be {limit}", word)
+            self._add_problem(f"{what} is {word} and must be {limit}", word)
         else:
             return int(word)
         return least
@@ -253,10 +254,10 @@ class _Lines:
         if value in list(kind):
             return kind(value)
         known = ", ".join(f"{code.value} {code.name.lower().replace('_', ' ')}" for code in kind)
-        self._tell(f"{value} is no code of {what}; there are {known}", str(value))
+        self._add_problem(f"{value} is not a code of {what}; expected {known}", str(value))
         return next(iter(kind))
 
-    def _tell(self, message: str, word: str = "") -> None:
+    def _add_problem(self, message: str, word: str = "") -> None:
         place = re.search(rf"(?<!\S){re.escape(word)}(?!\S)", self._lines[self._number - 1]) if word else None
         self._problems.append(Problem(self._file, self._number, place.start() + 1 if place else 1, "", message))
 

@@ -1,6 +1,6 @@
-"""From the parameters of a scenario to what HPL is played with: which value stands where in its tables.
+"""Tables of the simulation of HPL from the parameters of a scenario.
 
-A `Plan` says what becomes of each number; it is wired once and the same for all points of a sweep.
+A `Plan` maps each parameter to its place in the tables; it is the same for all points of a sweep.
 """
 
 from __future__ import annotations
@@ -16,7 +16,22 @@ from whatif.errors import UsageError
 from whatif.linpack.datasheet import HostPlan, datasheet_of, fill_from_datasheet, host_plan_of
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.configuration import Mapping as ProcessMapping
-from whatif.linpack.simulation.costs import AT_ONCE, DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
+from whatif.linpack.simulation.costs import (
+    AT_ONCE,
+    DGEMM,
+    DGEMM_DEVIATION,
+    DGEMM_LIMITS,
+    DGEMM_OFFLOADED,
+    DTRSM,
+    KERNEL_COLUMNS,
+    KERNELS,
+    PER_MNK,
+    RENDEZVOUS,
+    SIZE_SLOPE,
+    SPREAD_SLOPE,
+    WHEN_RECEIVED,
+    PieceColumn,
+)
 from whatif.linpack.simulation.simulator import HPLMachine
 from whatif.models.quantities import FloatArray
 from whatif.vocabulary import DISTANCES, PROTOCOLS
@@ -34,7 +49,7 @@ WORDS: Final[Mapping[str, tuple[str, type[IntEnum]]]] = {
     "recursive_factorisation": ("recursive_factorisation", Looking),
     "process_mapping": ("mapping", ProcessMapping),
 }
-"""The same for those that are one of several words."""
+"""The same for parameters whose values are words."""
 CHOICES: Final = (*WORDS, "binding", "noise", "panel_on")
 """Structural parameters of the application."""
 NOISES: Final = {
@@ -43,9 +58,12 @@ NOISES: Final = {
     "network": "of the messages",
     "both": "of kernels and messages",
 }
-"""What deviates, in words."""
+"""Deviating parts by `application.noise`, for messages."""
 SEED: Final = "application.seed"
 _MATRIX_TERMS: Final = ("constant", "mnk", "mn", "mk", "nk")
+_MATRIX_ROWS: Final = {
+    "dgemm": DGEMM, "dgemm.deviation": DGEMM_DEVIATION, "dgemm.offloaded": DGEMM_OFFLOADED,
+}  # fmt: skip
 _LIMITS: Final = ("smallest_m", "smallest_n", "smallest_k")
 _PIECE_SECONDS: Final = {
     "latency": PieceColumn.LATENCY, "send_overhead": PieceColumn.SEND, "receive_overhead": PieceColumn.RECEIVE,
@@ -59,7 +77,7 @@ _TREE: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which parameter stands where; hashable, for it is an option of a term."""
+    """Places of the parameters in the tables; hashable, since it is an option of a term."""
 
     kernels: tuple[tuple[str, int, int], ...]
     """Parameter, row and column in the table of kernels; empty where the machine's data sheet is asked."""
@@ -96,7 +114,7 @@ class Plan:
         return tuple(dict.fromkeys(named))
 
     def configuration(self, values: Mapping[str, float]) -> Configuration:
-        """The run at one point; raise `UsageError` for one that HPL would refuse."""
+        """Configuration at one point. Raise `UsageError` for one that HPL would refuse."""
         numbers = {name: values[f"application.{name}"] for name in NUMBERS}
         wrong = next((name for name, value in numbers.items() if value % 1), None)
         if wrong is not None:
@@ -108,18 +126,18 @@ class Plan:
 
     @property
     def noise(self) -> str:
-        """What deviates: none, kernels, network or both."""
+        """Deviating parts: none, kernels, network or both."""
         return self.choices[CHOICES.index("noise")]
 
     @property
     def kernels_deviate(self) -> bool:
-        """Whether calls of kernels do."""
+        """Whether kernel calls deviate."""
         return self.noise in ("kernels", "both")
 
     def machine(
         self, values: Mapping[str, float], rank_count: int, ranks_per_node: int, socket_count: int
     ) -> HPLMachine:
-        """The machine at one point, for so many ranks."""
+        """Machine at one point, for a number of ranks."""
         kernels = self._kernels(values, ranks_per_node)
         sides = [self._pieces(values, side) for side in range(2)]
         longest = max(len(side) for side in sides)
@@ -144,12 +162,13 @@ class Plan:
         )
 
     def _kernels(self, values: Mapping[str, float], ranks_per_node: int) -> FloatArray:
-        table = np.zeros((len(KERNELS), 5))
-        table[4] = np.inf
+        table = np.zeros((len(KERNELS), KERNEL_COLUMNS))
+        table[DGEMM_LIMITS] = np.inf
         for path, row, column in self.kernels:
             table[row, column] = values[path]
         if not table[DTRSM].any():
-            table[DTRSM, 1::2] = table[:2, 1] / 2  # Its S is one operation each, dgemm's M N K are two.
+            # Its S is one operation each, M N K of dgemm are two.
+            table[DTRSM, [SIZE_SLOPE, SPREAD_SLOPE]] = table[[DGEMM, DGEMM_DEVIATION], PER_MNK] / 2
         if self.datasheet:
             device_count, *rates = (values[path] for path in self.datasheet)
             share = device_count / ranks_per_node
@@ -163,14 +182,15 @@ class Plan:
         for path, piece, column in cells:
             per_byte = path.endswith("bandwidth")
             table[piece, column] = 1 / values[path] if per_byte else values[path]
+        start = PieceColumn.SMALLEST_SIZE
         shares = table[:, PieceColumn.MODES :: 2]
         shares[...] = shares.cumsum(axis=1) / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        table = table[np.argsort(table[:, 0], kind="stable")]
-        table[0, 0] = 0.0
+        table = table[np.argsort(table[:, start], kind="stable")]
+        table[0, start] = 0.0
         early, eager = (values[path] + 1 for path in self.limits[side])
-        starts = np.unique([*table[:, 0], early, max(early, eager)])
-        cut = table[np.searchsorted(table[:, 0], starts, side="right") - 1]
-        cut[:, 0] = starts
+        starts = np.unique([*table[:, start], early, max(early, eager)])
+        cut = table[np.searchsorted(table[:, start], starts, side="right") - 1]
+        cut[:, start] = starts
         cut[:, PieceColumn.PROTOCOL] = np.where(
             starts >= max(early, eager), RENDEZVOUS, np.where(starts >= early, WHEN_RECEIVED, AT_ONCE)
         )
@@ -221,12 +241,12 @@ def _of_processors(values: Sequence[float], processor: Any) -> FloatArray:
 def _padded(table: FloatArray, count: int) -> FloatArray:
     """The table with pieces that no size lies in behind its own."""
     behind = np.repeat(table[-1:], count - len(table), axis=0)
-    behind[:, 0] = np.inf
+    behind[:, PieceColumn.SMALLEST_SIZE] = np.inf
     return np.concatenate([table, behind])
 
 
 def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
-    """The plan for a scenario's parameters; raise `UsageError` where the platform does not say enough."""
+    """Plan of the parameters of a scenario. Raise `UsageError` where the platform lacks required ones."""
     kernels = tuple(_kernel_cells(parameters))
     datasheet = () if kernels else datasheet_of(parameters)
     sides = [
@@ -258,12 +278,12 @@ def plan_of(parameters: Mapping[str, Any], choices: Sequence[str]) -> Plan:
 
 def _kernel_cells(parameters: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     at = "platform.kernels"
-    for row, table in enumerate((f"{at}.dgemm", f"{at}.dgemm.deviation", f"{at}.dgemm.offloaded")):
-        yield from ((f"{table}.{name}", row, column) for column, name in enumerate(_MATRIX_TERMS)
-                    if f"{table}.{name}" in parameters)  # fmt: skip
-    yield from ((f"{at}.dgemm.offloaded.{name}", 4, column) for column, name in enumerate(_LIMITS)
+    for table, row in _MATRIX_ROWS.items():
+        yield from ((f"{at}.{table}.{name}", row, column) for column, name in enumerate(_MATRIX_TERMS)
+                    if f"{at}.{table}.{name}" in parameters)  # fmt: skip
+    yield from ((f"{at}.dgemm.offloaded.{name}", DGEMM_LIMITS, column) for column, name in enumerate(_LIMITS)
                 if f"{at}.dgemm.offloaded.{name}" in parameters)  # fmt: skip
-    for name in KERNELS[5:]:
+    for name in KERNELS[DTRSM:]:
         cells = (f"{at}.{name}.constant", f"{at}.{name}.size", f"{at}.{name}.deviation.constant",
                  f"{at}.{name}.deviation.size")  # fmt: skip
         yield from ((path, KERNELS.index(name), column) for column, path in enumerate(cells) if path in parameters)

@@ -1,15 +1,15 @@
 """Output of HPL: runs with their parameters, times, rates, and what was printed on the way.
 
 A run is one line, `T/V N NB P Q Time Gflops`. T/V is `W`, the mapping of ranks (`R` row, `C` column), DEPTH, BCAST,
-RFACT (`L` left, `C` Crout, `R` right), NDIV, PFACT and NBMIN: `WC05C2R4`. Lines before it tell of its progress, lines
-after it of its components, the greatest over all processes of the time summed over the run, and of the residual:
+RFACT (`L` left, `C` Crout, `R` right), NDIV, PFACT and NBMIN: `WC05C2R4`. Lines before it state its progress, lines
+after it its components, the greatest over all processes of the time summed over the run, and of the residual:
 
     Column=000001920 Fraction= 1.6% Gflops=7.133e+02                                 HPL 2.2 and later
     z5-01  : Column=065280 Fraction=0.555 Kernel=6160596.27 Mflops=7071737.86        Intel's
     + Max aggregated wall time pfact . . :              11.47                        with HPL_DETAILED_TIMING
     ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0026933 ...... PASSED
 
-SWAP is told once, above the runs. HPCC's and rocHPL's output has the same lines, whatever else it has; what stands
+SWAP is stated once, above the runs. HPCC's and rocHPL's output has the same lines, whatever else it has; what stands
 before a line, such as the name of a host, and LaTeX's marks around a figure are passed over.
 Source: HPL 2.3, `HPL_pdtest`, `HPL_pdinfo`; rocHPL, `HPL_pdtest`; real files.
 """
@@ -78,7 +78,7 @@ class PanelProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HPLRun:
-    """One run of HPL as it was printed."""
+    """One run of HPL as printed."""
 
     configuration: Configuration
     """Of SWAP and its threshold HPL's own defaults where the file does not say them."""
@@ -99,7 +99,7 @@ class HPLRun:
 
 
 def variant_code(configuration: Configuration) -> str:
-    """T/V, the code that HPL prints for a run: `WC05C2R4`. It does not tell of SWAP."""
+    """T/V, the code that HPL prints for a run: `WC05C2R4`. It does not state SWAP."""
     return (
         f"W{_MAPPINGS[configuration.mapping]}{configuration.depth}{configuration.broadcast.value}"
         f"{_LOOKINGS[configuration.recursive_factorisation]}{configuration.recursion_divisions}"
@@ -108,10 +108,10 @@ def variant_code(configuration: Configuration) -> str:
 
 
 def decoded_variant(code: str) -> dict[str, Any]:
-    """The parameters of a `Configuration` that T/V tells of; raise `UsageError` for what is no such code."""
+    """Parameters of a `Configuration` from T/V. Raise `UsageError` for a text that is not such a code."""
     match = _VARIANT.fullmatch(code)
     if match is None:
-        raise UsageError(f"`{code[:40]}` is no code of a run of HPL, such as WC05C2R4")
+        raise UsageError(f"`{code[:40]}` is not a code of a run of HPL, such as WC05C2R4")
     mapping, depth, broadcast, recursive, divisions, panel, least = match.groups()
     if int(broadcast) not in list(Broadcast):
         raise UsageError(f"`{code[:40]}` names broadcast {broadcast}; there are 0 to {max(Broadcast).value}")
@@ -148,7 +148,7 @@ def parse_hpl_output(text: str, file: str = "<text>") -> list[HPLRun]:
 def runs_table(runs: Sequence[HPLRun]) -> Table:
     """Runs as a table: parameters, time, rate, the components that any of the runs has (`*_time`), the residual.
 
-    What a run does not tell is NaN; `has_passed` is `yes`, `no` or empty.
+    Unknown numbers are NaN; `has_passed` is `yes`, `no` or empty.
     """
     components = [name for name in COMPONENTS.values() if any(name in run.component_times for run in runs)]
     components += sorted({name for run in runs for name in run.component_times} - set(components))
@@ -175,7 +175,7 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self.file = file
         self.line = 0
-        """The last line that told of a run without a result."""
+        """Last line of the progress of a run without a result."""
         self.runs: list[HPLRun] = []
         self.pending: list[PanelProgress] = []
         self._swap: dict[str, Any] = {}
@@ -252,13 +252,13 @@ class _Reader:
 
     def _integer(self, word: str, number: int) -> int:
         if not re.fullmatch(r"[0-9]{1,15}", word):
-            raise refuse(self.file, f"`{word[:40]}` is no integer", number)
+            raise refuse(self.file, f"`{word[:40]}` is not an integer", number)
         return int(word)
 
     def _number(self, word: str, number: int) -> float:
         value = float(word) if is_number(word) else math.nan
         if not (math.isfinite(value) and value >= 0):
-            raise refuse(self.file, f"`{word[:40]}` is no number that can be a time or a rate", number)
+            raise refuse(self.file, f"`{word[:40]}` is not a time or a rate", number)
         return value
 
 
@@ -277,7 +277,7 @@ def _why_empty(text: str, pending: Sequence[PanelProgress]) -> str:
     if pending:
         return f"the run was cut off at column {pending[-1].column}: there is no line of results"
     if "HPLinpack benchmark input file" in text[:1000]:
-        return "this is an HPL.dat, what HPL is to run; the output of a run is asked for"
+        return "this is an HPL.dat, an input of HPL; expected the output of a run"
     if "HPLinpack" in text or "T/V" in text:
-        return "HPL has begun, but no run has ended: there is no line of results"
-    return "no output of HPL: there is no line of results, such as `WC05C2R4  N  NB  P  Q  Time  Gflops`"
+        return "HPL started, but no run finished: there is no line of results"
+    return "not an output of HPL: there is no line of results, such as `WC05C2R4  N  NB  P  Q  Time  Gflops`"

@@ -1,4 +1,4 @@
-"""High Performance Linpack on the platform: its time, told apart into what updates the matrix and the rest."""
+"""Terms of High Performance Linpack: its time, split into the update of the matrix and the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whatif.models.decomposition import MOST_RANKS, is_count
 from whatif.models.quantities import Bytes, Core, Count, FloatArray, Seconds, model
 from whatif.models.ranks import memory_fits
 
-SOURCE = "every message of every step played; Cornebize et al. 2019"
+SOURCE = "every message of every step simulated; Cornebize et al. 2019"
 Parts = Annotated[FloatArray, units.SECOND, Core("part")]
 Values = Annotated[FloatArray, units.ONE, Core("parameter")]
 
@@ -29,21 +29,21 @@ def gathered(*values: FloatArray) -> Values:
     return np.stack(np.broadcast_arrays(*values), axis=-1)
 
 
-@model("T of HPL, and what of it is no update", SOURCE)
+@model("T of HPL, split into updates and the rest", SOURCE)
 def hpl_times(values: Values, rank_count: Count, ranks_per_node: Count, socket_count: Count, *, plan: Plan) -> Parts:
     """Run time of HPL as [..., part]: the mean over the processes of solving and multiplying in updates, and the rest.
 
     `values` [..., parameter] are those of `plan.parameters`, in base units. NaN where HPL would refuse the point.
     """
 
-    def play(*point: Any) -> FloatArray:
+    def simulated(*point: Any) -> FloatArray:
         return parts_of(outcome_at(plan, tuple(point[0].tolist()), *(float(number) for number in point[1:])))
 
-    return each_point(play, (1, 0, 0, 0), values, rank_count, ranks_per_node, socket_count, shape=(2,))
+    return each_point(simulated, (1, 0, 0, 0), values, rank_count, ranks_per_node, socket_count, shape=(2,))
 
 
 def parts_of(outcome: HPLOutcome) -> FloatArray:
-    """Updates without swaps, and the rest of the time."""
+    """Time of updates without swaps, and the rest."""
     working = float((outcome.components["update"] - outcome.components["row_swap"]).mean())
     return np.array([working, outcome.time - working])
 
@@ -53,7 +53,7 @@ def outcome_at(
     plan: Plan, values: tuple[float, ...], rank_count: float, ranks_per_node: float, socket_count: float,
     panels_seen: int = 0,
 ) -> HPLOutcome:  # fmt: skip
-    """The run at one point; raise `UsageError` for one that HPL would refuse."""
+    """Outcome of the run at one point. Raise `UsageError` for one that HPL would refuse."""
     return run_at(
         plan, dict(zip(plan.parameters, values, strict=True)), rank_count, ranks_per_node, socket_count, panels_seen
     )
@@ -63,7 +63,7 @@ def run_at(
     plan: Plan, values: Mapping[str, float], rank_count: float, ranks_per_node: float, socket_count: float,
     panels_seen: int = 0, progress: Progress | None = None,
 ) -> HPLOutcome:  # fmt: skip
-    """Like `outcome_at`, telling its progress."""
+    """Like `outcome_at`, with a callback for its progress."""
     configuration = plan.configuration(values)
     if not is_count(np.array([rank_count, ranks_per_node, socket_count]), most=MOST_RANKS).all():
         raise UsageError("application.rank_count and the ranks of a node must be whole numbers")
@@ -90,7 +90,7 @@ def one_panel_ahead(depth: Count) -> Count:
 
 @model("T_update", SOURCE)
 def update_part(times: Parts) -> Seconds:
-    """What the processes solve and multiply in updates, on average."""
+    """Time of solving and multiplying in updates, mean over the processes."""
     return times[..., 0]
 
 
@@ -101,7 +101,7 @@ def rest_part(times: Parts) -> Seconds:
 
 
 def wire_hpl(context: Context) -> list[PhaseTerm]:
-    """The terms of HPL."""
+    """Phases of HPL, with their terms wired."""
     wiring = context.wiring
     application = context.scenario.application
     numeric = {path: parameter for path, parameter in wiring.parameters.items() if parameter.field is not None}

@@ -1,4 +1,4 @@
-"""Predicted runs of HPL beside measured ones: rows of a table, and what follows a line of HPL's own table."""
+"""Predicted runs of HPL, compared with measured ones: rows of a table, and details below lines of HPL's own table."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PARTS: Final = ("panel_factorisation", "pivot_exchange", "row_swap")
 _RULE: Final = "--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-"
 
 Key = tuple[str, int, int, int, int]
-"""What a line of HPL's output tells of a run: T/V, N, NB, P, Q."""
+"""Identity of a run in the output of HPL: T/V, N, NB, P, Q."""
 
 
 @dataclass(frozen=True, slots=True)
 class HPLPrediction:
-    """One configuration as it was played, and as it was measured where it was."""
+    """Prediction of one configuration, and its measured runs."""
 
     row: HPLRow
     components: Mapping[str, float] = field(default_factory=dict)
@@ -37,17 +37,17 @@ class HPLPrediction:
 
     @property
     def measured_time(self) -> float:
-        """The mean of the measured runs, NaN without any."""
+        """Mean time of the measured runs in s; NaN without any."""
         return float(np.mean([run.time for run in self.measured])) if self.measured else math.nan
 
     @property
     def error(self) -> float:
-        """Of the predicted time, relative to the measured one."""
+        """Relative error of the predicted time."""
         return self.row.time / self.measured_time - 1
 
     @property
     def measured_components(self) -> dict[str, float]:
-        """The means of what the measured runs tell."""
+        """Mean components of the measured runs."""
         names = [name for name in COMPONENTS.values() if any(name in run.component_times for run in self.measured)]
         return {
             name: float(np.mean([run.component_times[name] for run in self.measured if name in run.component_times]))
@@ -56,7 +56,7 @@ class HPLPrediction:
 
 
 def prediction_of(outcomes: Sequence[HPLOutcome], measured: Mapping[Key, Sequence[HPLRun]]) -> HPLPrediction:
-    """The replicates of one configuration: mean and interval of the time, its components, measured runs of its kind."""
+    """Prediction from the replicates of one configuration, with its measured runs."""
     times = [outcome.time for outcome in outcomes]
     low, high = np.quantile(times, QUANTILES).tolist()
     components = {
@@ -70,7 +70,7 @@ def prediction_of(outcomes: Sequence[HPLOutcome], measured: Mapping[Key, Sequenc
 
 
 def key_of(configuration: Configuration) -> Key:
-    """How runs of HPL are told apart in its output."""
+    """Identity of a configuration in the output of HPL."""
     return (
         variant_code(configuration), configuration.matrix_size, configuration.block_size,
         configuration.process_rows, configuration.process_columns,
@@ -78,7 +78,7 @@ def key_of(configuration: Configuration) -> Key:
 
 
 def by_key(runs: Sequence[HPLRun]) -> dict[Key, list[HPLRun]]:
-    """Measured runs by what they are matched by."""
+    """Measured runs by their identity."""
     found: dict[Key, list[HPLRun]] = {}
     for run in runs:
         found.setdefault(key_of(run.configuration), []).append(run)
@@ -86,7 +86,7 @@ def by_key(runs: Sequence[HPLRun]) -> dict[Key, list[HPLRun]]:
 
 
 def detail_lines(prediction: HPLPrediction, components: bool) -> Iterator[str]:
-    """What follows a prediction in HPL's own table: components as HPL prints them, and measured times behind both."""
+    """Lines below a prediction in HPL's own table: measured time, and components as HPL prints them."""
     if prediction.measured:
         count = len(prediction.measured)
         head = f"measured{f', mean of {count} runs' if count > 1 else ''}"
@@ -112,7 +112,7 @@ def _component_lines(prediction: HPLPrediction) -> Iterator[str]:
 def prediction_table(
     predictions: Sequence[HPLPrediction], *, interval: bool, components: bool, measured: bool, notes: Mapping[str, str]
 ) -> Table:
-    """One row a configuration; what is not known is NaN.
+    """One row for each configuration; unknown numbers are NaN.
 
     `lower_time` and `upper_time` are the interval, `*_time` the components, with `measured_` before those of the
     measured runs, `error` is the relative one of the time.

@@ -1,4 +1,4 @@
-"""Runs of HPL on the machine of one compiled scenario: any number of configurations, one after the other."""
+"""Runs of HPL on the machine of one compiled scenario, for any number of configurations."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _PARTS: Final = 2
 
 Task = tuple[Configuration, int]
 """A configuration, and the seed of its random numbers."""
-Told = Callable[[int, float], None]
-"""Told the number of a run, counted from 0, and the share of its steps that is done."""
+Reported = Callable[[int, float], None]
+"""Function of the number of a run, counted from 0, and the finished share of its steps."""
 
 
 class Refusal(NamedTuple):
-    """Why a configuration cannot run on the machine."""
+    """Reason why a configuration is infeasible on the machine."""
 
     about: Literal["N", "P x Q", "DEPTH", ""]
     message: str
@@ -45,12 +45,12 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HPLRuns:
-    """HPL on the machine of a scenario, whose own configuration is only an example."""
+    """HPL on the machine of a scenario; the configuration of the scenario is only an example."""
 
     program: Program
 
     def refusal(self, configuration: Configuration) -> Refusal | None:
-        """Why a configuration cannot run: too few nodes, too little memory, or what else the scenario says."""
+        """Reason why a configuration is infeasible (nodes, memory, other constraints); None where it is feasible."""
         evaluation = self._at(configuration)
         reasons = evaluation.reasons()
         if not reasons:
@@ -65,8 +65,10 @@ class HPLRuns:
         return Refusal(about, reasons[0])
 
     def largest_matrix(self, configuration: Configuration, fraction: float = 1.0) -> float:
-        """The largest N whose 8 N (N + 1) bytes lie in that fraction of the memory of the nodes that P x Q ranks
-        occupy; infinite where the platform does not state its memory."""
+        """Largest N whose 8 N (N + 1) bytes fit that fraction of the memory of the nodes of P x Q ranks.
+
+        Infinite where the platform does not state its memory.
+        """
         values = self._at(configuration).values
         if _MEMORY not in values:
             return math.inf
@@ -75,7 +77,7 @@ class HPLRuns:
 
     @property
     def rank_limit(self) -> int:
-        """Ranks that the machine has room for."""
+        """Most ranks that fit the machine."""
         return int(self.base.values["platform.node_count"]) * self.ranks_per_node
 
     @property
@@ -85,12 +87,12 @@ class HPLRuns:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether calls deviate."""
+        """Whether kernels or messages deviate."""
         return self.plan.noise != "none"
 
     @property
     def panel_place(self) -> str:
-        """Where panels are factored on a machine with GPUs; empty for one without."""
+        """Sentence on where panels are factored on a machine with GPUs; empty for one without."""
         if self.program.loaded.scenario.platform.node.gpu is None:
             return ""
         if self.plan.host is None:
@@ -99,23 +101,23 @@ class HPLRuns:
 
     @property
     def has_deviations(self) -> bool:
-        """Whether the platform says by how much calls deviate."""
+        """Whether the platform states deviations of its kernels."""
         return any(".deviation." in path and self.base.values[path] > 0 for path, _, _ in self.plan.kernels)
 
     @property
     def seed(self) -> int:
-        """The scenario's own seed."""
+        """Seed of the scenario."""
         return int(self.base.values[SEED])
 
     @property
     def configuration(self) -> Configuration:
-        """The scenario's own; raise `UsageError` for one that HPL would refuse."""
+        """Configuration of the scenario. Raise `UsageError` for one that HPL would refuse."""
         return self.plan.configuration({path: float(self.base.values[path]) for path in self.plan.parameters})
 
     def run(
         self, configuration: Configuration, seed: int, progress: Progress | None = None, panels_seen: int = 0
     ) -> HPLOutcome:
-        """Play one run; raise `UsageError` for one that HPL would refuse."""
+        """Outcome of one run. Raise `UsageError` for a configuration that HPL would refuse."""
         values = self._at(configuration).values
         parameters = {path: float(values[path]) for path in self.plan.parameters} | {SEED: float(seed)}
         stated = dict(zip(CHOICES, self.plan.choices, strict=True))
@@ -126,31 +128,33 @@ class HPLRuns:
         return run_at(plan, parameters, ranks, per_node, sockets, panels_seen, progress)
 
     def in_order(
-        self, tasks: Iterable[Task], told: Told | None = None, place: Place | None = None
+        self, tasks: Iterable[Task], progress: Reported | None = None, place: Place | None = None
     ) -> Iterator[HPLOutcome]:
-        """Outcomes in the order of the tasks, several being played at a time, here or by the workers of a place; all
-        end where the iteration ends."""
+        """Outcomes in the order of the tasks, several simulated at a time in threads, or by the workers of a place.
+
+        All simulations end when the iteration does.
+        """
         if place is not None:
             program = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
-            there = place.outcomes(_play_there, ((program, *task) for task in tasks), ordered=True)
-            yield from (outcome for _, outcome in there)
+            found = place.outcomes(_simulate_on_worker, ((program, *task) for task in tasks), ordered=True)
+            yield from (outcome for _, outcome in found)
             return
         ended = Event()
 
-        def play(number: int, task: Task) -> HPLOutcome:
-            def progress(done: int, count: int) -> None:
+        def simulated(number: int, task: Task) -> HPLOutcome:
+            def step_done(done: int, count: int) -> None:
                 if ended.is_set():
                     raise CancelledError
-                if told is not None:
-                    told(number, done / count)
+                if progress is not None:
+                    progress(number, done / count)
 
-            return self.run(*task, progress)
+            return self.run(*task, step_done)
 
         numbered = enumerate(tasks)
-        # The first alone: what is compiled for it would be compiled once more for each that runs beside it.
+        # The first alone: several at once would each compile the model.
         for number, task in itertools.islice(numbered, 1):
-            yield play(number, task)
-        yield from _played(play, numbered, ended)
+            yield simulated(number, task)
+        yield from _in_threads(simulated, numbered, ended)
 
     @cached_property
     def base(self) -> Evaluation:
@@ -159,7 +163,7 @@ class HPLRuns:
 
     @property
     def plan(self) -> Plan:
-        """Which parameter stands where."""
+        """Layout of the parameters in the tables of the simulation."""
         plan: Plan = self.program.terms[_TERM].options["plan"]
         return plan
 
@@ -198,22 +202,22 @@ def _unpickled(program: bytes) -> HPLRuns:
     return HPLRuns(pickle.loads(program))  # noqa: S301
 
 
-def _play_there(task: tuple[bytes, Configuration, int]) -> HPLOutcome:
-    """One run, on a worker."""
+def _simulate_on_worker(task: tuple[bytes, Configuration, int]) -> HPLOutcome:
+    """Outcome of one run, in a worker process."""
     program, configuration, seed = task
     return _unpickled(program).run(configuration, seed)
 
 
-def _played(
-    play: Callable[[int, Task], HPLOutcome], numbered: Iterable[tuple[int, Task]], ended: Event
+def _in_threads(
+    simulated: Callable[[int, Task], HPLOutcome], numbered: Iterable[tuple[int, Task]], ended: Event
 ) -> Iterator[HPLOutcome]:
-    """Outcomes in order from a few threads."""
+    """Outcomes in order, from one thread for each core."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     pool = ThreadPoolExecutor(count)
     waiting: deque[Future[HPLOutcome]] = deque()
     try:
         for number, task in numbered:
-            waiting.append(pool.submit(play, number, task))
+            waiting.append(pool.submit(simulated, number, task))
             if len(waiting) > 2 * count:
                 yield waiting.popleft().result()
         while waiting:
@@ -224,15 +228,15 @@ def _played(
 
 
 def _size(size: float) -> str:
-    """Bytes in decimal prefixes, for a sum that mixes with others."""
+    """Bytes as text with a decimal prefix."""
     return format_quantity(float(f"{size:.3g}"), BYTE)
 
 
 def parameters_of(configuration: Configuration) -> dict[str, Any]:
-    """A configuration as the parameters of `application.kind = "hpl"`."""
+    """Parameters of `application.kind = "hpl"` for a configuration."""
     return {name: getattr(configuration, field) for name, field in NUMBERS.items()} | words_of(configuration)
 
 
 def words_of(configuration: Configuration) -> dict[str, str]:
-    """Those of them that are words."""
+    """Parameters whose values are words."""
     return {name: getattr(configuration, field).name.lower() for name, (field, _) in WORDS.items()}

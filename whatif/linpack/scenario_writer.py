@@ -1,12 +1,14 @@
-"""A run of HPL as a scenario: one configuration on a platform, to be evaluated, swept, explored and saved."""
+"""Scenario of one configuration of HPL on a platform."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from whatif.core.platform import Platform
+from whatif.core.scenario import Scenario, named_platform
 from whatif.errors import UsageError
 from whatif.linpack.predictions import parameters_of
 from whatif.linpack.simulation.configuration import Configuration
@@ -22,24 +24,49 @@ Noise = Literal["none", "kernels", "network", "both"]
 
 @dataclass(frozen=True, slots=True)
 class HPLPlacement:
-    """What HPL.dat does not say of a run."""
+    """Choices of a run that HPL.dat does not state."""
 
     ranks_per_node: int | None = None
-    """None: as many as the platform has GPUs on a node, or else cores."""
+    """None: one for each GPU of a node, or else for each core."""
     binding: Binding = "by_core"
     panel_on: PanelPlace = "device"
     noise: Noise = "none"
     seed: int = 0
 
 
-def hpl_scenario(
-    configuration: Configuration, platform: str, placement: HPLPlacement, folders: Sequence[Path] = ()
-) -> tuple[Document, str]:
-    """The scenario, and what was assumed of the ranks of a node, empty where they are stated.
+def hpl_scenario_of(
+    configuration: Configuration,
+    platform: str | Path | Platform,
+    platform_dirs: Sequence[str | Path],
+    overrides: Mapping[str, Any],
+    placement: HPLPlacement,
+) -> tuple[Scenario, str]:
+    """Scenario of one configuration on a platform, and what was assumed about the ranks of a node.
 
-    Raise `InvalidFileError` for a platform that there is not, `UsageError` for one without a number of ranks.
+    Raise `UsageError` for overrides of parameters that the configuration states, and for a platform that states
+    neither GPUs nor cores; `InvalidFileError` for an unknown platform.
     """
-    machine = load_platform(platform, folders)[0]
+    own = (*parameters_of(configuration), "rank_count")
+    taken = next((name for name in own if f"application.{name}" in overrides), None)
+    if taken is not None:
+        raise UsageError(f"--set application.{taken}: HPL.dat, or the search, states it")
+    has_ranks = "application.ranks_per_node" in overrides
+    if has_ranks and placement.ranks_per_node is not None:
+        raise UsageError("--set application.ranks_per_node and --ranks-per-node exclude each other")
+    folders = tuple(map(Path, platform_dirs))
+    if isinstance(platform, Platform):
+        name, machine, folders = platform.name, platform.spec, (*platform.folders, *folders)
+        built = {name: platform.document}
+    else:
+        name, folders = named_platform(str(platform), folders)
+        machine, built = load_platform(name, folders)[0], {}
+    document, assumed = _document(configuration, name, machine, placement)
+    return Scenario(document, None, dict(overrides), folders, built), "" if has_ranks else assumed
+
+
+def _document(
+    configuration: Configuration, platform: str, machine: PlatformSpec, placement: HPLPlacement
+) -> tuple[Document, str]:
     stated, assumed = placement.ranks_per_node, ""
     if stated is None:
         stated, assumed = ranks_of_node(machine)
@@ -56,13 +83,13 @@ def hpl_scenario(
 
 
 def ranks_of_node(machine: PlatformSpec) -> tuple[int | None, str]:
-    """Ranks of HPL on a full node, and why; None for as many as there are GPUs, which a scenario needs not state."""
+    """Ranks of HPL on a full node, and the reason; None for one on each GPU, which is the default of a scenario."""
     node = machine.node
     if node.gpu is not None:
         return None, "a rank for each GPU"
     cores, sockets = None if node.cpu is None else node.cpu.core_count, node.socket_count
     if not (isinstance(cores, float) and isinstance(sockets, float)):
-        wanted = "say --ranks-per-node"
+        wanted = "state --ranks-per-node"
         raise UsageError(f"{machine.name} states neither GPUs nor the cores of its processors ([node.cpu]): {wanted}")
     count = round(cores * sockets)
     return count, f"{count} ranks on a node, one for each core: {sockets:.0f} x {cores:.0f}"

@@ -1,9 +1,9 @@
 """The parameters of HPL that give the highest rate on a machine, found by successive halving.
 
-Every candidate is played on a small matrix, the better ones on a larger one, the best at full size: a run of a tenth of
-the size has a tenth of the steps, and ranks candidates well enough to drop most of them (Jamieson and Talwalkar 2016,
-"Non-stochastic best arm identification and hyperparameter optimization"). At last, single parameters of the best are
-changed as long as that helps.
+Every candidate is simulated on a small matrix, the better ones on a larger one, the best at full size: a run of a tenth
+of the size has a tenth of the steps, and ranks candidates well enough to drop most of them (Jamieson and Talwalkar
+2016, "Non-stochastic best arm identification and hyperparameter optimization"). At last, single parameters of the best
+are changed as long as that helps.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from whatif.linpack.predictions import HPLRuns
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, RowSwap
 
 BEST: Final = 10
-"""Candidates that are played at full size, before single parameters are changed."""
+"""Candidates that are simulated at full size, before single parameters are changed."""
 SMALLEST: Final = 10_000
-"""N that is small enough to play every candidate at."""
+"""N that is small enough to simulate every candidate at."""
 MOST_COMBINATIONS: Final = 1_000_000
 _STAGES: Final = ((0.1, 0.25, 2 * BEST), (0.3, 0.0, BEST))
 """Before full size: the share of N, the share of the candidates that is kept, and how many are kept at least."""
 
-Play = Callable[[Sequence[Configuration], float], Mapping[Configuration, float]]
-"""Plays configurations at a share of their size; returns their times in s."""
+Simulate = Callable[[Sequence[Configuration], float], Mapping[Configuration, float]]
+"""Function of configurations and a share of their size that returns their times in s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What is searched: the combinations of the lists, of which `candidate_count` are drawn by `seed` to begin with."""
+    """Space of a search: the combinations of the lists; `candidate_count` of them are drawn with `seed` first."""
 
     grids: Sequence[tuple[int, int]]
     """P and Q."""
     matrix_sizes: Sequence[int]
-    """N; none: the largest that the memory has room for, a multiple of NB."""
+    """N; empty: the largest multiple of NB that fits the memory."""
     block_sizes: Sequence[int]
     broadcasts: Sequence[Broadcast]
     swaps: Sequence[RowSwap]
     depths: Sequence[int]
     memory_fraction: float = 0.8
-    """Of the nodes' memory that the matrix may take."""
+    """Share of the memory of the nodes for the matrix."""
     candidate_count: int = 200
     seed: int = 0
 
@@ -57,7 +57,7 @@ def factorisations(rank_count: int) -> list[tuple[int, int]]:
 
 
 def combinations(space: Space, runs: HPLRuns) -> list[Configuration]:
-    """All configurations, at full size; raise `UsageError` for what has no room on the machine, or for too many."""
+    """All configurations at full size. Raise `UsageError` for infeasible ones, and for too many."""
     lists = (space.block_sizes, space.broadcasts, space.swaps, space.depths)
     count = len(space.grids) * max(1, len(space.matrix_sizes)) * math.prod(map(len, lists))
     if count > MOST_COMBINATIONS:
@@ -71,7 +71,7 @@ def combinations(space: Space, runs: HPLRuns) -> list[Configuration]:
 
 
 def drawn(everything: Sequence[Configuration], count: int, seed: int) -> list[Configuration]:
-    """So many of the combinations at random, or all where there are no more."""
+    """At most `count` of the combinations, drawn at random."""
     if len(everything) <= count:
         return list(everything)
     places = np.random.default_rng(seed).choice(len(everything), count, replace=False)
@@ -86,7 +86,9 @@ def _sizes(space: Space, runs: HPLRuns, grid: tuple[int, int]) -> Iterator[tuple
         raise UsageError(refusal.message)
     largest = runs.largest_matrix(example, space.memory_fraction)
     if not space.matrix_sizes and math.isinf(largest):
-        raise UsageError("the platform does not state its memory (platform.node.host.memory_size); say --matrix-sizes")
+        raise UsageError(
+            "the platform does not state its memory (platform.node.host.memory_size); state --matrix-sizes"
+        )
     too_large = next((size for size in space.matrix_sizes if size > largest), None)
     if too_large is not None:
         share = f"{space.memory_fraction:.0%} of the memory of the nodes of {grid[0]} x {grid[1]} ranks"
@@ -115,16 +117,18 @@ def rate_of(configuration: Configuration, time: float) -> float:
     return configuration.operations / time
 
 
-def search(everything: Sequence[Configuration], chosen: Sequence[Configuration], play: Play) -> list[Configuration]:
-    """What was played at full size, the best first. Few candidates are all played at full size."""
+def search(
+    everything: Sequence[Configuration], chosen: Sequence[Configuration], simulate: Simulate
+) -> list[Configuration]:
+    """Configurations simulated at full size, the best first. Few candidates are all simulated at full size."""
     for share, kept, least in _STAGES:
         if len(chosen) > BEST:
-            times = play([scaled(item, share) for item in chosen], share)
+            times = simulate([scaled(item, share) for item in chosen], share)
             rates = {item: rate_of(small := scaled(item, share), times[small]) for item in chosen}
             chosen = _ranked(rates)[: max(least, math.ceil(kept * len(chosen)))]
     full: dict[Configuration, float] = {}
     while chosen:
-        full |= {item: rate_of(item, time) for item, time in play(chosen, 1.0).items()}
+        full |= {item: rate_of(item, time) for item, time in simulate(chosen, 1.0).items()}
         chosen = [item for item in neighbours(_ranked(full)[0], everything) if item not in full]
     return _ranked(full)
 
@@ -145,7 +149,7 @@ def neighbours(best: Configuration, everything: Sequence[Configuration]) -> list
 
 
 def _places(values: Iterable[Any]) -> dict[Any, int]:
-    """Where each value stands among all of them in order."""
+    """Place of each value in their order."""
     return {value: place for place, value in enumerate(sorted(set(values)))}
 
 

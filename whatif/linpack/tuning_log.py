@@ -1,4 +1,4 @@
-"""What a search has played, kept so that a search that was ended goes on where it was (see `kept_lines`).
+"""Simulated runs of a search, kept so that an interrupted search continues (see `KeptLines`).
 
 Each line holds a run's parameters in HPL's numbers and its time in s: `{"matrix_size": 20000, .., "broadcast": 1, ..,
 "time": 13.5}`.
@@ -27,18 +27,18 @@ _NAMES: Final = {field.name for field in fields(Configuration)}
 
 
 class TuningFile:
-    """The runs of one question; `times` are the seconds of those that are known."""
+    """Runs of one search; `times` are the known ones in s."""
 
-    def __init__(self, path: Path, question: Mapping[str, Any]) -> None:
-        """Open a file to go on with, or begin it; errors as those of `KeptLines`."""
-        self._lines = KeptLines(path, question, "whatif tune")
+    def __init__(self, path: Path, search: Mapping[str, Any]) -> None:
+        """Open a file to continue from, or create it; errors as those of `KeptLines`."""
+        self._lines = KeptLines(path, search, "whatif tune")
         self.times: dict[Configuration, float] = {}
         for number, found in self._lines.found.items():
             configuration, time = _run(found, shown_path(path), number)
             self.times[configuration] = time
 
     def add(self, configuration: Configuration, time: float) -> None:
-        """Keep a run."""
+        """Write a run to the file."""
         self.times[configuration] = time
         self._lines.add({**{name: int(value) for name, value in asdict(configuration).items()}, "time": time})
 
@@ -48,9 +48,9 @@ def _run(found: dict[str, Any], name: str, number: int) -> tuple[Configuration, 
     try:
         configuration = _configuration(found)
     except (TypeError, ValueError, UsageError):
-        raise refuse(name, "no run of HPL: was the file changed by hand?", number) from None
+        raise refuse(name, "not a run of HPL: was the file changed by hand?", number) from None
     if not (isinstance(time, float) and 0 < time < math.inf):
-        raise refuse(name, "the time is no number above 0", number)
+        raise refuse(name, "the time is not a number above 0", number)
     return configuration, time
 
 

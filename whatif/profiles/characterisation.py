@@ -1,4 +1,4 @@
-"""What a profile says of its application, as AHEAD (Abdelhafez et al., Table I, Fig. 1, lesson 3) puts it."""
+"""Characterisation of a profile, after AHEAD (Abdelhafez et al., Table I, Fig. 1, lesson 3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLASS: Final = ("operation", "direction", "memory")
 
 
 def characterise(profile: Profile) -> Mapping[str, Table]:
-    """All tables of a profile by name, those without rows left out: `totals`, `classes`, `sizes`, `symbols`,
+    """Tables of a profile by name, except those without rows: `totals`, `classes`, `sizes`, `symbols`,
     `streams`, `kernels`."""
     operations = profile.operations
     tables = {
@@ -40,7 +40,7 @@ def characterise(profile: Profile) -> Mapping[str, Table]:
 def totals(operations: Table) -> Table:
     """AHEAD's Table I, one row: time of kernels and of copies in s, share of the copies in both, number of copies.
 
-    Fills, which AHEAD does not count, stand beside; the share is NaN where there are neither kernels nor copies.
+    Fills, which AHEAD does not count, have their own columns; the share is NaN without kernels and copies.
     """
     kind, time = _values(operations, "operation"), _values(operations, "time")
     spent = {name: float(time[kind == name].sum()) for name in (KERNEL, COPY, FILL)}
@@ -92,7 +92,7 @@ def size_distribution(operations: Table) -> Table:
 
 
 def size_labels(size: FloatArray) -> NDArray[Any]:
-    """The decade of each size in B as a text, empty where the size is NaN."""
+    """Decade of each size in B as text; empty for NaN."""
     place = np.searchsorted(SIZE_EDGES, size, side="right") - 1
     return np.where(np.isfinite(size), np.array(_LABELS, dtype=object)[np.minimum(place, len(_LABELS) - 1)], "")
 
@@ -146,7 +146,7 @@ def stream_table(operations: Table) -> Table:
 
 
 def kernel_table(operations: Table, most: int = 20) -> Table:
-    """The kernels that take the most time: number of launches, time, share of the time of all kernels, mean time."""
+    """Kernels with the most time: number of launches, time, share of the time of all kernels, mean time."""
     kernels = _chosen(operations, _values(operations, "operation") == KERNEL)
     time = _values(kernels, "time")
     found = [(words[0], chosen, float(time[chosen].sum())) for words, chosen in groups(kernels, ("name",))]
@@ -158,7 +158,7 @@ def kernel_table(operations: Table, most: int = 20) -> Table:
 
 
 def groups(table: Table, names: Sequence[str]) -> Iterable[tuple[tuple[Any, ...], NDArray[np.intp]]]:
-    """The rows that are equal in some columns, in the order of their first ones: the values, and where they are."""
+    """Groups of rows that are equal in some columns, in the order of their first rows: values, and row numbers."""
     found: dict[tuple[Any, ...], list[int]] = {}
     for row, words in enumerate(zip(*(_values(table, name).tolist() for name in names), strict=True)):
         found.setdefault(words, []).append(row)

@@ -30,16 +30,16 @@ from whatif.schema.platform_spec import NVLink, PCIe, PlatformSpec, Staging
 from whatif.table import Table
 
 APPROACHES: Final = ("projected", "peak", "envelope")
-"""Ways to tell the time of a copy, from the most careful to the roughest."""
+"""Approaches to the time of a copy, from the most careful to the roughest."""
 RATES: Final = ("dram_bandwidth", "peak_single_rate", "peak_double_rate")
-"""What bounds a kernel: the two sides of the roofline."""
+"""Bounds of a kernel: the two sides of the roofline."""
 _WAYS: Final = {READ: "read", WRITE: "write"}
 Link = PCIe | NVLink
 
 
 @dataclass(frozen=True)
 class CopyClass:
-    """Operations that are priced alike: `copy` or `fill`, and their direction and memory."""
+    """Class of operations with one price: `copy` or `fill`, and their direction and memory."""
 
     operation: str
     direction: str
@@ -148,7 +148,7 @@ def classes(operations: Table) -> Mapping[CopyClass, NDArray[np.intp]]:
 
 
 def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapping[str, float]:
-    """`RATES` of the device of a profile: the platform's where it is that device, else what the profile tells of it.
+    """`RATES` of the device of a profile: those of the platform where it is that device, else those in the profile.
 
     Without a profile, the platform's; NaN for what neither states.
     """
@@ -159,8 +159,8 @@ def device_rates(profile: Profile | None, platform: PlatformSpec | None) -> Mapp
         sheet = {name: value if isinstance(value, float) else np.nan for name, value in stated.items()}
     if profile is None or (device is not None and is_profiled_on(profile, device.name)):
         return sheet
-    told = {name: _first(profile.devices.columns[name].values) for name in RATES}
-    return {name: told[name] if told[name] > 0 else sheet[name] for name in RATES}
+    recorded = {name: _first(profile.devices.columns[name].values) for name in RATES}
+    return {name: recorded[name] if recorded[name] > 0 else sheet[name] for name in RATES}
 
 
 def is_profiled_on(profile: Profile, device: str) -> bool:

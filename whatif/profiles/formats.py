@@ -1,4 +1,4 @@
-"""Profiles of GPU programs whichever tool wrote them, recognised by what is in the file."""
+"""Profiles of GPU programs of any supported tool, recognised by their content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXPECTED: Final = (
 def read_profile(path: Path) -> Profile:
     """The operations and devices of a profile; see `read_nvprof`, `read_nsight_systems`, `read_rocprof`, `read_kineto`.
 
-    Raise `InvalidFileError` for a file that is none of these, and with the reason for one that cannot be read.
+    Raise `InvalidFileError` for any other file, and for one that cannot be read.
     """
     if is_sqlite(path):
         return _read_database(path)
@@ -55,7 +55,7 @@ def _read_database(path: Path) -> Profile:
         if is_nvprof(database):
             return nvprof_profile(database)
         some = ", ".join(f"`{name[:40]}`" for name in sorted(database.tables)[:5]) or "none"
-        raise refused(database, f"an SQLite database, but no profile: its tables are {some}; expected {_EXPECTED}")
+        raise refused(database, f"an SQLite database, but not a profile: its tables are {some}; expected {_EXPECTED}")
 
 
 def _first_line(text: str) -> str:
@@ -63,10 +63,10 @@ def _first_line(text: str) -> str:
 
 
 def _said(path: Path, text: str) -> str:
-    """What a file is that is no profile; `text` is how it begins, unpacked."""
+    """Description of a file that is not a profile; `text` is its unpacked start."""
     start = text[:1024].lstrip().lower()
     if start.startswith(("<!doctype html", "<html")):
         return "this is a web page (HTML), perhaps an error page that was saved under this name"
     if start.startswith(("{", "[")):
-        return "it is JSON, but no trace: there is no `traceEvents` at its beginning"
-    return f"no profile: {other_format(path, head_of(path))}"
+        return "it is JSON, but not a trace: there is no `traceEvents` at its beginning"
+    return f"not a profile: {other_format(path, head_of(path))}"

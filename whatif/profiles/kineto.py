@@ -275,7 +275,7 @@ class _Found:
         return parts
 
     def warnings(self, file: str) -> list[str]:
-        """What is to be told: events without times, times that are rounded."""
+        """Warnings: events without times, rounded times."""
         said = []
         if self._lost:
             said.append(f"{file}: {self._lost} operations left out: no time or duration")
@@ -321,7 +321,7 @@ def _real(value: Any) -> float:
 
 
 def _whole(value: Any) -> int:
-    """A number of a device or stream; 0 where there is none."""
+    """Number of a device or stream; 0 where it is missing."""
     real = _real(value)
     return int(real) if abs(real) < 2**53 else 0
 

@@ -200,7 +200,7 @@ def parse_copy_summary(text: str, file: str = "<text>") -> Table:
 
     Columns are found by name: `direction` (`HtoD`, `DtoH`, `DtoD`, `PtoP`), `host_mem` or `host_memory`, `bytes` or
     `message_size_B`, `gpu_time_mean_ns` or `mean_time_ns`; `machine`, `n` and the extremes where they are stated.
-    Raise `InvalidFileError` for a missing column, a value that is none, a row that is cut off, or no rows.
+    Raise `InvalidFileError` for a missing column, a wrong value, a row that is cut off, or no rows.
     """
     lines = _lines(text, file)
     heading = [word.strip() for word in next(lines, (1, []))[1]]

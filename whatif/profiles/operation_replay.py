@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.profiles.profile_data import COPY, KERNEL
+from whatif.profiles.profile_data import COPY
 from whatif.table import Table
 from whatif.units import SECOND
 
@@ -100,11 +100,6 @@ def overlap_table(kind: NDArray[Any], start_time: FloatArray, time: FloatArray) 
     shared = overlapped_times(kind, start_time, time)
     rows = [(*pair, length) for pair, length in shared.items()]
     return Table.of_rows({"first": None, "second": None, "time": SECOND}, rows)
-
-
-def is_kernel(kind: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which operations of a time line are kernels."""
-    return np.asarray(kind == KERNEL)
 
 
 def _numbered(*columns: NDArray[Any]) -> Rows:

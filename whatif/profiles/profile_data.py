@@ -10,8 +10,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.importers.rows import row_table
-from whatif.importers.text import refuse
 from whatif.table import Column, Table
 from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_SECOND, ONE, PER_SECOND, SECOND, Dimension
 
@@ -108,6 +106,9 @@ def operation_table(
     Copies without a direction and what ends before it starts or has a negative size are left out, with a warning.
     Raise `InvalidFileError` where nothing is left.
     """
+    # The types of this module are also those of the explorer's page, which is shown without the readers.
+    from whatif.importers.text import refuse
+
     parts = [part for part in parts if len(part.start)]
     if not parts:
         raise refuse(file, "; ".join(["it holds no kernels, copies or fills of a device", *warnings]))
@@ -125,8 +126,8 @@ def operation_table(
     columns["start_time"] = (start[order] - start[order[0]]) * _NANOSECOND
     columns["time"] = (end[order] - start[order]) * _NANOSECOND
     lost = len(good) - len(order)
-    told = [f"{file}: {lost} of {len(good)} operations left out: no direction, size or duration"] if lost else []
-    notes = {**notes, "file": file, "warnings": "\n".join([*warnings, *told])}
+    left_out = [f"{file}: {lost} of {len(good)} operations left out: no direction, size or duration"] if lost else []
+    notes = {**notes, "file": file, "warnings": "\n".join([*warnings, *left_out])}
     return Table(
         {name: Column(columns[name], dimension) for name, dimension in OPERATION_COLUMNS.items()},
         {key: text for key, text in notes.items() if text},
@@ -143,6 +144,8 @@ def device_table(rows: Iterable[Mapping[str, Any]], operations: Table) -> Table:
 
     What a row does not state, and what it states as 0 or less, is NaN or an empty text.
     """
+    from whatif.importers.rows import row_table
+
     found: dict[float, dict[str, Any]] = {}
     for row in rows:
         found.setdefault(float(row["device"]), {**_UNKNOWN_DEVICE, **{key: _stated(row, key) for key in row}})

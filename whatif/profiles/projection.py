@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
+from whatif.plotting.presentable import Presentable
 from whatif.profiles.characterisation import groups, size_labels
 from whatif.profiles.copy_times import APPROACHES, RATES, Machines, classes, device_rates, is_profiled_on
 from whatif.profiles.operation_replay import ProfileTimeline, overlap_table, profile_timeline, total_time
 from whatif.profiles.profile_data import COPY, KERNEL, PEER, Profile
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Column, Table
+from whatif.table_writers import column_rows
 from whatif.units import BYTE, ONE, SECOND
 
 _CLASS: Final = ("operation", "direction", "memory")
 _TIMES: Final = ("time", "projected_time", "peak_time", "envelope_time", "actual_time")
 _SHOWN: Final = (*_CLASS, "message_size", "device", "stream", "start_time", *_TIMES)
 Rows = NDArray[np.intp]
+RowKind = Literal["classes", "sizes", "operations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,8 @@ def weighted_error(actual: FloatArray, projected: FloatArray) -> WeightedError:
     return WeightedError(float(errors.sum()), float(errors.mean()), float(errors.std()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Projection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Projection(Presentable):
     """Times of the operations of a profile on another machine."""
 
     operations: Table
@@ -61,6 +65,33 @@ class Projection:
     """Least and largest factor on the times of kernels by the two sides of the roofline; a range, no prediction."""
     timeline: ProfileTimeline
     warnings: tuple[str, ...]
+    machines: tuple[str, str]
+    """Names of the platforms of the latencies and of the data sheet."""
+    rows: RowKind = "classes"
+    """What a row of `table` stands for."""
+
+    def table(self) -> Table:
+        """Times by class, by size, or of single operations, as `rows` states."""
+        if self.rows == "operations":
+            return self.single_operations()
+        return self.by_size() if self.rows == "sizes" else self.summary()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings, sources of the parameters, the time line before and after, and the weighted mean error."""
+        source, target = self.machines
+        warnings = [*self.operations.notes.get("warnings", "").splitlines(), *self.warnings]
+        found = [*(f"warning: {line}" for line in warnings), f"latencies of {source}, data sheet of {target}"]
+        low, high = self.kernel_range
+        if (low, high) != (1.0, 1.0) and KERNEL in self._values("operation"):
+            found.append(f"kernels take {low:.3g} to {high:.3g} times as long: a range of both rooflines")
+        totals = io.StringIO()
+        column_rows(self.totals(), totals)
+        found += totals.getvalue().splitlines()
+        error = self.error()
+        if error.total >= 0:
+            found.append(f"weighted mean error of all copies and fills: {error.total:.2%}")
+        return tuple(found)
 
     def error(self, approach: str = "projected", rows: Rows | None = None) -> WeightedError:
         """Weighted errors of copies and fills, or of some rows, where actual times are known."""
@@ -158,7 +189,7 @@ def project(profile: Profile, source: PlatformSpec, target: PlatformSpec, actual
     kernel_range = (1.0, 1.0) if actual is profile else _kernel_range(profile, actual, source, target)
     table = Table({**operations.columns, **added}, operations.notes)
     warnings = (*_other_device(profile, source), *_warnings(table, target, actual, kernel_range))
-    return Projection(table, kernel_range, profile_timeline(operations), warnings)
+    return Projection(table, kernel_range, profile_timeline(operations), warnings, (source.name, target.name))
 
 
 def _actual_times(operations: Table, actual: Profile | None) -> FloatArray:
@@ -199,24 +230,24 @@ def _warnings(
     alone = int((priced & ~np.isfinite(columns["actual_time"])).sum())
     peers = target.node.peer_link is None and bool((columns["direction"] == PEER).any())
     same = kernel_range == (1.0, 1.0) and bool((~priced).any()) and actual is None
-    told = {
+    remarks = {
         f"{unsized} copies or fills have no size: they keep their measured times": unsized > 0,
         f"{vague} copies or fills of managed memory or memory of unknown kind: taken as pinned": vague > 0,
         f"{alone} copies or fills have no counterpart in the target's profile": actual is not None and alone > 0,
         f"{target.name} states no link between devices: copies between them are taken over `node.host_link`": peers,
         "kernels keep their measured times: it is the same device, or the rates of one are not known": same,
     }
-    return tuple(text for text, holds in told.items() if holds)
+    return tuple(text for text, holds in remarks.items() if holds)
 
 
 def _other_device(profile: Profile, source: PlatformSpec) -> tuple[str, ...]:
-    """A warning where the profile is not of the source's device: its times are then not those of the source."""
+    """Warning for a profile of another device than that of the source."""
     names = [str(name) for name in dict.fromkeys(profile.devices.columns["name"].values.tolist()) if name]
     device = source.node.gpu
     if device is None or not names or is_profiled_on(profile, device.name):
         return ()
-    told = f"the profile is of {', '.join(names)}, not of {source.name}'s {device.name}"
-    return (f"{told}: its times are not those of {source.name}",)
+    remark = f"the profile is of {', '.join(names)}, not of {source.name}'s {device.name}"
+    return (f"{remark}: its times are not those of {source.name}",)
 
 
 def _sum(values: FloatArray) -> float:

@@ -61,7 +61,7 @@ _Cells = dict[str, list[str]]
 
 
 def read_rocprof(path: Path) -> Profile:
-    """A profile of an AMD GPU from a CSV file, with what lies beside it: kernels and copies, and the devices.
+    """A profile of an AMD GPU from a CSV file, with the files next to it: kernels and copies, and the devices.
 
     Sizes of copies are NaN, the host's memory is `unknown`. Raise `InvalidFileError` for a file that is no such table,
     rows that are cut off, times that are no whole nanoseconds, or no operations.
@@ -86,8 +86,8 @@ def is_rocprof(heading: str) -> bool:
 def _traces(path: Path) -> list[Path]:
     """A file and its other half, kernels or copies of the same process."""
     for end, other in ((_KERNEL_TRACE, _COPY_TRACE), (_COPY_TRACE, _KERNEL_TRACE)):
-        if path.name.endswith(end) and (beside := path.with_name(path.name.removesuffix(end) + other)).is_file():
-            return [path, beside]
+        if path.name.endswith(end) and (other_file := path.with_name(path.name.removesuffix(end) + other)).is_file():
+            return [path, other_file]
     return [path]
 
 
@@ -130,8 +130,8 @@ def _blocks(path: Path, file: str, warnings: list[str]) -> Iterator[tuple[int, l
             heading, rows, line, lines = [word.strip() for word in rows[0]], rows[1:], line + 1, lines[1:]
         bad = next((number for number, row in enumerate(rows) if len(row) != len(heading)), -1)
         if bad >= 0:
-            told = f"{len(rows[bad])} values where the heading has {len(heading)} columns: cut off?"
-            raise refuse(file, told, line + bad)
+            problem = f"{len(rows[bad])} values where the heading has {len(heading)} columns: cut off?"
+            raise refuse(file, problem, line + bad)
         yield line, heading, rows
         line += len(lines)
 
@@ -146,7 +146,7 @@ def _rows(file: str, line: int, lines: Sequence[str]) -> list[list[str]]:
 
 def _refuse_other(file: str, heading: Sequence[str], kind: str) -> None:
     if "Counter_Name" in heading:
-        raise refuse(file, f"it has each kernel once for each counter; give the `{_KERNEL_TRACE}` beside it", 1)
+        raise refuse(file, f"it has each kernel once for each counter; give the `{_KERNEL_TRACE}` next to it", 1)
     if not kind:
         raise refuse(
             file,
@@ -183,8 +183,8 @@ def _integers(file: str, line: int, cells: _Cells, name: str) -> NDArray[np.int6
     except (ValueError, OverflowError):
         bad = next(number for number, cell in enumerate(cells[name]) if not _is_integer(cell, convert))
         rounded = ": rounded by a spreadsheet?" if "E+" in cells[name][bad].upper() else ""
-        told = f"{_HEADINGS[name][0]}: `{cells[name][bad][:40]}` is no whole number{rounded}"
-        raise refuse(file, told, line + bad) from None
+        problem = f"{_HEADINGS[name][0]}: `{cells[name][bad][:40]}` is not a whole number{rounded}"
+        raise refuse(file, problem, line + bad) from None
 
 
 @lru_cache(maxsize=1000)
@@ -201,7 +201,7 @@ def _is_integer(cell: str, convert: Callable[[str], int]) -> bool:
 
 
 def _agents(path: Path) -> Iterator[dict[str, Any]]:
-    """The devices that rocprofv3 writes beside its traces."""
+    """The devices that rocprofv3 writes next to its traces."""
     ends = [end for end in (_KERNEL_TRACE, _COPY_TRACE) if path.name.endswith(end)]
     for row in _table(path.with_name(path.name.removesuffix(ends[0]) + _AGENTS)) if ends else []:
         number = row.get("Logical_Node_Id") or row.get("Node_Id", "")

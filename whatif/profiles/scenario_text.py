@@ -1,4 +1,4 @@
-"""A profile as a scenario: its copies grouped without losing their sum, its kernels, the host's time, the overlaps."""
+"""Scenario of a profile: its copies grouped with the same sum, its kernels, the time of the host, the overlaps."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _by_size(size: NDArray[np.float64], rows: Rows) -> list[Rows]:
 
 
 def _timed(operations: Table, bandwidth: float) -> Iterator[_Phase]:
-    """Kernels by name, fills, and copies of unknown size, of which only the time is known."""
+    """Kernels by name, fills, and copies of unknown size, with their measured times."""
     kind, size, time = (operations.columns[key].values for key in ("operation", "message_size", "time"))
     found = [(str(words[1]), rows) for words, rows in groups(operations, ("operation", "name")) if words[0] == KERNEL]
     found.sort(key=lambda kernel: -float(time[kernel[1]].sum()))

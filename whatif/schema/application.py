@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -300,6 +301,11 @@ class Repeat(StrictTable):
 
 class Application(StrictTable):
     """An application: what one iteration does, and how often."""
+
+    costly_points: ClassVar[bool] = False
+    """Whether a simulation answers every point, whatever `communication` says."""
+    refused_studies: ClassVar[Mapping[str, str]] = {}
+    """Studies that do not apply to this application (`layout`, `scaling`), each with the error message."""
 
     name: str
     """The program, as people call it."""

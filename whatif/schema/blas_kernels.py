@@ -70,9 +70,9 @@ FREE = SizeKernel()
 
 
 class Kernels(StrictTable):
-    """What the kernels of HPL cost on one process while all processes of the node are busy.
+    """Costs of the kernels of HPL on one process while all processes of the node are busy.
 
-    The names are those of BLAS and of HPL's own functions; one that is not stated is free, unless it says otherwise.
+    The names are those of BLAS and of HPL's own functions; one that is not stated is free, unless noted otherwise.
     """
 
     dgemm: MatrixKernel
@@ -108,4 +108,4 @@ class Kernels(StrictTable):
     processors: dict[Key, PositiveFactor] = {}
     """Time of dgemm on each processor (socket), node after node, relative to the model above (M_H); none: all alike."""
     deviations: dict[Key, PositiveFactor] = {}
-    """Deviation of dgemm on each processor, relative to the model's and beside its factor (N_H); none: all alike."""
+    """Deviation of dgemm on each processor, relative to the model's, besides its factor (N_H); none: all alike."""

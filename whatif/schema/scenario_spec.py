@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from whatif.plugins import registered_applications, resolve
 from whatif.schema.application import (
     Application,
     CellGrid,
@@ -21,7 +22,6 @@ from whatif.schema.application import (
     TransferPhase,
 )
 from whatif.schema.fields import AnyQuantity, StrictTable
-from whatif.schema.hpl_application import HPLApplication
 from whatif.schema.platform_spec import FitRecord, PlatformSpec, Source
 from whatif.units import UNITS
 
@@ -38,14 +38,24 @@ def _kind_of_application(value: Any) -> str:
     return "program" if kind is None else str(kind)
 
 
+def _any_application() -> Any:
+    """Union of `Application` and the applications of plug-ins, told apart by `kind`."""
+    known = {"program": Application, **{kind: resolve(item.schema) for kind, item in registered_applications().items()}}
+    tagged = tuple(Annotated[schema, Tag(kind)] for kind, schema in known.items())
+    return Annotated[Union[tagged], Discriminator(_kind_of_application)]  # noqa: UP007 - the members are computed
+
+
+if TYPE_CHECKING:
+    AnyApplication = Application
+else:
+    AnyApplication = _any_application()
+
+
 class ScenarioSpec(StrictTable):
     """A complete question, after `extends` and the platform have been merged in."""
 
     platform: PlatformSpec
-    application: Annotated[
-        Annotated[Application, Tag("program")] | Annotated[HPLApplication, Tag("hpl")],
-        Discriminator(_kind_of_application),
-    ]
+    application: AnyApplication
     parameters: dict[Key, AnyQuantity] = {}
     """Named values and expressions for use in expression parameters."""
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}

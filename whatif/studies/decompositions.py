@@ -20,7 +20,6 @@ from whatif.files.scenario_edits import save_as
 from whatif.models.decomposition import ordered_factorisations
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
-from whatif.schema.hpl_application import HPLApplication
 from whatif.studies.decision_tables import layouts_table
 from whatif.studies.scaling import GRID, Planner
 from whatif.studies.study_result import StudyResult
@@ -127,8 +126,9 @@ def layouts(
     """
     program = scenario.program
     grid = program.loaded.scenario.application.grid
-    if isinstance(program.loaded.scenario.application, HPLApplication):
-        raise UsageError("the grid of HPL is P x Q: search it with `whatif tune hpl`")
+    refusal = program.loaded.scenario.application.refused_studies.get("layout")
+    if refusal is not None:
+        raise UsageError(refusal)
     if grid is None:
         raise UsageError("the scenario has no `[application.grid]` to decompose")
     program.term_of(result)  # Refuses an unknown name before the layouts are evaluated.

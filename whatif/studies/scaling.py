@@ -25,7 +25,6 @@ from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.decomposition import largest_box, local_cells
 from whatif.models.quantities import FloatArray
 from whatif.schema.application import CellGrid
-from whatif.schema.hpl_application import HPLApplication
 
 Mode = Literal["strong", "weak"]
 GRID: Final = "application.grid"
@@ -72,8 +71,8 @@ class Planner:
         self.scenario = scenario
         program = scenario.program
         application = program.loaded.scenario.application
-        if isinstance(application, HPLApplication):
-            raise UsageError("HPL is played run by run: sweep P x Q with `whatif run`, or use `whatif tune hpl`")
+        if "scaling" in application.refused_studies:
+            raise UsageError(application.refused_studies["scaling"])
         self.now = evaluate(program)
         self.grid: CellGrid | None = application.grid
         self.rank_count = float(self.now.values[RANKS])

@@ -20,7 +20,6 @@ from whatif.errors import InvalidFileError, UsageError, did_you_mean
 from whatif.limits import DEFAULT_MAXIMUM_POINTS
 from whatif.models.quantities import FloatArray
 from whatif.schema.expressions import Expression
-from whatif.schema.hpl_application import HPLApplication
 from whatif.schema.parameters import Parameter
 from whatif.units import Dimension, Quantity, format_quantity
 
@@ -284,7 +283,7 @@ def is_played(program: Program) -> bool:
     """Whether every point of a program is played message by message, or step by step, which takes its time."""
     application = program.loaded.scenario.application
     traced = any(phase.kind == "trace" for phase in application.phases.values())
-    return isinstance(application, HPLApplication) or application.communication != "modelled" or traced
+    return application.costly_points or application.communication != "modelled" or traced
 
 
 def tails(paths: Sequence[str]) -> dict[str, str]:

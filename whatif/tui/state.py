@@ -9,7 +9,7 @@ from typing import Final
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
 from whatif.errors import UsageError, WhatifError, did_you_mean
-from whatif.schema.hpl_application import HPLApplication
+from whatif.plugins import page_of
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
 from whatif.vocabulary import DISTANCES
@@ -212,7 +212,7 @@ class ExplorerState:
     def page(self) -> str:
         """The page that shows its screen."""
         application = self.session.program.loaded.scenario.application
-        return HPL_PAGE if self.view.screen == "ranks" and isinstance(application, HPLApplication) else self.view.screen
+        return page_of(self.view.screen, application)
 
     @property
     def changed(self) -> bool:

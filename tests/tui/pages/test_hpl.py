@@ -11,12 +11,13 @@ from tests.page_harness import on_page
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
+from whatif.linpack.grid_lines import WORK, GridLine
+from whatif.linpack.grid_study import GridRate, HPLRunView, Share, grids
 from whatif.linpack.phase import outcome_at
 from whatif.linpack.simulation.configuration import Broadcast
 from whatif.studies.rank_lanes import PARTS
 from whatif.tui.commands import Edit, Revert, Show
-from whatif.tui.hpl_job import GridRate, HPLRunView, Share, grids
-from whatif.tui.hpl_lanes import WORK, GridLine, panel_lanes
+from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import duration
 from whatif.tui.pages.hpl import HPLPage
 from whatif.tui.state import HPL_PARTS, ExplorerState
@@ -97,11 +98,11 @@ def test_a_parameter_that_is_edited_moves_the_page(scenario):
         assert said(noisy) in page.text
         assert "noise of the kernels; pivots lie as drawn with seed 7" in page.text
         await page.change(Edit(N, "2500"), work=False)
-        assert "playing …" in page.text
+        assert "simulating …" in page.text
         assert f"before: {said(noisy)}" in page.text
         page.page.take(Share(False, 0.34))
         await page.settle()
-        assert "playing: 34%" in page.text
+        assert "simulating: 34%" in page.text
 
     on_page(HPLPage, check, scenario)
 
@@ -228,7 +229,7 @@ def test_grids_that_are_not_played_yet_have_no_rate():
     assert [cells[2].text for cells in rows.cells] == ["–", "best", "50.0%"]
     assert len(rows.cells[1][3].text) == 2 * len(rows.cells[2][3].text)
     assert grids(12) == [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)]
-    assert share_words(Share(True, 0.5)) == "playing other grids: 50%"
+    assert share_words(Share(True, 0.5)) == "simulating other grids: 50%"
 
 
 def test_a_person_looks_at_panels_and_takes_a_grid(scenario):

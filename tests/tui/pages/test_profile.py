@@ -18,13 +18,14 @@ from whatif.core.session import Session
 from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import total_time
 from whatif.profiles.projection import project
+from whatif.profiles.stream_lanes import BIN_COUNT, Interval, Lane, Streams, TimelineSpan
 from whatif.schema.load import load_platform
 from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, Edit, Show
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.profile import NOTHING, ProfilePage
-from whatif.tui.profile_job import BIN_COUNT, Interval, Lane, Streams, TimelineSpan, profiled, wanted
+from whatif.tui.profile_job import inputs_of, profiled
 from whatif.tui.screens.dialogs import Asking
 from whatif.tui.state import CHOICES, ExplorerState
 from whatif.tui.widgets.profile_bars import kernel_lines, length, short_name, size_classes, size_lines, time_lines
@@ -49,7 +50,7 @@ def answer(*changes):
     study = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
     for change in changes:
         study = change.apply(study)
-    return profiled(wanted(study))
+    return profiled(inputs_of(study))
 
 
 def last(table):
@@ -150,7 +151,7 @@ def test_a_profile_without_copies_has_no_projection_but_its_kernels_and_streams(
 WRONG = {
     "nothing.nvvp": (b"", "empty"),
     "page.nvvp": (b"<!DOCTYPE html><html><body>404</body></html>", "web page"),
-    "binary.nvvp": (bytes(range(256)), "no profile"),
+    "binary.nvvp": (bytes(range(256)), "not a profile"),
     "cut.sqlite": (SAXPY.read_bytes()[:20000], "cut.sqlite"),
     "not_there.nvvp": (None, "No such file"),
 }

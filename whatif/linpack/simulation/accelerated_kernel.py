@@ -18,6 +18,7 @@ from whatif.linpack.simulation.layout import (
     DEVIATION,
     DEVICE,
     FACTOR,
+    SEEN_UPDATE_END,
     SWAPPED,
     UPDATED,
     UPDATED_SO_FAR,
@@ -41,6 +42,10 @@ from whatif.linpack.simulation.step_kernel import (
 )
 from whatif.models.quantities import FloatArray
 
+TO_HOST, TO_DEVICE = 0, 1
+COPY_LATENCY, COPY_PER_BYTE = 0, 1
+"""Rows and columns of `HostProcessors.copies`."""
+
 
 def far_columns(panel: int, q: int, run: RunNumbers, split_fraction: float) -> int:
     """Local columns of the far section behind a panel: all where a process column has nobody to swap with."""
@@ -51,11 +56,13 @@ def far_columns(panel: int, q: int, run: RunNumbers, split_fraction: float) -> i
 
 
 def copy_panel(panel: int, way: int, state: HPLState, run: RunNumbers, copies: FloatArray) -> None:
-    """Copy what the processes have of a panel to the host (`way` 0) or back (1)."""
+    """Copy what the processes have of a panel to the host (`way` TO_HOST) or back (TO_DEVICE)."""
     for p in range(run.p):
         size = 8.0 * owned_from(panel * run.nb, run.n, run.nb, p, run.p) * width_of(panel, run)
         if size > 0.0:
-            state.times[p * run.q + panel % run.q, CLOCK] += copies[way, 0] + copies[way, 1] * size
+            state.times[p * run.q + panel % run.q, CLOCK] += (
+                copies[way, COPY_LATENCY] + copies[way, COPY_PER_BYTE] * size
+            )
 
 
 def factor_on_host(
@@ -63,9 +70,9 @@ def factor_on_host(
     lines: FloatArray, copies: FloatArray, noisy: bool, random: Any,
 ) -> None:  # fmt: skip
     """Bring a panel to the host, factor it, bring it back, and broadcast it from the device."""
-    copy_panel(panel, 0, state, run, copies)
+    copy_panel(panel, TO_HOST, state, run, copies)
     factor(panel, state, run, messages, kernels, pieces, lines, noisy, random)
-    copy_panel(panel, 1, state, run, copies)
+    copy_panel(panel, TO_DEVICE, state, run, copies)
     if run.q > 1:
         broadcast(panel, state, run, messages, pieces, random)
 
@@ -150,7 +157,7 @@ def meet(panel: int, state: HPLState) -> None:
     for me in range(state.times.shape[0]):
         state.times[me, CLOCK] = max(state.times[me, CLOCK], state.times[me, DEVICE])
         if panel < state.seen.shape[0]:
-            state.seen[panel, me, 4] = state.times[me, CLOCK]
+            state.seen[panel, me, SEEN_UPDATE_END] = state.times[me, CLOCK]
 
 
 def accelerated_steps(

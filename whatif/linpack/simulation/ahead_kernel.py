@@ -2,10 +2,10 @@
 
 A process asks now and then whether its panel is there: before and after it gathers rows, before and after every
 exchange of the row swap, after every block of columns. If it is, it takes it and at once passes it on, which may keep
-it until the next process asks. So rows wait for columns and columns for rows. Every process is played until it has to
-wait for another one, and again when that has come so far. Whether a panel had been sent when it was asked for is known
-once it was sent, or once its sender's clock is later. Where all wait, the earliest question is answered with no, for
-whatever is still to happen happens later.
+it until the next process asks. So rows wait for columns and columns for rows. Every process is simulated until it
+has to wait for another one, and again when that has come so far. Whether a panel had been sent when it was asked for
+is known once it was sent, or once its sender's clock is later. Where all wait, the earliest process learns that its
+panel has not been sent, since everything that is still to happen happens later.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ import numpy as np
 
 from whatif.linpack.simulation.costs import (
     AT_ONCE,
+    PIECE_PROTOCOL,
+    PIECE_RECEIVE,
+    PIECE_RECEIVE_PER_BYTE,
+    PIECE_SEND,
+    PIECE_SEND_PER_BYTE,
     RENDEZVOUS,
     least_factor,
     mode_factor,
@@ -41,9 +46,14 @@ from whatif.linpack.simulation.layout import (
     POSTED,
     ROW,
     SECOND,
+    SEEN_BROADCAST_START,
+    SEEN_UPDATE_END,
     SENT,
     STATUS,
+    SWAP_BINARY,
+    SWAP_SPREAD,
     SWAPPED,
+    TARGETS,
     UPDATED,
     RunNumbers,
     columns_behind,
@@ -59,7 +69,6 @@ BEFORE_SWAP, IN_SWAP, BEHIND_SWAP = 0, 1, 2
 READY, MEETING, ASKING, SENDING, AWAITING, DONE = 0, 1, 2, 3, 4, 5
 """What a process waits for: nothing; its partner in an exchange; to know if its panel was sent; its panel to be
 taken; its panel with nothing else to do; nothing any more."""
-TARGETS = 3
 BELOW, MESSAGE, OWN, PLACE = 0, 1, 2, 3
 TARGET, SOURCE, WIDE, PENDING, ITEMS = 0, 3, 4, 5, 6
 """Columns of `PanelStep.columns`."""
@@ -128,7 +137,7 @@ def earliest_sent(me: int, source: int, step: PanelStep) -> float:
     piece = piece_of(step.pieces, far, size)
     wire = wire_of(step.pieces, far, piece, size, panel_gap(step.adapters, sender, source, step.marks))
     wire *= least_factor(step.pieces, far, piece)
-    if step.pieces[far, piece, 7] == AT_ONCE:
+    if step.pieces[far, piece, PIECE_PROTOCOL] == AT_ONCE:
         return float(max(clock, bound + wire))
     return float(max(clock, bound) + wire)
 
@@ -154,7 +163,7 @@ def go_on_with_all(step: PanelStep, random: Any) -> None:
 
 
 def wake(me: int, step: PanelStep) -> None:
-    """A process need not wait any longer. It may be woken once more for each target, before it is played again."""
+    """A process need not wait any longer. It may be woken once more for each target, before it is simulated again."""
     waiting = step.waiting
     if step.marks[me, STATUS] == ASKING:
         step.columns[me % step.run.q, PENDING] -= 1
@@ -225,7 +234,7 @@ def gather(me: int, step: PanelStep, random: Any) -> None:
     marks[me, PHASE] = BEHIND_SWAP
     if columns > 0 and run.p > 1:
         marks[me, PHASE] = IN_SWAP
-        marks[me, NEXT] = step.openings[1 if spreads(columns, run) else 0, int(step.rows[PLACE, p])]
+        marks[me, NEXT] = step.openings[SWAP_SPREAD if spreads(columns, run) else SWAP_BINARY, int(step.rows[PLACE, p])]
         step.times[me, CLOCK] += gather_time(
             int(step.rows[PLACE, p]), columns, step.width, step.rows[OWN, p], spreads(columns, run), step.kernels,
             step.noisy, random,
@@ -237,7 +246,7 @@ def exchange_rows(me: int, step: PanelStep, random: Any) -> None:
     times, marks, run = step.times, step.marks, step.run
     q = me % run.q
     columns = step.columns[q, WIDE]
-    algorithm = 1 if spreads(columns, run) else 0
+    algorithm = SWAP_SPREAD if spreads(columns, run) else SWAP_BINARY
     plan = step.swaps[algorithm]
     while marks[me, NEXT] >= 0 and may_go_on(me, step, random):
         at = marks[me, NEXT]
@@ -266,16 +275,20 @@ def take(me: int, step: PanelStep, random: Any) -> None:
     piece = piece_of(pieces, far, size)
     wire = wire_of(pieces, far, piece, size, panel_gap(step.adapters, source, me, marks))
     wire *= mode_factor(pieces, far, piece, random)
-    if pieces[far, piece, 7] == RENDEZVOUS:
+    if pieces[far, piece, PIECE_PROTOCOL] == RENDEZVOUS:
         end = times[me, CLOCK] + wire
         times[source, CLOCK] = end
         marks[source, SENT] += 1
         wake(source, step)
         send_on(source, step)
     else:
-        left = times[me, POSTED] + pieces[far, piece, 3] + size * pieces[far, piece, 4]
-        start = left if pieces[far, piece, 7] == AT_ONCE else max(left, times[me, CLOCK])
-        end = max(times[me, CLOCK], start + wire) + pieces[far, piece, 5] + size * pieces[far, piece, 6]
+        left = times[me, POSTED] + pieces[far, piece, PIECE_SEND] + size * pieces[far, piece, PIECE_SEND_PER_BYTE]
+        start = left if pieces[far, piece, PIECE_PROTOCOL] == AT_ONCE else max(left, times[me, CLOCK])
+        end = (
+            max(times[me, CLOCK], start + wire)
+            + pieces[far, piece, PIECE_RECEIVE]
+            + size * pieces[far, piece, PIECE_RECEIVE_PER_BYTE]
+        )
     if far:
         note(step.adapters, end - wire, end, source, me, False, step.adapters.panels + me, marks)
     took(step.panel, me, end, times, step.seen)
@@ -295,10 +308,10 @@ def send_on(me: int, step: PanelStep) -> None:
             wake(other, step)
         far = 1 if marks[other, NODE] != marks[me, NODE] else 0
         piece = piece_of(pieces, far, size)
-        if pieces[far, piece, 7] == RENDEZVOUS:
+        if pieces[far, piece, PIECE_PROTOCOL] == RENDEZVOUS:
             marks[me, STATUS] = SENDING
             return
-        times[me, CLOCK] += pieces[far, piece, 3] + size * pieces[far, piece, 4]
+        times[me, CLOCK] += pieces[far, piece, PIECE_SEND] + size * pieces[far, piece, PIECE_SEND_PER_BYTE]
         marks[me, SENT] += 1
 
 
@@ -312,7 +325,7 @@ def finish(me: int, step: PanelStep, random: Any) -> None:
         idle = update_until_sent(me, step, random)
         take(me, step, random)
         if step.panel < step.seen.shape[0]:
-            step.seen[step.panel, me, 2] = idle
+            step.seen[step.panel, me, SEEN_BROADCAST_START] = idle
     if marks[me, STATUS] == READY:
         if marks[me, LEFT] > 0:
             time, deviation = columns_time(me, marks[me, LEFT], step)
@@ -320,7 +333,7 @@ def finish(me: int, step: PanelStep, random: Any) -> None:
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         marks[me, STATUS] = DONE
         if step.old < step.seen.shape[0]:
-            step.seen[step.old, me, 4] = times[me, CLOCK]
+            step.seen[step.old, me, SEEN_UPDATE_END] = times[me, CLOCK]
 
 
 def columns_time(me: int, columns: int, step: PanelStep) -> tuple[float, float]:

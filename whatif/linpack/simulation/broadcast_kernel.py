@@ -9,7 +9,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from whatif.linpack.simulation.costs import deliver, mode_factor, piece_of, wire_of, wire_time
+from whatif.linpack.simulation.costs import (
+    PIECE_LATENCY,
+    PIECE_SEND,
+    REMOTE,
+    deliver,
+    mode_factor,
+    piece_of,
+    wire_of,
+    wire_time,
+)
+from whatif.linpack.simulation.layout import (
+    CHUNK_LATENCY,
+    CHUNK_SEND,
+    CHUNK_SIZE,
+    CHUNK_WIRE,
+    CHUNKS_END,
+    CHUNKS_FIRST,
+    CHUNKS_RECEIVER,
+    CHUNKS_SENDER,
+    ROLL_BACK,
+    ROLL_FIRST,
+    ROLL_SECOND,
+    ROLL_THERE,
+    ROW_CLOCK,
+    ROW_GAP,
+    ROW_NODE,
+    ROW_TAKEN,
+    TARGETS,
+)
 from whatif.models.quantities import FloatArray, IntArray
 
 
@@ -19,27 +47,31 @@ def broadcast_row(
 ) -> None:  # fmt: skip
     """Advance the clocks of a process row over the broadcast of `size` bytes; `chunks` is room for `charge_chunks`."""
     for place in range(row.shape[1]):
-        for number in range(3):
+        for number in range(TARGETS):
             target = targets[place, number]
             if target >= 0 and chunk_count > 0:
                 hand_over(row, place, target, size, pieces, random)
             elif target >= 0:
-                far = 1 if row[1, place] != row[1, target] else 0
-                gap = max(row[2, place], row[2, target])
-                row[0, place], row[0, target] = deliver(row[0, place], row[0, target], size, pieces, far, gap, random)
-                row[3, target] = row[0, target]
+                far = 1 if row[ROW_NODE, place] != row[ROW_NODE, target] else 0
+                gap = max(row[ROW_GAP, place], row[ROW_GAP, target])
+                row[ROW_CLOCK, place], row[ROW_CLOCK, target] = deliver(
+                    row[ROW_CLOCK, place], row[ROW_CLOCK, target], size, pieces, far, gap, random
+                )
+                row[ROW_TAKEN, target] = row[ROW_CLOCK, target]
     if chunk_count > 1:
         broadcast_long(row, size, spread, roll, chunk_count, chunks, pieces, random)
 
 
 def hand_over(row: FloatArray, a: int, b: int, size: float, pieces: FloatArray, random: Any) -> None:
     """One synchronous message."""
-    far = 1 if row[1, a] != row[1, b] else 0
+    far = 1 if row[ROW_NODE, a] != row[ROW_NODE, b] else 0
     piece = piece_of(pieces, far, size)
-    wire = wire_of(pieces, far, piece, size, max(row[2, a], row[2, b])) * mode_factor(pieces, far, piece, random)
-    end = max(row[0, a], row[0, b]) + wire
-    row[0, a], row[0, b] = end, end
-    row[3, b] = end
+    wire = wire_of(pieces, far, piece, size, max(row[ROW_GAP, a], row[ROW_GAP, b])) * mode_factor(
+        pieces, far, piece, random
+    )
+    end = max(row[ROW_CLOCK, a], row[ROW_CLOCK, b]) + wire
+    row[ROW_CLOCK, a], row[ROW_CLOCK, b] = end, end
+    row[ROW_TAKEN, b] = end
 
 
 def broadcast_long(
@@ -48,19 +80,27 @@ def broadcast_long(
 ) -> None:  # fmt: skip
     """Scatter chunks of the panel along a tree, then roll them round."""
     for at in range(spread.shape[0]):
-        there = chunk_bytes(spread[at, 2], spread[at, 3], size, chunk_count)
-        hand_over(row, spread[at, 0], spread[at, 1], there, pieces, random)
+        there = chunk_bytes(spread[at, CHUNKS_FIRST], spread[at, CHUNKS_END], size, chunk_count)
+        hand_over(row, spread[at, CHUNKS_SENDER], spread[at, CHUNKS_RECEIVER], there, pieces, random)
     charge_chunks(size, chunk_count, chunks, pieces)
     for at in range(roll.shape[0]):
-        a, b, there, back = roll[at, 0], roll[at, 1], roll[at, 2], roll[at, 3]
-        far = 1 if row[1, a] != row[1, b] else 0
-        wire = max(chunks[there, far], chunks[back, far])
+        a, b, there, back = roll[at, ROLL_FIRST], roll[at, ROLL_SECOND], roll[at, ROLL_THERE], roll[at, ROLL_BACK]
+        far = 1 if row[ROW_NODE, a] != row[ROW_NODE, b] else 0
+        wire = max(chunks[there, CHUNK_WIRE + far], chunks[back, CHUNK_WIRE + far])
         if far:
-            gap = max(row[2, a], row[2, b])
-            wire = max(wire, chunks[there, 4] + chunks[there, 5] * gap, chunks[back, 4] + chunks[back, 5] * gap)
-        wire *= mode_factor(pieces, far, piece_of(pieces, far, chunks[there, 5]), random)
-        end = max(row[0, a], row[0, b]) + max(chunks[there, 2 + far], chunks[back, 2 + far]) + wire
-        row[0, a], row[0, b] = end, end
+            gap = max(row[ROW_GAP, a], row[ROW_GAP, b])
+            wire = max(
+                wire,
+                chunks[there, CHUNK_LATENCY] + chunks[there, CHUNK_SIZE] * gap,
+                chunks[back, CHUNK_LATENCY] + chunks[back, CHUNK_SIZE] * gap,
+            )
+        wire *= mode_factor(pieces, far, piece_of(pieces, far, chunks[there, CHUNK_SIZE]), random)
+        end = (
+            max(row[ROW_CLOCK, a], row[ROW_CLOCK, b])
+            + max(chunks[there, CHUNK_SEND + far], chunks[back, CHUNK_SEND + far])
+            + wire
+        )
+        row[ROW_CLOCK, a], row[ROW_CLOCK, b] = end, end
 
 
 def charge_chunks(size: float, chunk_count: int, chunks: FloatArray, pieces: FloatArray) -> None:
@@ -68,9 +108,10 @@ def charge_chunks(size: float, chunk_count: int, chunks: FloatArray, pieces: Flo
     for chunk in range(chunk_count):
         its = chunk_bytes(chunk, chunk + 1, size, chunk_count)
         for far in range(2):
-            chunks[chunk, far] = wire_time(pieces, far, its, 0.0)
-            chunks[chunk, 2 + far] = pieces[far, piece_of(pieces, far, its), 3]
-        chunks[chunk, 4], chunks[chunk, 5] = pieces[1, piece_of(pieces, 1, its), 1], its
+            chunks[chunk, CHUNK_WIRE + far] = wire_time(pieces, far, its, 0.0)
+            chunks[chunk, CHUNK_SEND + far] = pieces[far, piece_of(pieces, far, its), PIECE_SEND]
+        chunks[chunk, CHUNK_LATENCY] = pieces[REMOTE, piece_of(pieces, REMOTE, its), PIECE_LATENCY]
+        chunks[chunk, CHUNK_SIZE] = its
 
 
 def chunk_bytes(first: int, behind: int, size: float, chunk_count: int) -> float:

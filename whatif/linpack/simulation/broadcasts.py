@@ -24,7 +24,7 @@ class Paths(NamedTuple):
     spread: IntArray
     """[message, 4]: sender, receiver, first chunk, chunk behind the last; of the long ones."""
     roll: IntArray
-    """[exchange, 4]: two processes and the chunk that each sends the other; in an order that can be played."""
+    """[exchange, 4]: two processes and the chunk that each sends the other; in a feasible order."""
     chunk_count: int
     """Chunks that a long broadcast, which all wait for, divides the panel into; 0: a ring."""
 

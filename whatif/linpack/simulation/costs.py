@@ -26,6 +26,17 @@ KERNELS: Final = (
 DTRSM, DTRSV, DGEMV, DAXPY, DLASWP00N, DLASWP01T, DLASWP02N, DLASWP03T, DLASWP04T, DLATCPY = (
     5, 6, 7, 9, 12, 13, 14, 15, 16, 18,
 )  # fmt: skip
+DGEMM, DGEMM_DEVIATION, DGEMM_OFFLOADED, DGEMM_OFFLOADED_DEVIATION, DGEMM_LIMITS = range(5)
+"""Rows of dgemm; those of the deviations follow those of the means."""
+CONSTANT, PER_MNK, PER_MN, PER_MK, PER_NK = range(5)
+"""Columns of the first four rows of dgemm."""
+LEAST_M, LEAST_N, LEAST_K = range(3)
+"""Columns of `DGEMM_LIMITS`."""
+SIZE_CONSTANT, SIZE_SLOPE, SPREAD_CONSTANT, SPREAD_SLOPE = range(4)
+"""Columns of the other kernels: mean, then deviation."""
+KERNEL_COLUMNS: Final = 5
+LOCAL, REMOTE = 0, 1
+"""Distances of a table of pieces: within a node, and between nodes."""
 AT_ONCE, WHEN_RECEIVED, RENDEZVOUS = 0, 1, 2
 SPREAD: Final = 1 / sqrt(1 - 2 / pi)
 SHIFT: Final = SPREAD * sqrt(2 / pi)
@@ -46,6 +57,13 @@ class PieceColumn(IntEnum):
     """From here on, for each mode of the time: the share of messages in it and those before, and its factor."""
 
 
+# Plain numbers: the loader of the compiled loops compares them with those that the loops were compiled for.
+(
+    PIECE_START, PIECE_LATENCY, PIECE_PER_BYTE, PIECE_SEND, PIECE_SEND_PER_BYTE, PIECE_RECEIVE, PIECE_RECEIVE_PER_BYTE,
+    PIECE_PROTOCOL, PIECE_MODES,
+) = map(int, PieceColumn)  # fmt: skip
+
+
 def noise(random: Any) -> float:
     """A half-normal number with mean 0 and standard deviation 1."""
     return float(abs(random.standard_normal()) * SPREAD - SHIFT)
@@ -60,8 +78,12 @@ def with_noise(time: float, deviation: float, random: Any) -> float:
 
 def matrix_row(kernels: FloatArray, rows: float, columns: float, depth: float) -> int:
     """Where the coefficients of dgemm(M = rows, N = columns, K = depth) stand: 0 as it is, 2 offloaded."""
-    offloaded = rows >= kernels[4, 0] and columns >= kernels[4, 1] and depth >= kernels[4, 2]
-    return 2 if offloaded else 0
+    offloaded = (
+        rows >= kernels[DGEMM_LIMITS, LEAST_M]
+        and columns >= kernels[DGEMM_LIMITS, LEAST_N]
+        and depth >= kernels[DGEMM_LIMITS, LEAST_K]
+    )
+    return DGEMM_OFFLOADED if offloaded else DGEMM
 
 
 def matrix_mean(kernels: FloatArray, rows: float, columns: float, depth: float) -> float:
@@ -77,8 +99,8 @@ def matrix_deviation(kernels: FloatArray, rows: float, columns: float, depth: fl
 def terms(kernels: FloatArray, row: int, m: float, n: float, k: float) -> float:
     """constant + mnk M N K + mn M N + mk M K + nk N K."""
     mn = m * n
-    time = kernels[row, 0] + kernels[row, 1] * mn * k + kernels[row, 2] * mn
-    return float(time + (kernels[row, 3] * m + kernels[row, 4] * n) * k)
+    time = kernels[row, CONSTANT] + kernels[row, PER_MNK] * mn * k + kernels[row, PER_MN] * mn
+    return float(time + (kernels[row, PER_MK] * m + kernels[row, PER_NK] * n) * k)
 
 
 def size_time(kernels: FloatArray, row: int, size: float, noisy: bool, random: Any) -> float:
@@ -88,33 +110,33 @@ def size_time(kernels: FloatArray, row: int, size: float, noisy: bool, random: A
 
 def size_mean(kernels: FloatArray, row: int, size: float) -> float:
     """Mean time of a kernel with one size."""
-    return float(kernels[row, 0] + kernels[row, 1] * size)
+    return float(kernels[row, SIZE_CONSTANT] + kernels[row, SIZE_SLOPE] * size)
 
 
 def size_deviation(kernels: FloatArray, row: int, size: float) -> float:
     """Standard deviation of the time of a kernel with one size."""
-    return float(kernels[row, 2] + kernels[row, 3] * size)
+    return float(kernels[row, SPREAD_CONSTANT] + kernels[row, SPREAD_SLOPE] * size)
 
 
 def piece_of(pieces: FloatArray, far: int, size: float) -> int:
     """The piece that a size in bytes lies in."""
     piece = 0
-    while piece + 1 < pieces.shape[1] and size >= pieces[far, piece + 1, 0]:
+    while piece + 1 < pieces.shape[1] and size >= pieces[far, piece + 1, PIECE_START]:
         piece += 1
     return piece
 
 
 def wire_of(pieces: FloatArray, far: int, piece: int, size: float, gap: float) -> float:
     """Latency and transfer; `gap` is the time per byte that the node's adapter leaves to a message between nodes."""
-    per_byte = pieces[far, piece, 2]
+    per_byte = pieces[far, piece, PIECE_PER_BYTE]
     if far and gap > per_byte:
         per_byte = gap
-    return float(pieces[far, piece, 1] + size * per_byte)
+    return float(pieces[far, piece, PIECE_LATENCY] + size * per_byte)
 
 
 def mode_factor(pieces: FloatArray, far: int, piece: int, random: Any) -> float:
     """How many times as long as the mean a message takes: drawn from the modes of its piece (N'); 1 without any."""
-    at, last = 8, pieces.shape[2]
+    at, last = PIECE_MODES, pieces.shape[2]
     if at == last or pieces[far, piece, at] == 0.0:
         return 1.0
     drawn = random.random()
@@ -125,10 +147,10 @@ def mode_factor(pieces: FloatArray, far: int, piece: int, random: Any) -> float:
 
 def mean_factor(pieces: FloatArray, far: int, piece: int) -> float:
     """The mean of `mode_factor`."""
-    if pieces.shape[2] == 8 or pieces[far, piece, 8] == 0.0:
+    if pieces.shape[2] == PIECE_MODES or pieces[far, piece, PIECE_MODES] == 0.0:
         return 1.0
     mean, before = 0.0, 0.0
-    for at in range(8, pieces.shape[2], 2):
+    for at in range(PIECE_MODES, pieces.shape[2], 2):
         mean += (pieces[far, piece, at] - before) * pieces[far, piece, at + 1]
         before = pieces[far, piece, at]
     return float(mean)
@@ -142,7 +164,7 @@ def mean_wire(pieces: FloatArray, far: int, size: float, gap: float) -> float:
 
 def least_factor(pieces: FloatArray, far: int, piece: int) -> float:
     """A bound on `mode_factor` from below."""
-    return 1.0 if pieces.shape[2] == 8 or pieces[far, piece, 8] == 0.0 else 0.0
+    return 1.0 if pieces.shape[2] == PIECE_MODES or pieces[far, piece, PIECE_MODES] == 0.0 else 0.0
 
 
 def wire_time(pieces: FloatArray, far: int, size: float, gap: float) -> float:
@@ -156,12 +178,12 @@ def send_beside(
     """A message whose receive is posted by then: when the sender is free, when it arrives, the receiver's work then."""
     piece = piece_of(pieces, far, size)
     wire = wire_of(pieces, far, piece, size, gap) * mode_factor(pieces, far, piece, random)
-    if pieces[far, piece, 7] == RENDEZVOUS:
+    if pieces[far, piece, PIECE_PROTOCOL] == RENDEZVOUS:
         end = max(sender, receiver) + wire
         return end, end, 0.0
-    sent = sender + pieces[far, piece, 3] + size * pieces[far, piece, 4]
-    start = sent if pieces[far, piece, 7] == AT_ONCE else max(sent, receiver)
-    return sent, start + wire, pieces[far, piece, 5] + size * pieces[far, piece, 6]
+    sent = sender + pieces[far, piece, PIECE_SEND] + size * pieces[far, piece, PIECE_SEND_PER_BYTE]
+    start = sent if pieces[far, piece, PIECE_PROTOCOL] == AT_ONCE else max(sent, receiver)
+    return sent, start + wire, pieces[far, piece, PIECE_RECEIVE] + size * pieces[far, piece, PIECE_RECEIVE_PER_BYTE]
 
 
 def deliver(sender: float, receiver: float, size: float, pieces: FloatArray, far: int, gap: float, random: Any) -> Any:

@@ -25,6 +25,36 @@ NODE, ROW, PHASE, STATUS, HAS_PANEL, SENT, LEFT, NEXT, GROUP, LINK = 0, 1, 2, 3,
 the panel; targets it has sent the panel to; columns left to update; its next exchange of the swap, -1: none;
 whose links it shares, and which of these leads to it."""
 MARK_COLUMNS: Final = 10
+TARGETS: Final = 3
+"""Targets of a process in a broadcast: columns of `PanelMessages.targets`, followed by that of its source."""
+COLUMN_CLOCK, COLUMN_ROWS, COLUMN_FACTOR, COLUMN_NODE, COLUMN_DEVIATION = range(5)
+"""Rows of `Room.column`, a process column that factors a panel: clock, local rows, factor of dgemm, node, deviation of
+dgemm."""
+ROW_CLOCK, ROW_NODE, ROW_GAP, ROW_TAKEN = range(4)
+"""Rows of `Room.row`, a process row in a broadcast: clock, node, time per byte of the adapter, end of the receive."""
+CHARGE_SEND, CHARGE_WIRE, CHARGE_RECEIVE, CHARGE_IS_PARTIAL, CHARGE_LATENCY, CHARGE_SIZE = range(6)
+"""Columns of `Room.charges`, [distance, SMALL or LARGE]; partial: a message needs more than these charges."""
+SMALL, LARGE = 0, 1
+"""Messages of a pivot: without and with the current row."""
+CHUNK_WIRE, CHUNK_SEND, CHUNK_LATENCY, CHUNK_SIZE = 0, 2, 4, 5
+"""Columns of `Room.chunks`; wire and send have one for each distance."""
+(
+    LINE_MATRIX, LINE_MATRIX_SLOPE, LINE_MATRIX_LESS, LINE_OTHER, LINE_OTHER_SLOPE, LINE_OTHER_LESS,
+    LINE_MATRIX_VARIANCE, LINE_MATRIX_VARIANCE_M, LINE_MATRIX_VARIANCE_MM,
+    LINE_OTHER_VARIANCE, LINE_OTHER_VARIANCE_M, LINE_OTHER_VARIANCE_MM, LINE_COLUMNS,
+) = range(13)  # fmt: skip
+"""Columns of `panel_lines`: of dgemm and of the other kernels, mean times as constant, slope in the local rows m, and
+the difference of the row of the pivot block; then variances as coefficients of 1, m and m^2."""
+SEEN_FACTOR_START, SEEN_FACTOR_END, SEEN_BROADCAST_START, SEEN_BROADCAST_END, SEEN_UPDATE_END, SEEN_COLUMNS = range(6)
+"""Columns of `HPLState.seen`."""
+SWAP_BINARY, SWAP_SPREAD, SWAP_MIX = 0, 1, 2
+"""`RunNumbers.swap`; the first two are also the algorithms of a swap."""
+STRUCTURE_PROCESS, STRUCTURE_SENT, STRUCTURE_AFTER = 0, 2, 8
+"""Columns of `Exchanges.binary`: both processes; of each, kind, first and end of the rows it sends; kernels after."""
+ROLL_FIRST, ROLL_SECOND, ROLL_THERE, ROLL_BACK = range(4)
+"""Columns of `Exchanges.roll` and `Paths.roll`: two processes, and the chunk that each sends."""
+CHUNKS_SENDER, CHUNKS_RECEIVER, CHUNKS_FIRST, CHUNKS_END = range(4)
+"""Columns of `Paths.spread`."""
 FIRST, SECOND, FROM_FIRST, FROM_SECOND, WIDE_FIRST, WIDE_SECOND, AFTER_FIRST, AFTER_SECOND = 0, 1, 2, 3, 4, 5, 6, 7
 NEXT_FIRST, NEXT_SECOND, SWAP_COLUMNS = 8, 9, 10
 """Columns of `swaps`, [slot, algorithm, exchange, column]: two process rows by distance from the pivot block's, the
@@ -83,4 +113,4 @@ def panel_bytes(panel: int, p: int, run: RunNumbers) -> float:
 
 def spreads(columns: int, run: RunNumbers) -> bool:
     """Whether rows of so many columns are swapped by spread-roll."""
-    return run.swap == 1 or (run.swap == 2 and columns > run.threshold)
+    return run.swap == SWAP_SPREAD or (run.swap == SWAP_MIX and columns > run.threshold)

@@ -15,7 +15,22 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from whatif.linpack.simulation.configuration import Configuration, Looking
-from whatif.linpack.simulation.costs import KERNELS
+from whatif.linpack.simulation.costs import (
+    DGEMM,
+    DGEMM_DEVIATION,
+    KERNELS,
+    SIZE_CONSTANT,
+    SIZE_SLOPE,
+    SPREAD_CONSTANT,
+    SPREAD_SLOPE,
+)
+from whatif.linpack.simulation.layout import (
+    LINE_COLUMNS,
+    LINE_MATRIX,
+    LINE_MATRIX_VARIANCE,
+    LINE_OTHER,
+    LINE_OTHER_VARIANCE,
+)
 from whatif.models.quantities import FloatArray
 
 
@@ -132,16 +147,20 @@ def panel_lines(configuration: Configuration, width: int, kernels: FloatArray) -
     Columns: dgemm's constant, slope, and what the pivot block's row has less; the other kernels' three; then the three
     coefficients of the variance, in 1, m and m^2, of dgemm and of all others together: σ^2 = Σ (a + b m)^2 over calls.
     """
-    lines = np.zeros((width + 1, 12))
+    lines = np.zeros((width + 1, LINE_COLUMNS))
     at = 0
     for call in panel_calls(configuration, width):
         if call is PIVOT:
             at += 1
         elif call.kernel == "dgemm":
-            _add(lines[at, :3], lines[at, 6:9], *_matrix_line(call, kernels))
+            _add(
+                lines[at, LINE_MATRIX:LINE_OTHER],
+                lines[at, LINE_MATRIX_VARIANCE:LINE_OTHER_VARIANCE],
+                *_matrix_line(call, kernels),
+            )
         else:
             row = kernels[KERNELS.index(call.kernel)]
-            _add(lines[at, 3:6], lines[at, 9:12], *_size_line(call, row))
+            _add(lines[at, LINE_OTHER:LINE_MATRIX_VARIANCE], lines[at, LINE_OTHER_VARIANCE:], *_size_line(call, row))
     return lines
 
 
@@ -150,7 +169,7 @@ def _matrix_line(call: KernelCall, kernels: FloatArray) -> tuple[FloatArray, Flo
     inner, columns, depth = float(call.columns * call.depth), call.columns, call.depth
     slopes = np.array([0.0, inner, columns, depth, 0.0])
     constants = np.array([1.0, 0.0, 0.0, 0.0, inner]) + call.fixed * slopes
-    mean, spread = kernels[0], kernels[1]
+    mean, spread = kernels[DGEMM], kernels[DGEMM_DEVIATION]
     slope = mean @ slopes * call.each
     return np.array([mean @ constants, slope, slope * call.done]), np.array(
         [spread @ constants, spread @ slopes * call.each]
@@ -158,10 +177,10 @@ def _matrix_line(call: KernelCall, kernels: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _size_line(call: KernelCall, kernel: FloatArray) -> tuple[FloatArray, FloatArray]:
-    constant, slope = kernel[0] + kernel[1] * call.fixed, kernel[1] * call.each
+    constant, slope = kernel[SIZE_CONSTANT] + kernel[SIZE_SLOPE] * call.fixed, kernel[SIZE_SLOPE] * call.each
     if call.pivot_row_only:  # What the pivot block's row has less is negative: it has more.
         return np.array([0.0, 0.0, -constant]), np.zeros(2)
-    spread = np.array([kernel[2] + kernel[3] * call.fixed, kernel[3] * call.each])
+    spread = np.array([kernel[SPREAD_CONSTANT] + kernel[SPREAD_SLOPE] * call.fixed, kernel[SPREAD_SLOPE] * call.each])
     return np.array([constant, slope, slope * call.done]), spread
 
 

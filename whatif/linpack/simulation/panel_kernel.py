@@ -10,7 +10,48 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from whatif.linpack.simulation.costs import AT_ONCE, deliver, exchange, noise, piece_of, wire_time
+from whatif.linpack.simulation.costs import (
+    AT_ONCE,
+    PIECE_LATENCY,
+    PIECE_MODES,
+    PIECE_PROTOCOL,
+    PIECE_RECEIVE,
+    PIECE_RECEIVE_PER_BYTE,
+    PIECE_SEND,
+    PIECE_SEND_PER_BYTE,
+    deliver,
+    exchange,
+    noise,
+    piece_of,
+    wire_time,
+)
+from whatif.linpack.simulation.layout import (
+    CHARGE_IS_PARTIAL,
+    CHARGE_LATENCY,
+    CHARGE_RECEIVE,
+    CHARGE_SEND,
+    CHARGE_SIZE,
+    CHARGE_WIRE,
+    COLUMN_CLOCK,
+    COLUMN_DEVIATION,
+    COLUMN_FACTOR,
+    COLUMN_NODE,
+    COLUMN_ROWS,
+    LARGE,
+    LINE_MATRIX,
+    LINE_MATRIX_LESS,
+    LINE_MATRIX_SLOPE,
+    LINE_MATRIX_VARIANCE,
+    LINE_MATRIX_VARIANCE_M,
+    LINE_MATRIX_VARIANCE_MM,
+    LINE_OTHER,
+    LINE_OTHER_LESS,
+    LINE_OTHER_SLOPE,
+    LINE_OTHER_VARIANCE,
+    LINE_OTHER_VARIANCE_M,
+    LINE_OTHER_VARIANCE_MM,
+    SMALL,
+)
 from whatif.models.quantities import FloatArray
 
 
@@ -32,9 +73,9 @@ def factor_panel(
     for pivot in range(width):
         compute_between(column, lines, pivot, noisy, random)
         if count > 1:
-            before = column[0, 0]
+            before = column[COLUMN_CLOCK, 0]
             agree_on_pivot(column, gaps, small, large, row, charges, pieces, random)
-            agreeing += column[0, 0] - before
+            agreeing += column[COLUMN_CLOCK, 0] - before
     compute_between(column, lines, width, noisy, random)
     return agreeing
 
@@ -42,32 +83,47 @@ def factor_panel(
 def compute_between(column: FloatArray, lines: FloatArray, at: int, noisy: bool, random: Any) -> None:
     """The kernels between two pivots, on every process of the column."""
     for place in range(column.shape[1]):
-        m, factor = column[1, place], column[2, place]
-        matrix, other = lines[at, 0] + lines[at, 1] * m, lines[at, 3] + lines[at, 4] * m
+        m, factor = column[COLUMN_ROWS, place], column[COLUMN_FACTOR, place]
+        matrix, other = (
+            lines[at, LINE_MATRIX] + lines[at, LINE_MATRIX_SLOPE] * m,
+            lines[at, LINE_OTHER] + lines[at, LINE_OTHER_SLOPE] * m,
+        )
         if place == 0:
-            matrix -= lines[at, 2]
-            other -= lines[at, 5]
+            matrix -= lines[at, LINE_MATRIX_LESS]
+            other -= lines[at, LINE_OTHER_LESS]
         time = max(matrix, 0.0) * factor + max(other, 0.0)
         if noisy:
-            variance = (lines[at, 6] + (lines[at, 7] + lines[at, 8] * m) * m) * (factor * column[4, place]) ** 2
-            variance += lines[at, 9] + (lines[at, 10] + lines[at, 11] * m) * m
+            variance = (
+                lines[at, LINE_MATRIX_VARIANCE]
+                + (lines[at, LINE_MATRIX_VARIANCE_M] + lines[at, LINE_MATRIX_VARIANCE_MM] * m) * m
+            ) * (factor * column[COLUMN_DEVIATION, place]) ** 2
+            variance += (
+                lines[at, LINE_OTHER_VARIANCE]
+                + (lines[at, LINE_OTHER_VARIANCE_M] + lines[at, LINE_OTHER_VARIANCE_MM] * m) * m
+            )
             time = max(time + sqrt(max(variance, 0.0)) * noise(random), 0.0)
-        column[0, place] += time
+        column[COLUMN_CLOCK, place] += time
 
 
 def charge_pivots(small: float, large: float, pieces: FloatArray, charges: FloatArray) -> None:
     """[local or remote, small or large, 6]: sending, wire, receiving, whether these are not all there is to it; latency
     and size, where links are shared."""
     for far in range(2):
-        for at in range(2):
-            size = large if at else small
+        for at in (SMALL, LARGE):
+            size = large if at == LARGE else small
             piece = piece_of(pieces, far, size)
-            charges[far, at, 0] = pieces[far, piece, 3] + size * pieces[far, piece, 4]
-            charges[far, at, 1] = wire_time(pieces, far, size, 0.0)
-            charges[far, at, 2] = pieces[far, piece, 5] + size * pieces[far, piece, 6]
-            charges[far, at, 3] = pieces[far, piece, 7] != AT_ONCE or pieces.shape[2] > 8
-            charges[far, at, 4], charges[far, at, 5] = pieces[far, piece, 1], size
-        charges[far, 1, 3] += charges[far, 0, 3]
+            charges[far, at, CHARGE_SEND] = (
+                pieces[far, piece, PIECE_SEND] + size * pieces[far, piece, PIECE_SEND_PER_BYTE]
+            )
+            charges[far, at, CHARGE_WIRE] = wire_time(pieces, far, size, 0.0)
+            charges[far, at, CHARGE_RECEIVE] = (
+                pieces[far, piece, PIECE_RECEIVE] + size * pieces[far, piece, PIECE_RECEIVE_PER_BYTE]
+            )
+            charges[far, at, CHARGE_IS_PARTIAL] = (
+                pieces[far, piece, PIECE_PROTOCOL] != AT_ONCE or pieces.shape[2] > PIECE_MODES
+            )
+            charges[far, at, CHARGE_LATENCY], charges[far, at, CHARGE_SIZE] = pieces[far, piece, PIECE_LATENCY], size
+        charges[far, LARGE, CHARGE_IS_PARTIAL] += charges[far, SMALL, CHARGE_IS_PARTIAL]
 
 
 def agree_on_pivot(
@@ -80,10 +136,10 @@ def agree_on_pivot(
         cube *= 2
     for extra in range(cube, count):
         inner = extra - cube
-        far = 1 if column[3, extra] != column[3, inner] else 0
+        far = 1 if column[COLUMN_NODE, extra] != column[COLUMN_NODE, inner] else 0
         back = row if inner == 0 else 0.0
-        column[0, extra], column[0, inner] = exchange(
-            column[0, extra], column[0, inner], small, back, pieces, far, gaps[-1, inner], random
+        column[COLUMN_CLOCK, extra], column[COLUMN_CLOCK, inner] = exchange(
+            column[COLUMN_CLOCK, extra], column[COLUMN_CLOCK, inner], small, back, pieces, far, gaps[-1, inner], random
         )
     step, dimension = 1, 0
     while step < cube:
@@ -91,9 +147,9 @@ def agree_on_pivot(
         step, dimension = step * 2, dimension + 1
     for extra in range(cube, count):
         inner = extra - cube
-        far = 1 if column[3, extra] != column[3, inner] else 0
-        column[0, inner], column[0, extra] = deliver(
-            column[0, inner], column[0, extra], small, pieces, far, gaps[-1, inner], random
+        far = 1 if column[COLUMN_NODE, extra] != column[COLUMN_NODE, inner] else 0
+        column[COLUMN_CLOCK, inner], column[COLUMN_CLOCK, extra] = deliver(
+            column[COLUMN_CLOCK, inner], column[COLUMN_CLOCK, extra], small, pieces, far, gaps[-1, inner], random
         )
 
 
@@ -103,18 +159,27 @@ def exchange_along(
 ) -> None:  # fmt: skip
     """One dimension of the hypercube; whoever has the current row sends it along."""
     for base in range(0, cube, 2 * step):
-        at = 1 if base == 0 else 0
+        at = LARGE if base == 0 else SMALL
         for a in range(base, base + step):
             b = a + step
-            far = 1 if column[3, a] != column[3, b] else 0
-            if charges[far, at, 3] > 0:
-                size = large if at else small
-                column[0, a], column[0, b] = exchange(
-                    column[0, a], column[0, b], size, small, pieces, far, gaps[a], random
+            far = 1 if column[COLUMN_NODE, a] != column[COLUMN_NODE, b] else 0
+            if charges[far, at, CHARGE_IS_PARTIAL] > 0:
+                size = large if at == LARGE else small
+                column[COLUMN_CLOCK, a], column[COLUMN_CLOCK, b] = exchange(
+                    column[COLUMN_CLOCK, a], column[COLUMN_CLOCK, b], size, small, pieces, far, gaps[a], random
                 )
                 continue
-            sent_a, sent_b = column[0, a] + charges[far, at, 0], column[0, b] + charges[far, 0, 0]
-            back = max(charges[far, 0, 1], charges[far, 0, 4] + charges[far, 0, 5] * gaps[a])
-            there = max(charges[far, at, 1], charges[far, at, 4] + charges[far, at, 5] * gaps[a])
-            column[0, a] = max(sent_a, sent_b + back) + charges[far, 0, 2]
-            column[0, b] = max(sent_b, sent_a + there) + charges[far, at, 2]
+            sent_a, sent_b = (
+                column[COLUMN_CLOCK, a] + charges[far, at, CHARGE_SEND],
+                column[COLUMN_CLOCK, b] + charges[far, SMALL, CHARGE_SEND],
+            )
+            back = max(
+                charges[far, SMALL, CHARGE_WIRE],
+                charges[far, SMALL, CHARGE_LATENCY] + charges[far, SMALL, CHARGE_SIZE] * gaps[a],
+            )
+            there = max(
+                charges[far, at, CHARGE_WIRE],
+                charges[far, at, CHARGE_LATENCY] + charges[far, at, CHARGE_SIZE] * gaps[a],
+            )
+            column[COLUMN_CLOCK, a] = max(sent_a, sent_b + back) + charges[far, SMALL, CHARGE_RECEIVE]
+            column[COLUMN_CLOCK, b] = max(sent_b, sent_a + there) + charges[far, at, CHARGE_RECEIVE]

@@ -27,7 +27,7 @@ def roll_pairs(count: int) -> IntArray:
     """[exchange, 4]: processes a and b, the chunk that a sends b, and the one that b sends a.
 
     In step k process i turns to the next one where i + k is even, else to the one before. Where the number of
-    processes is odd, the last and the first meet in different steps: exchanges come in an order that can be played.
+    processes is odd, the last and the first meet in different steps: exchanges come in a feasible order.
     """
     plans = [[_turn(place, step, count) for step in range(count - 1)] for place in range(count)]
     at = [0] * count

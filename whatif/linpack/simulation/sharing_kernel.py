@@ -15,12 +15,16 @@ from __future__ import annotations
 from math import floor
 from typing import NamedTuple
 
-from whatif.linpack.simulation.costs import mean_wire
+from whatif.linpack.simulation.costs import REMOTE, mean_wire
 from whatif.linpack.simulation.layout import CLOCK, GROUP, LINK, RunNumbers, width_of
 from whatif.models.quantities import FloatArray, IntArray
 
 NOT_NOTED = -1
-CROWD_PLACE, LANES, NOTED_COLUMNS = 2, 3, 7
+NOTED_START, NOTED_END, CROWD_PLACE, LANES = range(4)
+"""Columns of `Adapters.noted`; from `LANES` on, four of lanes."""
+NOTED_COLUMNS = LANES + 4
+STARTS, ENDS, SUM_OF_STARTS, SUM_OF_ENDS = range(4)
+"""Rows of `Adapters.moments`."""
 _STEPS_OF_PERIOD = 4
 """A period is the mean of so many steps at least: they take turns."""
 _SHARE_OF_NEWEST = 0.25
@@ -48,7 +52,7 @@ class Adapters(NamedTuple):
     noted: FloatArray
     """[message, 7]: when it began and ended, where its crowd stands in `crowds`, and the lanes it took, -1: none."""
     noted_count: IntArray
-    """[1]: messages so far; NOT_NOTED in a step of which none are."""
+    """[1]: messages so far; NOT_NOTED in a step that is not recorded."""
     interval: int
     """Steps from one that is written down to the next."""
     starts: IntArray
@@ -87,7 +91,7 @@ def note(
     first, second = marks[sender, GROUP] * count, marks[receiver, GROUP] * count
     if first != second and NOT_NOTED < at < len(noted):
         there, back = marks[receiver, LINK], marks[sender, LINK]
-        noted[at, 0], noted[at, 1], noted[at, CROWD_PLACE] = begun, ended, place
+        noted[at, NOTED_START], noted[at, NOTED_END], noted[at, CROWD_PLACE] = begun, ended, place
         noted[at, LANES], noted[at, LANES + 1] = 2 * (first + there), 2 * (second + there) + 1
         noted[at, LANES + 2] = 2 * (second + back) if both else -1
         noted[at, LANES + 3] = 2 * (first + back) + 1 if both else -1
@@ -135,7 +139,7 @@ def note_pivots(
                 a, b = (panel + place) % run.p * run.q + q, (panel + other) % run.p * run.q + q
                 size = 8.0 * (2 * width + 4) if place == 0 else 8.0 * (width + 4)
                 begun = times[a, CLOCK] + (ended[place] - times[a, CLOCK]) * dimension / parts
-                busy = width * mean_wire(pieces, 1, size, gaps[dimension, place])
+                busy = width * mean_wire(pieces, REMOTE, size, gaps[dimension, place])
                 at = adapters.pivots + dimension * run.p + place
                 note(adapters, begun, begun + busy, a, b, True, at, marks)
 
@@ -200,16 +204,19 @@ def crowds_of_lane(lane: int, adapters: Adapters, period: float) -> None:
     if count == 0 or period <= 0.0:
         return
     for at in range(count):
-        begun, ended = noted[members[first + at], 0], noted[members[first + at], 1]
+        begun, ended = noted[members[first + at], NOTED_START], noted[members[first + at], NOTED_END]
         busy += ended - begun
         always += floor(ended / period) - floor(begun / period)
-        room[0, at], room[1, at] = begun - period * floor(begun / period), ended - period * floor(ended / period)
-    sort(room[0], count)
-    sort(room[1], count)
-    add_up(room[0], room[2], count)
-    add_up(room[1], room[3], count)
+        room[STARTS, at], room[ENDS, at] = (
+            begun - period * floor(begun / period),
+            ended - period * floor(ended / period),
+        )
+    sort(room[STARTS], count)
+    sort(room[ENDS], count)
+    add_up(room[STARTS], room[SUM_OF_STARTS], count)
+    add_up(room[ENDS], room[SUM_OF_ENDS], count)
     for at in range(first, behind):
-        begun, ended = noted[members[at], 0], noted[members[at], 1]
+        begun, ended = noted[members[at], NOTED_START], noted[members[at], NOTED_END]
         if ended > begun:
             met = present(ended, count, busy, always, period, room) - present(begun, count, busy, always, period, room)
             found[members[at]] = max(found[members[at]], met / (ended - begun))
@@ -220,9 +227,9 @@ def present(now: float, count: int, busy: float, always: float, period: float, r
     """Time that messages have spent in a lane until now, added up; `always`: so many are there when a period begins."""
     turns = floor(now / period)
     rest = now - turns * period
-    return float(
-        turns * busy + always * rest + passed(rest, room[0], room[2], count) - passed(rest, room[1], room[3], count)
-    )
+    begun = passed(rest, room[STARTS], room[SUM_OF_STARTS], count)
+    ended = passed(rest, room[ENDS], room[SUM_OF_ENDS], count)
+    return float(turns * busy + always * rest + begun - ended)
 
 
 def sort(numbers: FloatArray, count: int) -> None:

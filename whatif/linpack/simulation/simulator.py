@@ -43,7 +43,7 @@ COMPONENTS: Final = {
 }
 """Parts of the time, as HPL's detailed timing names them, and the broadcast, by column of `HPLState.times`."""
 Progress = Callable[[int, int], None]
-"""Told the steps that are done, and of how many; may raise to end the run."""
+"""Function of the number of finished steps and of all steps; may raise to end the run."""
 _MODULES: Final = (
     costs, layout, panel_kernel, broadcast_kernel, swap_kernel, sharing_kernel, solve_kernel, step_kernel, ahead_kernel,
     loop_kernel,
@@ -58,12 +58,12 @@ _INLINED: Final = frozenset({
 """What is done for every process or exchange of a step, and would be given much for that."""
 _STEPS_AT_ONCE: Final = 64
 _MOST_SETTLED: Final = 500
-"""About so many steps of a run, at least, tell how many messages share the adapters."""
+"""Least number of steps of a run, about, that determine how many messages share the adapters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostProcessors:
-    """The processors of a node, where the matrix lies on its accelerators and panels are factored beside them."""
+    """The processors of a node, where the matrix lies on its accelerators and panels are factored on the host."""
 
     kernels: FloatArray
     """[row of `KERNELS`, 5], with all of the node's cores; processes of one process column divide them, while those of
@@ -76,7 +76,7 @@ class HostProcessors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HPLMachine:
-    """What HPL is charged with; see `whatif.linpack.simulation.costs`."""
+    """Costs of kernels and messages; see `whatif.linpack.simulation.costs`."""
 
     kernels: FloatArray
     """[row of `KERNELS`, 5]"""
@@ -89,7 +89,7 @@ class HPLMachine:
     adapter_gap: float = 0.0
     """Time per byte of a node's adapter, which its ranks share, or of a group's link; 0: messages never wait for it."""
     deviations: FloatArray | None = None
-    """[rank]: deviation of dgemm on each rank's processor, relative to the model and beside its factor; None: 1."""
+    """[rank]: deviation of dgemm on each rank's processor, relative to the model, besides its factor; None: 1."""
     groups: IntArray | None = None
     """[rank]: whose links its messages share, if not the adapter of its node: the switch it is connected to."""
     links: IntArray | None = None
@@ -100,7 +100,7 @@ class HPLMachine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HPLOutcome:
-    """What came of one run."""
+    """Outcome of one run."""
 
     configuration: Configuration
     time: float
@@ -138,10 +138,10 @@ def simulate(
     panels_seen: int = 0,
     progress: Progress | None = None,
 ) -> HPLOutcome:
-    """Play one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
+    """Outcome of one run; `seed` draws the pivots and, if `noisy`, the deviations of kernels.
 
-    `panels_seen` first panels are written down for every process. Raise `UsageError` where the machine has not as many
-    ranks as the grid.
+    The first `panels_seen` panels are recorded for every process. Raise `UsageError` where the numbers of ranks of
+    the machine and of the grid differ.
     """
     if len(machine.nodes) != configuration.rank_count:
         wanted = f"{configuration.process_rows} x {configuration.process_columns} = {configuration.rank_count}"
@@ -149,26 +149,26 @@ def simulate(
     run = _run(configuration, machine)
     state = _state(configuration, machine, run.depth, panels_seen)
     random = np.random.Generator(np.random.PCG64(seed))
-    _play(configuration, run, state, machine, bool(noisy), random, progress)
+    _simulate(configuration, run, state, machine, bool(noisy), random, progress)
     shape = (run.p, run.q)
     return HPLOutcome(
         configuration,
         float(state.times[:, layout.CLOCK].max()),
         {name: state.times[:, at].reshape(shape).copy() for name, at in COMPONENTS.items()},
         state.ends,
-        state.seen.reshape(panels_seen, *shape, 5),
+        state.seen.reshape(panels_seen, *shape, layout.SEEN_COLUMNS),
     )
 
 
 def replicate(
     configuration: Configuration, machine: HPLMachine, seeds: Sequence[int], *, worker_count: int = 2
 ) -> list[HPLOutcome]:
-    """Noisy runs with so many seeds, on threads."""
+    """Outcomes of noisy runs with some seeds, simulated in threads."""
     with ThreadPoolExecutor(worker_count) as pool:
         return list(pool.map(lambda seed: simulate(configuration, machine, seed=seed, noisy=True), seeds))
 
 
-def _play(
+def _simulate(
     configuration: Configuration, run: RunNumbers, state: HPLState, machine: HPLMachine, noisy: bool, random: Any,
     progress: Progress | None,
 ) -> None:  # fmt: skip
@@ -178,11 +178,11 @@ def _play(
     lines = panel_lines(configuration, min(configuration.block_size, configuration.matrix_size), kernels)
     charges = machine.kernels, machine.pieces, lines, panel_lines(configuration, width, kernels)
     modules, entry = (_MODULES, "steps") if host is None else (_ACCELERATED, "accelerated_steps")
-    beside = () if host is None else (host.copies, host.split_fraction)
+    host_costs = () if host is None else (host.copies, host.split_fraction)
     steps, back_substitute = jitted_or_plain(modules, (entry, "back_substitute"), borrowing=True, inlined=_INLINED)
     for first in range(0, count, _STEPS_AT_ONCE):
         behind = min(first + _STEPS_AT_ONCE, count)
-        steps(first, behind, state, run, messages, *charges, *beside, noisy, random)
+        steps(first, behind, state, run, messages, *charges, *host_costs, noisy, random)
         if progress is not None:
             progress(behind, count)
     back_substitute(state.times, state.marks, machine.kernels, machine.pieces, run, noisy, random)
@@ -231,11 +231,12 @@ def _state(configuration: Configuration, machine: HPLMachine, depth: int, panels
     marks[:, layout.LINK] = 0 if machine.links is None else machine.links[place]
     adapters = _adapters(configuration, machine, marks, capacity)
     room = Room(
-        np.zeros((5, p)), np.zeros((4, q)), np.zeros((p.bit_length(), p)), np.zeros((2, 2, 6)), np.zeros((q, 6)),
+        np.zeros((layout.COLUMN_DEVIATION + 1, p)), np.zeros((layout.ROW_TAKEN + 1, q)), np.zeros((p.bit_length(), p)),
+        np.zeros((2, 2, layout.CHARGE_SIZE + 1)), np.zeros((q, layout.CHUNK_SIZE + 1)),
         np.zeros(p + 1), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.int64),
     )  # fmt: skip
     return HPLState(
-        times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, 5), np.nan),
+        times, marks, np.zeros(configuration.step_count), np.full((panels_seen, p * q, layout.SEEN_COLUMNS), np.nan),
         np.zeros((depth + 1, p)), np.zeros((depth + 1, 2, capacity, layout.SWAP_COLUMNS)),
         np.zeros((depth + 1, 2), dtype=np.int64), np.zeros((depth + 1, 2, p), dtype=np.int64),
         np.zeros(4 * p * q + 1, dtype=np.int64),

@@ -13,6 +13,7 @@ from whatif.linpack.simulation.costs import (
     DLASWP00N,
     DLATCPY,
     DTRSM,
+    REMOTE,
     matrix_deviation,
     matrix_mean,
     mean_wire,
@@ -25,13 +26,30 @@ from whatif.linpack.simulation.layout import (
     BEGUN,
     BROADCAST,
     CLOCK,
+    COLUMN_CLOCK,
+    COLUMN_DEVIATION,
+    COLUMN_FACTOR,
+    COLUMN_NODE,
+    COLUMN_ROWS,
     DEVIATION,
     FACTOR,
     FACTORED,
     FIRST,
     NODE,
+    ROW_CLOCK,
+    ROW_GAP,
+    ROW_NODE,
+    ROW_TAKEN,
     SECOND,
+    SEEN_BROADCAST_END,
+    SEEN_BROADCAST_START,
+    SEEN_FACTOR_END,
+    SEEN_FACTOR_START,
+    SEEN_UPDATE_END,
+    SWAP_BINARY,
+    SWAP_SPREAD,
     SWAPPED,
+    TARGETS,
     UPDATED,
     RunNumbers,
     owned_from,
@@ -131,25 +149,26 @@ def factor(
     column = state.room.column
     for place in range(count):
         p = (panel + place) % count
-        column[0, place] = state.times[p * run.q + q, CLOCK]
-        column[1, place] = owned_from(panel * run.nb, run.n, run.nb, p, count)
-        column[2, place] = state.times[p * run.q + q, FACTOR]
-        column[3, place] = state.marks[p * run.q + q, NODE]
-        column[4, place] = state.times[p * run.q + q, DEVIATION]
+        column[COLUMN_CLOCK, place] = state.times[p * run.q + q, CLOCK]
+        column[COLUMN_ROWS, place] = owned_from(panel * run.nb, run.n, run.nb, p, count)
+        column[COLUMN_FACTOR, place] = state.times[p * run.q + q, FACTOR]
+        column[COLUMN_NODE, place] = state.marks[p * run.q + q, NODE]
+        column[COLUMN_DEVIATION, place] = state.times[p * run.q + q, DEVIATION]
     if state.adapters.gap > 0.0:
         share_links(panel, state.room.gaps, state.adapters, state.marks, run)
     agreeing = factor_panel(column, state.room.gaps, state.room.charges, lines, pieces, noisy, random)
     if state.adapters.noted_count[0] != NOT_NOTED:
-        note_pivots(panel, column[0], state.room.gaps, state.adapters, state.times, state.marks, run, pieces)
+        note_pivots(panel, column[COLUMN_CLOCK], state.room.gaps, state.adapters, state.times, state.marks, run, pieces)
     for place in range(count):
         me = (panel + place) % count * run.q + q
         if panel < state.seen.shape[0]:
-            state.seen[panel, me, 0], state.seen[panel, me, 1] = state.times[me, CLOCK], column[0, place]
-        state.times[me, FACTORED] += column[0, place] - state.times[me, CLOCK]
+            state.seen[panel, me, SEEN_FACTOR_START] = state.times[me, CLOCK]
+            state.seen[panel, me, SEEN_FACTOR_END] = column[COLUMN_CLOCK, place]
+        state.times[me, FACTORED] += column[COLUMN_CLOCK, place] - state.times[me, CLOCK]
         state.times[me, AGREED] += agreeing
-        state.times[me, CLOCK] = column[0, place]
+        state.times[me, CLOCK] = column[COLUMN_CLOCK, place]
     if count > 1:
-        prepare_swaps(panel, column[1], state, run, messages, random)
+        prepare_swaps(panel, column[COLUMN_ROWS], state, run, messages, random)
 
 
 def prepare_swaps(
@@ -159,15 +178,15 @@ def prepare_swaps(
     slot, width = panel % state.counts.shape[0], width_of(panel, run)
     counts, room = state.counts[slot], state.room
     draw_pivots(rows, width, counts, random)
-    if run.swap != 1:
-        state.used[slot, 0] = binary_exchanges(
-            messages.binary, messages.cube, counts, width, room.gathered, state.swaps[slot, 0]
+    if run.swap != SWAP_SPREAD:
+        state.used[slot, SWAP_BINARY] = binary_exchanges(
+            messages.binary, messages.cube, counts, width, room.gathered, state.swaps[slot, SWAP_BINARY]
         )
-    if run.swap != 0:
-        state.used[slot, 1] = rolling_exchanges(
-            messages.swap_roll, counts, width, room.lengths, room.share, room.order, state.swaps[slot, 1]
+    if run.swap != SWAP_BINARY:
+        state.used[slot, SWAP_SPREAD] = rolling_exchanges(
+            messages.swap_roll, counts, width, room.lengths, room.share, room.order, state.swaps[slot, SWAP_SPREAD]
         )
-    for algorithm in range(2):
+    for algorithm in (SWAP_BINARY, SWAP_SPREAD):
         string_exchanges(state.swaps[slot, algorithm], state.used[slot, algorithm], state.openings[slot, algorithm])
 
 
@@ -179,23 +198,23 @@ def broadcast(
     for p in range(run.p):
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
-            row[0, place], row[1, place] = state.times[me, CLOCK], state.marks[me, NODE]
-            source = p * run.q + (panel + max(messages.targets[place, 3], 0)) % run.q
-            row[2, place] = panel_gap(state.adapters, source, me, state.marks)
+            row[ROW_CLOCK, place], row[ROW_NODE, place] = state.times[me, CLOCK], state.marks[me, NODE]
+            source = p * run.q + (panel + max(messages.targets[place, TARGETS], 0)) % run.q
+            row[ROW_GAP, place] = panel_gap(state.adapters, source, me, state.marks)
         broadcast_row(
             row, panel_bytes(panel, p, run), messages.targets, messages.spread, messages.roll, messages.chunk_count,
             state.room.chunks, pieces, random,
         )  # fmt: skip
         for place in range(run.q):
             me = p * run.q + (panel + place) % run.q
-            source = messages.targets[place, 3]
-            if source >= 0 and row[1, place] != row[1, source]:
+            source = messages.targets[place, TARGETS]
+            if source >= 0 and row[ROW_NODE, place] != row[ROW_NODE, source]:
                 sender = p * run.q + (panel + source) % run.q
-                wire = mean_wire(pieces, 1, panel_bytes(panel, p, run), row[2, place])
+                wire = mean_wire(pieces, REMOTE, panel_bytes(panel, p, run), row[ROW_GAP, place])
                 note(
                     state.adapters,
-                    row[3, place] - wire,
-                    row[3, place],
+                    row[ROW_TAKEN, place] - wire,
+                    row[ROW_TAKEN, place],
                     sender,
                     me,
                     False,
@@ -203,7 +222,7 @@ def broadcast(
                     state.marks,
                 )
         for place in range(run.q):
-            took(panel, p * run.q + (panel + place) % run.q, row[0, place], state.times, state.seen)
+            took(panel, p * run.q + (panel + place) % run.q, row[ROW_CLOCK, place], state.times, state.seen)
 
 
 def took(panel: int, me: int, end: float, times: FloatArray, seen: FloatArray) -> None:
@@ -212,7 +231,7 @@ def took(panel: int, me: int, end: float, times: FloatArray, seen: FloatArray) -
     times[me, BROADCAST] += end - begin
     times[me, CLOCK] = end
     if panel < seen.shape[0]:
-        seen[panel, me, 2], seen[panel, me, 3] = begin, end
+        seen[panel, me, SEEN_BROADCAST_START], seen[panel, me, SEEN_BROADCAST_END] = begin, end
 
 
 def update_mean(
@@ -274,7 +293,7 @@ def update_column(
         )  # fmt: skip
         times[me, UPDATED] += times[me, CLOCK] - times[me, BEGUN]
         if panel < state.seen.shape[0]:
-            state.seen[panel, me, 4] = times[me, CLOCK]
+            state.seen[panel, me, SEEN_UPDATE_END] = times[me, CLOCK]
 
 
 def swap_column(
@@ -283,7 +302,7 @@ def swap_column(
 ) -> None:  # fmt: skip
     """Advance one process column over the swap of so many columns; `crowded` where all process columns swap."""
     spreading, slot, times = spreads(columns, run), panel % state.counts.shape[0], state.times
-    algorithm = 1 if spreading else 0
+    algorithm = SWAP_SPREAD if spreading else SWAP_BINARY
     plan, used = state.swaps[slot, algorithm], state.used[slot, algorithm]
     for place in range(run.p):
         own = state.counts[slot, place]

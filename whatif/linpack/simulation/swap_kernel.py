@@ -19,11 +19,19 @@ from whatif.linpack.simulation.layout import (
     GROUP,
     NEXT_FIRST,
     NODE,
+    ROLL_BACK,
+    ROLL_FIRST,
+    ROLL_SECOND,
+    ROLL_THERE,
     SECOND,
+    STRUCTURE_AFTER,
+    STRUCTURE_PROCESS,
+    STRUCTURE_SENT,
     WIDE_FIRST,
     WIDE_SECOND,
 )
 from whatif.linpack.simulation.sharing_kernel import Adapters, crowd_of, note
+from whatif.linpack.simulation.swaps import GATHERED, NO_KERNEL, RUN_DLASWP03T, RUN_DLASWP04T
 from whatif.models.quantities import FloatArray, IntArray
 
 
@@ -54,11 +62,12 @@ def binary_exchanges(
         gathered[place + 1] = gathered[place] + own
     for at in range(structure.shape[0]):
         for side in range(2):
-            kind, first, behind = structure[at, 2 + 3 * side], structure[at, 3 + 3 * side], structure[at, 4 + 3 * side]
-            plan[at, FIRST + side] = structure[at, side]
-            plan[at, FROM_FIRST + side] = gathered[behind] - gathered[first] if kind == 2 else width * kind
-            plan[at, WIDE_FIRST + side] = 1.0 if kind == 2 else 0.0
-            plan[at, AFTER_FIRST + side] = structure[at, 8 + side]
+            sent = STRUCTURE_SENT + 3 * side
+            kind, first, behind = structure[at, sent], structure[at, sent + 1], structure[at, sent + 2]
+            plan[at, FIRST + side] = structure[at, STRUCTURE_PROCESS + side]
+            plan[at, FROM_FIRST + side] = gathered[behind] - gathered[first] if kind == GATHERED else width * kind
+            plan[at, WIDE_FIRST + side] = 1.0 if kind == GATHERED else 0.0
+            plan[at, AFTER_FIRST + side] = structure[at, STRUCTURE_AFTER + side]
     return int(structure.shape[0])
 
 
@@ -78,9 +87,9 @@ def rolling_exchanges(
     used = even_out(order, lengths, share, width, used, plan)
     least, extra = width // count, width % count
     for at in range(roll.shape[0]):
-        there = least + 1.0 if roll[at, 2] < extra else least + 0.0
-        back = least + 1.0 if roll[at, 3] < extra else least + 0.0
-        add(plan, used, order[roll[at, 0]], order[roll[at, 1]], there, back)
+        there = least + 1.0 if roll[at, ROLL_THERE] < extra else least + 0.0
+        back = least + 1.0 if roll[at, ROLL_BACK] < extra else least + 0.0
+        add(plan, used, order[roll[at, ROLL_FIRST]], order[roll[at, ROLL_SECOND]], there, back)
         used += 1
     return used
 
@@ -210,10 +219,10 @@ def swap_rows(
     clock_a, clock_b = exchange(times[a, CLOCK], times[b, CLOCK], there, back, pieces, far, gap, random)
     if crowded:
         note(adapters, begun, max(clock_a, clock_b), sender, receiver, both, place, marks)
-    if plan[at, AFTER_FIRST] > 0:
+    if plan[at, AFTER_FIRST] > NO_KERNEL:
         clock_a += size_time(kernels, DLASWP03T, plan[at, FROM_SECOND] * columns, noisy, random)
-    if plan[at, AFTER_SECOND] == 1:
+    if plan[at, AFTER_SECOND] == RUN_DLASWP03T:
         clock_b += size_time(kernels, DLASWP03T, plan[at, FROM_FIRST] * columns, noisy, random)
-    elif plan[at, AFTER_SECOND] > 1:
+    elif plan[at, AFTER_SECOND] == RUN_DLASWP04T:
         clock_b += size_time(kernels, DLASWP04T, plan[at, FROM_SECOND] * columns, noisy, random)
     times[a, CLOCK], times[b, CLOCK] = clock_a, clock_b

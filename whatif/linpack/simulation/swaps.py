@@ -17,13 +17,16 @@ from whatif.models.quantities import IntArray
 NOTHING: Final = 0
 ROWS_OF_BLOCK: Final = 1
 GATHERED: Final = 2
+"""Rows that a process sends: none, those of the pivot block, or gathered ones."""
+NO_KERNEL, RUN_DLASWP03T, RUN_DLASWP04T = 0, 1, 2
+"""Kernel of a process after an exchange."""
 _Side = tuple[int, int, int]
 _NONE: Final = (NOTHING, 0, 0)
 _BLOCK: Final = (ROWS_OF_BLOCK, 0, 0)
 
 
 class Exchanges(NamedTuple):
-    """The exchanges of one column swap over `P` processes, in an order that can be played."""
+    """The exchanges of one column swap over `P` processes, in a feasible order."""
 
     binary: IntArray
     """[exchange, 10]: a, b; what a sends and from which span of gathered rows; what b sends, likewise; the kernels
@@ -41,7 +44,9 @@ def exchanges_of(count: int) -> Exchanges:
     return Exchanges(np.array(found, dtype=np.int64).reshape(-1, 10), roll_pairs(count), cube)
 
 
-def _entry(a: int, b: int, from_a: _Side, from_b: _Side, after_a: int = 0, after_b: int = 0) -> tuple[int, ...]:
+def _entry(
+    a: int, b: int, from_a: _Side, from_b: _Side, after_a: int = NO_KERNEL, after_b: int = NO_KERNEL
+) -> tuple[int, ...]:
     return (a, b, *from_a, *from_b, after_a, after_b)
 
 
@@ -50,7 +55,8 @@ def _fold(count: int, cube: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     for extra in range(cube, count):
         back = _BLOCK if extra == cube else _NONE
-        found.append(_entry(extra, extra - cube, (GATHERED, extra, extra + 1), back, 0, 1 if extra == cube else 0))
+        after = RUN_DLASWP03T if extra == cube else NO_KERNEL
+        found.append(_entry(extra, extra - cube, (GATHERED, extra, extra + 1), back, NO_KERNEL, after))
     return found
 
 
@@ -60,7 +66,7 @@ def _along(cube: int) -> list[tuple[int, ...]]:
     while step < cube:
         for base in range(0, cube, 2 * step):
             mine, theirs = (GATHERED, base, base + step), (GATHERED, base + step, base + 2 * step)
-            sides = (_BLOCK, theirs, 1, 2) if base == 0 else (mine, theirs)
+            sides = (_BLOCK, theirs, RUN_DLASWP03T, RUN_DLASWP04T) if base == 0 else (mine, theirs)
             found.extend(_entry(a, a + step, *sides) for a in range(base, base + step))
         step *= 2
     return found

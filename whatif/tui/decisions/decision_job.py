@@ -9,7 +9,6 @@ import numpy as np
 
 from whatif.core.evaluate import evaluate
 from whatif.errors import WhatifError
-from whatif.schema.hpl_application import HPLApplication
 from whatif.studies.bottlenecks import ideal_parts
 from whatif.studies.search_space import is_played
 from whatif.tui.decisions.answers import Decision, DecisionRequest
@@ -57,7 +56,7 @@ def _is_refused(request: DecisionRequest) -> bool:
     """Whether a question is none of HPL, as its answer says at once."""
     view = request.view
     planned = view.decision in ("scaling", "layout") or (view.decision == "pareto" and not view.front_over)
-    return planned and isinstance(request.program.loaded.scenario.application, HPLApplication)
+    return planned and bool(request.program.loaded.scenario.application.refused_studies)
 
 
 def _seconds(request: DecisionRequest, points: int) -> float:

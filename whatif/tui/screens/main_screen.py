@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from importlib import import_module
 from typing import Any, ClassVar, Final, cast
 
 from textual import on
@@ -17,6 +16,7 @@ from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
 from whatif.plotting.raster import MarkerName
+from whatif.plugins import registered_pages, resolve
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
 from whatif.tui.events import ChangeAsked, ErrorTold, JobAsked, ParameterSelected, StopAsked
 from whatif.tui.key_bindings import FIRST_KEYS, PAGE_KEYS
@@ -25,7 +25,7 @@ from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import TextDialog
 from whatif.tui.screens.help import help_text
-from whatif.tui.state import DECISIONS, HPL_PAGE, SCREEN_KEYS, SCREENS, ExplorerState
+from whatif.tui.state import DECISIONS, SCREEN_KEYS, SCREENS, ExplorerState
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
@@ -36,10 +36,10 @@ from whatif.tui.widgets.sweep_plot import Picture
 from whatif.tui.widgets.title import Title
 
 # Only the first page is needed for the first frame.
-_LATER: Final[dict[str, tuple[str, str]]] = {
-    name: (f"whatif.tui.pages.{name}", f"{name.capitalize()}Page") for name in SCREENS if name != ExplorePage.NAME
+_LATER: Final[dict[str, str]] = {
+    **{name: f"whatif.tui.pages.{name}:{name.capitalize()}Page" for name in SCREENS if name != ExplorePage.NAME},
+    **{name: registered.page for name, registered in registered_pages().items()},
 }
-_LATER[HPL_PAGE] = ("whatif.tui.pages.hpl", "HPLPage")
 
 
 class MainScreen(Screen[None]):
@@ -139,8 +139,7 @@ class MainScreen(Screen[None]):
         """Go to a page, made when it is first wanted."""
         switcher = self.query_one(ContentSwitcher)
         if not switcher.query_children(f"#{name}"):
-            module, kind = _LATER[name]
-            page: Page = getattr(import_module(module), kind)()
+            page: Page = resolve(_LATER[name])()
             await switcher.add_content(page)
         switcher.current = name
         self._arrange()

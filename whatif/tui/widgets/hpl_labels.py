@@ -1,4 +1,4 @@
-"""A run of HPL in words, curves and rows: what it reaches, what its time is spent on, and what other grids reach."""
+"""Texts, curves and rows of a run of HPL: its rate, the parts of its time, and the rates on other grids."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from whatif.linpack.grid_lines import WORK, GridLine
+from whatif.linpack.grid_study import Grid, HPLRunView, Share
 from whatif.linpack.machine import NOISES
 from whatif.linpack.output_reader import COMPONENTS, variant_code
 from whatif.linpack.prediction_tables import PARTS
 from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescription, PlotLine
-from whatif.tui.hpl_job import Grid, HPLRunView, Share
-from whatif.tui.hpl_lanes import WORK, GridLine
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows
@@ -25,7 +25,7 @@ from whatif.units import FLOP_PER_SECOND, format_quantity
 PANEL_KINDS: Final = Kinds(WORK, ("", "series-6", "series-1", "series-2", "series-3"), " FBw-", "+FBW=")
 THEY_OVERLAP: Final = "they overlap: + is in the line above, waiting counts"
 _LATELY: Final = 0.05
-"""Of the columns: the rate is also told over so many of them."""
+"""Share of the columns over which the recent rate is taken."""
 _BAR: Final = 20
 """The cells of the bar of the best grid."""
 _DARKEST: Final = 3
@@ -40,12 +40,12 @@ class GridsView(ColumnsView):
 
 
 def rate_words(rate: float) -> str:
-    """Operations a second as HPL's users expect them."""
+    """Rate with the unit and digits that users of HPL expect."""
     return format_quantity(rate, FLOP_PER_SECOND, 4)
 
 
 def sentences(run: HPLRunView) -> list[str]:
-    """What a run comes to, its parameters, and what is drawn at random."""
+    """Rate of a run, its parameters, and the random seed."""
     outcome, chosen = run.outcome, run.outcome.configuration
     drawn = f"noise {NOISES[run.noise]}; pivots lie"
     return [
@@ -56,10 +56,10 @@ def sentences(run: HPLRunView) -> list[str]:
 
 
 def share_words(share: Share | None) -> str:
-    """How far the playing is."""
+    """Progress of the simulation."""
     if share is None:
-        return "playing …"
-    return f"playing{' other grids' if share.of_grids else ''}: {share.done:.0%}"
+        return "simulating …"
+    return f"simulating{' other grids' if share.of_grids else ''}: {share.done:.0%}"
 
 
 def rate_plot(outcome: HPLOutcome) -> PlotDescription:
@@ -86,7 +86,7 @@ def _lately(outcome: HPLOutcome, done: FloatArray, rate: FloatArray) -> FloatArr
 
 
 def component_rows(outcome: HPLOutcome) -> TableRows:
-    """A row for each part of the time, as HPL's detailed timing names it: over the processes, beside the run time."""
+    """A row for each part of the time, by its name in HPL's detailed timing, over the processes."""
     titles = ("HPL's timer", "mean", "share", "least", "most")
     named = [(label, name) for label, name in COMPONENTS.items() if name in outcome.components]
     rows = (
@@ -103,7 +103,7 @@ def _component(label: str, times: FloatArray, run_time: float) -> tuple[Cell, ..
 
 
 def grid_rows(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> TableRows:
-    """A row for each grid: its rate, beside the best one's, as a bar; the present one is marked."""
+    """A row for each grid: its rate, its share of the best rate, and a bar; the present one is marked."""
     known = [rates[grid] for grid in shown if grid in rates]
     low, best = min(known, default=0.0), max(known, default=0.0)
     rows = (_grid(grid, rates.get(grid), low, best, marked=grid == here) for grid in shown)
@@ -122,7 +122,7 @@ def _grid(grid: Grid, rate: float | None, low: float, best: float, *, marked: bo
 
 
 def best_words(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> str:
-    """Which of the grids that were played is the best one, beside the present one."""
+    """Best of the simulated grids, compared with the present one."""
     best = max((grid for grid in shown if grid in rates), key=lambda grid: rates[grid], default=here)
     if here not in rates or best == here:
         return f"{here[0]} x {here[1]} is the best of them"
@@ -130,6 +130,6 @@ def best_words(shown: list[Grid], rates: Mapping[Grid, float], here: Grid) -> st
 
 
 def lanes_words(line: GridLine, panel_count: int) -> str:
-    """Whose lanes they are, and of which panels."""
+    """Title of the lanes: the line and the panels."""
     first = f"the first {panel_count} panels" if panel_count > 1 else "the first panel"
     return f"process {line}, {first}"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from whatif.plotting.axis_view import AxisView, Tick, axis_unit, ticks
 from whatif.plotting.cells import Cells, Numbers, TextRun
 from whatif.plotting.description import AxisDescription, shorten, text_cells
+from whatif.profiles.stream_lanes import Interval, Lane, Streams, TimelineSpan
 from whatif.tui.labels import duration
-from whatif.tui.profile_job import Interval, Lane, Streams, TimelineSpan
 from whatif.tui.widgets.cursor_list import padded
 from whatif.tui.widgets.profile_bars import legend, short_name
 from whatif.tui.widgets.sweep_plot import Picture

@@ -1,8 +1,9 @@
-"""High Performance Linpack as an application: the parameters of HPL.dat as parameters."""
+"""High Performance Linpack as an application: its parameters are those of HPL.dat."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -18,6 +19,12 @@ _RANKS: Final = parse_expression("application.process_rows * application.process
 
 class HPLApplication(Application):
     """High Performance Linpack: solves a dense system of equations on P x Q processes."""
+
+    costly_points: ClassVar[bool] = True
+    refused_studies: ClassVar[Mapping[str, str]] = {
+        "layout": "the grid of HPL is P x Q: search it with `whatif tune hpl`",
+        "scaling": "HPL is simulated run by run: sweep P x Q with `whatif run`, or use `whatif tune hpl`",
+    }
 
     kind: Literal["hpl"]
     """High Performance Linpack."""
@@ -44,7 +51,7 @@ class HPLApplication(Application):
     recursion_minimum: Count = 4.0
     """NBMIN: columns at which the recursion of the panel's factorisation ends."""
     recursion_divisions: Annotated[Value, QuantityField(ONE, Domain(minimum=2, whole=True))] = 2.0
-    """NDIV: parts that it divides a panel into."""
+    """NDIV: parts into which the recursion divides a panel."""
     recursive_factorisation: Looking = "crout"
     """RFACT: variant for the levels above."""
     process_mapping: Literal["row", "column"] = "row"
@@ -59,12 +66,12 @@ class HPLApplication(Application):
     """kernels: every call deviates by what `platform.kernels` says; network: every message takes the time of one of the
     modes of its piece; drawn from `seed`."""
     seed: CountOrZero = 0.0
-    """Where the random numbers begin: those of pivots, and of the noise."""
+    """Random seed of the pivots and of the noise."""
     rank_count: Count = _RANKS
     """Processes: P Q."""
     iteration_count: Count = 1.0
     """Runs."""
     phases: dict[Key, Phase] = Field(default={}, max_length=0)
-    """None: HPL is one phase."""
+    """Must be empty: HPL is one phase."""
     overlaps: dict[Key, Overlap] = Field(default={}, max_length=0)
-    """None: the look-ahead is played."""
+    """Must be empty: the look-ahead is simulated."""

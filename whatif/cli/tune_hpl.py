@@ -1,0 +1,77 @@
+"""`whatif tune hpl`: search the parameters of HPL for its best run on a platform."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whatif.cli.hpl import machine_options, meter
+from whatif.cli.options import parse_sets
+from whatif.cli.parallel_options import on_option, workers_option
+from whatif.limits import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.api.linpack import HPLTuning
+
+
+@click.command("hpl", short_help="N, NB, P x Q, broadcast, swap and depth of HPL.")
+@machine_options
+@click.option("--ranks", type=click.IntRange(1, 2**24), help="P x Q; default: as many as fit the platform.")
+@click.option("--grid", "grids", multiple=True, metavar="PxQ", help="Grid to search; default: all grids of --ranks.")
+@click.option("--memory-fraction", type=click.FloatRange(0, 1, min_open=True), default=0.8, show_default=True,
+              help="Share of the nodes' memory for the matrix.")  # fmt: skip
+@click.option("--matrix-sizes", metavar="N,..", help="Default: the largest that fits the memory.")
+@click.option("--block-sizes", metavar="NB,..", help="Default: 96 to 384; on GPUs: 256 to 1024.")
+@click.option("--broadcasts", metavar="NAME,..", help="Such as ring or long_modified; default: all six.")
+@click.option("--swaps", metavar="NAME,..", help="binary_exchange, spread_roll, mix; default: all.")
+@click.option("--depths", metavar="DEPTH,..", default="0, 1", show_default=True, help="Panels of look-ahead.")
+@click.option("--candidates", type=click.IntRange(1, 100_000), default=200, show_default=True,
+              help="Combinations to simulate, drawn at random where there are more.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**53), default=0, show_default=True, help="Random seed.")
+@click.option("-o", "--output", "log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Keep every run in this file; the same search continues from it.")  # fmt: skip
+@click.option("--write-input", type=click.Path(path_type=Path, dir_okay=False), metavar="HPL.dat",
+              help="Write the best configuration as an HPL.dat.")  # fmt: skip
+@on_option
+@workers_option
+@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+def command(overrides: tuple[str, ...], write_input: Path | None, file_format: str, **options: Any) -> None:
+    """Search N, NB, P x Q, broadcast, swap and look-ahead of HPL for the highest rate that the memory allows.
+
+    Candidates are simulated on small matrices first, the better ones on larger ones, the best at full size; then single
+    parameters of the best are changed as long as that helps. Prints the ten best, also when interrupted.
+    """
+    from whatif.api.linpack import TuningInterrupted, TuningObserver, require_folder, tune_hpl
+
+    class Narrator(TuningObserver):
+        """Writes remarks and the progress to stderr."""
+
+        def note(self, text: str) -> None:
+            click.echo(text, err=True)
+
+        def simulating(self, count: int) -> AbstractContextManager[Any]:
+            return meter(count)
+
+    if write_input is not None:
+        require_folder(write_input)
+    try:
+        tuning = tune_hpl(overrides=parse_sets(overrides), observer=Narrator(), **options)
+    except TuningInterrupted as interruption:
+        if interruption.tuning is not None:
+            _print(interruption.tuning, file_format)
+        raise
+    _print(tuning, file_format)
+    if write_input is not None:
+        tuning.write_input(write_input)
+        click.echo(f"written: {write_input}", err=True)
+
+
+def _print(tuning: HPLTuning, file_format: str) -> None:
+    from whatif.table_writers import TABLE_WRITERS
+
+    TABLE_WRITERS[file_format](tuning.table(), sys.stdout)
+    sys.stdout.flush()

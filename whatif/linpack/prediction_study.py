@@ -1,0 +1,162 @@
+"""Predictions of every run of an HPL.dat on a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from whatif.errors import InvalidFileError, Problem, UsageError
+from whatif.linpack.input_reader import HPLInput
+from whatif.linpack.machine import NOISES
+from whatif.linpack.output_reader import HPLRun, read_hpl_output
+from whatif.linpack.output_writer import HPLRow, hpl_table
+from whatif.linpack.prediction_tables import (
+    HPLPrediction,
+    Key,
+    detail_lines,
+    key_of,
+    prediction_of,
+    prediction_table,
+)
+from whatif.linpack.predictions import HPLRuns, Reported
+from whatif.linpack.scenario_writer import Noise
+from whatif.plotting.presentable import Presentable
+from whatif.schema.toml import shown_path
+from whatif.table import Table
+
+DEFAULT_MAXIMUM_RUNS: Final = 10_000
+"""Default limit on the combinations of an HPL.dat."""
+NOISY_REPLICATES: Final = 10
+"""Default number of runs of a combination with noise."""
+NOISE_OF: Final[Mapping[tuple[bool, bool], Noise]] = {
+    (False, False): "none",
+    (True, False): "kernels",
+    (False, True): "network",
+    (True, True): "both",
+}
+"""`application.noise` by whether kernels and messages deviate."""
+_INTERVAL: Final = "95 % of times"
+_LINES: Final = {"N": 6, "P x Q": 11, "DEPTH": 25, "": 0}
+"""Lines of an HPL.dat whose values a machine may refuse."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HPLPredictions(Presentable):
+    """Predicted runs in the order of HPL.dat; each is simulated when it is first iterated over or shown."""
+
+    input: HPLInput
+    runs: HPLRuns
+    seeds: range
+    """Seeds of the replicates of each combination."""
+    measured: Mapping[Key, Sequence[HPLRun]]
+    with_components: bool
+    assumed: tuple[str, ...]
+    _known: list[HPLPrediction] = field(default_factory=list)
+
+    @property
+    def run_count(self) -> int:
+        """Number of simulated runs: combinations times replicates."""
+        return self.input.configuration_count * len(self.seeds)
+
+    def __iter__(self) -> Iterator[HPLPrediction]:
+        return self.predictions()
+
+    def predictions(self, progress: Reported | None = None) -> Iterator[HPLPrediction]:
+        """Predictions, each as soon as it is known; `progress` gets the number of a run and the finished share of it.
+
+        Runs that are known are not simulated again.
+        """
+        yield from self._known
+        remaining = islice(self.input.configurations(), len(self._known), None)
+        outcomes = self.runs.in_order(((run, seed) for run in remaining for seed in self.seeds), progress)
+        while replicates := list(islice(outcomes, len(self.seeds))):
+            self._known.append(prediction_of(replicates, self.measured))
+            yield self._known[-1]
+
+    def lines(self, predictions: Iterable[HPLPrediction]) -> Iterator[str]:
+        """HPL's own table of some of the predictions, with measured times and components below each run."""
+        latest: list[HPLPrediction] = []
+
+        def rows() -> Iterator[HPLRow]:
+            for item in predictions:
+                latest.append(item)
+                yield item.row
+
+        for line in hpl_table(rows(), _INTERVAL if len(self.seeds) > 1 else ""):
+            yield line
+            for item in latest:
+                yield from detail_lines(item, self.with_components)
+            latest.clear()
+
+    def table(self) -> Table:
+        """One row for each combination; see `prediction_table`."""
+        return self.table_of(list(self))
+
+    def table_of(self, predictions: Sequence[HPLPrediction]) -> Table:
+        """Some of the predictions in the columns of `table`."""
+        program = self.runs.program
+        notes = {
+            "platform": program.loaded.scenario.platform.name,
+            "grade": program.grade,
+            "ranks_per_node": str(self.runs.ranks_per_node),
+            "noise": self.runs.plan.noise,
+            "seeds": f"{self.seeds[0]} to {self.seeds[-1]}",
+        }
+        return prediction_table(
+            predictions,
+            interval=len(self.seeds) > 1,
+            components=self.with_components,
+            measured=bool(self.measured),
+            notes=notes,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Assumptions and inputs; once all runs are simulated, also the measured runs without a prediction."""
+        found = [*self.assumed, self._summary()]
+        if self.runs.plan.kernels_deviate and not self.runs.has_deviations:
+            found.append("warning: the platform states no deviations of its kernels: only pivots are drawn")
+        missed = self.measured.keys() - {key_of(item.row.configuration) for item in self._known}
+        if missed and len(self._known) == self.input.configuration_count:
+            code, n, nb, p, q = next(key for key in self.measured if key in missed)
+            example = f"such as {code} N {n} NB {nb} P {p} Q {q}"
+            found.append(f"warning: {len(missed)} of the measured runs are no combination of HPL.dat, {example}")
+        return tuple(found)
+
+    def _summary(self) -> str:
+        program, count, seeds = self.runs.program, self.input.configuration_count, self.seeds
+        return (
+            f"platform {program.loaded.scenario.platform.name}; worst grade of its values: {program.grade}; "
+            f"{count:,} run{'s' * (count != 1)}; {self.runs.ranks_per_node} ranks on a node; "
+            f"noise {NOISES[self.runs.plan.noise]}; "
+            + (f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}")
+        )
+
+
+def require_few(asked: HPLInput, file: Path, most: int) -> None:
+    """Raise `UsageError` for an HPL.dat with more than `most` combinations."""
+    if asked.configuration_count > most:
+        count = f"{asked.configuration_count:,} combinations"
+        raise UsageError(f"{file}: {count}, more than --max-points {most:,}")
+
+
+def require_feasible(asked: HPLInput, file: Path, runs: HPLRuns) -> None:
+    """Raise `InvalidFileError` with every size, grid and depth of an HPL.dat that the machine has no room for."""
+    problems: dict[Problem, None] = {}
+    sizes = {(run.matrix_size, run.process_rows, run.process_columns, run.depth): run for run in asked.configurations()}
+    for run in sizes.values():
+        refusal = runs.refusal(run)
+        if refusal is not None:
+            line = _LINES[refusal.about]
+            problems[Problem(shown_path(file), line, min(line, 1), refusal.about, refusal.message)] = None
+    if problems:
+        raise InvalidFileError(list(problems))
+
+
+def measured_runs(files: Sequence[str | Path]) -> list[HPLRun]:
+    """Runs of several outputs of HPL; a file that is named twice is read once."""
+    once = {Path(file).resolve(): Path(file) for file in files}
+    return [run for path in once.values() for run in read_hpl_output(path)]

@@ -1,0 +1,85 @@
+"""Plug-ins: self-contained packages that add applications, verbs and pages, registered as plain data.
+
+A plug-in has a module with a `PLUGIN`, listed in `PLUGINS`. It names everything by text (`module:name`), so that
+nothing behind it is imported before it is used, and the packages below need not know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+PLUGINS: Final = ("whatif.linpack.plugin", "whatif.profiles.plugin")
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class ApplicationKind(NamedTuple):
+    """Application that is not a list of phases, by the references of its parts."""
+
+    schema: str
+    """Subclass of `whatif.schema.application.Application` with this `kind`."""
+    wirer: str
+    """Function from a `whatif.core.context.Context` to the terms of the application."""
+
+
+class Verb(NamedTuple):
+    """Verb of the command line; `module` has a click command of the name `command`."""
+
+    module: str
+    help: str
+
+
+class PluginPage(NamedTuple):
+    """Page of the explorer in place of the page of another screen, for one kind of application."""
+
+    page: str
+    """Reference of the class."""
+    screen: str
+    application: str
+
+
+class Plugin(NamedTuple):
+    """Everything that one package adds."""
+
+    applications: Mapping[str, ApplicationKind] = _NONE
+    """By `application.kind`."""
+    verbs: Mapping[str, Verb] = _NONE
+    """By the words of the command line: `hpl`, `tune hpl`."""
+    pages: Mapping[str, PluginPage] = _NONE
+    """By the page's name."""
+
+
+@cache
+def _plugins() -> tuple[Plugin, ...]:
+    return tuple(import_module(name).PLUGIN for name in PLUGINS)
+
+
+def resolve(reference: str) -> Any:
+    """Object behind a reference `module:name`."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def registered_applications() -> dict[str, ApplicationKind]:
+    """Applications of all plug-ins by their kind."""
+    return {kind: item for plugin in _plugins() for kind, item in plugin.applications.items()}
+
+
+def registered_verbs(group: str = "") -> dict[str, Verb]:
+    """Verbs of all plug-ins in a group such as `tune`, by their last word; without a group, the verbs in none."""
+    verbs = {tuple(words.rpartition(" ")[::2]): verb for plugin in _plugins() for words, verb in plugin.verbs.items()}
+    return {name: verb for (owner, name), verb in verbs.items() if owner == group}
+
+
+def registered_pages() -> dict[str, PluginPage]:
+    """Pages of all plug-ins by their name."""
+    return {name: page for plugin in _plugins() for name, page in plugin.pages.items()}
+
+
+def page_of(screen: str, application: object) -> str:
+    """Name of the page that shows a screen for an application: its plug-in's, or else that of the screen."""
+    key = screen, getattr(application, "kind", "")
+    return next((name for name, page in registered_pages().items() if (page.screen, page.application) == key), screen)

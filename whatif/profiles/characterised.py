@@ -1,0 +1,83 @@
+"""Characterised profile: its tables, and the profile as a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from whatif.atomic import atomic_file
+from whatif.core.platform import Platform
+from whatif.core.scenario import named_platform
+from whatif.errors import UsageError
+from whatif.plotting.presentable import Presentable
+from whatif.profiles.characterisation import characterise
+from whatif.profiles.profile_data import Profile
+from whatif.profiles.scenario_text import scenario_toml
+from whatif.table import Table
+
+TableName = Literal["totals", "classes", "sizes", "symbols", "streams", "kernels"]
+_DEFAULT: Final[TableName] = "classes"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CharacterisedProfile(Presentable):
+    """Tables of a GPU profile by name, and the profile as a scenario."""
+
+    profile: Profile
+    name: str
+    """Name of the application in the scenario."""
+    platform: str | Path | Platform | None
+    platform_dirs: tuple[Path, ...]
+    tables: Mapping[str, Table]
+    """Tables with rows: see `characterise`."""
+    chosen: TableName | None
+
+    def table(self) -> Table:
+        """Chosen table, or `classes`. Raise `UsageError` where it has no rows."""
+        return _with_rows(self.tables, self.chosen or _DEFAULT)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings of the reader."""
+        warnings = self.profile.operations.notes.get("warnings", "")
+        return tuple(f"warning: {line}" for line in warnings.splitlines())
+
+    def to_toml(self) -> str:
+        """Scenario file that repeats the profile on its platform; see `scenario_toml`.
+
+        Raise `UsageError` without a platform, and for one without GPUs.
+        """
+        if self.platform is None:
+            raise UsageError("a scenario needs its machine: name the platform by --platform NAME")
+        if isinstance(self.platform, Platform):
+            return scenario_toml(self.profile, self.platform.name, self.name, self.platform.spec)
+        name, folders = named_platform(str(self.platform), self.platform_dirs)
+        return scenario_toml(self.profile, name, self.name, Platform.open(name, platform_dirs=folders).spec)
+
+    def write(self, path: str | Path) -> None:
+        """Write the scenario file, whole or not at all."""
+        text = self.to_toml()
+        with atomic_file(Path(path)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def characterised(
+    profile: Profile,
+    name: str,
+    platform: str | Path | Platform | None,
+    platform_dirs: tuple[Path, ...],
+    table: TableName | None,
+) -> CharacterisedProfile:
+    """Characterised profile. Raise `UsageError` for a chosen table without rows."""
+    tables = characterise(profile)
+    if table is not None:
+        _with_rows(tables, table)
+    return CharacterisedProfile(profile, name, platform, platform_dirs, tables, table)
+
+
+def _with_rows(tables: Mapping[str, Table], name: TableName) -> Table:
+    if name not in tables:
+        raise UsageError(f"--table {name}: the profile has no rows for it; it has {', '.join(tables)}")
+    return tables[name]

@@ -1,0 +1,14 @@
+"""Registration of GPU profiles: their verbs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from whatif.plugins import Plugin, Verb
+
+PLUGIN: Final = Plugin(
+    verbs={
+        "project": Verb("whatif.cli.project", "Project the copies of a GPU profile to another machine."),
+        "import profile": Verb("whatif.cli.import_profile", "GPU profiles: nvprof, Nsight Systems, rocprof, Kineto."),
+    },
+)

@@ -1,0 +1,272 @@
+"""A GPU profile on the present machine: its tables, its projection and its time lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from whatif.core.scenario import Scenario
+from whatif.core.session import Session
+from whatif.errors import UsageError, WhatifError
+from whatif.profiles.characterisation import characterise
+from whatif.profiles.copy_times import RATES, is_profiled_on
+from whatif.profiles.profile_data import Profile
+from whatif.profiles.projection import Projection, project
+from whatif.profiles.stream_lanes import (
+    Replay,
+    StreamOperations,
+    Streams,
+    Window,
+    replay_of,
+    stream_operations,
+    streams_of,
+)
+from whatif.schema.fields import StrictTable
+from whatif.schema.load import load_document, load_platform
+from whatif.schema.parameters import provenance
+from whatif.schema.platform_spec import GPU, PlatformSpec
+from whatif.table import Table
+
+_NODE: Final = "platform.node."
+
+
+class ProfileInputs(NamedTuple):
+    """Inputs of a view; without a window all of the time line is in sight."""
+
+    path: str
+    latencies: str
+    """Platform of the latencies; empty: the present one."""
+    target: PlatformSpec
+    edited: bool
+    """Whether devices or links of the present machine differ from its file."""
+    unedited: Scenario
+    """Scenario on its present platform, without edits."""
+    window: Window | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectionView:
+    """Copies and fills of a profile on the present machine."""
+
+    source: str
+    target: str
+    edited: bool
+    """Whether the machine differs from its file."""
+    own: bool
+    """Whether the profile counts as one of that machine, so that its times give the errors."""
+    classes: Table
+    """`Projection.summary`."""
+    kernel_range: tuple[float, float]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileView:
+    """Profile in tables (`whatif.profiles.characterisation.characterise`), projected, and its time lines."""
+
+    tool: str
+    devices: tuple[str, ...]
+    tables: Mapping[str, Table]
+    projected: ProjectionView | None
+    reason: str
+    """Error message instead of a projection; empty where there is one."""
+    streams: Streams
+    warnings: tuple[str, ...]
+
+
+def profile_inputs(session: Session, path: str, latencies: str, window: Window | None = None) -> ProfileInputs:
+    """Inputs of `profile_view` for the present machine of a session."""
+    scenario = session.question
+    # Counts, which are one level up, make no copy faster.
+    edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in scenario.sets)
+    unedited = Scenario(scenario.document, scenario.platform, {}, scenario.folders)
+    return ProfileInputs(path, latencies, _present_platform(session), edited, unedited, window)
+
+
+def _present_platform(session: Session) -> PlatformSpec:
+    """Platform with the present values of its nodes: edited numbers are in the program only."""
+    platform, values = session.program.loaded.scenario.platform, session.at.values
+    parameters = (
+        parameter
+        for path, parameter in session.program.parameters.items()
+        if path.startswith(_NODE) and not parameter.structural
+    )
+    stand = {parameter.path: float(np.ravel(values[parameter.path])[0]) for parameter in parameters}
+    return platform.model_copy(update={"node": _with_values(platform.node, _NODE, stand)})
+
+
+def _with_values(part: StrictTable, path: str, values: Mapping[str, float]) -> StrictTable:
+    """Table of a platform, and the tables in it, with other values; `path` leads to its parameters."""
+    parts = {name: getattr(part, name) for name in type(part).model_fields}
+    tables = {
+        name: _with_values(item, f"{path}{name}.", values)
+        for name, item in parts.items()
+        if isinstance(item, StrictTable)
+    }
+    numbers = {name: values[f"{path}{name}"] for name in parts if f"{path}{name}" in values}
+    return part.model_copy(update={**tables, **numbers})
+
+
+def profile_view(asked: ProfileInputs) -> ProfileView:
+    """Profile in tables, projected, and as time lines. Raise `WhatifError` for a file that is not a profile."""
+    file = _file(asked.path)
+    profile = _profile(file)
+    projected, reason, cases = _answer(asked, file)
+    notes = profile.operations.notes
+    return ProfileView(
+        tool=" ".join(notes[key] for key in ("tool", "version") if key in notes),
+        devices=_device_names(profile),
+        tables=_tables(file),
+        projected=projected,
+        reason=reason,
+        streams=streams_of(_lanes(file), (_measured(file), *cases), asked.window),
+        warnings=tuple(notes.get("warnings", "").splitlines()),
+    )
+
+
+def readable(path: str) -> str:
+    """Error message of reading a profile; empty where it can be read."""
+    try:
+        _profile(_file(path))
+    except WhatifError as problem:
+        return str(problem)
+    return ""
+
+
+def has_latencies(name: str, folders: Sequence[Path]) -> bool:
+    """Whether a platform states latencies of copies with a grade better than assumed."""
+    try:
+        platform, layers = load_platform(name, folders)
+    except WhatifError:
+        return False
+    link = platform.node.host_link
+    stated = (key for key, value in link or () if key.endswith("_latency") and value is not None)
+    return any(provenance(("node", "host_link", key), layers)[1] != "assumed" for key in stated)
+
+
+class _File(NamedTuple):
+    """A file and its state: a changed file is read again."""
+
+    path: str
+    changed: int
+    size: int
+
+
+def _file(path: str) -> _File:
+    try:
+        status = Path(path).expanduser().stat()
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from None
+    return _File(str(Path(path).expanduser()), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=2)
+def _profile(file: _File) -> Profile:
+    from whatif.profiles.formats import read_profile  # The page is shown without the readers.
+
+    return read_profile(Path(file.path))
+
+
+@lru_cache(maxsize=2)
+def _tables(file: _File) -> Mapping[str, Table]:
+    return characterise(_profile(file))
+
+
+def _device_names(profile: Profile) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(name) for name in profile.devices.columns["name"].values if name))
+
+
+@lru_cache(maxsize=2)
+def _measured(file: _File) -> Replay:
+    columns = _profile(file).operations.columns
+    return replay_of("measured", columns["start_time"].values, columns["time"].values, _lanes(file).kind)
+
+
+def _answer(asked: ProfileInputs, file: _File) -> tuple[ProjectionView | None, str, tuple[Replay, ...]]:
+    """Projection or error message, and the projected time lines."""
+    try:
+        machines, own = _machines(asked, _profile(file))
+        projection, classes, cases = _projection(file, machines, own)
+    except WhatifError as problem:
+        return None, str(problem), ()
+    names = machines.source.name, machines.target.name
+    return ProjectionView(*names, asked.edited, own, classes, projection.kernel_range, projection.warnings), "", cases
+
+
+@dataclass(frozen=True)
+class _Machines:
+    """Machine of the latencies, and the present machine; platforms have no hash of their own."""
+
+    source: PlatformSpec
+    target: PlatformSpec
+
+    def __hash__(self) -> int:
+        return hash((self.source.name, self.target.name))
+
+
+def _machines(asked: ProfileInputs, profile: Profile) -> tuple[_Machines, bool]:
+    """Both machines, and whether the profile counts as one of the present machine.
+
+    It does where it is of that machine's device, and not of the device of the machine of the latencies.
+    """
+    source, target = _before_and_now(asked)
+    named = _named(asked) if asked.latencies else None
+    devices = [machine.node.gpu for machine in (asked.target, named) if machine is not None]
+    here, *there = (device is not None and is_profiled_on(profile, device.name) for device in devices)
+    return _Machines(source if named is None else named, target), here and not any(there) and not asked.edited
+
+
+def _named(asked: ProfileInputs) -> PlatformSpec:
+    folder = asked.unedited.document.folder
+    return load_platform(asked.latencies, (*([] if folder is None else [folder]), *asked.unedited.folders))[0]
+
+
+def _before_and_now(asked: ProfileInputs) -> tuple[PlatformSpec, PlatformSpec]:
+    """Present machine with the unedited rates of its GPU, at which a profile was taken, and with the present rates.
+
+    A GPU with edited rates gets another name: it was never profiled.
+    """
+    now, before = asked.target.node.gpu, _unedited(asked).node.gpu
+    if now is None or before is None:
+        return asked.target, asked.target
+    then = now.model_copy(update={name: getattr(before, name) for name in RATES})
+    if then == now:
+        return asked.target, asked.target
+    return _with_gpu(asked.target, then), _with_gpu(asked.target, now.model_copy(update={"name": "edited"}))
+
+
+def _with_gpu(platform: PlatformSpec, device: GPU) -> PlatformSpec:
+    return platform.model_copy(update={"node": platform.node.model_copy(update={"gpu": device})})
+
+
+def _unedited(asked: ProfileInputs) -> PlatformSpec:
+    """Platform of the file; the present one where the scenario is invalid without its edits."""
+    scenario = asked.unedited
+    if not asked.edited:
+        return asked.target
+    try:
+        return load_document(scenario.document, platform=scenario.platform, folders=scenario.folders).scenario.platform
+    except WhatifError:
+        return asked.target
+
+
+@lru_cache(maxsize=2)
+def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[Replay, ...]]:
+    """Projection, its summary and its time lines, with kernels at both ends of their range."""
+    profile, kind = _profile(file), _lanes(file).kind
+    found = project(profile, machines.source, machines.target, profile if own else None)
+    low, high = found.kernel_range
+    factors = {"projected": low} if low == high else {"kernels at best": low, "kernels at worst": high}
+    times = {name: found.times(factor) for name, factor in factors.items()}
+    cases = (replay_of(name, found.timeline.replay(time), time, kind) for name, time in times.items())
+    return found, found.summary(), tuple(cases)
+
+
+@lru_cache(maxsize=2)
+def _lanes(file: _File) -> StreamOperations:
+    return stream_operations(_profile(file))
