@@ -30,9 +30,20 @@ if TYPE_CHECKING:
     from whatif.api.evaluation import run as run
     from whatif.api.evaluation import sweep as sweep
     from whatif.api.evaluation import sweep_parts as sweep_parts
+    from whatif.api.fits import fit_gpu as fit_gpu
+    from whatif.api.fits import fit_grid as fit_grid
+    from whatif.api.fits import fit_kernel as fit_kernel
+    from whatif.api.fits import fit_network as fit_network
+    from whatif.api.fits import fit_regression as fit_regression
+    from whatif.api.fits import fit_transfer as fit_transfer
     from whatif.api.linpack import hpl as hpl
     from whatif.api.linpack import hpl_scenario as hpl_scenario
     from whatif.api.linpack import tune_hpl as tune_hpl
+    from whatif.api.measurements import import_gpu as import_gpu
+    from whatif.api.measurements import import_kernels as import_kernels
+    from whatif.api.measurements import import_network as import_network
+    from whatif.api.measurements import import_runs as import_runs
+    from whatif.api.measurements import import_transfer as import_transfer
     from whatif.api.profiles import import_profile as import_profile
     from whatif.api.profiles import project as project
     from whatif.api.scenarios import check as check
@@ -54,7 +65,9 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.common": ("load",),
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
+    "whatif.api.fits": ("fit_gpu", "fit_grid", "fit_kernel", "fit_network", "fit_regression", "fit_transfer"),
     "whatif.api.linpack": ("hpl", "hpl_scenario", "tune_hpl"),
+    "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
     "whatif.api.simulations": ("import_trace", "simulate"),

@@ -73,3 +73,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     same = [name for name in known if name.casefold() == word.casefold()]
     near = same or difflib.get_close_matches(word, known, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """`` `a`, `b`, .. ``: the first names in a message."""
+    shown = [f"`{name}`" for name in names]
+    return ", ".join(shown[:most]) + (", .." if len(shown) > most else "")

@@ -18,3 +18,7 @@ VALIDATION_TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl", 
 """Comparisons with measurements and other simulators."""
 LISTED: Final = ("platforms", "parts", "scenarios", "parameters")
 """What can be listed."""
+REGRESSION_TABLES: Final = (
+    "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
+)  # fmt: skip
+"""Tables of a regression."""

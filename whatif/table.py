@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,13 +66,14 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).values) if self.columns else 0
 
+    def at(self, rows: slice | NDArray[Any]) -> Table:
+        """Some rows: a slice, their numbers, or a mask."""
+        columns = {name: replace(column, values=column.values[rows]) for name, column in self.columns.items()}
+        return Table(columns, self.notes)
+
     def head(self, count: int) -> Table:
         """The first rows."""
-        columns = {
-            name: Column(column.values[:count], column.dimension, column.written)
-            for name, column in self.columns.items()
-        }
-        return Table(columns, self.notes)
+        return self.at(slice(count))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in base units: `{"notes": {..}, "units": {column: unit}, "rows": [{column: value}]}`."""

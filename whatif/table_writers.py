@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from html import escape
@@ -56,6 +57,13 @@ def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[i
         out.write(_line(list(table.columns), fitting))
     out.writelines(_line(row, fitting) for row in rows)
     return fitting
+
+
+def column_lines(table: Table) -> list[str]:
+    """Lines of a table in columns."""
+    out = io.StringIO()
+    column_rows(table, out)
+    return out.getvalue().splitlines()
 
 
 def worth_showing(table: Table) -> Table:

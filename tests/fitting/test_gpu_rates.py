@@ -136,7 +136,7 @@ def test_the_v100_file_gives_the_gpu_of_summit_exactly():
     assert all(np.isnan(one.covariance).all() and np.isnan(one.error) for one in fit.fits)
 
 
-def test_of_several_tools_the_most_direct_is_believed_and_the_others_are_told():
+def test_most_direct_tool_is_used_and_differences_are_reported():
     fit = fit_gpu([read_gpu(V100), roofline({"double": 7e12}, 900e9), streams({"copy": 8e11, "add": 8e11})])
     assert_allclose([fit.values["dram_bandwidth"], fit.values["peak_double_rate"]], [8e11, 7e12], rtol=0.001, atol=0)
     assert fit.values["l2_bandwidth"] == 2878.6151e9
@@ -146,7 +146,7 @@ def test_of_several_tools_the_most_direct_is_believed_and_the_others_are_told():
     assert any(line == "peak_double_rate: measurements differ; 7 Tflop/s is used, not 6.34 Tflop/s" for line in told)
 
 
-def test_more_than_a_data_sheet_says_is_told():
+def test_excess_over_data_sheet_is_reported():
     tables = [streams({"copy": 1e12, "triad": 1e12}, device="A")]
     assert fit_gpu(tables, {"dram_bandwidth": 0.99e12}).warnings == ()
     (told,) = fit_gpu(tables, {"dram_bandwidth": 0.9e12}).warnings
@@ -171,7 +171,7 @@ def test_different_devices_are_not_averaged(names: tuple[str, ...]):
         fit_gpu(tables)
 
 
-def test_another_device_than_the_platforms_is_told():
+def test_other_device_than_that_of_platform_is_reported():
     tables = [streams({"copy": 1e12, "triad": 1e12}, device="TITAN Xp")]
     (said,) = fit_gpu(tables, device="Tesla K20X").warnings
     assert said.startswith("the measurements are of TITAN Xp, the platform has Tesla K20X; ")
@@ -211,7 +211,7 @@ def test_stream_of_a_host_is_refused():
         ),
     ],
 )
-def test_what_cannot_be_fitted_is_refused_with_the_reason(tables: list[Table], told: str):
+def test_unsuitable_gpu_tables_are_refused_with_reason(tables: list[Table], told: str):
     with pytest.raises(UsageError, match=told):
         fit_gpu(tables)
 

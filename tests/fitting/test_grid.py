@@ -22,7 +22,7 @@ from whatif.core.uncertainty import Sampling, result_samples
 from whatif.errors import UsageError
 from whatif.files.grid_file import model_part
 from whatif.fitting.grid import fit_grid, held_out_times
-from whatif.fitting.grid_advice import constants, loosely_told, next_run, predict, untold
+from whatif.fitting.grid_advice import constants, next_run, predict, unidentified, weakly_identified
 from whatif.fitting.grid_plan import halo_cells_at, next_candidates, planned
 from whatif.fitting.grid_runs import RATES, GridRuns, runs_of
 from whatif.models.structured_grid import (
@@ -126,7 +126,7 @@ def test_exact_times_give_back_all_nine_parameters(weighting):
     fit = fit_grid(timed(settings()), weighting=weighting, reduction=True)
     for name, value in values(fit).items():
         assert_allclose(value, TRUTH[name], rtol=1e-6, atol=0, err_msg=name)
-    assert not list(untold(fit))
+    assert not list(unidentified(fit))
 
 
 def test_a_prediction_is_the_models_total_time():
@@ -210,7 +210,7 @@ def test_a_lone_run_cannot_be_drawn_again():
 def test_a_time_that_is_not_there_is_at_its_bound_and_said_so():
     fit = fit_grid(timed(settings(), 0.03, 1, packing_time=0.0, miscellaneous_time=0.0))
     assert fit.bound.any()
-    words = "\n".join(loosely_told(fit))
+    words = "\n".join(weakly_identified(fit))
     for at in np.flatnonzero(fit.bound):
         assert f"{fit.columns.symbol(int(at))} is at its bound of 0; at 95% it is at most" in words
     assert (fit.coefficients >= 0).all()
@@ -260,7 +260,7 @@ def test_a_single_process_exchanges_nothing():
 def test_a_time_below_zero_is_a_model_that_does_not_fit():
     fit = fit_grid(timed(settings(), packing_time=0.0, overhead_time=-1e-4))
     assert "O_w is at its bound of 0; the runs contradict a time of at least 0: the model does not fit" in "\n".join(
-        loosely_told(fit)
+        weakly_identified(fit)
     )
 
 
@@ -298,11 +298,11 @@ def test_runs_on_one_node_tell_nothing_of_a_target_on_several():
     assert target.share.tolist() == [0, 0.5]
     assert np.isfinite(predict(fit_grid(runs), target).mean_reach).tolist() == [True, False]
     at_hand = next_candidates(runs, "")
-    assert "K_b: no run has a term with it; 1/K_b is held at 0; runs on several nodes would tell" in list(
-        untold(fit_grid(runs))
+    assert "K_b: no run has a term with it; 1/K_b is fixed at 0; runs on several nodes would identify it" in list(
+        unidentified(fit_grid(runs))
     )
     assert at_hand.share.tolist() == np.where(at_hand.processes > 16, 0.5, 0).tolist()
-    with pytest.raises(UsageError, match="no run tells what an exchange inside a node takes"):
+    with pytest.raises(UsageError, match="no run identifies the time of an exchange inside a node"):
         planned(GOOD, {"cells": [1e8], "processes": [8], "iterations": [5000], "ranks_per_node": [4]})
 
 
@@ -311,9 +311,9 @@ def test_runs_on_one_node_tell_nothing_of_a_target_on_several():
 
 def test_a_constant_halo_parameters_packing_and_overhead_in_one():
     fit = fit_grid(timed(settings(halo=4000)))
-    said = "\n".join(untold(fit))
-    assert "O_h cannot be told from O_w, which takes its time; it is held at 0; a run with another H" in said
-    assert "K_b cannot be told from O_l" in said
+    said = "\n".join(unidentified(fit))
+    assert "O_h and O_w are not separately identifiable; O_h is fixed at 0; a run that changes only H" in said
+    assert "K_b and O_l are not separately identifiable" in said
     assert constants(fit.runs) == ["H = 4000"]
     assert_allclose(values(fit)["overhead_time"], 400e-6 + 4000 * 30e-9, rtol=1e-6, atol=0)
     alike, other = (predict(fit, settings([1e7], [32], [1000], halo=halo)) for halo in (4000, 8000))
@@ -324,24 +324,24 @@ def test_a_constant_halo_parameters_packing_and_overhead_in_one():
 def test_weak_scaling_cannot_tell_cells_from_overheads():
     c = 1e6 * np.array([2.0, 4.0, 8.0, 16.0])
     runs = timed(replace(settings([1e6], [2, 4, 8, 16], [100], halo=4000), cells=c))
-    said = "\n".join(untold(fit_grid(runs)))
-    assert "O_w cannot be told from K_w, which takes its time; it is held at 0; a run with another C or P" in said
+    said = "\n".join(unidentified(fit_grid(runs)))
+    assert "O_w and K_w are not separately identifiable; O_w is fixed at 0; a run that changes only C or P" in said
     assert "C / P = 1e+06" in constants(runs)
 
 
 def test_the_run_that_is_named_does_tell():
     runs = timed(settings(halo=4000))
     more = timed(settings([1e6], [2], [500], halo=8000))
-    assert not list(untold(fit_grid(joined(runs, more))))
+    assert not list(unidentified(fit_grid(joined(runs, more))))
 
 
 def test_totals_alone_tell_what_they_can():
     runs = timed(settings())
     nothing = np.full(len(runs), np.nan)
     fit = fit_grid(runs.changed(computation_time=nothing, communication_time=nothing), reduction=True)
-    said = "\n".join(untold(fit))
-    assert "O_l cannot be told from O_w" in said
-    assert "runs with computation_time and communication_time beside the total would tell" in said
+    said = "\n".join(unidentified(fit))
+    assert "O_l and O_w" in said
+    assert "runs with computation_time and communication_time next to the total would identify it" in said
     target = settings([1e8], [64], [3000])
     assert_allclose(predict(fit, target).total_time, timed(target).total_time, rtol=1e-6, atol=0)
     assert_allclose(values(fit)["cell_rate"], TRUTH["cell_rate"], rtol=1e-6, atol=0)
@@ -352,16 +352,16 @@ def test_fewer_runs_than_parameters_leave_the_errors_unknown():
     assert np.isnan(fit.deviations[fit.index("cell_rate")])
     assert np.isnan(predict(fit, settings([1e6], [8], [500])).mean_reach).all()
     assert np.isfinite(fit.coefficients).all()
-    assert fit.told.sum() < 8
+    assert fit.identified.sum() < 8
     assert next_run(fit, settings([1e6], [8], [500]), settings()).assumed_noise
 
 
 def test_what_was_never_measured_is_asked_for():
     nothing, runs = np.full(len(GOOD), np.nan), GOOD.changed(halo_cells=0 * GOOD.cells)
-    said = "\n".join(untold(fit_grid(runs)))
-    assert "K_b: no run has a term with it; 1/K_b is held at 0; a column `halo_cells` would tell" in said
-    said = "\n".join(untold(fit_grid(GOOD.changed(total_time=nothing))))
-    assert "O_s: no run has a term with it; it is held at 0; a column `total_time` would tell" in said
+    said = "\n".join(unidentified(fit_grid(runs)))
+    assert "K_b: no run has a term with it; 1/K_b is fixed at 0; a column `halo_cells` would identify it" in said
+    said = "\n".join(unidentified(fit_grid(GOOD.changed(total_time=nothing))))
+    assert "O_s: no run has a term with it; O_s is fixed at 0; a column `total_time` would identify it" in said
     zeros = Column(0 * GOOD.cells, SECOND)
     with pytest.raises(UsageError, match="run 1 takes no time"):
         runs_of(table_of(GOOD, total_time=zeros, computation_time=zeros, communication_time=zeros))
@@ -504,11 +504,11 @@ def test_the_runs_of_lulesh_are_those_of_its_profiles():
             assert float(row["total_time [s]"]) == float(regions["main"]["elapsed_s"])
 
 
-def test_lulesh_scales_weakly_so_most_parameters_are_not_told_but_a_larger_run_is(whatif_main):
+def test_weak_scaling_of_lulesh_predicts_larger_runs_but_identifies_few_parameters(whatif_main):
     code, out, err = whatif_main("fit", "grid", LULESH / "lulesh_grid_runs.csv", "--reduction", "--format", "json")
     assert code == 0
     rows = {row["symbol"]: row for row in json.loads(out)["rows"]}
-    assert [name for name, row in rows.items() if row["note"] == "not told"] == ["O_w", "O_h", "K_b", "O_i"]
+    assert [name for name, row in rows.items() if row["note"] == "not identified"] == ["O_w", "O_h", "K_b", "O_i"]
     assert 0.7e6 < rows["K_w"]["low"] < rows["K_w"]["value"] < rows["K_w"]["high"] < 0.77e6
     assert "the same in all runs: H = 5400, I = 800, C / P = 27000" in err
     assert "5 runs for 9 parameters" in err
@@ -539,7 +539,7 @@ def test_two_commands_lead_from_runs_to_a_band_at_a_scale_never_run(whatif_main,
     whole = whatif_main("run", "whole.toml", "--point", "--samples", "64", "--format", "json")[1]
     assert json.loads(whole)["rows"][0]["total_time.p95"] == row["total_time.p95"]
     again = whatif_main("fit", "grid", "runs.csv", "-o", "m.toml", "--scenario", "q.toml")
-    assert (again[0], "is there already" in again[2]) == (2, True)
+    assert (again[0], "already exists" in again[2]) == (2, True)
     assert whatif_main("fit", "grid", "runs.csv", *target, "-o", "m.toml", "--scenario", "q.toml")[0] == 0
     refused = whatif_main("fit", "grid", "runs.csv", "-o", "new.toml", "--scenario", "q.toml")
     assert (refused[0], (tmp_path / "new.toml").exists()) == (2, False)
@@ -562,7 +562,7 @@ def test_the_next_run_and_the_residuals_are_tables(whatif_main, tmp_path):
     few = ("fit", "grid", "few.csv", "--target", "C=1e8,P=64,I=5000")
     write(tmp_path / "few.csv", timed(settings([1e6], [2], [500, 2000], halo=4000)))
     code, out, err = whatif_main(*few, "--next", "--vary", "P=2", "--vary", "C=1e6", "--vary", "I=500")
-    assert (code, out, "no single run tells it" in err) == (0, "", True)
+    assert (code, out, "no single run identifies it" in err) == (0, "", True)
     code, out, _ = whatif_main("fit", "grid", "runs.csv", "--points", "--format", "json")
     assert max(abs(row["residual"]) for row in json.loads(out)["rows"]) < 0.1
 
@@ -582,8 +582,8 @@ def test_a_file_of_several_cases_asks_which(whatif_main, tmp_path):
     code, _, err = whatif_main("fit", "grid", "runs.csv", "--target", "C=1e8,P=64,case=damp,I=10", "-o", "m.toml")
     assert (code, "case damp: no run of it" in err) == (2, True)
     code, _, err = whatif_main("fit", "grid", "runs.csv", "--target", "C=1e8,P=64,case=damp,I=10")
-    assert (code, "a target rests on what the runs do not tell" in err) == (0, True)
-    assert "K_w of damp: no run of this case; one would tell" in err
+    assert (code, "a target depends on what the runs do not identify" in err) == (0, True)
+    assert "K_w of damp: no run of this case; one would identify it" in err
     code, out, _ = whatif_main(
         "fit", "grid", "runs.csv", "--target", "C=1e8,P=64,case=damp,I=10", "--next", "--format", "json"
     )
@@ -642,7 +642,7 @@ GOOD = timed(settings())
         ({"processes": Column(GOOD.processes + 0.5, ONE)}, "`processes` of run 1 is 2.5: expected a whole number"),
     ],
 )
-def test_runs_that_cannot_be_are_refused(changes, said):
+def test_impossible_runs_are_refused(changes, said):
     with pytest.raises(UsageError, match=said.replace("(", r"\(")):
         runs_of(table_of(GOOD, **changes))
 
@@ -666,7 +666,10 @@ def test_runs_that_cannot_be_are_refused(changes, said):
         (("--source", "mine"), "--source needs -o"),
         (("--platform", "frontier", "-o", "m.toml"), "--platform needs --scenario"),
         (("--seed", "3"), "--seed needs --bootstrap"),
-        (("--target", "C=1,P=6", "--target", "C=1,P=6", "-o", "m.toml", "--scenario", "q.toml"), "one --target"),
+        (
+            ("--target", "C=9,P=6,I=9", "--target", "C=9,P=6,I=9", "-o", "m.toml", "--scenario", "q.toml"),
+            "one --target",
+        ),
         (("--where", "P=4", "--where", "P=8"), "P is given already, as 4"),
         (("--level", "often"), "expected a share"),
         (("-o", "model.txt"), "call the file NAME.toml"),
@@ -674,7 +677,7 @@ def test_runs_that_cannot_be_are_refused(changes, said):
         (("--columns", "cells=C"), "no column `processes`"),
     ],
 )
-def test_what_cannot_be_asked_is_told(whatif_main, tmp_path, options, said):
+def test_grid_fit_refuses_contradicting_options(whatif_main, tmp_path, options, said):
     write(tmp_path / "runs.csv", GOOD)
     code, out, err = whatif_main("fit", "grid", "runs.csv", *options)
     assert (code, out) == (2, "")

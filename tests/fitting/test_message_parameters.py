@@ -199,7 +199,7 @@ def test_rows_that_do_not_say_their_buffers_can_be_chosen_too():
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1.05, False), (2.0, True)])
-def test_files_that_differ_at_one_size_are_told_by_name(factor, told):
+def test_files_that_differ_at_one_size_are_named(factor, told):
     files = ["near.txt"] * 23 + ["far.txt"] * 23
     times = np.concatenate([postal_times(SIZES), factor * postal_times(SIZES)])
     said = "\n".join(fit_network(table(np.tile(SIZES, 2), times, file=files)).warnings)

@@ -279,10 +279,10 @@ def test_falling_times_have_a_negative_term_with_a_warning_unless_it_is_refused(
 def test_a_cross_of_runs_does_not_tell_a_sum_from_a_product_and_it_is_said():
     x = np.array([1.0, 2, 3, 4, 5, 3, 3, 3, 3])
     y = np.array([3.0, 3, 3, 3, 3, 1, 2, 4, 5])
-    assert "do not tell" in search({"x": x, "y": y}, 2 + x**2 + 5 * y).warnings[0]
+    assert "do not separate" in search({"x": x, "y": y}, 2 + x**2 + 5 * y).warnings[0]
 
 
-def test_few_values_of_a_variable_are_told():
+def test_few_values_of_variable_are_reported():
     assert "has 4 different values" in search({"x": np.arange(1.0, 5)}, np.arange(1.0, 5) ** 2).warnings[0]
     x, y = [1.0, 2, 3, 1, 1, 1, 1, 4, 5], [1.0, 1, 1, 2, 3, 4, 5, 2, 3]
     warnings = search({"x": np.array(x), "y": np.array(y)}, np.array(x) * y).warnings

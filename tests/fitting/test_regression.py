@@ -120,7 +120,7 @@ def test_polynomials_are_orthogonal_and_of_length_one_as_those_of_r(degree):
         ("time ~ poly(x1, 7)", "with a degree from 1 to 5"),
         ("time ~ (x1 + x2)**99999", "at most 12 together"),
         ("time ~ ((x1 + x2)**9)**9", "at most 12 together"),
-        ("time ~ x1 + log(time)", "`time` stands on both sides"),
+        ("time ~ x1 + log(time)", "`time` is on both sides"),
         ("time ~ I(x1 - x1)", "`I(x1 - x1)` is 0 in all runs"),
         ("time ~ " + " * ".join(f"a{i}" for i in range(14)), "explains by 14 columns: at most 12"),
         ("time ~ " + "x" * 2000, "characters"),
@@ -231,7 +231,7 @@ def test_cross_validation_is_what_fits_without_each_fold_predict():
             row[part] = fit.design[part] @ np.linalg.lstsq(fit.design[rest], fit.measured[rest], rcond=None)[0]
     assert_allclose(found.predicted, expected, rtol=1e-9, atol=0)
     assert_allclose(found.rmse, np.sqrt(((expected - fit.measured) ** 2).mean()), rtol=1e-9, atol=0)
-    assert found.untold == 0
+    assert found.undetermined == 0
 
 
 def test_a_fold_without_which_a_term_is_unknown_is_counted_and_left_out():
@@ -240,7 +240,7 @@ def test_a_fold_without_which_a_term_is_unknown_is_counted_and_left_out():
     table.columns["x2"].values[:] = 512.0
     table.columns["x2"].values[:2] = 1024.0
     found = cross_validate(fit_runs(table, "time ~ x1 + x2"), folds=3, repeats=20)
-    assert 0 < found.untold < 20
+    assert 0 < found.undetermined < 20
     assert np.isnan(found.predicted).any()
     assert np.isfinite(found.rmse)
 
@@ -283,7 +283,7 @@ def test_from_a_csv_of_runs_to_a_prediction_with_an_interval_in_two_commands(wha
     assert_allclose(found, [fit, lower, upper], rtol=1.5e-3, atol=0)
     code, _, err = whatif_main("fit", "regression", file, "--formula", FULL, "-o", tmp_path / "ask.toml")
     assert code == 2
-    assert "ask.toml: is there and holds something else; it is left as it is" in err
+    assert "ask.toml: already exists and holds something else; not overwritten" in err
 
 
 def table_of(text):

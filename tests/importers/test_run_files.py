@@ -565,7 +565,7 @@ def test_a_wrong_cell_of_a_log_is_told_by_its_place(old, new, said):
 
 
 def test_long_form_is_for_csv_files():
-    with pytest.raises(UsageError, match="no CSV file"):
+    with pytest.raises(UsageError, match="--long applies to CSV files only"):
         read_runs([EXTRAP / "json/input2.json"], long=("a", "b"))
 
 

@@ -176,13 +176,13 @@ def test_of_the_copies_of_one_size_the_median_counts():
     assert_allclose(fit.points.columns["time"].values, [2e-3, 4e-3, 16e-3], rtol=1e-12, atol=0)
 
 
-def test_without_large_copies_the_staging_is_not_told():
+def test_staging_is_undetermined_without_large_copies():
     table = read_copy_summary(SWEEP)
     chosen = (table.columns["machine"].values == "Titan") & (table.columns["message_size"].values <= MIB)
     fit = fit_transfer(only(table, chosen), TITAN)
     assert {each.path for each in fit.fits} == {"node.host_link"}
     assert any(
-        "the bandwidth of staging cannot be told: there must be two sizes beyond 1 MiB" in w for w in fit.warnings
+        "the bandwidth of staging cannot be determined: there must be two sizes beyond 1 MiB" in w for w in fit.warnings
     )
     assert (READ, "pageable", "staged") not in errors(fit)
 
@@ -196,7 +196,7 @@ def test_what_is_odd_is_said():
     assert "pinned, host to device: measured 46.99 GB/s, more than the 8 GB/s of the link" in said
 
 
-def test_pinned_copies_that_the_data_sheet_does_not_explain_are_told():
+def test_pinned_copies_that_contradict_data_sheet_are_reported():
     table = read_copy_summary(SWEEP)
     foreign = fit_transfer(table, PLAIN_SUMMIT, machine="Titan").warnings
     told = [line for line in foreign if "the data sheet of the link does not fit" in line]
@@ -204,7 +204,7 @@ def test_pinned_copies_that_the_data_sheet_does_not_explain_are_told():
     assert not any("data sheet" in line for line in fit_transfer(table, SUMMIT, machine="Summit").warnings)
 
 
-def test_files_of_different_machines_are_told():
+def test_files_of_different_machines_are_reported():
     table = read_copy_summary(SWEEP)
     machines = table.columns["machine"].values
     pooled = {name: column for name, column in table.columns.items() if name != "machine"}
@@ -308,7 +308,7 @@ def test_the_cache_speeds_the_first_bytes_up():
     assert scenario_time(READ, cached) == pytest.approx(scenario_time(READ, STAGING), rel=1e-14)
 
 
-def test_a_platform_without_staging_is_told():
+def test_platform_without_staging_is_reported():
     with pytest.raises(
         InvalidFileError, match=r"pageable_model: Lassen does not state `platform.node.host_link.staging`"
     ):

@@ -1,1 +1,119 @@
-"""Measurements: reading files of other programs, and fitting platforms and models to them."""
+"""Measurements of other programs as tables in base units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whatif.importers.measurement_files import (
+    ColumnNames,
+    Files,
+    RowFilter,
+    read_gpu_files,
+    read_kernel_files,
+    read_network_files,
+    read_run_files,
+    warnings_of,
+)
+from whatif.plotting.presentable import Presentable
+from whatif.profiles.copy_files import read_transfer_files
+from whatif.table import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ImportedTable(Presentable):
+    """Measurements with the notes of their files."""
+
+    values: Table
+
+    def table(self) -> Table:
+        """The measurements, a row each."""
+        return self.values
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings of the importer, and what the files state about themselves."""
+        stated = "; ".join(f"{name} {text}" for name, text in self.values.notes.items() if name != "warnings")
+        return (*(f"warning: {line}" for line in warnings_of(self.values)), stated)
+
+
+class ImportedKernels(ImportedTable):
+    """Profiled kernels."""
+
+    def toml(self) -> str:
+        """The kernels as `[application.phases.NAME]` tables of a scenario."""
+        from whatif.importers.kernel_phases import kernels_toml
+
+        return kernels_toml(self.values)
+
+
+def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:
+    """Message times of OSU, IMB, Netgauge, SimGrid and CSV files, or the parameters of a SimGrid platform.
+
+    A folder stands for its files. `columns` names the headings of CSV files (`message_size=size [B],time=time [us]`);
+    `where` keeps the rows of CSV files with given values (`["nodes=2"]`). Sizes are in B, times in s. Raise
+    `InvalidFileError` for unreadable files, `UsageError` for columns that do not fit.
+
+    >>> import whatif
+    >>> folder = "tests/data/importers/network/fugaku"
+    >>> columns = "message_size=size (bytes),time=time (seconds)"
+    >>> times = whatif.import_network(f"{folder}/riken_imb_pingpong.csv", columns=columns)
+    >>> float(times.to_pandas()["time"].min())
+    1.04e-06
+    """
+    return ImportedTable(read_network_files(files, columns, where))
+
+
+def import_gpu(files: Files) -> ImportedTable:
+    """Measured rates (flop/s) and bandwidths (B/s) of GPUs, from mixbench, BabelStream or gpuroofperf.
+
+    Raise `InvalidFileError` for an unknown format, `UsageError` for files of several tools.
+
+    >>> import whatif
+    >>> rates = whatif.import_gpu("tests/data/importers/gpu/babelstream/v3.3-titanxp-cuda.txt")
+    >>> float(rates.to_pandas()["bandwidth"].max()) > 4e11
+    True
+    """
+    return ImportedTable(read_gpu_files(files))
+
+
+def import_transfer(files: Files) -> ImportedTable:
+    """Copies between host and device, from nvprof profiles or summaries as CSV; sizes in B, times in s.
+
+    Raise `InvalidFileError` for unreadable files, `UsageError` for files of both kinds.
+
+    >>> import whatif
+    >>> copies = whatif.import_transfer("tests/data/ahead/memcpy_sweep.csv")
+    >>> sorted(set(copies.to_pandas()["memory"]))
+    ['device', 'pageable', 'pinned']
+    """
+    return ImportedTable(read_transfer_files(files))
+
+
+def import_kernels(files: Files) -> ImportedKernels:
+    """Profiled kernels of Nsight Compute or gpuroofperf; `toml()` gives them as phases of a scenario.
+
+    Raise `InvalidFileError` for an unknown format, `UsageError` for files of several tools.
+
+    >>> import whatif
+    >>> kernels = whatif.import_kernels("tests/data/gpuroofperf/kernel_params/jacobi2d/jacobi2d.json")
+    >>> "[application.phases." in kernels.toml()
+    True
+    """
+    return ImportedKernels(read_kernel_files(files))
+
+
+def import_runs(
+    files: Files, *, columns: ColumnNames | None = None, where: RowFilter = (), long: str | None = None
+) -> ImportedTable:
+    """Measured runs, a row each, from CSV, Extra-P, Caliper, Thicket or nvidia-smi files.
+
+    `columns` chooses and names columns (`time=Wall time [ms],ranks=Ranks`), `where` keeps rows with given values
+    (`["gpu=V100"]`); `long` is METRIC=VALUE, the headings of CSV files with a row for each metric. Values are in base
+    units. Raise `InvalidFileError` for unreadable files, `UsageError` for columns that do not fit.
+
+    >>> import whatif
+    >>> runs = whatif.import_runs("tests/data/runs/caliper/lulesh_grid_runs.csv")
+    >>> runs.to_pandas()["processes"].tolist()
+    [27.0, 64.0, 125.0, 216.0, 343.0]
+    """
+    return ImportedTable(read_run_files(files, columns, where, long))

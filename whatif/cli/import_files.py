@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from whatif.cli.fit_options import columns_option, files_argument, format_option, long_option, tell, where_option
 from whatif.cli.lazy_group import LazyGroup
 from whatif.cli.options import platforms_option
 from whatif.errors import UsageError
@@ -16,15 +16,7 @@ from whatif.limits import TABLE_FORMATS
 from whatif.plugins import registered_verbs
 
 if TYPE_CHECKING:
-    from whatif.table import Table
-
-Command = TypeVar("Command", bound=Callable[..., object])
-files_argument = click.argument(
-    "files", nargs=-1, required=True, metavar="FILE..", type=click.Path(path_type=Path, exists=True)
-)
-format_option = click.option(
-    "--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True
-)
+    from whatif.plotting.presentable import Presentable
 
 
 @click.group(
@@ -40,17 +32,13 @@ def command() -> None:
 @command.command("network", short_help="Message times: OSU, IMB, Netgauge, SimGrid, CSV.")
 @files_argument
 @format_option
-@click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of a CSV file are, as message_size=bytes.")
-@click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows of a CSV file with this.")
+@columns_option
+@where_option
 def network(files: tuple[Path, ...], file_format: str, columns: str | None, where: tuple[str, ...]) -> None:
     """Print the measurements of messages in files and folders, or the parameters of a SimGrid platform."""
-    from whatif.cli.measurement_files import read_messages
-    from whatif.importers.simgrid import is_platform, read_platform
+    from whatif.api.measurements import import_network
 
-    if len(files) == 1 and is_platform(files[0]):
-        _show(read_platform(files[0]), file_format)
-        return
-    _show(read_messages(files, columns, where), file_format)
+    _print(import_network(files, columns=columns, where=where), file_format)
 
 
 @command.command("gpu", short_help="Rates and bandwidths: mixbench, BabelStream, gpuroofperf.")
@@ -58,11 +46,9 @@ def network(files: tuple[Path, ...], file_format: str, columns: str | None, wher
 @format_option
 def gpu(files: tuple[Path, ...], file_format: str) -> None:
     """Print the measured rates and bandwidths of GPUs; files of several tools one at a time."""
-    from whatif.cli.measurement_files import in_folders
-    from whatif.importers.gpu_benchmarks import read_gpu
-    from whatif.importers.rows import joined
+    from whatif.api.measurements import import_gpu
 
-    _show(joined([read_gpu(path) for path in in_folders(files)]), file_format)
+    _print(import_gpu(files), file_format)
 
 
 @command.command("transfer", short_help="Host-device copies: nvprof profiles, summaries as CSV.")
@@ -70,9 +56,9 @@ def gpu(files: tuple[Path, ...], file_format: str) -> None:
 @format_option
 def transfer(files: tuple[Path, ...], file_format: str) -> None:
     """Print the copies between host and device of profiles."""
-    from whatif.cli.measurement_files import in_folders, read_transfers
+    from whatif.api.measurements import import_transfer
 
-    _show(read_transfers(in_folders(files)), file_format)
+    _print(import_transfer(files), file_format)
 
 
 @command.command("kernels", short_help="Kernel phases: Nsight Compute, gpuroofperf.")
@@ -80,32 +66,29 @@ def transfer(files: tuple[Path, ...], file_format: str) -> None:
 @click.option("--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="toml", show_default=True)
 def kernels(files: tuple[Path, ...], file_format: str) -> None:
     """Print the kernels of profiles as `[application.phases]` of a scenario, or as a table."""
-    from whatif.cli.measurement_files import in_folders
-    from whatif.importers.gpu_benchmarks import read_kernels
-    from whatif.importers.kernel_phases import kernels_toml
-    from whatif.importers.rows import joined
+    from whatif.api.measurements import import_kernels
 
-    table = joined([read_kernels(path) for path in in_folders(files)])
+    result = import_kernels(files)
     if file_format != "toml":
-        _show(table, file_format)
+        _print(result, file_format)
         return
-    _warn(table)
-    click.echo(kernels_toml(table), nl=False)
+    tell(result.notes)
+    click.echo(result.toml(), nl=False)
 
 
 @command.command("runs", short_help="Measured runs: CSV, Extra-P, Caliper, Thicket, nvidia-smi.")
 @files_argument
 @format_option
-@click.option("--columns", metavar="NAME=HEADING,..", help="The columns to keep, as 'time=Wall time [ms],ranks=Ranks'.")
-@click.option("--where", "where", multiple=True, metavar="HEADING=VALUE", help="Only rows with this.")
-@click.option("--long", "long", metavar="METRIC=VALUE", help="The columns of a CSV file with a row for each metric.")
+@columns_option
+@where_option
+@long_option
 def runs(
     files: tuple[Path, ...], file_format: str, columns: str | None, where: tuple[str, ...], long: str | None
 ) -> None:
-    """Print the runs in files and folders, one a row, as a fit takes them; units stand in the headings of the files."""
-    from whatif.cli.measurement_files import read_run_files
+    """Print the runs in files and folders, a row each, as `whatif fit` reads them; units stand in the headings."""
+    from whatif.api.measurements import import_runs
 
-    _show(read_run_files(files, columns, where, long), file_format)
+    _print(import_runs(files, columns=columns, where=where, long=long), file_format)
 
 
 @command.command("trace", short_help="MPI traces: DUMPI, SimGrid, GOAL, OTF2.")
@@ -137,18 +120,12 @@ def trace(
     elif file_format == "toml":
         click.echo(found.to_toml(), nl=False)
     else:
-        _show(found.table(), file_format)
+        _print(found, file_format)
 
 
-def _show(table: Table, file_format: str) -> None:
+def _print(result: Presentable, file_format: str) -> None:
     from whatif.table_writers import TABLE_WRITERS, worth_showing
 
-    _warn(table)
+    tell(result.notes)
+    table = result.table()
     TABLE_WRITERS[file_format](worth_showing(table) if file_format == "table" else table, sys.stdout)
-
-
-def _warn(table: Table) -> None:
-    for line in table.notes.get("warnings", "").splitlines():
-        click.echo(f"warning: {line}", err=True)
-    known = (f"{name} {text}" for name, text in table.notes.items() if name != "warnings")
-    click.echo("; ".join(known), err=True)

@@ -1,4 +1,4 @@
-"""A fitted regression as a file that a phase of a scenario extends, and a scenario that asks it."""
+"""Fitted regression as a part that phases extend, and as a scenario."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def model_text(fit: RunsFit, source: str) -> str:
     """The part file of a regression: formula, terms, coefficients with their covariance, ranges and data."""
     formula = fit.formula
     if fit.residual_standard_error <= _ROUNDING * np.abs(fit.response).max():
-        raise UsageError("the runs lie on the model exactly: there is no scatter to tell its errors by; not written")
+        raise UsageError(
+            "the runs lie on the model exactly: there is no scatter to estimate its errors from; not written"
+        )
     if "residual" in formula.variables:
         raise UsageError("`residual` is the scatter in a model file: name the column otherwise, --columns x=residual")
     keys = [term.key for term in formula.terms]
@@ -80,7 +82,7 @@ def _quantity(value: float, unit: str) -> str | float:
 
 
 def _data(fit: RunsFit) -> dict[str, Any]:
-    """What the runs were: their number, a fingerprint of all their numbers, and what fitted them."""
+    """Number of runs, a fingerprint of all their values, and the versions that fitted them."""
     digest = hashlib.sha256()
     for name in sorted(fit.columns):
         digest.update(name.encode())
@@ -94,8 +96,8 @@ def _data(fit: RunsFit) -> dict[str, Any]:
     }
 
 
-def question_text(fit: RunsFit, model: str, platform: str) -> str:
-    """A scenario that asks a regression: its only phase, or an estimate beside an iteration that takes no time."""
+def scenario_text(fit: RunsFit, model: str, platform: str) -> str:
+    """Scenario of a regression: its only phase, or an estimate with an iteration that takes no time."""
     response, table = fit.formula.response, table_of(fit)
     sweep = {}
     for first in fit.formula.variables[:1]:
@@ -120,7 +122,7 @@ def question_text(fit: RunsFit, model: str, platform: str) -> str:
 
 
 def table_of(fit: RunsFit) -> str:
-    """Where a scenario states a regression: `application.phases.NAME`, or `estimates` where the response is no time."""
+    """Path of a regression in a scenario: `application.phases.NAME`, or `estimates` where the response is no time."""
     response = fit.formula.response
     kind = "phases" if parse_unit(_unit(fit, response))[0] == SECOND else "estimates"
     return f"application.{kind}.{response}{'_fit' if response in RESERVED or response.startswith(_RESULTS) else ''}"
@@ -132,7 +134,7 @@ def _middles(fit: RunsFit) -> dict[str, str | float]:
 
 
 def phase_edits(fit: RunsFit, model: str) -> tuple[tuple[str, str], ...]:
-    """The parameters by which a scenario takes a regression in, with values at the medians of its runs.
+    """Parameters that add a regression to a scenario, with variables at the medians of its runs.
 
     It is a phase, or an estimate where the response is no time.
     """

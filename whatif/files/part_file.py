@@ -1,4 +1,4 @@
-"""Files of fitted phases, and scenarios beside them that ask them: nobody's file is overwritten by either."""
+"""Files of fitted phases, and scenarios in the same folder; other files are never overwritten."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ def write_part(path: Path, text: str, kind: str) -> None:
 
 
 def refuse_part(path: Path, kind: str) -> None:
-    """Raise `UsageError` for a name that no phase could extend, or for one in the place of anything else."""
+    """Raise `UsageError` for a name that no phase could extend, and for a file with other content."""
     if path.suffix != ".toml" or not is_name(path.stem):
-        raise UsageError(f"{path}: a phase extends it by its name: call the file NAME.toml")
+        raise UsageError(f"{path}: phases extend it by its name: call the file NAME.toml")
     if is_file(path) and read_document(path).data.get("kind") != kind:
-        raise UsageError(f"{path}: is there and holds something else; it is left as it is")
+        raise UsageError(f"{path}: already exists and holds something else; not overwritten")
 
 
-def write_question(path: Path, text: str, part: Path) -> None:
-    """Write a scenario whose phase extends a part beside it; raise `UsageError` as `refuse_question`."""
-    refuse_question(path, text, part)
+def write_scenario(path: Path, text: str, part: Path) -> None:
+    """Write a scenario whose phase extends a part in its folder. Raise `UsageError` as `refuse_scenario`."""
+    refuse_scenario(path, text, part)
     _write(path, text)
 
 
-def refuse_question(path: Path, text: str, part: Path) -> None:
-    """Raise `UsageError` for a scenario in another folder, or in the place of anything but itself."""
+def refuse_scenario(path: Path, text: str, part: Path) -> None:
+    """Raise `UsageError` for a scenario in another folder, and for a file with other content."""
     if path.resolve() == part.resolve():
         raise UsageError(f"{path}: the part and the scenario need two files")
     if path.resolve().parent != part.resolve().parent:
-        raise UsageError(f"{path}: the scenario finds {part.name} beside it: write both into one folder")
+        raise UsageError(f"{path}: the scenario needs {part.name} in its folder: write both into one folder")
     if is_file(path) and path.read_bytes() != text.encode():
-        raise UsageError(f"{path}: is there already; it is left as it is")
+        raise UsageError(f"{path}: already exists; not overwritten")
 
 
 def _write(path: Path, text: str) -> None:

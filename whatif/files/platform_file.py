@@ -14,34 +14,36 @@ from whatif.errors import InvalidFileError, UsageError
 from whatif.files.scenario_edits import put_text
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.message_parameters import NetworkFit
-from whatif.schema.load import load_platform_document
+from whatif.schema.load import load_platform, load_platform_document
 from whatif.schema.parameters import covers, provenance
+from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.shipped import is_file, shipped_folder
 from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
 from whatif.schema.toml_sections import with_values
 from whatif.schema.toml_text import toml_value
+from whatif.table import Table
 from whatif.units import BYTE, ONE, Dimension, format_quantity
 from whatif.vocabulary import MESSAGE_MODELS
 
 _DIGITS: Final = 6
 _TABLE: Final = 2
 """Keys of the least table that has a source of its own: `node.gpu`, `network.inter_node`."""
-# What the variables of the points are measured in, for the range that a fit tells.
+# Dimensions of the variables of the points, for the range of a fit.
 _VARIABLES: Final[Mapping[str, Dimension]] = {"message_size": BYTE, "array_size": BYTE}
 
 
 @dataclass(frozen=True)
 class PlatformChange:
-    """What measurements say of a machine: values by parameter path, and what is known of them by table path."""
+    """Changes of a platform file: values by parameter path, and their uncertainty by table path."""
 
     values: Mapping[str, str]
     source: str
     fits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     assumed: Mapping[str, str] = field(default_factory=dict)
-    """What values rest on that nobody measured, by the path of a table or of a parameter."""
+    """Sources of values that were not measured, by the path of a table or of a parameter."""
 
     def source_of(self, parameter: str) -> str:
-        """What `[sources]` says of a value."""
+        """Text of `[sources]` for a value."""
         over = (source for path, source in self.assumed.items() if f"{parameter}.".startswith(f"{path}."))
         return next(over, self.source)
 
@@ -73,7 +75,7 @@ def network_change(fit: NetworkFit, source: str) -> PlatformChange:
 
 
 def _record(fit: Fit) -> dict[str, Any] | None:
-    """What a `[fits]` entry says of a fit; parameters without a standard error are left out."""
+    """Entry of `[fits]` for a fit; parameters without a standard error are left out."""
     known = [index for index, error in enumerate(fit.standard_errors) if np.isfinite(error)]
     if not known:
         return None
@@ -111,7 +113,7 @@ def _joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any
         **values,
         "standard_errors": [old["standard_errors"][at] for at in kept] + new["standard_errors"],
         "correlation": correlation,
-        # Each was fitted over a range of its own: there is none that holds for all of them.
+        # Each was fitted over a range of its own: no range holds for all of them.
         "ranges": new["ranges"] if old["ranges"] == new["ranges"] else {},
         "point_count": points,
         "error": float(f"{(squares / points) ** 0.5:.4g}"),
@@ -154,6 +156,27 @@ def _patterns(change: PlatformChange, data: Mapping[str, Any]) -> list[str]:
     return sorted(patterns)
 
 
+def target_platform(path: Path | None, extends: str | None) -> PlatformSpec | None:
+    """The platform that a file holds or that a new file would extend; None where neither is named.
+
+    Raise `UsageError` for a file that cannot be written, so that it is reported before a fit.
+    """
+    if path is not None:
+        return load_platform_document(present(path, extends))[0]
+    return load_platform(extends)[0] if extends is not None else None
+
+
+def source_text(files: Sequence[Path], tables: Sequence[Table]) -> str:
+    """Text for `[sources]`: the files that values were fitted to, and the tools that wrote these."""
+    names = ", ".join(path.name for path in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    tools = [tool for tool in dict.fromkeys(_tool(table.notes) for table in tables) if tool]
+    return f"fitted to {names} ({', '.join(tools)})" if tools else f"fitted to {names}"
+
+
+def _tool(notes: Mapping[str, str]) -> str:
+    return " ".join(notes[key] for key in ("tool", "version", "date") if notes.get(key))
+
+
 def write_platform(path: Path, change: PlatformChange, extends: str | None = None, folders: Sequence[Path] = ()) -> str:
     """Update a platform file, or make one that extends another platform; return its text.
 
@@ -172,10 +195,10 @@ def write_platform(path: Path, change: PlatformChange, extends: str | None = Non
     return text
 
 
-def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] = ()) -> list[str]:
-    """What a fitted table of messages has beside it that comes from elsewhere, and so from another machine perhaps."""
+def unfitted_tables(path: Path, change: PlatformChange, folders: Sequence[Path] = ()) -> list[str]:
+    """Warnings about message parameters of a fitted distance that keep their values, perhaps of another machine."""
     platform, layers = load_platform_document(read_document(path), folders)
-    told = []
+    lines = []
     for distance in dict.fromkeys(
         ".".join(parameter.split(".")[:2])
         for parameter in change.values
@@ -186,36 +209,36 @@ def kept_from_below(path: Path, change: PlatformChange, folders: Sequence[Path] 
             stated = getattr(getattr(platform.network, distance.partition(".")[2]), model)
             if stated is not None and not any(parameter.startswith(f"{table}.") for parameter in change.values):
                 source, grade = provenance((*table.split("."), "eager", "latency"), layers)
-                told.append(f"{table} was not fitted: it stays, under the new limits, as it is ({grade}; {source})")
-    return told
+                lines.append(f"{table} was not fitted: it keeps its values under the new limits ({grade}; {source})")
+    return lines
 
 
 def present(path: Path, extends: str | None) -> Document:
-    """A platform file as it is, or the beginning of a new one; raise `UsageError` for what cannot be written."""
+    """Platform file, or the beginning of a new one. Raise `UsageError` for a file that cannot be written."""
     if path.suffix != ".toml":
-        raise UsageError(f"{path}: a platform is found by its name: call the file NAME.toml")
+        raise UsageError(f"{path}: platforms are found by their name: call the file NAME.toml")
     if path.resolve().is_relative_to(shipped_folder("platforms").resolve()):
         raise UsageError(f"{path}: this platform is shipped with the program; write to a file of your own")
     if is_file(path):
         document = read_document(path)
         if extends not in (None, document.data.get("extends")):
             stated = document.data.get("extends", "nothing")
-            raise UsageError(f"{path}: it extends {stated}, not {extends}; leave --extends out to update it")
+            raise UsageError(f"{path}: it extends {stated}, not {extends}; omit --extends to update it")
         return document
     if extends is None:
         raise UsageError(
-            f"{path}: there is no such file; a new one must extend a platform that has what was not measured"
+            f"{path}: there is no such file; a new one must extend a platform (--extends) for all that was not measured"
         )
     text = f"extends = {toml_value(extends)}\nname = {toml_value(path.stem.replace('_', ' '))}\n"
     return parse_document(text, str(path), path.parent)
 
 
 def _verify(path: Path, document: Document, text: str, change: PlatformChange, folders: Sequence[Path]) -> None:
-    """The new text must load, and the values must come from the measurements."""
+    """Refuse a text that does not load, or whose values do not come from the measurements."""
     try:
         _, layers = load_platform_document(parse_document(text, document.name, path.parent), folders)
     except InvalidFileError as error:
         raise UsageError(f"{path}: not written: it would not load: {error}") from None
     for parameter in change.values:
         if provenance(tuple(parameter.split(".")), layers)[0] != change.source_of(parameter):
-            raise UsageError(f"{path}: not written: `{parameter}` stands in it in a way that only an editor can change")
+            raise UsageError(f"{path}: not written: `{parameter}` is written in a way that only an editor can change")

@@ -1,4 +1,4 @@
-"""A generalised additive model beside a regression: a second opinion on the shape of each variable's effect.
+"""Generalised additive model as a second opinion on a regression: the shape of each variable's effect.
 
 Source: Sasidharan 2021, sections 3 and 5.1.3, which takes it; Hastie et al., The Elements of Statistical Learning,
 2009, section 9.1.
@@ -53,7 +53,7 @@ def additive(fit: RunsFit) -> Additive:
     scaled = np.stack([(values - values.min()) / np.ptp(values) for values in smooth], axis=1)
     counts = [min(_BASIS, len(np.unique(column))) for column in scaled.T]
     splines = BSplines(scaled, df=counts, degree=[3] * len(counts))
-    # Two or three values make no curve: such a variable stands as it is.
+    # Two or three values make no curve: such a variable is used as it is.
     straight = [np.ones(len(scaled)), *(values / np.abs(values).max() for values in used if len(np.unique(values)) < 4)]
     try:
         tried: list[Any] = [
@@ -61,7 +61,7 @@ def additive(fit: RunsFit) -> Additive:
             for penalty in _PENALTIES
         ]
     except PerfectSeparationError:
-        raise UsageError("the runs lie on a curve exactly: an additive model tells nothing more") from None
+        raise UsageError("the runs lie on a curve exactly: an additive model adds nothing") from None
     best = min(tried, key=_error)
     fitted = np.asarray(best.fittedvalues)
     return Additive(

@@ -48,7 +48,7 @@ _FEWEST_OF_SIDE: Final = 25
 
 @dataclass(frozen=True, eq=False)
 class KernelFit:
-    """What one kernel costs."""
+    """Fitted costs of one kernel."""
 
     kernel: str
     model: str
@@ -130,7 +130,7 @@ def fit_kernel(table: Table, kernel: str, model: str | None = None, noise: str |
         raise UsageError(f"unknown model `{model}`; there are {', '.join(MODELS)}")
     if noise is not None and noise not in NOISES:
         raise UsageError(f"unknown noise `{noise}`; there are {', '.join(NOISES)}")
-    samples, told = _samples(table, kernel_name(kernel))
+    samples, remarks = _samples(table, kernel_name(kernel))
     tried = list(_candidates(samples))
     eligible = [item for item in tried if model in (None, item.model)]
     if not eligible:
@@ -145,7 +145,7 @@ def fit_kernel(table: Table, kernel: str, model: str | None = None, noise: str |
         _processors(samples, best) if best.model.startswith(_PER_PROCESSOR) else None,
         _comparison(samples.kernel, tried),
         _points(samples, best),
-        (*told, *_doubts(best, samples)),
+        (*remarks, *_doubts(best, samples)),
     )
 
 
@@ -156,25 +156,25 @@ def _samples(table: Table, kernel: str) -> tuple[_Samples, list[str]]:
         raise UsageError(f"{kernel}: {len(time)} calls; at least {FEWEST_POINTS} are needed")
     if time.max() > LONGEST_TIME:
         raise UsageError(f"{kernel}: a time of {time.max():g} s is not possible: are the units mixed up?")
-    sizes, told = _sizes(columns, kernel, time)
+    sizes, remarks = _sizes(columns, kernel, time)
     empty = np.full(len(time), "", dtype=object)
     nodes, cpus, runs = (columns.get(name, empty) for name in ("node", "cpu", "run"))
     labels = [f"{node}\n{cpu}\n{run}" for node, cpu, run in zip(nodes, cpus, runs, strict=True)]
     _, representatives, groups = np.unique(np.array(labels, dtype=str), return_index=True, return_inverse=True)
-    return _Samples(kernel, sizes, time, nodes, cpus, groups, representatives), told
+    return _Samples(kernel, sizes, time, nodes, cpus, groups, representatives), remarks
 
 
 def _sizes(columns: Mapping[str, FloatArray], kernel: str, time: FloatArray) -> tuple[dict[str, FloatArray], list[str]]:
-    told: list[str] = []
+    remarks: list[str] = []
     if kernel == "dgemm":
         sizes = _needed(columns, kernel, "mnk")
     elif "size" in columns:
         sizes = {"size": columns["size"]}
     else:
-        sizes, told = _product(columns, kernel, time)
+        sizes, remarks = _product(columns, kernel, time)
     if all(np.ptp(values) == 0 for values in sizes.values()):
-        raise UsageError(f"{kernel}: all sizes are equal: what grows with them cannot be told")
-    return sizes, told
+        raise UsageError(f"{kernel}: all sizes are equal: the dependence on them cannot be determined")
+    return sizes, remarks
 
 
 def _needed(columns: Mapping[str, FloatArray], kernel: str, letters: str) -> dict[str, FloatArray]:
@@ -198,9 +198,9 @@ def _product(
         terms = np.stack((np.ones_like(time), products[letters]), axis=1)
         errors[letters] = float(np.std(terms @ non_negative(terms, time, time) / time))
     best, *others = sorted(errors, key=errors.__getitem__)
-    told = f"{kernel}: S is {_SIDES.get(best, '')}, {errors[best]:.1%} off; "
-    told += " or ".join(f"{_SIDES[letters]} would be {errors[letters]:.1%} off" for letters in others)
-    return {**sizes, "size": products[best]}, [told] if others else []
+    remarks = f"{kernel}: S is {_SIDES.get(best, '')}, {errors[best]:.1%} off; "
+    remarks += " or ".join(f"{_SIDES[letters]} would be {errors[letters]:.1%} off" for letters in others)
+    return {**sizes, "size": products[best]}, [remarks] if others else []
 
 
 def _candidates(samples: _Samples) -> Iterator[_Candidate]:

@@ -53,7 +53,7 @@ def varying_columns(fit: RunsFit) -> dict[str, FloatArray]:
 
 
 def candidates(fit: RunsFit, others: Collection[str] = ()) -> list[Coefficient]:
-    """Each term that could be added alone, the most telling first.
+    """Terms that could be added alone, the most significant first.
 
     A constant, variables, squares, logarithms, pairwise interactions, and `others`.
     """

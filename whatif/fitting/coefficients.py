@@ -37,7 +37,7 @@ def fit_coefficients(
         raise UsageError(f"these coefficients are of M-{known}; {chosen} needs single calls")
     said = noise or ("N-2" if f"{_DEVIATION}mnk" in columns else "N-0")
     if said != "N-0" and (said != "N-2" or f"{_DEVIATION}mnk" not in columns):
-        raise UsageError(f"these coefficients do not tell {said}; `deviation_mnk` is N-2, or give single calls")
+        raise UsageError(f"these coefficients do not determine {said}; `deviation_mnk` is N-2, or give single calls")
     if not (columns["mnk"] > 0).all():
         raise UsageError("a coefficient `mnk` of zero: a product of matrices takes time")
     empty = np.full(len(table), "", dtype=object)
@@ -84,7 +84,7 @@ def _fits(columns: dict[str, Any], found: Processors, points: Table, *, with_dev
 
 
 def _points(columns: dict[str, Any], found: Processors, per_processor: bool) -> Table:
-    """The coefficient `mnk` of each row beside that of the model."""
+    """Coefficient `mnk` of each row relative to that of the model."""
     mean = float(_means(columns, found, "mnk").mean())
     factors = found.factors[_owner(columns, found)] if per_processor else 1.0
     labels: dict[str, Column] = {name: Column(columns[name]) for name in ("node", "cpu", "run") if name in columns}

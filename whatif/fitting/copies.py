@@ -22,7 +22,7 @@ _NEEDED: Final = ("direction", "memory", "message_size", "time")
 _FALL: Final = 0.9
 _ABOVE: Final = 1.02
 _UNLIKE: Final = 0.2
-"""Of a time: files whose typical times of one size differ by more are told of."""
+"""Relative difference of typical times of one size above which files are reported."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Copies:
     message_size: FloatArray
     time: FloatArray
     mixed: str = ""
-    """How files differ that should tell the same; empty where they do not."""
+    """Differences of files that should agree; empty where they do."""
 
     @property
     def way(self) -> str:

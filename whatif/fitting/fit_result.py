@@ -16,13 +16,13 @@ class Fit:
     """Parameters of one model function, fitted."""
 
     path: str
-    """Where the parameters stand in a platform file: `network.inter_node.postal.eager`."""
+    """Path of the parameters in a platform file: `network.inter_node.postal.eager`."""
     dimensions: Mapping[str, Dimension]
     """The parameters by name, in the order of `values`, with their dimensions."""
     values: FloatArray
     """Of shape (parameters,), in base units, as the platform file has them (a bandwidth, not a time per byte)."""
     covariance: FloatArray
-    """Of shape (parameters, parameters), in base units; NaN where the points leave no freedom to tell."""
+    """Of shape (parameters, parameters), in base units; NaN without degrees of freedom."""
     ranges: Mapping[str, tuple[float, float]]
     """Least and largest value of each variable of the points, such as `message_size` and `process_count`."""
     point_count: int
@@ -32,7 +32,7 @@ class Fit:
     borrowed: str = ""
     """The protocol whose points these are, where this one has too few of its own: nobody measured it."""
     undetermined: tuple[str, ...] = ()
-    """Parameters of which the points tell only a bound, such as a node's bandwidth that no process count reached."""
+    """Parameters known by a bound only, such as a node's bandwidth that no process count reached."""
 
     @property
     def standard_errors(self) -> FloatArray:

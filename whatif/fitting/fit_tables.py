@@ -15,13 +15,13 @@ from whatif.units import BYTE, ONE, SECOND, Dimension, format_quantity
 _UNKNOWN = "not known"
 _UNITS = {"operational_intensity": "flop/s", "array_size": "B/s"}
 _SHOWN = 4
-"""Ways to divide the sizes that are told of."""
+"""Number of reported ways to divide the sizes."""
 
 
 def parameter_table(fits: Iterable[Fit], notes: Mapping[str, str], *, in_words: bool) -> Table:
     """One row a parameter: value, standard error, how many points gave it, and how far they lie from the curve.
 
-    `in_words` writes values with their units, for people; else they are in base units, with the unit beside.
+    `in_words` writes values with their units, for people; else they are in base units, with a column `unit`.
     """
     rows = [
         (f"{fit.path}.{name}", float(value), float(error), dimension, fit.point_count, fit.error)
@@ -70,10 +70,10 @@ def point_table(fit: NetworkFit) -> Table:
 
 
 def network_notes(fit: NetworkFit) -> dict[str, str]:
-    """What the parameters alone do not tell: where the limits lie, and which model of sharing is recommended."""
+    """Protocol limits and the recommended model of sharing."""
     limits = {"short_limit": fit.short_limit, "eager_limit": fit.eager_limit}
-    told = {name: format_quantity(limit, BYTE, 6) for name, limit in limits.items()}
-    return {**told, "limits": "found" if fit.limits.found else "given", "recommendation": fit.recommendation}
+    texts = {name: format_quantity(limit, BYTE, 6) for name, limit in limits.items()}
+    return {**texts, "limits": "found" if fit.limits.found else "given", "recommendation": fit.recommendation}
 
 
 def limits_in_words(fit: NetworkFit) -> list[str]:

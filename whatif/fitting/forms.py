@@ -19,7 +19,7 @@ _ROUNDS: Final = 4
 _SHAPE_COUNT: Final = 129
 """Each round narrows the shape 64 times, down to some 1e-7 of itself."""
 _ROUNDING: Final = 1e-12
-"""Of the sum of squares: a difference of residuals that is none."""
+"""Relative difference of sums of squares that counts as none."""
 LEAST_SHARE: Final = 1e-3
 """Of a latency: a time per byte that adds less than this to the largest message cannot be seen."""
 

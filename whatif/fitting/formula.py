@@ -120,7 +120,7 @@ def _check_names(text: str, names: Sequence[str], columns: Mapping[str, FloatArr
 
 
 def _without_calls(text: str) -> str:
-    """A formula without what stands between the parentheses of calls such as `I(..)`."""
+    """Formula without the arguments of calls such as `I(..)`."""
     kept, depth = [], 0
     for at, letter in enumerate(text):
         inside = depth > 0
@@ -139,8 +139,8 @@ def _factors(text: str) -> Iterator[list[str]]:
         parsed: Any = formulaic.Formula(text)
         terms = list(parsed.rhs)
     except (FormulaicError, SyntaxError, ValueError, AttributeError) as error:
-        told = " ".join(_RICH.sub("", str(error)).split())
-        raise UsageError(f"`{text}`: {told}") from None
+        reason = " ".join(_RICH.sub("", str(error)).split())
+        raise UsageError(f"`{text}`: {reason}") from None
     for term in terms:
         yield [factor.expr for factor in term.factors]
 

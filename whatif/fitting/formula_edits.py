@@ -60,7 +60,7 @@ def with_other_link(formula: str) -> str:
 
 
 def _taken_apart(formula: str) -> tuple[str, list[tuple[str, str]]]:
-    """What stands before `~`, and the parts of what stands behind it with their signs."""
+    """Left side of `~`, and the parts of the right side with their signs."""
     left, _, right = formula.partition("~")
     return left.strip(), [(sign, piece) for sign, piece in _signed(right) if piece]
 
@@ -97,7 +97,7 @@ def _is_plain(piece: str) -> bool:
 
 
 def _outside(text: str, separators: str) -> Iterator[str]:
-    """The parts between separators that stand in no brackets."""
+    """Parts between separators outside brackets."""
     start, depth = 0, 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

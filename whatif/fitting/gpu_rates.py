@@ -46,7 +46,7 @@ LEVEL_COUNT: Final = 3
 PAST_RIDGE: Final = 1.25
 """How far beyond the ridge at least `LEVEL_COUNT` rows must lie, for a plateau to be a roof and not a slope's end."""
 TOLERANCE: Final = 0.02
-"""By how much a measurement may exceed a data sheet, or differ from another one, before that is told."""
+"""Relative excess over a data sheet, or difference of measurements, above which it is reported."""
 DIMENSIONS: Final[Mapping[str, Dimension]] = {
     parameter: field.dimension
     for parameter, info in GPU.model_fields.items()
@@ -75,7 +75,7 @@ class RatePoints:
     name: str
     """`mixbench double`, `BabelStream triad`."""
     variable: str
-    """What `x` is: `operational_intensity` in flop/B, or `array_size` in B (NaN where it is not told)."""
+    """What `x` is: `operational_intensity` in flop/B, or `array_size` in B (NaN where it is not stated)."""
     x: FloatArray
     measured: FloatArray
     """flop/s over an operational intensity, B/s over an array size."""
@@ -84,7 +84,7 @@ class RatePoints:
 
 @dataclass(frozen=True, eq=False)
 class GpuFit:
-    """What measurements say about one GPU."""
+    """Fitted rates and bandwidths of one GPU."""
 
     device: str
     """The name that the measurements give, or an empty text."""
@@ -108,7 +108,7 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
 
     Where several tools measured a parameter, BabelStream's bandwidth is used, then mixbench's values, then
     gpuroofperf's,
-    whose covariance is NaN as it states no spread; others that differ are told in `warnings`. So is what exceeds
+    whose covariance is NaN as it states no spread; others that differ are reported in `warnings`. So is what exceeds
     `datasheet`, values of the parameters in base units, or the specification that mixbench prints, and a device that is
     not `device`, the platform's (`same_device`). Raise `UsageError` for no table, one of something else or in other
     units, one without rows, several GPUs in one or in several, or when nothing can be found.
@@ -120,16 +120,16 @@ def fit_gpu(tables: Sequence[Table], datasheet: Mapping[str, float] | None = Non
     warnings = [line for table in tables for line in table.notes.get("warnings", "").splitlines()]
     warnings += _of_host(tables)
     for kind, (_, fitter) in _KINDS.items():
-        found, drawn, told = fitter(groups[kind]) if groups[kind] else ((), (), ())
+        found, drawn, remarks = fitter(groups[kind]) if groups[kind] else ((), (), ())
         points += drawn
-        warnings += told
+        warnings += remarks
         for fit in found:
             (parameter,) = fit.dimensions
             warnings += _differs(parameter, fits.setdefault(parameter, fit), fit)
     if not fits:
         raise UsageError("\n".join(["no peak or bandwidth could be found", *warnings]))
     if measured and device and not same_device(measured, device):
-        rest = f"what they do not tell (name, memory size, other rates) stays that of {device}"
+        rest = f"what they do not measure (name, memory size, other rates) stays that of {device}"
         warnings.append(f"the measurements are of {measured}, the platform has {device}; {rest}")
     warnings += _above(fits, _printed(tables) | dict(datasheet or {}))
     in_order = tuple(fits[parameter] for parameter in DIMENSIONS if parameter in fits)
@@ -209,7 +209,7 @@ def _babelstream(tables: Sequence[Table]) -> Found:
     functions, sizes, bandwidths = _joined(tables, _BABELSTREAM)
     streams = np.isin(functions, _STREAMS)
     functions, sizes, bandwidths = functions[streams], sizes[streams], bandwidths[streams]
-    # Sizes are rounded in the text; those that are not told are taken for one size.
+    # Sizes are rounded in the text; unstated ones are taken for one size.
     large = ~(sizes < 0.99 * np.nanmax(sizes)) if np.isfinite(sizes).any() else np.ones(len(sizes), dtype=bool)
     if large.sum() < 2:
         return (), (), [f"BabelStream: fewer than two of {', '.join(_STREAMS)}, so no spread and no dram_bandwidth"]
@@ -251,7 +251,7 @@ def _mixbench(tables: Sequence[Table]) -> Found:
 def _peaks(
     precisions: NDArray[Any], rates: FloatArray, memory_limits: FloatArray
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """By precision the peak and its variance, infinite where no row shows it; and what is to be told."""
+    """By precision the peak and its variance, infinite where no row shows it; and warnings."""
     peaks, warnings = {}, []
     for name in dict.fromkeys(precisions.tolist()):
         chosen = precisions == name

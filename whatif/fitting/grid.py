@@ -1,7 +1,7 @@
 """The parameters of a structured-grid program from its runs: non-negative least squares, and how well they are known.
 
 The coefficients are those with the least squares that are not negative. Their uncertainty is that of least squares
-without the bound, of which intervals cut off at 0 hold the truth as often as they say; or that of runs drawn again.
+without the bound, whose intervals, cut off at 0, have the stated coverage; or that of a bootstrap of the runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Weighting = Literal["relative", "equal"]
 WEIGHTINGS: Final[tuple[Weighting, ...]] = get_args(Weighting)
 KINDS: Final = ("computation", "communication", "setup", "total")
 SINGULAR: Final = 1e-7
-"""Share of a column that must be its own, or it is not told from the others."""
+"""Share of a column that must be its own, or it is not identified."""
 _FREEDOM: Final = 1e-6
 _ROUNDS: Final = 2
 _FEWEST: Final = 3
@@ -33,7 +33,7 @@ _FEWEST: Final = 3
 
 @dataclass(frozen=True, eq=False)
 class GridFit:
-    """Coefficients of the linear form, K_w and K_b as inverses, and what is known of them."""
+    """Coefficients of the linear form, K_w and K_b as inverses, and their uncertainty."""
 
     runs: GridRuns
     columns: Columns
@@ -41,9 +41,9 @@ class GridFit:
     scale: FloatArray
     """Of shape (rows,): what a row's residual is divided by, in s."""
     coefficients: FloatArray
-    """Of shape (columns,), not negative, s; 0 where the runs do not tell it."""
+    """Of shape (columns,), not negative, s; 0 where it is not identified."""
     unbounded: FloatArray
-    """Of shape (columns,): least squares without the bound; NaN where the runs do not tell it."""
+    """Of shape (columns,): least squares without the bound; NaN where it is not identified."""
     pulls: FloatArray
     """Of shape (columns, rows): what a residual, divided by its scale, moves each coefficient."""
     weighting: Weighting
@@ -52,8 +52,8 @@ class GridFit:
     """Of shape (draws, columns): coefficients of runs drawn again."""
 
     @property
-    def told(self) -> NDArray[np.bool_]:
-        """Of shape (columns,): which coefficients the runs tell."""
+    def identified(self) -> NDArray[np.bool_]:
+        """Of shape (columns,): which coefficients the runs identify."""
         return np.isfinite(self.unbounded)
 
     @property
@@ -66,18 +66,18 @@ class GridFit:
 
     @property
     def bound(self) -> NDArray[np.bool_]:
-        """Of shape (columns,): which are told, and at their bound."""
-        return np.asarray(self.told & (self.coefficients == 0))
+        """Of shape (columns,): which are identified, and at their bound."""
+        return np.asarray(self.identified & (self.coefficients == 0))
 
     @cached_property
     def spread(self) -> Mapping[str, tuple[float, float]]:
-        """By kind of row the standard deviation of residuals over their scale, and how many were free to tell it.
+        """By kind of row the standard deviation of residuals over their scale, and their degrees of freedom.
 
         NaN where none was.
         """
-        terms = self.rows.terms[:, self.told] / self.scale[:, None]
-        leverage = np.einsum("rc,cr->r", terms, self.pulls[self.told])
-        residuals = self.rows.values / self.scale - terms @ self.unbounded[self.told]
+        terms = self.rows.terms[:, self.identified] / self.scale[:, None]
+        leverage = np.einsum("rc,cr->r", terms, self.pulls[self.identified])
+        residuals = self.rows.values / self.scale - terms @ self.unbounded[self.identified]
         found = {}
         for kind in dict.fromkeys(self.rows.kind.tolist()):
             its = self.rows.kind == kind
@@ -88,7 +88,7 @@ class GridFit:
 
     def variances(self, weights: FloatArray) -> FloatArray:
         """By kind of row the variance of sums of coefficients, of shape (kinds, ..) for weights (.., columns)."""
-        along = np.where(self.told, weights, 0.0) @ np.where(self.told[:, None], self.pulls, 0.0)
+        along = np.where(self.identified, weights, 0.0) @ np.where(self.identified[:, None], self.pulls, 0.0)
         parts = [(along[..., self.rows.kind == kind] ** 2).sum(axis=-1) for kind in self.spread]
         return np.stack([self._squares(part, kind) for part, kind in zip(parts, self.spread, strict=True)])
 
@@ -97,19 +97,19 @@ class GridFit:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Of the coefficients, of shape (columns, columns): of the design, or of the draws; NaN where not told."""
+        """Covariance of the coefficients, (columns, columns), of the design or the draws; NaN where not identified."""
         # A kind without freedom leaves its own coefficients unknown, not those it has nothing to do with.
         moved = np.where(self.pulls == 0, 0.0, self.pulls * self._row_deviations)
         design = np.asarray(moved @ moved.T)
         if self.drawn is None:
             return design
-        told = self.told & np.isfinite(np.diag(design))
-        return np.where(np.outer(told, told), np.cov(self.drawn.T), np.nan)
+        identified = self.identified & np.isfinite(np.diag(design))
+        return np.where(np.outer(identified, identified), np.cov(self.drawn.T), np.nan)
 
     @property
     def deviations(self) -> FloatArray:
-        """Standard errors of the coefficients, of shape (columns,); NaN where the runs do not tell them."""
-        return np.where(self.told, np.sqrt(np.diag(self.covariance)), np.nan)
+        """Standard errors of the coefficients, of shape (columns,); NaN where they are not identified."""
+        return np.where(self.identified, np.sqrt(np.diag(self.covariance)), np.nan)
 
     @property
     def intervals(self) -> tuple[FloatArray, FloatArray]:
@@ -119,8 +119,8 @@ class GridFit:
         else:
             half = self.reach(self.variances(np.eye(len(self.columns)))) * self.deviations
             low, high = np.maximum(self.unbounded - half, 0.0), np.maximum(self.unbounded + half, 0.0)
-        told = np.where(np.isfinite(self.deviations), 1.0, np.nan)
-        return told * np.minimum(low, self.coefficients), told * np.maximum(high, self.coefficients)
+        identified = np.where(np.isfinite(self.deviations), 1.0, np.nan)
+        return identified * np.minimum(low, self.coefficients), identified * np.maximum(high, self.coefficients)
 
     def reach(self, variances: FloatArray) -> FloatArray:
         """Standard deviations that an interval reaches, for variances of shape (kinds, ..): Student's t.
@@ -137,7 +137,7 @@ class GridFit:
 
     @cached_property
     def free_covariance(self) -> FloatArray:
-        """Of the coefficients that are neither untold nor at their bound, those held at 0; NaN for these.
+        """Of the coefficients that are identified and not at their bound, those held at 0; NaN for these.
 
         What predictions vary with: around the coefficients, not around those that the bound moved.
         """
@@ -153,11 +153,11 @@ class GridFit:
 
     @property
     def _row_deviations(self) -> FloatArray:
-        """Of shape (rows,): the standard deviation of each row over its scale; NaN where its kind tells none."""
+        """Of shape (rows,): the standard deviation of each row over its scale; NaN where it is unknown."""
         return np.array([self.spread[kind][0] for kind in self.rows.kind.tolist()])
 
     def scatter(self, kind: str) -> float:
-        """Relative scatter of single runs in one kind of time; NaN where the runs do not tell it."""
+        """Relative scatter of single runs in one kind of time; NaN where it is not identified."""
         if kind not in self.spread or self.weighting == "relative":
             return self.spread.get(kind, (np.nan, 0.0))[0]
         its = self.rows.kind == kind
@@ -204,17 +204,17 @@ def fit_grid(
     known = dict.fromkeys((*runs.cases, *cases))
     columns = Columns.of(tuple(known), reduction=reduction, intra_node=bool((runs.share < 1).any()))
     rows = rows_of(runs, columns)
-    told = independent(rows.terms)
+    identified = independent(rows.terms)
     scale = _means(rows) if weighting == "equal" else np.maximum(rows.values, rows.floor)
-    coefficients = _solved(rows, scale, told)
+    coefficients = _solved(rows, scale, identified)
     for _ in range(_ROUNDS if weighting == "relative" else 0):
         # Over the measured value, runs that happened to be fast would count for more than slow ones.
         scale = np.maximum(rows.terms @ coefficients, rows.floor)
-        coefficients = _solved(rows, scale, told)
+        coefficients = _solved(rows, scale, identified)
     pulls = np.zeros((len(columns), len(rows.values)))
-    pulls[told] = _pulls(rows.terms[:, told] / scale[:, None])
-    unbounded = np.where(told, pulls @ (rows.values / scale), np.nan)
-    drawn = _drawn(runs, rows, scale, told, draws, seed) if draws else None
+    pulls[identified] = _pulls(rows.terms[:, identified] / scale[:, None])
+    unbounded = np.where(identified, pulls @ (rows.values / scale), np.nan)
+    drawn = _drawn(runs, rows, scale, identified, draws, seed) if draws else None
     return GridFit(runs, columns, rows, scale, coefficients, unbounded, pulls, weighting, level, drawn)
 
 
@@ -255,25 +255,27 @@ def _means(rows: LinearRows) -> FloatArray:
     return scale
 
 
-def _solved(rows: LinearRows, scale: FloatArray, told: NDArray[np.bool_]) -> FloatArray:
-    coefficients = np.zeros(len(told))
-    coefficients[told] = non_negative(rows.terms[:, told], rows.values, scale)
+def _solved(rows: LinearRows, scale: FloatArray, identified: NDArray[np.bool_]) -> FloatArray:
+    coefficients = np.zeros(len(identified))
+    coefficients[identified] = non_negative(rows.terms[:, identified], rows.values, scale)
     return coefficients
 
 
 def _drawn(
-    runs: GridRuns, rows: LinearRows, scale: FloatArray, told: NDArray[np.bool_], draws: int, seed: int
+    runs: GridRuns, rows: LinearRows, scale: FloatArray, identified: NDArray[np.bool_], draws: int, seed: int
 ) -> FloatArray:
     """Coefficients of runs drawn again, those of a case among themselves: every K_w keeps its runs."""
     random = np.random.default_rng(seed)
-    found = np.zeros((draws, len(told)))
+    found = np.zeros((draws, len(identified)))
     groups = [np.flatnonzero(runs.case == case) for case in runs.cases]
     for at in range(draws):
         count = np.bincount(np.concatenate([random.choice(group, len(group)) for group in groups]), minlength=len(runs))
         weight = np.sqrt(count[rows.run])
         # A run that was drawn twice counts twice: its residual over a scale that is smaller by the root of two.
         used = weight > 0
-        found[at, told] = non_negative(rows.terms[used][:, told], rows.values[used], scale[used] / weight[used])
+        found[at, identified] = non_negative(
+            rows.terms[used][:, identified], rows.values[used], scale[used] / weight[used]
+        )
     return found
 
 

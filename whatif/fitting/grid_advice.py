@@ -1,4 +1,4 @@
-"""What runs cannot tell, what a run that was never made will take, and which run to make next."""
+"""Parameters that runs do not identify, predictions of other runs, and the run to make next."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from whatif.models.quantities import FloatArray
 
 _OF_HALOS: Final = ("packing_time", "halo_rate", "intra_node_halo_rate")
 UNKNOWN_NOISE: Final = 0.05
-"""Relative scatter that is taken for that of runs which are too few to tell it."""
+"""Relative scatter that is assumed for too few runs to estimate it."""
 _LEAST_NOISE: Final = 1e-4
 """No run repeats another one better."""
 _PRIORS: Final = (1e2, 1e3)
 """How many times the time of all runs a coefficient may account for, before anything is known of it: two guesses."""
 _GUESSED: Final = 1.5
-"""Where half an interval grows by more than this from one guess to the other, it is told by the guess."""
+"""Where half an interval grows by more than this from one guess to the other, it depends on the guess."""
 _ALIKE: Final = 1e-6
 _WHOLE: Final = 1e-3
 """How far H and I of a prediction may be off for being whole counts."""
@@ -29,29 +29,29 @@ _WORDS: Final[Mapping[str, str]] = {"halo_cells": "H", "cells": "C", "processes"
 
 
 def constants(runs: GridRuns) -> list[str]:
-    """What is the same in all runs, `H = 5400`, and with it what cannot be told apart; C / P where C is not."""
+    """Settings that are equal in all runs, such as `H = 5400`; C / P where C differs."""
     values = {_WORDS[name]: getattr(runs, name) for name in _WORDS}
     if np.ptp(runs.cells) > 0:
         values["C / P"] = runs.cells / runs.processes
     return [f"{name} = {item[0]:g}" for name, item in values.items() if np.ptp(item) <= _ALIKE * abs(item).max()]
 
 
-def untold(fit: GridFit) -> Iterator[str]:
-    """What the runs do not tell, a line each: which parameters cannot be told apart, and which run would do it."""
-    told, terms, columns = fit.told, _normalised(fit.rows.terms), fit.columns
-    for at in np.flatnonzero(~told):
+def unidentified(fit: GridFit) -> Iterator[str]:
+    """Parameters that the runs do not identify, a line each, with the run that would identify them."""
+    identified, terms, columns = fit.identified, _normalised(fit.rows.terms), fit.columns
+    for at in np.flatnonzero(~identified):
         name = columns.symbol(int(at))
         if columns.names[at] == "cell_rate" and columns.cases[at] not in fit.runs.cases:
-            yield f"{name}: no run of this case; one would tell, until then it counts as the others do"
+            yield f"{name}: no run of this case; one would identify it, until then it counts as the others do"
             continue
-        held = f"{'it' if columns.names[at] not in RATES else _time(fit, int(at))} is held at 0{_remedy(fit, int(at))}"
+        held = f"{_time(fit, int(at))} is fixed at 0{_remedy(fit, int(at))}"
         if not fit.rows.terms[:, at].any():
             yield f"{name}: no run has a term with it; {held}"
             continue
-        earlier = np.flatnonzero(told)
+        earlier = np.flatnonzero(identified)
         parts = np.linalg.lstsq(terms[:, earlier], terms[:, at], rcond=None)[0]
         others = " and ".join(columns.symbol(int(item)) for item in earlier[np.abs(parts) > _ALIKE])
-        yield f"{name} cannot be told from {others}, which takes its time; {held}"
+        yield f"{name} and {others} are not separately identifiable; {held}"
 
 
 def _time(fit: GridFit, at: int) -> str:
@@ -65,11 +65,11 @@ def _normalised(terms: FloatArray) -> FloatArray:
 
 
 def _remedy(fit: GridFit, at: int) -> str:
-    """With which other number one more run would tell a coefficient from those before it."""
+    """Change of settings by which one more run would identify a coefficient; empty without any."""
     if fit.columns.names[at] in _OF_HALOS and not fit.runs.halo_cells.any():
-        return "; a column `halo_cells` would tell"
+        return "; a column `halo_cells` would identify it"
     if fit.columns.names[at] in ("latency", "halo_rate") and not fit.runs.share.any():
-        return "; runs on several nodes would tell"
+        return "; runs on several nodes would identify it"
     first = fit.runs.at([0])
     found = []
     for name in _WORDS:
@@ -78,14 +78,14 @@ def _remedy(fit: GridFit, at: int) -> str:
         if independent(more)[at]:
             found.append(_WORDS[name])
     if found:
-        return f"; a run with another {' or '.join(found)}, and the rest alike, would tell"
+        return f"; a run that changes only {' or '.join(found)} would identify it"
     if (fit.rows.kind == "total").any():
-        return "; runs with computation_time and communication_time beside the total would tell"
-    return "" if np.isfinite(fit.runs.total_time).any() else "; a column `total_time` would tell"
+        return "; runs with computation_time and communication_time next to the total would identify it"
+    return "" if np.isfinite(fit.runs.total_time).any() else "; a column `total_time` would identify it"
 
 
-def loosely_told(fit: GridFit) -> Iterator[str]:
-    """Which parameters are at their bound, and which pairs the runs hardly tell apart."""
+def weakly_identified(fit: GridFit) -> Iterator[str]:
+    """Parameters at their bound, and strongly correlated pairs, a line each."""
     columns = fit.columns
     _, high = fit.intervals
     for at in np.flatnonzero(fit.bound):
@@ -97,7 +97,7 @@ def loosely_told(fit: GridFit) -> Iterator[str]:
         correlation = fit.covariance / np.outer(fit.deviations, fit.deviations)
     for a, b in zip(*np.where(np.triu(np.abs(correlation), 1) > 0.95), strict=True):
         pair = f"{columns.symbol(int(a))} and {columns.symbol(int(b))}"
-        yield f"{pair} are hardly told apart: their correlation is {correlation[a, b]:.2f}"
+        yield f"{pair} are weakly identified: their correlation is {correlation[a, b]:.2f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class PredictedRuns:
     communication_time: FloatArray
     setup_time: FloatArray
     mean_reach: FloatArray
-    """Half the interval of the mean of many such runs; NaN where the runs made do not tell it."""
+    """Half the interval of the mean of many such runs; NaN where it is not identified."""
     reach: FloatArray
     """Half the interval of a single such run."""
 
@@ -168,29 +168,29 @@ def _as_rows(fit: GridFit, runs: GridRuns) -> tuple[Any, FloatArray]:
 
 
 def _estimable(fit: GridFit, runs: GridRuns, weights: FloatArray) -> NDArray[np.bool_]:
-    """Which sums of coefficients the runs tell: what they cannot tell apart must stand in them as in the runs."""
+    """Mask of sums of coefficients that the runs identify: inseparable terms must have the runs' proportions."""
     norms = np.linalg.norm(fit.rows.terms, axis=0)
     terms, weights = _normalised(fit.rows.terms), weights / np.where(norms > 0, norms, 1.0)
-    dependent = np.linalg.lstsq(terms[:, fit.told], terms[:, ~fit.told], rcond=None)[0]
-    off = np.abs(weights[:, fit.told] @ dependent - weights[:, ~fit.told])
+    dependent = np.linalg.lstsq(terms[:, fit.identified], terms[:, ~fit.identified], rcond=None)[0]
+    off = np.abs(weights[:, fit.identified] @ dependent - weights[:, ~fit.identified])
     largest = np.maximum(np.abs(weights).max(axis=1, keepdims=True), np.finfo(float).tiny)
-    own = np.maximum(np.abs(weights[:, fit.told]) @ np.abs(dependent), np.abs(weights[:, ~fit.told]))
+    own = np.maximum(np.abs(weights[:, fit.identified]) @ np.abs(dependent), np.abs(weights[:, ~fit.identified]))
     return np.asarray((off <= np.maximum(_ALIKE * largest, _WHOLE * own)).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Runs that could be made next, the most telling first, each array of shape (candidates,)."""
+    """Runs that could be made next, the most informative first, each array of shape (candidates,)."""
 
     runs: GridRuns
     total_time: FloatArray
     """Predicted, in s."""
     before: float
-    """Half the interval of the target's mean time now, in s; NaN where nothing is told."""
+    """Half the interval of the target's mean time now, in s; NaN where it is not identified."""
     after: FloatArray
     """And with the run, in s."""
     assumed_noise: bool
-    """Whether the scatter of runs is taken to be `UNKNOWN_NOISE`, for there are too few to tell it."""
+    """Whether the scatter of runs is taken to be `UNKNOWN_NOISE`, as there are too few to estimate it."""
 
     @property
     def cost(self) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Runs that were never made: what is not stated of them follows from those that were."""
+"""Runs to predict, with unstated settings derived from the measured runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST: Final = 100_000
 _LAW: Final = 0.05
 """How far the halo cells of a run may be off the power of C and P that is taken for them."""
 _POWERS: Final = np.array([0.5, -0.5])
-"""Of C and P in H where the runs do not tell: squares of a grid of two dimensions."""
+"""Powers of C and P in H where the runs do not determine them: squares of a grid of two dimensions."""
 
 
 def planned(runs: GridRuns, given: Mapping[str, Sequence[Any]]) -> tuple[GridRuns, list[str]]:
@@ -38,16 +38,16 @@ def planned(runs: GridRuns, given: Mapping[str, Sequence[Any]]) -> tuple[GridRun
         raise UsageError(f"more than {_MOST:,} runs to choose from")
     rows = list(product(*lists, cases))
     cells, processes, steps, halo = np.array([row[:4] for row in rows], dtype=np.float64).T
-    case, told = np.array([row[4] for row in rows], dtype=object), []
+    case, remarks = np.array([row[4] for row in rows], dtype=object), []
     if np.isnan(steps).any():
         steps, words = _iterations(runs, case, cells)
-        told.append(f"iterations follow the runs: {_some(steps)} ({words})")
+        remarks.append(f"iterations follow the runs: {_some(steps)} ({words})")
     if np.isnan(halo).any():
         halo, words = halo_cells_at(runs, cells, processes)
-        told.append(f"halo cells follow the runs: {_some(halo)}{words}")
+        remarks.append(f"halo cells follow the runs: {_some(halo)}{words}")
     nothing = np.full(len(rows), np.nan)
     share, node = _share(runs, given, processes)
-    return GridRuns(cells, processes, steps, halo, share, node, case, nothing, nothing, nothing), told
+    return GridRuns(cells, processes, steps, halo, share, node, case, nothing, nothing, nothing), remarks
 
 
 def _numbers(given: Mapping[str, Sequence[Any]], name: str) -> list[float]:
@@ -60,7 +60,7 @@ def _some(values: FloatArray) -> str:
 
 
 def halo_cells_at(runs: GridRuns, cells: FloatArray, processes: FloatArray) -> tuple[FloatArray, str]:
-    """H of other grids, whole, and in words what is uncertain of it: a power of C and of P, fitted to the runs.
+    """Whole H of other grids with its doubts in words: a power of C and of P, fitted to the runs.
 
     Rows of a square grid give C^(1/2), squares C^(1/2) P^(-1/2), cubes C^(2/3) P^(-2/3). Where the runs follow no
     power, H is that of the run that is nearest, with C^(1/2). A single process has none.
@@ -78,7 +78,7 @@ def halo_cells_at(runs: GridRuns, cells: FloatArray, processes: FloatArray) -> t
         return np.where(
             processes > 1, np.round(found), 0.0
         ), "; they follow no power of C and P: those of the nearest run, with the root of C"
-    words = "" if rank == 2 else "; the runs do not tell how they follow C and P: in part as squares of a plane do"
+    words = "" if rank == 2 else "; the runs do not determine how they follow C and P: in part as squares of a plane do"
     found = np.round(np.exp(halo.mean() + (_POWERS + change) @ (wanted - centre)))
     return np.where(processes > 1, found, 0.0), words
 
@@ -125,7 +125,7 @@ def _share(runs: GridRuns, given: Mapping[str, Sequence[Any]], processes: FloatA
         node = np.full(len(processes), float(given["ranks_per_node"][0]))
         share = np.asarray(inter_node_share(processes, node), dtype=np.float64)
         if (share[processes > 1] < 1).any() and not (runs.share < 1).any():
-            raise UsageError("no run tells what an exchange inside a node takes: a column `ranks_per_node` would")
+            raise UsageError("no run identifies the time of an exchange inside a node: a column `ranks_per_node` would")
         return share, node
     shares = dict(zip(runs.processes.tolist(), runs.share.tolist(), strict=True))
     nodes = dict(zip(runs.processes.tolist(), runs.ranks_per_node.tolist(), strict=True))

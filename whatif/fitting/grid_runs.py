@@ -33,7 +33,7 @@ SYMBOLS: Final[Mapping[str, str]] = {
     "cell_setup_time": "O_c",
     "miscellaneous_time": "O_i",
 }
-"""The parameters by their names in a phase. Of those that runs cannot tell apart, the first here takes the time."""
+"""The parameters by their names in a phase. Of inseparable ones, the first here takes the time."""
 RATES: Final = ("cell_rate", "halo_rate", "intra_node_halo_rate")
 """Fitted as their inverse."""
 DIMENSIONS: Final[Mapping[str, Dimension]] = {name: PER_SECOND if name in RATES else SECOND for name in SYMBOLS}
@@ -52,7 +52,7 @@ COUNTED: Final = "a whole number of at most 2**53"
 _MOST_OVER: Final = 0.05
 """Share of the total by which means over processes may exceed it."""
 _FLOOR: Final = 1e-3
-"""Share of a run's time below which a part of it is told no better: a relative error of nothing has no meaning."""
+"""Share of a run's time that bounds the precision of its parts from below: relative errors near 0 have no meaning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class GridRuns:
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """The cases in the order of the runs; one without a name where there are none."""
+        """Cases in the order of the runs; a single empty name without cases."""
         return tuple(dict.fromkeys(map(str, self.case.tolist())))
 
     @property
@@ -135,7 +135,7 @@ class Columns:
 
     @classmethod
     def of(cls, cases: Sequence[str], *, reduction: bool, intra_node: bool) -> Columns:
-        """Those of a model: K_r with a reduction, K_n and O_n where runs on one node tell them."""
+        """Columns of a model: K_r with a reduction, K_n and O_n where runs on one node identify them."""
         left_out = {"reduction_time"} if not reduction else set()
         left_out |= set() if intra_node else {"intra_node_latency", "intra_node_halo_rate"}
         shared = [name for name in SYMBOLS if name != "cell_rate" and name not in left_out]
@@ -200,7 +200,7 @@ def rows_of(runs: GridRuns, columns: Columns) -> LinearRows:
     rest = parts["setup"] + steps[:, None] * (
         np.where(timed[:, None], 0.0, parts["computation"]) + np.where(sent[:, None], 0.0, parts["communication"])
     )
-    # A rest below zero says how little the difference of means tells.
+    # A rest below zero shows how imprecise the difference of means is.
     least, one = np.maximum(_FLOOR * runs.longest, np.nan_to_num(-runs.rest)), np.ones(len(runs))
     per_step = processes / steps
     given = (
@@ -226,7 +226,7 @@ def canonical(name: str) -> str:
 
 
 def unused(table: Table) -> list[str]:
-    """Headings of a table that are none of a run's."""
+    """Headings of a table that are not used."""
     return [name for name in table.columns if canonical(name) not in NAMES]
 
 

@@ -22,7 +22,7 @@ _SINGULAR: Final = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Hypotheses of equally many terms; NaN throughout where the points cannot tell the terms apart."""
+    """Hypotheses with the same number of terms; NaN where the points do not separate the terms."""
 
     columns: FloatArray
     """Of shape (points, columns): all terms there are."""
@@ -128,7 +128,7 @@ def least_squares(columns: FloatArray, chosen: IntArray, values: FloatArray, wei
     spread = np.column_stack((of_constant, (inverse**2).sum(axis=2) / norms[chosen] ** 2))
     kept = 1 - share - (directions**2).sum(axis=2)
     residuals /= root
-    # A point that alone determines a coefficient cannot be told from the others.
+    # A point that alone determines a coefficient cannot be predicted from the others.
     left_out = residuals / np.where(kept > _SINGULAR, kept, np.nan)
     coefficients = np.column_stack((constant, slopes))
     errors = np.sqrt(variance[:, None] * spread)

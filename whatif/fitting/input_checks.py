@@ -15,7 +15,7 @@ from whatif.units import BYTE, SECOND, format_quantity
 FEWEST_SIZES: Final = 3
 """Different sizes without which nothing is fitted."""
 POOR: Final = 0.1
-"""Relative error of message times above which a reader is told, of a fit or between files."""
+"""Relative error of message times above which a fit, or a difference of files, is reported."""
 ONE_KIND: Final = "are these one distance, one machine, one library?"
 LARGEST_SIZE: Final = 2.0**60
 """Bytes: more is in no memory."""

@@ -6,7 +6,7 @@ R. Tibshirani and J. Friedman, The Elements of Statistical Learning, 2009, secti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -14,14 +14,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.errors import UsageError
+from whatif.errors import UsageError, listed
 from whatif.fitting.formula import Formula, parse_formula
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 
 Interval = Literal["prediction", "confidence"]
 _SINGULAR = 1e-9
-"""Length of a term beside those before it, relative to its own, below which it is one of them."""
+"""Relative length of the part of a term that is independent of those before it, below which it is collinear."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class RunsFit:
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """The lengths of the terms, by which they are divided while they are fitted: threads stand beside bytes."""
+        """Lengths of the terms, by which they are divided in the fit: threads and bytes differ in scale."""
         return np.asarray(np.linalg.norm(self.design, axis=0))
 
     @cached_property
@@ -155,7 +155,7 @@ def fit_runs(runs: Table, formula: str | Formula) -> RunsFit:
     """The regression of a table of runs by a formula; runs without a number that it reads are left out.
 
     Raise `UsageError` for fewer runs than terms and one more, a column that is the same in all runs, terms that are
-    sums of others, and logarithms of what is not positive.
+    sums of others, and logarithms of numbers that are not positive.
     """
     named = {name: _numbers(runs, name) for name in runs.columns}
     read = parse_formula(formula, named) if isinstance(formula, str) else formula
@@ -178,19 +178,21 @@ def _numbers(runs: Table, name: str) -> FloatArray | None:
 def _refuse(formula: Formula, columns: Mapping[str, FloatArray], design: FloatArray) -> None:
     count, terms = design.shape
     if formula.response in formula.variables:
-        raise UsageError(f"`{formula.response}` stands on both sides of `{formula.text}`: it cannot explain itself")
+        raise UsageError(f"`{formula.response}` is on both sides of `{formula.text}`: it cannot explain itself")
     if count <= terms:
         raise UsageError(f"{count} runs for {terms} terms: a regression needs more runs than terms")
     for name, values in columns.items():
         if np.ptp(values) == 0 and name in formula.variables:
-            raise UsageError(f"`{name}` is {values[0]:g} in all runs: the runs cannot tell what it does; leave it out")
+            raise UsageError(f"`{name}` is {values[0]:g} in all runs: its effect cannot be determined; leave it out")
     if formula.link == "log" and not (columns[formula.response] > 0).all():
         bad = int((columns[formula.response] <= 0).sum())
         raise UsageError(f"`{formula.response}` is not positive in {bad} runs: it has no logarithm there")
     for term, values in zip(formula.terms, design.T, strict=True):
         if not np.isfinite(values).all():
             bad = int((~np.isfinite(values)).sum())
-            raise UsageError(f"`{term.name}` has no value in {bad} runs: a logarithm or root of what is not positive?")
+            raise UsageError(
+                f"`{term.name}` has no value in {bad} runs: a logarithm or root of a number that is not positive?"
+            )
         if not np.any(values) or not np.isfinite(np.linalg.norm(values)):
             raise UsageError(f"`{term.name}` is {'too large to be squared' if np.any(values) else '0 in all runs'}")
     if np.ptp(columns[formula.response]) == 0:
@@ -208,8 +210,4 @@ def refuse_collinear(formula: Formula, design: FloatArray) -> None:
         return
     shares = np.linalg.lstsq(scaled[:, :at], scaled[:, at], rcond=None)[0]
     others = [name for name, share in zip(names, shares, strict=False) if abs(share) > 1e-6]
-    raise UsageError(f"`{names[at]}` is a sum of {_listed(others)} in all runs: leave one of them out")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    raise UsageError(f"`{names[at]}` is a sum of {listed(others)} in all runs: leave one of them out")

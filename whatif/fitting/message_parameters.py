@@ -26,7 +26,7 @@ Model = Literal["postal", "max_rate", "injection"]
 FEWEST_SIZES_OF_PROTOCOL: Final = 2
 """Different sizes that a protocol needs for parameters of its own."""
 OUTLIER: Final = 8.0
-"""Times the median residual: a point farther from its line is told of, if it also lies"""
+"""Times the median residual: a point farther from its line is reported, if it also lies"""
 LEAST_OUTLIER: Final = 0.25
 """this far outside, relative to its time."""
 
@@ -59,7 +59,7 @@ class NetworkFit:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader has to know before using the parameters, one sentence each."""
+        """Warnings about the parameters, one sentence each."""
         return (*self.choice_warnings, *_warnings(self))
 
     @property
@@ -123,7 +123,7 @@ class NetworkFit:
         """Mean relative error at points that were left out, for each model of sharing.
 
         One pair count is left out at a time where there are three or more, else one message size. What is left
-        without enough sizes to fit is passed over; a model of which nothing could be left out is not there.
+        without enough sizes to fit is passed over; a model without such points is missing.
         """
         errors = {model: self._held_out_error(model) for model in self.models[1:]}
         return {model: error for model, error in errors.items() if np.isfinite(error)}
@@ -238,7 +238,7 @@ def _warnings(fit: NetworkFit) -> Iterator[str]:
 
 
 def _scatter(fit: NetworkFit) -> Iterator[str]:
-    """What points far from their curves may mean: different things measured, or limits at other sizes."""
+    """Possible causes of points far from their curves: mixed measurements, or limits at other sizes."""
     poor = {part.path.split(".", 2)[2]: part.error for part in fit.fits if part.error > POOR and not part.borrowed}
     if poor:
         around = ", ".join(f"by {error:.0%} around {name}" for name, error in poor.items())
@@ -247,8 +247,8 @@ def _scatter(fit: NetworkFit) -> Iterator[str]:
     best = next(tried for tried in fit.segmentations if tried.kind == "lines")
     if missed and best.error < segmentation(fit.points, (fit.short_limit, fit.eager_limit), "given").error:
         limits = ", ".join(format_quantity(limit, BYTE) for limit in best.limits)
-        told = f"lines between {limits} would miss by {best.error:.0%} on the whole"
-        yield f"a line for each protocol misses by up to {missed:.0%}; {told}"
+        better = f"lines between {limits} would miss by {best.error:.0%} on the whole"
+        yield f"a line for each protocol misses by up to {missed:.0%}; {better}"
 
 
 def _limits(points: MessagePoints, at: tuple[float, float], found: bool) -> ProtocolLimits:
@@ -312,7 +312,7 @@ def _protocol_fits(
 
 
 def _neighbour(own: list[bool], place: int) -> int:
-    """The protocol whose points stand in for one that has too few: the next above, else below."""
+    """Protocol whose points replace those of one with too few: the next above, else below."""
     places = (*range(place, len(own)), *range(place, -1, -1))
     return int(next(other for other in places if own[other]))
 
@@ -339,4 +339,4 @@ def _fit_warnings(path: str, form: Form, values: FloatArray, free: FloatArray, c
             shown = format_quantity(float(value), form.dimensions[name])
             yield f"{path}.{name}: the points do not determine it; {shown} is the bound of what they allow"
     if count <= len(values):
-        yield f"{path}: {count} points for {len(values)} parameters leave no freedom to tell how certain they are"
+        yield f"{path}: {count} points for {len(values)} parameters leave no freedom to estimate their errors"

@@ -84,11 +84,11 @@ class CrossValidation:
     """Errors of runs that were left out of the fit, in the unit of the response."""
 
     predicted: FloatArray
-    """Of shape (repeats, runs): each run by the fit without its fold; NaN where that fit could not tell a term."""
+    """Of shape (repeats, runs): each run by the fit without its fold; NaN where that fit did not determine a term."""
     measured: FloatArray
     folds: int
     """As asked for, or as many as runs differ."""
-    untold: int
+    undetermined: int
     """Folds without which the other runs do not determine all terms."""
 
     @property
@@ -118,8 +118,8 @@ class CrossValidation:
 def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 0) -> CrossValidation:
     """Each run by fits without its fold, `repeats` times with other folds drawn by a seed.
 
-    Repetitions are left out together, in at most as many folds as runs differ: beside one of them the others would tell
-    nothing of the model.
+    Repetitions are left out together, in at most as many folds as runs differ: with one of them in the fit the
+    others would say nothing about the model.
 
     The residuals of a fold S that is left out are `(I - H_SS)^-1 e_S`, with H the hat matrix and e the residuals of
     the whole fit (R. D. Cook and S. Weisberg, Residuals and Influence in Regression, 1982, section 3.6): exact, and no
@@ -132,7 +132,7 @@ def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 
     directions = np.linalg.qr(fit.design / fit.lengths)[0]
     rng = np.random.default_rng(seed)
     used = min(folds, different)
-    left_out, untold = np.empty((repeats, count)), 0
+    left_out, undetermined = np.empty((repeats, count)), 0
     for row in left_out:
         for chosen in np.array_split(rng.permutation(different), used):
             part = np.flatnonzero(np.isin(points, chosen))
@@ -141,13 +141,13 @@ def cross_validate(fit: RunsFit, folds: int = 10, repeats: int = 1, seed: int = 
             inner = np.eye(basis.shape[1]) - basis.T @ basis
             residuals = fit.residuals[part]
             if np.linalg.eigvalsh(inner)[0] < _UNTOLD:
-                untold += 1
+                undetermined += 1
                 row[part] = np.nan
             else:
                 row[part] = residuals + basis @ np.linalg.solve(inner, basis.T @ residuals)
     predicted = fit.response - left_out
     shown = np.exp(predicted) if fit.formula.link == "log" else predicted
-    return CrossValidation(shown, fit.measured, used, untold)
+    return CrossValidation(shown, fit.measured, used, undetermined)
 
 
 def _points(fit: RunsFit) -> NDArray[np.intp]:

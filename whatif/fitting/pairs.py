@@ -1,4 +1,4 @@
-"""How many pairs communicate in the rows of a network fit: rows that do not say it, and what is said of the others."""
+"""Number of communicating pairs in the rows of a network fit, and warnings about rows without it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def pairs_in_words(counts: Sequence[float] | NDArray[Any]) -> str:
 
 
 def why_unshared(table: Table, rows: Mapping[str, Mask]) -> str:
-    """Why the rows of some tests tell nothing of sharing: each test has one pair count, or none."""
+    """Reason why the rows of some tests contain nothing about sharing: each test has one pair count, or none."""
     counts = {test: np.unique(table.columns["pair_count"].values[chosen]) for test, chosen in rows.items()}
     if all(np.isnan(found).all() for found in counts.values()):
         return "no pair_count was given"

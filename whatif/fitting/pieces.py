@@ -1,7 +1,7 @@
 """Messages in as many ranges of sizes as a calibration has (M'), and the modes of their time (N').
 
-A ping-pong tells what a message costs there and back; a `send` or `isend`, and a `recv` of a message that has arrived,
-tell what the two processes are busy with themselves. Where the sender does not wait for the receiver,
+A ping-pong measures a message there and back; a `send` or `isend`, and a `recv` of a message that has arrived,
+measure the time that the two processes are busy. Where the sender does not wait for the receiver,
 one way = send_overhead + n / send_bandwidth + latency + n / bandwidth + receive_overhead + n / receive_bandwidth;
 where it waits, its call lasts as long as the message, and latency + n / bandwidth is all. Breakpoints are common to
 all calls (`whatif.fitting.segments`). Source: Cornebize et al. 2019, section 6.2.
@@ -55,7 +55,7 @@ class PiecesFit:
     """`piece_count`, `breaks`, `criterion` (BIC), and `error` of all calls, in units of the scatter of each call."""
     points: Table
     """The ping-pongs: `message_size`, `time` one way, `fitted_time`, `residual`."""
-    told: tuple[str, ...]
+    remarks: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
@@ -112,13 +112,13 @@ def fit_pieces(table: Table, distance: str = "inter_node", noise: str | None = N
 
     The number of pieces is that of least criterion, up to `MOST_PIECES`; lines are fitted to relative residuals, with
     neither latency nor time of a byte below zero. `noise` N' or None: the modes of each piece's relative residuals are
-    1 to 4 normals by the criterion, of which one alone is not told; N-0: none. The standard errors of latency and
+    1 to 4 normals by the criterion, a single one is not stored; N-0: none. The standard errors of latency and
     bandwidth take the overheads as exact. Raise `UsageError` where there is no ping-pong, too few sizes, and for times
     that cannot be, or go down with the size.
     """
     if noise not in (None, *MODE_NOISES):
         raise UsageError(f"unknown noise of messages `{noise}`; there are {', '.join(MODE_NOISES)}")
-    calls, told = _calls(table)
+    calls, remarks = _calls(table)
     tried = _segmented(calls)
     best = min(tried, key=lambda item: item.criterion)
     starts = [0.0, *map(_start, best.breaks.tolist(), best.next_values.tolist())]
@@ -132,7 +132,7 @@ def fit_pieces(table: Table, distance: str = "inter_node", noise: str | None = N
         tuple(fit for at, piece in enumerate(pieces, 1) for fit in _fits(f"{path}.piece{at}", piece)),
         _comparison(tried, sum(len(item.size) for item in calls.values())),
         _points(pieces),
-        (*told, *_waits(pieces)),
+        (*remarks, *_waits(pieces)),
         tuple(_doubts(pieces)),
     )
 
@@ -152,14 +152,14 @@ def _calls(table: Table) -> tuple[dict[str, _Calls], list[str]]:
         if mask.any()
     }
     ratio = _ratio(calls["way"], calls["receive"]) if "receive" in calls else 2.0
-    told = [f"ping-pongs take {ratio:.2g} times as long as the longest receives: timed "]
-    told[0] += "there and back, so half of it counts" if ratio > _BOTH_WAYS else "one way"
+    remarks = [f"ping-pongs take {ratio:.2g} times as long as the longest receives: timed "]
+    remarks[0] += "there and back, so half of it counts" if ratio > _BOTH_WAYS else "one way"
     if "receive" not in calls:
-        told = ["no rows `recv`: ping-pongs are taken as timed there and back, so half of it counts"]
+        remarks = ["no rows `recv`: ping-pongs are taken as timed there and back, so half of it counts"]
     if ratio > _BOTH_WAYS:
         calls["way"] = _Calls(calls["way"].size, calls["way"].time / 2, calls["way"].scatter)
     unused = sorted(set(tests[~np.logical_or.reduce(list(masks.values()))]))
-    return calls, [*told, *([f"not used: {', '.join(unused)}"] if unused else [])]
+    return calls, [*remarks, *([f"not used: {', '.join(unused)}"] if unused else [])]
 
 
 def _of(size: FloatArray, time: FloatArray, name: str) -> _Calls:

@@ -126,7 +126,7 @@ def _points(
         if not np.isfinite(x).all() or (x < 0).any():
             raise UsageError(f"`{name}` has values that are negative or missing: the normal form has powers of them")
         if len(x) and x.min() == x.max():
-            raise UsageError(f"`{name}` is {x[0]:g} in all runs: leave it out, the runs tell nothing about it")
+            raise UsageError(f"`{name}` is {x[0]:g} in all runs: leave it out, its effect cannot be determined")
     if not np.isfinite(values).all() or not len(values):
         raise UsageError("the response has no value in some runs")
     order = np.lexsort(tuple(columns.values())[::-1])
@@ -183,7 +183,7 @@ def _advice(points: _Points, name: str, owner: np.ndarray[tuple[int], np.dtype[n
     missing = np.setdiff1d(x, x[there])[:ENOUGH]
     held = ", ".join(f"{key} = {column[there][0]:g}" for key, column in points.variables.items() if key != name)
     return (
-        f"no {FEWEST} runs differ in `{name}` alone, so its term cannot be told from those of the others; run also"
+        f"no {FEWEST} runs differ in `{name}` alone, so its term cannot be separated from those of the others; run also"
         f" {name} = {', '.join(f'{value:g}' for value in missing)} at {held}"
     )
 
@@ -213,7 +213,7 @@ def _fits(points: _Points, terms: Sequence[Term], most: int) -> list[Fits]:
 
 
 def _ranked(fits: Sequence[Fits], level: float, non_negative: bool) -> list[tuple[int, int, bool]]:
-    """Where each hypothesis stands in `fits` and whether its terms earn their places; the best first."""
+    """Position of each hypothesis in `fits` and whether its terms are significant; the best first."""
     errors, earned, places = [], [], []
     for at, fit in enumerate(fits):
         passed = (probability(fit.term_f, 1, fit.freedom) <= level) & (fit.largest_parts >= LEAST_PART)
@@ -238,7 +238,7 @@ def _doubts(models: Sequence[Normal]) -> Iterator[str]:
             alike = " and ".join(f"`{' + '.join(model.terms)}`" for model in (best, other))
             several = len({factor.name for term in best.factors for factor in term}) > 1
             needed = "runs that differ in several variables at once" if several else "other runs"
-            yield f"the runs do not tell {alike} apart; {needed} may"
+            yield f"the runs do not separate {alike}; {needed} may"
             return
 
 
@@ -246,7 +246,7 @@ def _normal(terms: Sequence[Term], fits: Fits, row: int, earned: bool) -> Normal
     values, residuals, one = fits.values, fits.residuals[row], slice(row, row + 1)
     about_mean = fits.squares_about_mean
     part = float(fits.squares[row]) / about_mean if about_mean else 0.0
-    told = values != 0
+    nonzero = values != 0
     return Normal(
         factors=tuple(terms[column] for column in fits.chosen[row]),
         coefficients=fits.coefficients[row],
@@ -257,7 +257,7 @@ def _normal(terms: Sequence[Term], fits: Fits, row: int, earned: bool) -> Normal
         p=float(probability(fits.f[one], fits.chosen.shape[1], fits.freedom)[0]),
         smape=float(fits.smape(fits.residuals[one])[0]),
         cross_validated=float(fits.smape(fits.left_out[one])[0]),
-        relative_error=float(np.abs(residuals[told] / values[told]).mean()) if told.any() else float("nan"),
+        relative_error=float(np.abs(residuals[nonzero] / values[nonzero]).mean()) if nonzero.any() else float("nan"),
         r_squared=1 - part,
         adjusted_r_squared=1 - part * (len(values) - 1) / fits.freedom,
         freedom=fits.freedom,

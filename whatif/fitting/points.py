@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def lone_latency(self) -> bool:
-        """Whether `shared` are streams, whose gap is no latency, while `points` are lone messages that tell it."""
+        """Whether `shared` are streams, whose gap is no latency, while `points` are lone messages that determine it."""
         return self.shared_test in WINDOWED and self.test not in WINDOWED
 
 
@@ -96,17 +96,17 @@ def choose(table: Table, test: str | None = None, buffers: str | None = None) ->
     used = {name: rows[name] for name in dict.fromkeys((first, shared_test)) if name}
     told_of = (*used.values(), *(asked[name] & ~rows.get(name, False) for name in asked))
     unused = rows_in_words(table, mask & ~np.logical_or.reduce(told_of)) if test is None else ""
-    warnings = (*left_out, *_told(table, choice, used), *([f"not used: {unused}"] if unused else []))
+    warnings = (*left_out, *_choice_warnings(table, choice, used), *([f"not used: {unused}"] if unused else []))
     return replace(choice, warnings=warnings)
 
 
 def _tests_to_fit(present: list[str], test: str | None) -> list[str]:
-    """Of the tests that are there those to fit, by preference; refuse where there are none, or not the one asked."""
+    """Tests to fit, by preference. Raise `UsageError` without any, or without the requested one."""
     if test is None:
         preferred: list[str] = [name for name in ("ping_pong", *WINDOWED) if name in present]
         if not preferred:
-            told = ", ".join(present) or "none"
-            raise UsageError(f"no ping-pong or bandwidth test among the measurements (found: {told})")
+            names = ", ".join(present) or "none"
+            raise UsageError(f"no ping-pong or bandwidth test among the measurements (found: {names})")
         return preferred
     if test not in present:
         hint = did_you_mean(test, present)
@@ -117,7 +117,7 @@ def _tests_to_fit(present: list[str], test: str | None) -> list[str]:
     return [test]
 
 
-def _told(table: Table, choice: Choice, used: Mapping[str, Mask]) -> Iterator[str]:
+def _choice_warnings(table: Table, choice: Choice, used: Mapping[str, Mask]) -> Iterator[str]:
     """What the rows chosen are, where that is not plain."""
     fewest = choice.points.counts[0]
     if fewest > 1:
@@ -128,24 +128,24 @@ def _told(table: Table, choice: Choice, used: Mapping[str, Mask]) -> Iterator[st
         postal, shared = (rows_in_words(table, used[name]) for name in (choice.test, choice.shared_test))
         yield f"postal is fitted to {postal}; max_rate and injection to {shared}"
     if choice.lone_latency:
-        yield "the latencies of max_rate and injection are those of postal: a stream of messages tells only its gap"
+        yield "the latencies of max_rate and injection are those of postal: a stream determines only its gap"
     for chosen in used.values():
         if said := _mixed(table, chosen):
             yield said
 
 
 def _countable(table: Table, rows: Mapping[str, Mask]) -> tuple[dict[str, Mask], list[str]]:
-    """The rows by test without those whose pairs are not known, and what is said of these; refuse if none are left."""
-    kept, told = {}, []
+    """Rows by test without those of unknown pairs, with warnings about these. Raise `UsageError` if none is left."""
+    kept, problems = {}, []
     for name, chosen in rows.items():
         left_out = without_pairs(table, chosen)
         if left_out.any():
-            told.append(without_pairs_in_words(table, left_out, name))
+            problems.append(without_pairs_in_words(table, left_out, name))
         if (chosen & ~left_out).any():
             kept[name] = chosen & ~left_out
     if not kept:
-        raise UsageError("\n".join(told))
-    return kept, [f"left out: {said}" for said in told]
+        raise UsageError("\n".join(problems))
+    return kept, [f"left out: {said}" for said in problems]
 
 
 def _mixed(table: Table, mask: NDArray[np.bool_]) -> str:
@@ -202,7 +202,7 @@ def _refuse_counts(count: FloatArray, files: NDArray[Any], test: str) -> None:
 def _refuse_useless(points: MessagePoints, test: str) -> None:
     sizes = np.unique(points.message_size)
     if len(sizes) == 1:
-        raise UsageError(f"the {test} test has one message size only: latency and bandwidth cannot be told apart")
+        raise UsageError(f"the {test} test has one message size only: latency and bandwidth cannot be separated")
     if len(sizes) < FEWEST_SIZES:
         raise UsageError(f"the {test} test has {len(sizes)} message sizes; at least {FEWEST_SIZES} are needed")
     if points.time.min() == points.time.max():

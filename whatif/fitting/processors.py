@@ -58,7 +58,7 @@ class Processors:
 
     @property
     def table(self) -> dict[str, float]:
-        """What stands in `[kernels.processors]`."""
+        """Table `[kernels.processors]`."""
         return dict(zip(self.keys, self.factors.tolist(), strict=True))
 
     @property
@@ -152,8 +152,8 @@ def spread(found: Processors) -> Spread:
     counts = np.bincount(owner)
     if len(counts) < 3 or np.ptp(counts) > 0:
         said = f"{len(counts)} nodes with {counts.min()} to {counts.max()} processors were calibrated"
-        raise UsageError(f"{said}; a distribution of nodes needs at least 3, all alike")
-    # Nodes below each other, processors beside each other in their order.
+        raise UsageError(f"{said}; a distribution of nodes needs at least 3 identical nodes")
+    # A row a node, a column a processor.
     grid = logs[np.argsort(owner, kind="stable")].reshape(len(counts), -1)
     places, rows = grid.mean(axis=0), grid.mean(axis=1)
     drift = float(np.nan_to_num(found.drift)) ** 2 * float(np.mean(1 / found.run_counts))
@@ -168,7 +168,7 @@ def synthetic_processors(factors: Processors, node_count: int, seed: int) -> dic
     """`[kernels.processors]` of a machine that was never built, drawn from the distribution of calibrated processors.
 
     A factor is exp(mean of the place + node + processor) with both effects normal (`spread`): it is log-normal. Raise
-    `UsageError` for no nodes or too many, a seed below zero, and calibrations that tell no distribution.
+    `UsageError` for no nodes or too many, a seed below zero, and calibrations that determine no distribution.
     """
     effects = spread(factors)
     cpu_count = len(effects.means)
@@ -183,7 +183,7 @@ def synthetic_processors(factors: Processors, node_count: int, seed: int) -> dic
 
 
 def in_words(found: Processors) -> list[str]:
-    """What a reader has to know of the processors: how they differ, and how steady each is."""
+    """Differences of the processors and their drift, a line each."""
     lowest, highest = (float(end) for end in (found.factors.min(), found.factors.max()))
     deviation = float(np.std(found.factors))
     lines = [f"{len(found)} processors differ by {deviation:.2%} (standard deviation; {lowest:.4f} to {highest:.4f})"]
@@ -194,7 +194,7 @@ def in_words(found: Processors) -> list[str]:
 
 
 def slow_in_words(found: Processors) -> list[str]:
-    """A warning that names the slow processors; none where there are none."""
+    """Warning with the slow processors; empty without any."""
     table, names = found.table, found.slow
     listed = ", ".join(f"{key} ({table[key] - 1:+.1%})" for key in names[:8])
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""

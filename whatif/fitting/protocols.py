@@ -20,7 +20,7 @@ from whatif.models.quantities import FloatArray
 
 MOST_SEGMENTS: Final = 5
 FEWEST_SIZES_OF_SEGMENT: Final = 3
-"""Different sizes in a segment: a line through two tells nothing about itself."""
+"""Different sizes in a segment: a line through two has no residual."""
 FLOOR: Final = 0.014**2
 """Variance of relative residuals that no protocol has to explain: times are read to one or two per cent."""
 LARGEST_EAGER: Final = 2.0**20
@@ -77,7 +77,7 @@ def find_limits(points: MessagePoints) -> tuple[Segmentation, ...]:
     )
     tried = tuple(sorted(tried, key=lambda segments: segments.criterion))
     limits = _changes(tried)
-    lines = tuple(_told("lines", segments, len(typical)) for segments in tried)
+    lines = tuple(_segmentation("lines", segments, len(typical)) for segments in tried)
     return (segmentation(points, limits, "found"), *lines)
 
 
@@ -94,7 +94,7 @@ def segmentation(points: MessagePoints, limits: tuple[float, ...], kind: Literal
         floor=FLOOR,
         effective_count=_effective_count(typical),
     )
-    return _told(kind, segments, len(typical))
+    return _segmentation(kind, segments, len(typical))
 
 
 def protocol_limits(found: tuple[float, ...], sizes: FloatArray) -> tuple[float, float]:
@@ -111,12 +111,12 @@ def protocol_limits(found: tuple[float, ...], sizes: FloatArray) -> tuple[float,
 
 
 def next_size(sizes: FloatArray, limit: float) -> float:
-    """The smallest of ascending sizes above a limit; infinite where there is none."""
+    """Smallest of ascending sizes above a limit; infinite without one."""
     above = sizes[sizes > limit]
     return float(above[0]) if len(above) else np.inf
 
 
-def _told(kind: Literal["found", "given", "lines"], segments: Segments, count: int) -> Segmentation:
+def _segmentation(kind: Literal["found", "given", "lines"], segments: Segments, count: int) -> Segmentation:
     breaks, following = segments.breaks.tolist(), segments.next_values.tolist()
     error = float(np.sqrt(segments.rest / count))
     return Segmentation(kind, tuple(breaks), tuple(following), segments.criterion, error)
@@ -135,7 +135,7 @@ def _typical(points: MessagePoints) -> MessagePoints:
 
 
 def _effective_count(typical: MessagePoints) -> float:
-    """Points that tell something of their own: sizes in steps of a fraction of an octave, for each count."""
+    """Independent points: sizes in steps of a fraction of an octave, for each count."""
     octave = np.round(SIZES_PER_OCTAVE * np.log2(np.maximum(typical.message_size, 0.5)))
     return float(len(np.unique(np.stack((octave, typical.process_count)), axis=1).T))
 

@@ -1,7 +1,7 @@
 """Times as sums of products with coefficients that are not negative, and their scatter: kernels of linear algebra.
 
-Calibrations span decades of time (a call of microseconds beside one of seconds): with equal weights the long calls
-alone would decide, and a short one could be told to take nothing, or ten times what it takes. So the weights are 1/σ²
+Calibrations span decades of time (from microseconds to seconds): with equal weights the long calls
+alone would decide, and a short one could come out as 0, or ten times too long. So the weights are 1/σ²
 of a σ that grows with the time: the time itself (N-0), or the scatter that was found with these weights (N-2); N-1
 has equal weights, as its σ is one for all.
 """
@@ -19,7 +19,7 @@ from whatif.models.quantities import FloatArray
 Noise = Literal["N-0", "N-1", "N-2"]
 NOISES: Final[tuple[Noise, ...]] = ("N-0", "N-1", "N-2")
 _FLOOR: Final = 1e-6
-"""Standard deviation, relative to the time, below which none is told from none at all."""
+"""Standard deviation, relative to the time, below which scatter counts as none."""
 _MEAN_DEVIATION: Final = 0.80065
 """Mean absolute deviation of a half-normal distribution in standard deviations; that of a normal is 0.79788."""
 _ROUNDS: Final = 60

@@ -81,10 +81,10 @@ def cross_table(found: Mapping[str, CrossValidation], unit: str) -> Table:
     dimension, size = parse_unit(unit or "1")
     kinds = {"model": None, "rmse": dimension, "rmse_spread": dimension, "wmape": ONE, "mape": ONE, "folds": ONE}
     rows = [
-        (name, it.rmse * size, it.rmse_spread * size, it.wmape, it.mape, it.folds, it.untold)
+        (name, it.rmse * size, it.rmse_spread * size, it.wmape, it.mape, it.folds, it.undetermined)
         for name, it in found.items()
     ]
-    return Table.of_rows({**kinds, "untold_folds": ONE}, rows)
+    return Table.of_rows({**kinds, "undetermined_folds": ONE}, rows)
 
 
 def validation_table(fit: RunsFit, runs: Table, measured: FloatArray, found: Predicted) -> Table:
@@ -124,8 +124,8 @@ def diagnostic_table(fit: RunsFit, found: Diagnostics) -> Table:
     return Table.of_rows({"term": None, "variance_inflation": ONE}, list(zip(names, found.inflation, strict=True)))
 
 
-def told(fit: RunsFit, found: Diagnostics) -> list[str]:
-    """What the diagnostics say, a line each."""
+def diagnostics_in_words(fit: RunsFit, found: Diagnostics) -> list[str]:
+    """Tests of the residuals in words, a line each."""
     scatter = found.heteroscedasticity
     lines = [f"Breusch-Pagan p {scatter:.2g}: the scatter {_depends(scatter)}"]
     if scatter < 0.05 and fit.formula.link == "identity":
@@ -144,7 +144,7 @@ def _normal(p: float) -> str:
 
 
 def second_opinion(fit: RunsFit, other: Additive) -> str:
-    """What an additive model says beside a regression; better is told by an F test at 1 %."""
+    """Comparison of an additive model with a regression in words, by an F test at 1 %."""
     unit = f" {fit.unit}" if fit.unit else ""
     own, smooth = fit.residual_standard_error, other.residual_standard_error
     return (
@@ -160,7 +160,7 @@ def _verdict(fit: RunsFit, other: Additive) -> str:
     free = np.array([float(fit.freedom), len(fit.measured) - other.freedom])
     rss = np.array([fit.residual_standard_error, other.residual_standard_error]) ** 2 * free
     larger = int(free.argmin())
-    # A share of a parameter is none: what the two differ by is tested as one at least.
+    # A fraction of a parameter cannot be tested: the difference counts as one at least.
     steps = max(abs(free[0] - free[1]), 1.0)
     ratio = (rss[1 - larger] - rss[larger]) / steps / (rss[larger] / free[larger])
     if f_distribution.sf(ratio, steps, free[larger]) > 0.01:

@@ -1,4 +1,4 @@
-"""Calibrations of kernels and messages as CSV or TSV: which of the three kinds a file is, its columns tell.
+"""Calibrations of kernels and messages as CSV or TSV: the columns show which of the three kinds a file is.
 
 `samples`: one call a row, its `time` and the sizes `m`, `n`, `k`, or the one `size` S of the kernel. `coefficients`: a
 model somebody else has fitted a row, for one processor at one time, `constant` and `mnk` and perhaps `mn`, `mk`, `nk`
@@ -97,7 +97,7 @@ def _table(text: str, file: str, mapping: Mapping[str, str], where: Mapping[str,
 
 
 def _rows(text: str, file: str) -> tuple[SheetLayout, list[_Row], list[str]]:
-    """The headings, the rows that have as many cells, and what is to be told of a last one that was cut off."""
+    """Headings, complete rows, and warnings about a last row that was cut off."""
     lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"]
     if not lines:
         raise refuse(file, "no calibration in this file: it is empty")
@@ -118,7 +118,7 @@ def _rows(text: str, file: str) -> tuple[SheetLayout, list[_Row], list[str]]:
 
 
 def _positions(sheet: SheetLayout, mapping: Mapping[str, str]) -> dict[str, int]:
-    """Where each column stands that the file has."""
+    """Position of each known column."""
     for name, heading in mapping.items():
         if name not in HEADINGS:
             raise UsageError(f"`{name}` is no column of a calibration{did_you_mean(name, HEADINGS)}")

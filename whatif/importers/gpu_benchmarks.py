@@ -22,7 +22,7 @@ def _parse_kernels(text: str, file: str) -> Table:
 
 
 HEAD_SIZE: Final = 2**20
-"""Letters of a file in which its format must show."""
+"""Letters at the beginning of a file that show its format."""
 Parser = Callable[[str, str], Table]
 GPU_FORMATS: Final[Mapping[str, tuple[re.Pattern[str], Parser]]] = {
     "gpuroofperf GPU parameters": (re.compile(r'\A\s*"?GPU"?\s*,'), parse_gpu_rates),
@@ -32,7 +32,7 @@ GPU_FORMATS: Final[Mapping[str, tuple[re.Pattern[str], Parser]]] = {
         parse_babelstream,
     ),
 }
-"""Formats of measured rates: what is in their heads, and who reads them."""
+"""Formats of measured rates: pattern of their beginning, and parser."""
 KERNEL_FORMATS: Final[Mapping[str, tuple[re.Pattern[str], Parser]]] = {
     "gpuroofperf kernel parameters": (re.compile(r"\A\s*\{"), parse_kernel_profile),
     "Nsight Compute": (re.compile(r'^==(PROF|ERROR)==|^"[^\n]*"Kernel Name"', re.M), _parse_kernels),
@@ -41,7 +41,7 @@ KERNEL_FORMATS: Final[Mapping[str, tuple[re.Pattern[str], Parser]]] = {
 
 
 def read_gpu(path: Path) -> Table:
-    """The measurements of a GPU at a path, whoever wrote them; the note `format` names the format.
+    """Measurements of a GPU in a file; the note `format` names the format.
 
     Columns are those of the format's own reader. Raise `InvalidFileError` for an unknown format, with the known ones.
     """
@@ -49,7 +49,7 @@ def read_gpu(path: Path) -> Table:
 
 
 def read_kernels(path: Path) -> Table:
-    """The profiled kernels at a path, with `KERNEL_COLUMNS`; the note `format` names the format.
+    """Profiled kernels of a file, with `KERNEL_COLUMNS`; the note `format` names the format.
 
     Raise `InvalidFileError` for an unknown format, with the known ones.
     """
@@ -64,7 +64,7 @@ def _read(path: Path, formats: Formats, others: Formats) -> Table:
     name = _recognised(text, formats)
     if name is None:
         other = _recognised(text, others)
-        meant = f"; it looks like {other}, which is read elsewhere" if other else ""
+        meant = f"; it looks like {other}, which another verb reads" if other else ""
         raise refuse(file, f"neither {' nor '.join(formats)}{meant}" if text.strip() else "the file is empty")
     table = formats[name][1](text, file)
     return replace(table, notes={"format": name, **table.notes})

@@ -1,4 +1,4 @@
-"""Profiled kernels, whichever profiler saw them: the columns of their table, and the table as phases of a scenario."""
+"""Profiled kernels of all profilers: the columns of their table, and phases of a scenario."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Lines:
 
     @property
     def gaps(self) -> tuple[IntArray, IntArray]:
-        """First lines of what stands between rows, and the lines after."""
+        """First lines of the blocks between rows, and the lines after."""
         edges = np.flatnonzero(np.diff(self.is_row, prepend=True, append=True))
         return edges[0::2], edges[1::2]
 
@@ -53,7 +53,7 @@ class Lines:
         return [self.text[start:end] for start, end in zip(ends[first].tolist(), ends[last].tolist(), strict=True)]
 
     def numbers(self, rows: IntArray) -> FloatArray:
-        """The numbers of some rows, one after the other; raise `ValueError` where a word is none."""
+        """The numbers of some rows, one after the other; raise `ValueError` for another word."""
         is_wanted = np.zeros(len(self.counts), dtype=bool)
         is_wanted[rows] = True
         words = np.repeat(is_wanted, self.counts)

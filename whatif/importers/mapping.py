@@ -1,17 +1,17 @@
-"""Which column of a CSV file holds what: `message_size=size (bytes),time=elapsed [us],pair_count=4`.
+"""Columns of CSV files by the names of measurements: `message_size=size (bytes),time=elapsed [us],pair_count=4`.
 
-Units come from the heading, `time (us)` or `time [us]`, or stand behind it in the mapping; a number without a known
+Units come from the heading, `time (us)` or `time [us]`, or follow it in the mapping; a number without a known
 unit is refused, never guessed. What no column holds can be said as a value: `pair_count=4`, `test=ping_pong`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from whatif.errors import UsageError, did_you_mean
+from whatif.errors import UsageError, did_you_mean, listed
 from whatif.importers.measurements import COLUMNS
 from whatif.units import ONE, Dimension, UnitError, parse_quantity, parse_unit
 
@@ -87,7 +87,7 @@ def sources_of(sheet: SheetLayout, mapping: Mapping[str, str], file: str) -> dic
     if "message_size" not in mapping or not {"time", "bandwidth"} & mapping.keys():
         raise UsageError(
             f"{file}: say which columns hold `message_size` and `time` or `bandwidth`, such as `{EXAMPLE}`; "
-            f"the columns are {_listed(sheet.names)}"
+            f"the columns are {listed(sheet.names)}"
         )
     return {name: _source(sheet, name, said, file) for name, said in mapping.items()}
 
@@ -121,7 +121,7 @@ def refuse_other_unit(heading: str, name: str, said: str, unit: str, file: str) 
 
 
 def position_of(sheet: SheetLayout, name: str) -> int:
-    """Where a heading stands: written as it is, or in other letters, or without its unit; -1 for none."""
+    """Position of a heading: exact, in other case, or without its unit; -1 for none."""
     for headings in (list(sheet.names), [bare(heading) for heading in sheet.names]):
         same = [at for at, heading in enumerate(headings) if heading == name]
         like = [at for at, heading in enumerate(headings) if heading.casefold() == name.strip().casefold()]
@@ -138,7 +138,7 @@ def bare(heading: str) -> str:
 
 
 def split_unit(heading: str) -> tuple[str, str]:
-    """A heading without its unit, and the unit; empty where there is none."""
+    """Heading without its unit, and the unit or an empty text."""
     match = _UNIT.fullmatch(heading)
     return (match[1], match[2]) if match else (heading, "")
 
@@ -185,18 +185,13 @@ def _typical(dimension: Dimension) -> str:
 
 
 def no_column(sheet: SheetLayout, name: str) -> str:
-    """That a column is not there, with the nearest one, or all of them where none is near."""
+    """Message about a missing column, with the nearest headings or all of them."""
     hint = did_you_mean(name, sheet.names) or did_you_mean(bare(name), map(bare, sheet.names))
-    return f"there is no column `{name}`{hint or f'; the columns are {_listed(sheet.names)}'}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = [f"`{name}`" for name in names]
-    return ", ".join(shown[:20]) + (", .." if len(shown) > 20 else "")
+    return f"there is no column `{name}`{hint or f'; the columns are {listed(sheet.names)}'}"
 
 
 def filters_of(sheet: SheetLayout, where: Mapping[str, str]) -> dict[int, str]:
-    """The values to keep by position of their column; raise `UsageError` for a column that is not there."""
+    """Values to keep by position of their column. Raise `UsageError` for a missing column."""
     for name in where:
         if position_of(sheet, name) < 0:
             raise UsageError(no_column(sheet, name))

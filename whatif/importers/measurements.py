@@ -1,4 +1,4 @@
-"""What network importers return: one name for each quantity, whoever wrote the file."""
+"""Tables of message measurements: one name for each quantity in all formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements of messages from files of any known format, found out from their first lines."""
+"""Message times from files of any known format, detected by their first lines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from whatif.schema.toml import shown_path
 from whatif.table import Table
 
 HEAD_SIZE: Final = 256 * 2**10
-"""Bytes that tell the format of a file."""
+"""Bytes at the beginning of a file that show its format."""
 MOST_FILES: Final = 10_000
-"""Files of one folder."""
+"""Largest number of files in a folder."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ FORMATS: Final = (
     _format("ping-pong log", r"^\[Rank \d+\] comp time:|^Pingpong for$", "ping_pong_log.read_ping_pong_log"),
     _format("SimGrid calibration", r"\A(?:\d+,)?MPI_\w+,\d+,[\d.eE+-]+,[\d.eE+-]+$", "simgrid.read_simgrid"),
 )
-"""The formats that are told by their content; a CSV file needs a mapping of its columns besides."""
+"""Formats that are detected by content; CSV files need a mapping of their columns."""
 
 
 def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Mapping[str, str] | None = None) -> Table:
@@ -64,7 +64,7 @@ def read_network(path: Path, mapping: Mapping[str, str] | None = None, where: Ma
     if not head.strip():
         raise refuse(shown_path(path), "no measurements in this file: it is empty")
     if is_platform(path):
-        said = "a SimGrid platform holds parameters, no measurements; `whatif import network` alone shows them"
+        said = "a SimGrid platform has parameters, no measurements; `whatif import network` alone shows them"
         raise refuse(shown_path(path), f"XML: {said}")
     if mapping is None and not _has_own_names(head):
         raise refuse(shown_path(path), _unknown())
@@ -76,7 +76,7 @@ def read_networks(
 ) -> Table:
     """The measurements of several files in one table, in the order given.
 
-    A folder stands for its files, sorted by name; those of no known format are told as warnings. Raise
+    A folder stands for its files, sorted by name; those of no known format are reported as warnings. Raise
     `InvalidFileError` where nothing is left, `UsageError` for too many rows.
     """
     tables: list[Table] = []

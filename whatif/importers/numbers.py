@@ -38,7 +38,7 @@ _PREFIXED = re.compile(_PROCESS + r"[ \t]*(?:#|\d+(?:[ \t]+\d+(?:\.\d*)?)+[ \t]*
 
 @dataclass(frozen=True)
 class Section:
-    """What the lines above rows of numbers say about them: their columns with scales, and what is the same in all."""
+    """Heading of rows of numbers: their columns with scales, and constant values."""
 
     columns: tuple[tuple[str, float], ...] = ()
     constants: tuple[tuple[str, Any], ...] = ()

@@ -1,4 +1,4 @@
-"""Rows that an importer has read as a table with columns known beforehand; tables of one kind as one."""
+"""Rows as a table with known columns, and tables of one kind as one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def row_table(
     notes: Mapping[str, str],
     warnings: Sequence[str] = (),
 ) -> Table:
-    """A table of rows that have a value for each column; empty notes are dropped, equal warnings told once."""
+    """A table of rows that have a value for each column; empty notes are dropped, equal warnings once."""
     filled = {
         name: Column(np.array([row[name] for row in rows], dtype=object if dimension is None else float), dimension)
         for name, dimension in columns.items()
@@ -30,7 +30,7 @@ def row_table(
 def joined(tables: Sequence[Table], warnings: Sequence[str] = ()) -> Table:
     """Tables with the same columns one below the other; notes that differ are joined with `; `.
 
-    Of several files each row tells its own, in a column `file`; `warnings` are told besides those of the tables.
+    A column `file` is added for several files; `warnings` are added to those of the tables.
     Raise `UsageError` for tables with other columns.
     """
     if any(table.columns.keys() != tables[0].columns.keys() for table in tables):

@@ -1,14 +1,12 @@
-"""Measured runs from files of any known format, told by their content: one row a run, in base units."""
+"""Measured runs from files of any known format, detected by content: a row a run, in base units."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from whatif.errors import UsageError
+from whatif.errors import UsageError, listed
 from whatif.importers.caliper import MARK, read_caliper
 from whatif.importers.caliper_json import caliper_document
 from whatif.importers.extrap import TEXT, extrap_document, is_extrap_document, is_extrap_line, read_extrap
@@ -25,7 +23,7 @@ from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 
 _LINES = re.compile(r"\A\s*\{[^\n]*\}[ \t]*\n\s*\{")
-"""How JSON lines begin."""
+"""Beginning of JSON lines."""
 
 
 def read_runs(
@@ -59,7 +57,7 @@ def _read(
     head = next(chunks(path), "")
     table = _profile(path, head)
     if long is not None and (table is not None or is_nvidia_smi(head)):
-        raise UsageError(f"{shown_path(path)}: no CSV file, so that no column of it holds names of metrics")
+        raise UsageError(f"{shown_path(path)}: --long applies to CSV files only")
     if table is not None:
         return _chosen(table, columns, where or {})
     if is_nvidia_smi(head):
@@ -68,7 +66,7 @@ def _read(
 
 
 def _profile(path: Path, head: str) -> Table | None:
-    """The table of a file that is no sheet; None for a sheet."""
+    """Table of a profile; None for a sheet."""
     start = head.lstrip()
     if start.startswith(MARK):
         return read_caliper(path)
@@ -95,16 +93,12 @@ def _chosen(table: Table, columns: Mapping[str, str] | None, where: Mapping[str,
         keep = kept(pd.DataFrame(written), filters)
         if not keep.any():
             raise refuse(file, "no rows with " + ", ".join(f"{name}={value}" for name, value in where.items()))
-        table = replace(table, columns={name: _rows_of(column, keep) for name, column in table.columns.items()})
+        table = table.at(keep)
     if columns is None:
         return table
     headings = {_heading(name, column): column.as_written() for name, column in table.columns.items()}
     notes = {name: text for name, text in table.notes.items() if name not in ("columns", "warnings")}
     return run_table(named_columns(headings, columns, file), notes, table.notes.get("warnings", "").splitlines())
-
-
-def _rows_of(column: Column, keep: Any) -> Column:
-    return replace(column, values=column.values[keep])
 
 
 def _heading(name: str, column: Column) -> str:
@@ -116,8 +110,9 @@ def _refuse_other_columns(first: Table, other: Table) -> None:
     names = first.notes.get("file", ""), other.notes.get("file", "")
     for here, there, (file, with_it) in ((first, other, names), (other, first, names[::-1])):
         if lost := [name for name in there.columns if name not in here.columns]:
-            listed = ", ".join(f"`{name}`" for name in lost[:20])
-            raise UsageError(f"{file} has no column {listed}, which {with_it} has: `--columns` names those of both")
+            raise UsageError(
+                f"{file} has no column {listed(lost)}, which {with_it} has: `--columns` names those of both"
+            )
     for name, column in first.columns.items():
         kinds = _kind(column), _kind(other.columns[name])
         if kinds[0] != kinds[1]:

@@ -1,4 +1,4 @@
-"""Records of profiles, each with what it knows, as a table of runs; paths of call trees."""
+"""Records of profiles as a table of runs; paths of call trees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whatif.table import Table
 
 REGION: Final = "region"
 MOST_LETTERS: Final = 64
-"""Letters of a text that is worth a column."""
+"""Longest text that becomes a column."""
 DEEPEST: Final = 500
 """Levels of a call tree."""
 _OWN: Final = ("cali.", "spot.")
@@ -67,7 +67,7 @@ def _values(cells: list[Any], text: bool) -> NDArray[Any] | None:
 
 
 def _other_than_numbers(cells: Sequence[Any]) -> str:
-    """The first cell that is none of the numbers among which it stands, as JSON writes it."""
+    """First cell that is not a number like the others, as JSON."""
     others = [cell for cell in cells if cell is not None and (isinstance(cell, bool) or not _is_number(cell))]
     numbers = any(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells)
     return json.dumps(others[0], ensure_ascii=False)[:40] if others and numbers else ""

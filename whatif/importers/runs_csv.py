@@ -41,7 +41,7 @@ def parse_runs_csv(
     `columns` gives names to headings, `NAME: HEADING [unit]`, and keeps only those; `HEADING|HEADING` are columns of
     repetitions. `where` keeps the rows in which columns have given values. `long` names the column of metrics and
     that of their values. Columns are numbers where most of their cells are, or where they have a unit; raise
-    `InvalidFileError` for a cell of them that is none, `UsageError` for headings that are not there and unknown units.
+    `InvalidFileError` for other cells, `UsageError` for missing headings and unknown units.
     """
     return sheet_runs(pieces(text), file, columns, where, long)
 
@@ -128,7 +128,7 @@ def _wanted(
 
 
 def _is_empty(sample: SheetRows, position: int, sheet: SheetLayout) -> bool:
-    """Whether a column is none: each line ends with a separator."""
+    """Whether a column is empty because each line ends with a separator."""
     unnamed = sheet.names[position] == f"{UNNAMED}{position + 1}"
     return unnamed and not any(_cells(sample, position))
 
@@ -154,7 +154,7 @@ def _pick(sheet: SheetLayout, name: str, said: str, file: str, strict: bool = Tr
     position = position_of(sheet, said)
     if position >= 0:
         return _Pick((sheet.names[position],), split_unit(sheet.names[position])[1])
-    # Behind headings that are the file's own stands no unit but theirs.
+    # Headings of the file itself have no other unit than their own.
     own = all(part.strip() in sheet.names for part in said.split("|"))
     plain, unit = (said, "") if own else split_unit(said)
     parts = [plain] if position_of(sheet, plain) >= 0 else [part.strip() for part in plain.split("|")]
@@ -195,7 +195,7 @@ def named_columns(values: Values, columns: Mapping[str, str], file: str) -> Valu
 
 
 def _pivoted(values: Values, metric: str, value: str, file: str, warnings: list[str]) -> Values:
-    """Long form as wide form: a column a metric; what is measured twice of a run is a repetition of it."""
+    """Long form as wide form: a column a metric; a metric that occurs twice in a run is a repetition."""
     import pandas as pd
 
     unit = split_unit(value)[1]

@@ -33,7 +33,7 @@ _MEANT_AS_NUMBERS: Final = {
 
 @dataclass
 class SheetRows:
-    """Rows of a sheet: frames of the wanted columns by position, the line of each row, what is to be told."""
+    """Rows of a sheet: frames of the wanted columns by position, the line of each row, and warnings."""
 
     frames: list[pd.DataFrame] = field(default_factory=list)
     lines: list[NDArray[np.int64]] = field(default_factory=list)

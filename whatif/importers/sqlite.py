@@ -32,7 +32,7 @@ _REPORTS: Final = (".nsys-rep", ".qdrep", ".qdstrm")
 
 
 class Database:
-    """An open file: its shown name, its tables, what is to be told about it."""
+    """Open file: its shown name, its tables, and warnings."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, warnings: list[str]) -> None:
         self._connection = connection
@@ -192,11 +192,11 @@ def _lost(path: Path, head: bytes) -> str:
 
 
 def _unfinished(path: Path, name: str) -> list[str]:
-    """What stands beside a database that is being written, or whose writing was broken off."""
+    """Warnings about files next to a database that is being written, or was not closed."""
     for end, said in (("-wal", "what is in it was not read"), ("-journal", "the last change may be there in half")):
         beside = path.with_name(path.name + end)
         if beside.is_file() and beside.stat().st_size:
-            return [f"{name}: {beside.name} is beside it, it is being written or was not closed: {said}"]
+            return [f"{name}: {beside.name} exists, so it is being written or was not closed: {said}"]
     return []
 
 
@@ -212,5 +212,5 @@ def newest_known(database: Database, stated: str, known: tuple[int, ...]) -> Non
 
 
 def refused(database: Database, message: str) -> InvalidFileError:
-    """The error for a database that is not what it should be, with what is told about it besides."""
+    """Error for a damaged or foreign database, with its warnings."""
     return refuse(database.name, "; ".join([message, *database.warnings]))

@@ -43,7 +43,7 @@ class TransferFit:
     fits: tuple[Fit, ...]
     """One for each set of copies with its latency, then one for each set that was staged with its bandwidths.
 
-    Each tells the points and the error of its own set. A latency and the bandwidths of staging come from one fit, but
+    Each has the points and the error of its own set. A latency and the bandwidths of staging come from one fit, but
     stand in two tables of a platform: the covariance between the two is dropped.
     """
     points: Table
@@ -174,7 +174,7 @@ def _fit_pageable(
         said = f"there must be two sizes beyond {window}, and they must be slower than the link"
         latency, variance = _latency(copies, bandwidth(copies.message_size), path.window)
         values, curves = np.array([latency]), {}
-        warnings = (f"{copies.words}: the bandwidth of staging cannot be told: {said}",)
+        warnings = (f"{copies.words}: the bandwidth of staging cannot be determined: {said}",)
     curves["pinned"] = partial(_pinned, bandwidth, float(values[0]))
     if memory_bandwidth is not None:
         curves["ahead"] = partial(_ahead, bandwidth, float(values[0]), memory_bandwidth)
@@ -182,7 +182,7 @@ def _fit_pageable(
 
 
 def _staged_path(copies: Copies, link: PCIe | NVLink) -> tuple[_StagedPath, tuple[str, ...]]:
-    """The staged path of a link, and the bandwidths the sizes tell: those beyond the buffers, and in the cache."""
+    """The staged path of a link, and the bandwidths that the sizes determine: beyond the buffers, and in the cache."""
     parameters = ("chunk_size", "cache_size")
     stated = link.staging or Staging.model_construct(
         **{parameter: Staging.model_fields[parameter].default for parameter in parameters}

@@ -1,4 +1,4 @@
-"""Measurements read and fitted, as plain numbers to show: what the pages have computed beside."""
+"""Measurements and their fit as plain numbers to show; computed in a worker process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from whatif.core.protocol_limits import limits_text, parse_limits
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
 from whatif.tui.state import View
-from whatif.units import BYTE, Dimension, UnitError, format_quantity, parse_quantity
+from whatif.units import Dimension
 
 if TYPE_CHECKING:
     from whatif.fitting.message_parameters import Model, NetworkFit
@@ -47,7 +48,7 @@ class FittedCurve:
 
 
 class FitParameter(NamedTuple):
-    """A value in base units with its standard error, NaN where the points do not tell it."""
+    """A value in base units with its standard error, NaN where the points do not determine it."""
 
     name: str
     value: float
@@ -87,7 +88,7 @@ class DistanceFit:
     stops: FloatArray
     """The sizes that a limit can be moved to, ascending."""
     found_limits: tuple[float, float]
-    """Those that the measurements tell, whatever was given."""
+    """Limits found in the measurements, whatever was stated."""
     error: float
     held_out: Mapping[str, float]
     """Mean relative error at points that were left out, by model, with the limits that were found."""
@@ -104,7 +105,7 @@ class FitRefusal:
 
 
 def fitted(view: View) -> DistanceFit | FitRefusal:
-    """The fit that a view asks for."""
+    """Fit of a view, or the reason why there is none."""
     try:
         return _shown(view, _fit(*_read(view)), fit_of(view))
     except WhatifError as problem:
@@ -112,7 +113,7 @@ def fitted(view: View) -> DistanceFit | FitRefusal:
 
 
 def measured(view: View) -> Measured | None:
-    """The points of a view, those with the fewest pairs; None where there are none to show."""
+    """Points of a view with the fewest pairs; None without any."""
     try:
         return _plain(_fit(*_read(view)).points) if view.measured else None
     except WhatifError:
@@ -120,7 +121,7 @@ def measured(view: View) -> Measured | None:
 
 
 def fit_of(view: View) -> NetworkFit:
-    """The fit of a view's measurements; raise `WhatifError` where there can be none."""
+    """Fit of a view's measurements. Raise `WhatifError` where they allow none."""
     fit = _fit(*_read(view))
     return fit if not view.fit_limits else fit.with_limits(*parse_limits(view.fit_limits))
 
@@ -133,25 +134,8 @@ def write_fitted(view: View, path: Path, extends: str, folders: Sequence[Path]) 
     write_platform(path, network_change(fit_of(view), source), extends, folders)
 
 
-def parse_limits(text: str) -> tuple[float, float]:
-    """Read `128 B, 64 KiB`; raise `UsageError`."""
-    words = text.split(",")
-    try:
-        sizes = [parse_quantity(word) for word in words]
-    except UnitError as problem:
-        raise UsageError(f"protocol limits: {problem}") from None
-    if len(sizes) != 2 or any(size.dimension != BYTE for size in sizes):
-        raise UsageError(f"`{text}`: expected the short and the eager limit, such as `128 B, 64 KiB`")
-    return sizes[0].value, sizes[1].value
-
-
-def limits_text(short_limit: float, eager_limit: float) -> str:
-    """Limits as `parse_limits` reads them."""
-    return ", ".join(format_quantity(limit, BYTE, 17) for limit in (short_limit, eager_limit))
-
-
 def limits_of(view: View, found: DistanceFit) -> tuple[float, float]:
-    """The limits that are asked for: those of the fit may be on their way."""
+    """Stated limits of a view, else those of the fit."""
     try:
         return parse_limits(view.fit_limits) if view.fit_limits else found.found_limits
     except UsageError:
@@ -159,7 +143,7 @@ def limits_of(view: View, found: DistanceFit) -> tuple[float, float]:
 
 
 def moved(view: View, found: DistanceFit, chosen: int, steps: int) -> str:
-    """The entry of a view with one limit moved up or down to another measured size; where it may not go, as it is."""
+    """Text of the limits with one moved to another measured size; unchanged where it cannot move."""
     limits, stops = list(limits_of(view, found)), found.stops
     at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
     at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
@@ -175,7 +159,7 @@ def paths_of(text: str) -> tuple[Path, ...]:
 
 
 class _Files(NamedTuple):
-    """What is read, and what the file system says of it: a file that was written anew is read anew."""
+    """Inputs with the times of change of their files: a changed file is read again."""
 
     measured: str
     columns: str
@@ -189,7 +173,7 @@ def _read(view: View) -> tuple[_Files, str, str]:
 
 
 def stamps_of(text: str) -> tuple[tuple[str, int, int], ...]:
-    """The files that a text names, those of folders too, with what tells whether they were written anew."""
+    """Files that a text names, those of folders too, with their times of change and sizes."""
     return tuple(stamp for path in paths_of(text) for stamp in _stamps(path))
 
 
@@ -205,11 +189,9 @@ def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
 
 @lru_cache(maxsize=4)
 def _table(files: _Files) -> Table:
-    from whatif.importers.mapped_csv import parse_mapping  # noqa: PLC0415 - not to be loaded by the explorer itself
-    from whatif.importers.message_files import read_networks  # noqa: PLC0415
+    from whatif.importers.measurement_files import read_message_files  # noqa: PLC0415 - not for the explorer itself
 
-    mapping, where = (parse_mapping(text) if text else None for text in (files.columns, files.rows))
-    return read_networks(paths_of(files.measured), mapping, where)
+    return read_message_files(paths_of(files.measured), files.columns, files.rows)
 
 
 @lru_cache(maxsize=16)
@@ -217,29 +199,29 @@ def _fit(files: _Files, buffers: str, distance: str) -> NetworkFit:
     from whatif.fitting.message_parameters import fit_network  # noqa: PLC0415 - not to be loaded by the explorer itself
 
     table = _table(files)
-    kinds = _kinds(table)
-    return fit_network(table, distance=distance, buffers=buffers if buffers in kinds else kinds[0])
+    return fit_network(table, distance=distance, buffers=_kinds(table, buffers)[0])
 
 
-def _kinds(table: Table) -> list[str]:
-    """The kinds of buffers, those in host memory first."""
-    return sorted({str(kind) for kind in table.columns["buffers"].values}, key=lambda kind: (kind != "host", kind))
+def _kinds(table: Table, chosen: str) -> list[str]:
+    """The kinds of buffers: the chosen one, then those in host memory, then the others."""
+    kinds = {str(kind) for kind in table.columns["buffers"].values}
+    return sorted(kinds, key=lambda kind: (kind != chosen, kind != "host", kind))
 
 
 def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
+    from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415 - not for the explorer itself
+
     # To leave points out takes a hundred times longer than to fit with other limits.
     held_out, recommended = found.held_out_errors, found.recommended
     model = next((name for name in fit.models if name == view.fit_model), recommended)
     table, points = _table(_read(view)[0]), fit.points_of(model)
-    kinds = _kinds(table)
-    chosen = view.measured_buffers if view.measured_buffers in kinds else kinds[0]
     return DistanceFit(
         source=" ".join(table.notes[key] for key in ("tool", "version") if key in table.notes),
         distance=fit.distance,
         model=model,
         models=fit.models,
         recommended=recommended,
-        buffers=(chosen, *(kind for kind in kinds if kind != chosen)),
+        buffers=tuple(_kinds(table, view.measured_buffers)),
         points=_plain(points),
         fitted=points.time * (1 + fit.residuals(model)),
         curves=tuple(_curves(fit, model)),
@@ -249,7 +231,7 @@ def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
         found_limits=(found.short_limit, found.eager_limit),
         error=fit.error(model),
         held_out={str(name): error for name, error in held_out.items()},
-        warnings=(*table.notes.get("warnings", "").splitlines(), *fit.warnings),
+        warnings=(*warnings_of(table), *fit.warnings),
         texts=_texts(fit),
     )
 

@@ -16,12 +16,13 @@ from textual.events import Key
 from tests.driver import GPUS, drive
 from tests.page_harness import SIZES, on_page
 from tests.paths import DATA as TEST_DATA
+from whatif.core.protocol_limits import limits_text, parse_limits
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
 from whatif.schema.load import load_platform
 from whatif.tui.commands import Edit, EditAll, Show, parse_line
-from whatif.tui.fit_job import fitted, limits_text, parse_limits
+from whatif.tui.fit_job import fitted
 from whatif.tui.history import lines_to
 from whatif.tui.labels import with_error
 from whatif.tui.pages.fit import NOTHING, FitPage, summary

@@ -170,7 +170,7 @@ def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_pat
     assert Scenario.open(taken.scenario).program
     assert write_regressed(VIEW, tmp_path / "model.toml", "summit") == taken
     taken.scenario.write_text("# mine\n")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_regressed(VIEW, tmp_path / "model.toml", "summit")
 
 

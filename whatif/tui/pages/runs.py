@@ -22,7 +22,7 @@ from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.regression_job import Regressed, Taken, regressed, write_regressed
+from whatif.tui.regression_job import Regressed, SavedModel, regressed, write_regressed
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
@@ -305,7 +305,7 @@ class RunsPage(Page):
         folders = [folder.resolve() for folder in search_folders(study.session.question)]
         within = path.parent.resolve() in folders
         try:
-            taken: Taken = await _beside(
+            taken: SavedModel = await _beside(
                 write_regressed, view, path, None if within else study.platform_name or "summit"
             )
         except WhatifError as problem:

@@ -1,0 +1,289 @@
+"""Fits: measurements to the parameters of a platform, and runs to a model of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from whatif.core.protocol_limits import parse_limits
+from whatif.errors import UsageError
+from whatif.files.fitted_grid import FittedGrid
+from whatif.files.fitted_kernels import CalibrationFit, CalibrationModels, ProcessorChoice, fit_calibrations
+from whatif.files.fitted_platform import FittedPlatform
+from whatif.files.fitted_regression import FittedRegression
+from whatif.files.platform_file import change_of, network_change, source_text, target_platform
+from whatif.fitting import gpu_rates, message_parameters
+from whatif.fitting.fit_tables import gpu_points, limits_in_words, network_notes, point_table
+from whatif.fitting.gpu_rates import GpuFit
+from whatif.fitting.grid import Weighting as GridWeighting
+from whatif.fitting.grid_study import GridOptions, GridTarget, study_grid
+from whatif.fitting.least_squares import Interval
+from whatif.fitting.message_parameters import NetworkFit
+from whatif.fitting.points import Weighting
+from whatif.fitting.regression_study import RegressionOptions, regress
+from whatif.importers.gpu_benchmarks import read_gpu
+from whatif.importers.mapping import parse_mapping
+from whatif.importers.measurement_files import (
+    ColumnNames,
+    Files,
+    RowFilter,
+    listed_paths,
+    paths_in_folders,
+    read_calibration_files,
+    read_message_files,
+    read_run_files,
+    warnings_of,
+)
+from whatif.profiles import link_fit
+from whatif.profiles.copy_files import read_transfer_files
+from whatif.profiles.link_fit import TransferFit
+from whatif.schema.load import load_platform
+from whatif.schema.platform_spec import PlatformSpec
+from whatif.table_writers import column_lines
+from whatif.vocabulary import DISTANCES
+
+
+def fit_network(
+    files: Files,
+    *,
+    distance: str = "inter-node",
+    limits: str | tuple[float, float] | None = None,
+    weighting: Weighting = "relative",
+    test: str | None = None,
+    buffers: str | None = None,
+    columns: ColumnNames | None = None,
+    where: RowFilter = (),
+) -> FittedPlatform[NetworkFit]:
+    """Protocol limits and message parameters (postal, max-rate, injection) of one distance.
+
+    `files` are read as by `import_network`. `distance` is intra-socket, inter-socket or inter-node; `limits` are the
+    short and the eager limit, as "128 B, 64 KiB" or in B (default: found); `weighting` is relative, uniform or
+    sqrt_size; `test` and `buffers` choose rows, such as ping_pong and device. Raise `UsageError` where the rows allow
+    no fit, `InvalidFileError` for unreadable files.
+
+    >>> import whatif
+    >>> file = "tests/data/importers/network/fugaku/riken_imb_pingpong.csv"
+    >>> fit = whatif.fit_network(file, columns="message_size=size (bytes),time=time (seconds)", limits="16 B, 8 KiB")
+    >>> fit.detail.eager_limit
+    8192.0
+    >>> fit.to_pandas()["parameter"][0]
+    'network.inter_node.postal.short.latency'
+    """
+    table = read_message_files(files, columns, where)
+    at = parse_limits(limits) if isinstance(limits, str) else limits
+    fit = message_parameters.fit_network(
+        table, distance=_distance(distance), limits=at, weighting=weighting, test=test, buffers=buffers
+    )
+    return FittedPlatform(
+        fit,
+        fit.fits,
+        (point_table(fit),),
+        source_text(listed_paths(files), [table]),
+        partial(network_change, fit),
+        network_notes(fit),
+        (*_warned([*warnings_of(table), *fit.warnings]), *limits_in_words(fit)),
+    )
+
+
+def fit_gpu(files: Files, *, platform: str | PlatformSpec | None = None) -> FittedPlatform[GpuFit]:
+    """Peak rates and bandwidths of a GPU, from outputs of mixbench, BabelStream or gpuroofperf.
+
+    `platform` is a name or a file; values above the data sheet of its GPU are reported in `notes`. Raise `UsageError`
+    for measurements of several GPUs, and where none is found.
+
+    >>> import whatif
+    >>> fit = whatif.fit_gpu("tests/data/importers/gpu/babelstream/v3.3-titanxp-cuda.txt")
+    >>> fit.detail.device, list(fit.detail.values)
+    ('TITAN Xp', ['dram_bandwidth'])
+    """
+    spec = _platform(platform)
+    device = None if spec is None else spec.node.gpu
+    datasheet = None if device is None else {name: float(getattr(device, name)) for name in gpu_rates.DIMENSIONS}
+    tables = [read_gpu(path) for path in paths_in_folders(files)]
+    fit = gpu_rates.fit_gpu(tables, datasheet=datasheet, device="" if device is None else device.name)
+    return FittedPlatform(
+        fit,
+        fit.fits,
+        (gpu_points(fit),),
+        source_text(listed_paths(files), tables),
+        partial(change_of, fit.fits),
+        {"device": fit.device},
+        _warned(fit.warnings),
+    )
+
+
+def fit_transfer(
+    files: Files, *, platform: str | PlatformSpec | None = None, machine: str | None = None
+) -> FittedPlatform[TransferFit]:
+    """Latencies and staging bandwidths of a host-device link, from measured copies and the link's data sheet.
+
+    `platform` (a name or a file) has the link, and must be stated; `machine` chooses rows where the files hold
+    several machines. Raise `UsageError` for a platform without `[node.host_link]` and for copies that allow no fit.
+
+    >>> import whatif
+    >>> fit = whatif.fit_transfer("tests/data/ahead/memcpy_sweep.csv", platform="titan", machine="Titan")
+    >>> round(float(fit.to_pandas().set_index("parameter")["value"]["node.host_link.staging.read_bandwidth"]) / 1e9, 2)
+    2.59
+    """
+    spec = _platform(platform)
+    link = None if spec is None else spec.node.host_link
+    if spec is None or link is None:
+        remedy = "name a platform with `[node.host_link]` by --platform"
+        raise UsageError(f"the link that was measured is not known; {remedy}")
+    memory = spec.node.host.memory_bandwidth
+    table = read_transfer_files(files)
+    fit = link_fit.fit_transfer(table, link, machine=machine, memory_bandwidth=memory)  # type: ignore[arg-type]
+    return FittedPlatform(
+        fit,
+        fit.fits,
+        (fit.points,),
+        source_text(listed_paths(files), [table]),
+        partial(change_of, fit.fits),
+        notes=(*_warned([*warnings_of(table), *fit.warnings]), *column_lines(fit.comparison)),
+    )
+
+
+def fit_kernel(
+    files: Files,
+    *,
+    kernel: str | None = None,
+    model: str | None = None,
+    noise: str | None = None,
+    distance: str | None = None,
+    without: Sequence[str] = (),
+    average: Sequence[str] = (),
+    synthetic: int | None = None,
+    seed: int | None = None,
+    columns: ColumnNames | None = None,
+    where: RowFilter = (),
+) -> FittedPlatform[tuple[CalibrationFit, ...]]:
+    """Costs of the kernels and messages of HPL, with their variability, from calibrations as CSV.
+
+    `kernel` names the kernel of files that do not; `model` is M-0, M-1, M-2, M' or M_H-.. with a factor for each
+    processor, `noise` N-0, N-1, N-2 or N' (default: by BIC); `distance` is that of messages (default: inter-node).
+    `without` and `average` leave nodes out, or replace them by the mean of the others; `synthetic` draws a machine of
+    so many nodes with `seed`. Raise `UsageError` for calibrations and options that do not fit together.
+
+    >>> import whatif
+    >>> fit = whatif.fit_kernel("tests/data/kernels/dahu_dgemm_calibration.csv")
+    >>> fit.detail[0].kernel, fit.detail[0].model
+    ('dgemm', 'M_H-1')
+    """
+    if seed is not None and synthetic is None:
+        raise UsageError("--seed: no effect without --synthetic NODES")
+    tables = read_calibration_files(files, columns, where)
+    if distance is not None and all(table.notes["kind"] != "messages" for table in tables.values()):
+        raise UsageError(f"--distance {distance}: no effect on calibrations without messages")
+    models = CalibrationModels(kernel, model, noise, _distance(distance or "inter_node"))
+    return fit_calibrations(tables, models, ProcessorChoice(without, average, synthetic, seed or 0))
+
+
+def fit_regression(
+    files: Files,
+    *,
+    formula: str | None = None,
+    search: str | None = None,
+    compare: Sequence[str] = (),
+    folds: int | None = None,
+    repeat: int | None = None,
+    held_out: str | Path | None = None,
+    hold_out: int | None = None,
+    level: float | None = None,
+    interval: Interval | None = None,
+    at: Sequence[str | Mapping[str, str | float]] = (),
+    second_opinion: bool = False,
+    seed: int | None = None,
+    show: str | None = None,
+    columns: ColumnNames | None = None,
+    where: RowFilter = (),
+    long: str | None = None,
+) -> FittedRegression:
+    """Linear model of measured runs with intervals, checked on other runs and used for predictions.
+
+    `files` are read as by `import_runs`. `formula` is as in R, `time ~ (x1 + I(x1**2)) * x2`, or `search` finds the
+    terms of `time ~ x1 + x2`; `compare` are formulas of other models. `folds` cross-validates, `repeat` times;
+    `held_out` is a file of runs to predict, `hold_out` the number of runs to draw for that. `at` are points to
+    predict, `nodes=512,size=8 GB`. `level` (default 0.95) and `interval` (prediction or confidence) are those of the
+    predictions. `show` chooses one table, such as influence. Raise `UsageError` for options that contradict each other
+    or have no effect, and for runs that allow no fit.
+
+    >>> import whatif
+    >>> file = "tests/data/runs/caliper/lulesh_grid_runs.csv"
+    >>> fit = whatif.fit_regression(file, formula="total_time ~ processes", at=["processes=512"])
+    >>> list(fit.to_pandas().columns)
+    ['processes', 'fit', 'lower', 'upper']
+    """
+    runs = read_run_files(files, columns, where, long)
+    others = None if held_out is None else read_run_files(held_out, columns, where, long)
+    points = [parse_mapping(it) if isinstance(it, str) else {key: str(value) for key, value in it.items()} for it in at]
+    options = RegressionOptions(
+        formula, search, compare, folds, repeat, hold_out, level, interval, points, second_opinion, seed, show
+    )
+    study = regress(runs, options, others)
+    warnings = _warned([*warnings_of(runs), *(() if others is None else warnings_of(others))])
+    return FittedRegression(
+        runs=study.fits[0].runs,
+        notes=(*warnings, *study.notes),
+        fits=study.fits,
+        search=study.search,
+        tables=study.tables,
+    )
+
+
+def fit_grid(
+    files: Files,
+    *,
+    reduction: bool = False,
+    weighting: GridWeighting = "relative",
+    level: float | None = None,
+    bootstrap: int | None = None,
+    seed: int | None = None,
+    targets: Sequence[GridTarget] = (),
+    advice: bool = False,
+    vary: Sequence[str] = (),
+    points: bool = False,
+    columns: ColumnNames | None = None,
+    where: RowFilter = (),
+    long: str | None = None,
+) -> FittedGrid:
+    """Parameters of a structured-grid program (Sharif et al.), predictions of runs, or the run to make next.
+
+    `files` are read as by `import_runs`, with columns cells, processes, iterations, total_time and others.
+    `reduction` fits K_r, `weighting` is relative or equal, `level` (default 0.95) that of the intervals; `bootstrap`
+    takes errors from so many fits to runs drawn again with `seed`. `targets` are runs to predict,
+    `cells=272e6,processes=768`; `advice` finds the run that narrows the target's interval most, among those of `vary`.
+    `points` shows the runs. Raise `UsageError` for missing columns and for options without effect.
+
+    >>> import whatif
+    >>> fit = whatif.fit_grid("tests/data/runs/caliper/lulesh_grid_runs.csv", reduction=True)
+    >>> fit.to_pandas()["parameter"][0]
+    'cell_rate'
+    """
+    runs = read_run_files(files, columns, where, long)
+    options = GridOptions(reduction, weighting, level, bootstrap, seed, targets, advice, vary, points)
+    study = study_grid(runs, options)
+    return FittedGrid(runs=runs, notes=(*_warned(warnings_of(runs)), *study.notes), study=study)
+
+
+def output_platform(output: str | Path | None, extends: str | None = None) -> PlatformSpec | None:
+    """The platform that a file holds or that a new file would extend; None where neither is named.
+
+    Raise `UsageError` for a file that `FittedPlatform.write` would refuse, so that it is reported before a fit.
+    """
+    return target_platform(None if output is None else Path(output), extends)
+
+
+def _distance(distance: str) -> str:
+    found = distance.replace("-", "_")
+    if found not in DISTANCES:
+        raise UsageError(f"distance `{distance}`: expected one of {', '.join(DISTANCES)}")
+    return found
+
+
+def _platform(platform: str | PlatformSpec | None) -> PlatformSpec | None:
+    return load_platform(platform)[0] if isinstance(platform, str) else platform
+
+
+def _warned(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"warning: {line}" for line in dict.fromkeys(lines))

@@ -1,0 +1,173 @@
+"""Calibrations of HPL's kernels and messages as parameters of a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from whatif.errors import UsageError
+from whatif.files.fitted_platform import PROCESSORS, FittedPlatform
+from whatif.files.platform_file import PlatformChange, change_of, source_text
+from whatif.fitting.blas_costs import KERNELS, KernelFit, fit_kernel, kernel_name
+from whatif.fitting.coefficients import fit_coefficients
+from whatif.fitting.fit_result import Fit
+from whatif.fitting.pieces import PiecesFit, fit_pieces
+from whatif.fitting.processors import Processors, in_words, slow_in_words, synthetic_processors
+from whatif.importers.measurement_files import warnings_of
+from whatif.importers.rows import joined
+from whatif.table import Table
+from whatif.table_writers import column_lines
+from whatif.units import ONE
+
+CalibrationFit = KernelFit | PiecesFit
+
+
+@dataclass(frozen=True)
+class ProcessorChoice:
+    """Processors to write in place of the calibrated ones."""
+
+    without: Sequence[str] = ()
+    average: Sequence[str] = ()
+    synthetic: int | None = None
+    """Nodes of a synthetic machine."""
+    seed: int = 0
+
+    @property
+    def option(self) -> str:
+        """The first stated option that needs calibrated processors; empty where none is stated."""
+        stated = {"--without": self.without, "--average": self.average, "--synthetic": self.synthetic is not None}
+        return next((name for name, value in stated.items() if value), "")
+
+
+@dataclass(frozen=True)
+class CalibrationModels:
+    """Models to fit; None chooses by the Bayesian information criterion."""
+
+    kernel: str | None = None
+    """Kernel of files that do not name theirs."""
+    model: str | None = None
+    noise: str | None = None
+    distance: str = "inter_node"
+
+
+def fit_calibrations(
+    tables: Mapping[Path, Table], models: CalibrationModels, choice: ProcessorChoice
+) -> FittedPlatform[tuple[CalibrationFit, ...]]:
+    """Costs of kernels and messages with factors of processors, from calibrations by file.
+
+    Raise `UsageError` for calibrations that do not fit together, and for options that do not fit the calibrations.
+    """
+    parts = _by_kernel(tables, models.kernel)
+    fits = tuple(_fitted(name, table, models) for name, table in parts.items())
+    processors = next((it.processors for it in fits if isinstance(it, KernelFit) and it.kernel == "dgemm"), None)
+    chosen = _chosen_processors(processors, choice)
+    found = [fit for each in fits for fit in each.fits]
+    remarks = [f"warning: {line}" for table in tables.values() for line in warnings_of(table)]
+    remarks += [line for fit in fits for line in _remarks(fit)]
+    return FittedPlatform(
+        fits,
+        (*found, *([] if chosen is None else [chosen.fit])),
+        tuple(fit.points for fit in fits),
+        source_text(list(tables), list(parts.values())),
+        lambda source: _change(found, chosen, source),
+        notes=(*remarks, *([chosen.remark] if chosen is not None and chosen.remark else [])),
+    )
+
+
+def _by_kernel(tables: Mapping[Path, Table], kernel: str | None) -> dict[str, Table]:
+    """Calibrations of all files by kernel; those of messages have an empty name."""
+    parts: dict[str, list[Table]] = {}
+    for path, table in tables.items():
+        for name, part in _kernels_of(table, kernel, path):
+            parts.setdefault(name, []).append(part)
+    for name, found in parts.items():
+        kinds = sorted({table.notes["kind"] for table in found})
+        if len(kinds) > 1:
+            raise UsageError(f"{name}: the files hold {' and '.join(kinds)}; give one kind at a time")
+    return {name: found[0] if len(found) == 1 else joined(found) for name, found in parts.items()}
+
+
+def _kernels_of(table: Table, kernel: str | None, path: Path) -> Iterator[tuple[str, Table]]:
+    if table.notes["kind"] == "messages":
+        yield "", table
+    elif kernel is not None or "kernel" not in table.columns:
+        name = kernel or next((known for known in sorted(KERNELS, key=len) if known in path.stem.lower()), None)
+        if name is None:
+            raise UsageError(f"{path}: calls of which kernel? State it by `--kernel NAME`: {', '.join(KERNELS)}")
+        yield kernel_name(name), table
+    else:
+        names = table.columns["kernel"].values
+        for name in dict.fromkeys(names.tolist()):
+            yield kernel_name(name), table.at(names == name)
+
+
+def _fitted(name: str, table: Table, models: CalibrationModels) -> CalibrationFit:
+    if table.notes["kind"] == "messages":
+        if models.model not in (None, "M'"):
+            raise UsageError(f"--model {models.model}: messages are fitted in pieces (M')")
+        return fit_pieces(table, models.distance, models.noise)
+    fit = fit_coefficients if table.notes["kind"] == "coefficients" else fit_kernel
+    return fit(table, name, models.model, models.noise)
+
+
+def _remarks(fit: CalibrationFit) -> Iterator[str]:
+    """The compared models, the chosen one, and warnings, a line each."""
+    yield from column_lines(fit.comparison)
+    warnings = list(fit.warnings)
+    if isinstance(fit, KernelFit):
+        yield f"{fit.kernel}: {fit.model} {fit.noise}"
+        if fit.processors is not None:
+            yield from in_words(fit.processors)
+            warnings += slow_in_words(fit.processors)
+    else:
+        yield from fit.remarks
+    yield from (f"warning: {line}" for line in dict.fromkeys(warnings))
+
+
+@dataclass(frozen=True)
+class _ChosenProcessors:
+    fit: Fit
+    values: dict[str, str]
+    """Texts of a platform file by path."""
+    assumed: dict[str, str]
+    """Lead of the source of a value that was not measured, by path."""
+    remark: str
+
+
+def _chosen_processors(found: Processors | None, choice: ProcessorChoice) -> _ChosenProcessors | None:
+    """Factors of the processors after a choice; None where no processors were calibrated."""
+    if found is None:
+        if choice.option:
+            raise UsageError(f"{choice.option}: no processors were calibrated (M_H of dgemm)")
+        return None
+    chosen = found.without(choice.without).averaged(choice.average)
+    values, assumed, remark, count = chosen.table, {}, "", choice.synthetic
+    if count is not None:
+        values = synthetic_processors(chosen, count, choice.seed)
+        remark = f"{count} synthetic nodes drawn with seed {choice.seed}"
+        assumed = dict.fromkeys((PROCESSORS, "node_count"), remark)
+    elif choice.average:
+        measured = found.table
+        averaged = (key for key, factor in values.items() if factor != measured[key])
+        assumed = {f"{PROCESSORS}.{key}": "the mean of the other nodes" for key in averaged}
+    texts = {f"{PROCESSORS}.{key}": f"{value:.6g}" for key, value in values.items()}
+    nodes = {} if count is None else {"node_count": str(count)}
+    return _ChosenProcessors(_factors(chosen, values, synthetic=count is not None), texts | nodes, assumed, remark)
+
+
+def _change(fits: Sequence[Fit], chosen: _ChosenProcessors | None, source: str) -> PlatformChange:
+    change = change_of(fits, source)
+    if chosen is None:
+        return change
+    assumed = {path: f"{lead}; {source}" for path, lead in chosen.assumed.items()}
+    return replace(change, values={**change.values, **chosen.values}, assumed={**change.assumed, **assumed})
+
+
+def _factors(found: Processors, values: Mapping[str, float], *, synthetic: bool) -> Fit:
+    errors = np.full(len(values), np.nan) if synthetic else found.standard_errors
+    numbers = np.array(list(values.values()))
+    count = int(found.run_counts.sum())
+    return Fit(PROCESSORS, dict.fromkeys(values, ONE), numbers, np.diag(errors**2), {}, count, found.drift)

@@ -1,0 +1,50 @@
+"""Regressions of runs with their tables, and the files that scenarios extend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from whatif.files.fitted_model import FittedModel, platform_of, write_model
+from whatif.files.model_file import model_text, scenario_text, table_of
+from whatif.fitting.least_squares import RunsFit
+from whatif.fitting.pmnf import Search
+from whatif.table import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FittedRegression(FittedModel):
+    """A regression, the models it is compared with, and the requested tables."""
+
+    fits: tuple[RunsFit, ...]
+    """The model, then those it is compared with."""
+    search: Search | None
+    tables: Mapping[str, Table]
+    """Tables by name, the one to show first."""
+
+    def table(self) -> Table:
+        """The first of the tables."""
+        return next(iter(self.tables.values()))
+
+    def write(
+        self,
+        path: str | Path,
+        scenario: str | Path | None = None,
+        *,
+        platform: str | None = None,
+        source: str | None = None,
+    ) -> tuple[str, ...]:
+        """Write the first model as `FittedModel.write` says."""
+        return write_regression(self.fits[0], path, scenario, platform=platform, source=self.source_text(source))
+
+
+def write_regression(
+    fit: RunsFit, path: str | Path, scenario: str | Path | None = None, *, platform: str | None = None, source: str
+) -> tuple[str, ...]:
+    """Write a regression as a part, and a scenario of it; return remarks. Raise `UsageError` as `FittedModel.write`."""
+    machine, table = platform_of(platform, scenario), table_of(fit)
+    variable = next((f"{table}.variables.{name}" for name in fit.formula.variables), "")
+    place = None if scenario is None else Path(scenario)
+    part = model_text(fit, source)
+    return write_model(Path(path), part, "regression", place, lambda name: scenario_text(fit, name, machine), variable)

@@ -1,0 +1,96 @@
+"""Predictions of a regression at given values and for other runs, as tables with remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from whatif.errors import UsageError, did_you_mean
+from whatif.fitting.least_squares import Interval, Predicted, RunsFit
+from whatif.fitting.regression_tables import coverage, validation_table
+from whatif.models.quantities import FloatArray
+from whatif.table import Column, Table
+from whatif.units import ONE, UnitError, parse_quantity
+
+Remarked = tuple[Table, list[str]]
+"""A table, and remarks on it; those of warnings begin with `warning: `."""
+
+
+def predict_at(fit: RunsFit, at: Sequence[Mapping[str, str]], level: float, interval: Interval) -> Remarked:
+    """The response at stated values of every variable, with its interval, in base units.
+
+    Raise `UsageError` for missing or unknown variables, and for values in other units than those of the runs.
+    """
+    points = [dict(_values(fit, given)) for given in at]
+    columns = {name: np.array([point[name] for point in points]) for name in fit.formula.variables}
+    found = fit.predict(columns, level, interval)
+    known = {name: fit.runs.columns[name] for name in columns}
+    given = {name: Column(values * known[name].size, known[name].dimension) for name, values in columns.items()}
+    table = validation_table(fit, Table(given), np.full(len(points), np.nan), found)
+    shown = {name: column for name, column in table.columns.items() if name != "inside"}
+    return Table(shown), [*_beyond_runs(fit, columns), *_negative(fit, found)]
+
+
+def validate_runs(fit: RunsFit, runs: Table, level: float, interval: Interval) -> Remarked:
+    """Measured response of other runs with its prediction and interval, in base units.
+
+    Raise `UsageError` where a column of the formula is missing or in another unit, and where no run has all numbers.
+    """
+    names = (fit.formula.response, *fit.formula.variables)
+    file = runs.notes.get("file", "the held-out runs")
+    for name in names:
+        if name not in runs.columns or runs.columns[name].dimension is None:
+            raise UsageError(f"{file}: there is no column of numbers `{name}`")
+    table = runs.at(np.isfinite(np.stack([runs.columns[name].values for name in names])).all(axis=0))
+    if not len(table):
+        raise UsageError(f"{file}: no run has a number for each of {', '.join(names)}")
+    columns = {name: _in_unit_of_fit(fit, name, table.columns[name]) for name in names}
+    found = fit.predict(columns, level, interval)
+    measured = columns[fit.formula.response]
+    remarks = [*_beyond_runs(fit, columns), *_negative(fit, found), coverage(measured, found, level, interval)]
+    return validation_table(fit, table, measured, found), remarks
+
+
+def _in_unit_of_fit(fit: RunsFit, name: str, column: Column) -> FloatArray:
+    """Values of other runs in the unit of the fitted ones."""
+    known = fit.runs.columns[name]
+    if column.dimension != known.dimension:
+        raise UsageError(f"`{name}` is in {column.unit or '1'}; the fitted runs have it in {known.unit or '1'}")
+    values: FloatArray = column.values / known.size
+    return values
+
+
+def _beyond_runs(fit: RunsFit, columns: Mapping[str, FloatArray]) -> Iterator[str]:
+    for name in fit.formula.variables:
+        low, high, values = fit.columns[name].min(), fit.columns[name].max(), columns[name]
+        if (beyond := values[(values < low) | (values > high)]).size:
+            yield f"warning: `{name}` of {beyond[0]:g} lies outside the {low:g} to {high:g} of the runs"
+
+
+def _negative(fit: RunsFit, found: Predicted) -> Iterator[str]:
+    count = int((found.lower < 0).sum())
+    if fit.measured.min() > 0 and count:
+        remedy = f"a regression of log({fit.formula.response}) gives none"
+        yield f"note: {count} intervals reach below 0, where no run lies: {remedy}"
+
+
+def _values(fit: RunsFit, given: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """Value of every variable in the unit that it was fitted in."""
+    variables = fit.formula.variables
+    for name in given:
+        if name not in variables:
+            hint = did_you_mean(name, variables)
+            raise UsageError(f"--at {name}: the formula does not read it{hint}; {', '.join(variables)}")
+    for name in variables:
+        if name not in given:
+            stated = ",".join(f"{key}={text}" for key, text in given.items())
+            raise UsageError(f"--at {stated}: the value of `{name}` is missing")
+        column = fit.runs.columns[name]
+        try:
+            quantity = parse_quantity(given[name])
+        except UnitError as error:
+            raise UsageError(f"--at {name}={given[name]}: {error}") from None
+        if quantity.dimension != (column.dimension or ONE):
+            raise UsageError(f"--at {name}={given[name]}: the runs have it in {column.written or column.unit or '1'}")
+        yield name, quantity.value / column.size

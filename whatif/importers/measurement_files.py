@@ -1,0 +1,112 @@
+"""Files and folders of measurements, with the columns and rows to use, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from whatif.errors import UsageError
+from whatif.importers.calibration import read_calibration
+from whatif.importers.gpu_benchmarks import read_gpu, read_kernels
+from whatif.importers.mapping import parse_mapping
+from whatif.importers.message_files import read_networks
+from whatif.importers.rows import joined
+from whatif.importers.run_files import read_runs
+from whatif.importers.simgrid import is_platform, read_platform
+from whatif.table import Table
+
+Files = str | Path | Sequence[str | Path]
+"""One path or several; a folder stands for its files."""
+ColumnNames = str | Mapping[str, str]
+"""Headings by the names of columns: `time=Wall time [ms],ranks=Ranks`, or a mapping."""
+RowFilter = str | Sequence[str] | Mapping[str, str]
+"""Values to keep by heading: texts `HEADING=VALUE`, one text `a=1,b=2`, or a mapping."""
+
+
+def listed_paths(files: Files) -> list[Path]:
+    """Paths without repetitions, so that no measurement counts twice."""
+    paths = [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]
+    return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+
+
+def paths_in_folders(files: Files) -> list[Path]:
+    """Paths without repetitions, each folder replaced by its files in alphabetical order."""
+    return listed_paths(
+        [item for path in listed_paths(files) for item in (_files_of(path) if path.is_dir() else [path])]
+    )
+
+
+def _files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
+def read_message_files(files: Files, columns: ColumnNames | None = None, where: RowFilter = ()) -> Table:
+    """Message times of files and folders; `columns` and `where` apply to CSV files."""
+    return read_networks(listed_paths(files), column_names(columns), row_filter(where))
+
+
+def read_network_files(files: Files, columns: ColumnNames | None = None, where: RowFilter = ()) -> Table:
+    """Message times as `read_message_files`, or the parameters of a single SimGrid platform file."""
+    paths = listed_paths(files)
+    if len(paths) == 1 and is_platform(paths[0]):
+        return read_platform(paths[0])
+    return read_message_files(paths, columns, where)
+
+
+def read_gpu_files(files: Files) -> Table:
+    """Measured rates and bandwidths of GPUs. Raise `UsageError` for files of several tools."""
+    return joined([read_gpu(path) for path in paths_in_folders(files)])
+
+
+def read_kernel_files(files: Files) -> Table:
+    """Profiled kernels. Raise `UsageError` for files of several tools."""
+    return joined([read_kernels(path) for path in paths_in_folders(files)])
+
+
+def read_run_files(
+    files: Files, columns: ColumnNames | None = None, where: RowFilter = (), long: str | None = None
+) -> Table:
+    """Measured runs of files and folders; `long` is `METRIC=VALUE`, the headings of CSV files with a row a metric."""
+    pair = None if long is None else _pair(long, "--long", "METRIC=VALUE")
+    return read_runs(paths_in_folders(files), column_names(columns), row_filter(where), pair)
+
+
+def read_calibration_files(
+    files: Files, columns: ColumnNames | None = None, where: RowFilter = ()
+) -> dict[Path, Table]:
+    """Calibrations of kernels and messages by file."""
+    names, rows = column_names(columns), row_filter(where)
+    return {path: read_calibration(path, names, rows or {}) for path in paths_in_folders(files)}
+
+
+def column_names(columns: ColumnNames | None) -> dict[str, str] | None:
+    """Headings by the names of columns; None where nothing is stated. Raise `UsageError` for a malformed text."""
+    if columns is None or columns == "":
+        return None
+    return parse_mapping(columns) if isinstance(columns, str) else dict(columns)
+
+
+def row_filter(where: RowFilter) -> dict[str, str] | None:
+    """Values to keep by heading; None where nothing is stated. Raise `UsageError` for a heading given twice."""
+    if isinstance(where, Mapping):
+        return dict(where) or None
+    if isinstance(where, str):
+        return parse_mapping(where) if where else None
+    found: dict[str, str] = {}
+    for heading, value in map(_pair, where):
+        if heading in found:
+            raise UsageError(f"--where {heading}={value}: {heading} is given already, as {found[heading]}")
+        found[heading] = value
+    return found or None
+
+
+def _pair(text: str, option: str = "--where", expected: str = "HEADING=VALUE") -> tuple[str, str]:
+    heading, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not heading:
+        raise UsageError(f"{option} {text}: expected {expected}")
+    return heading, value
+
+
+def warnings_of(table: Table) -> list[str]:
+    """Warnings of the importers that read a table."""
+    return table.notes.get("warnings", "").splitlines()
