@@ -24,7 +24,7 @@ SIMULATION = (replaying, patterns, sharing, high_performance_linpack)
 
 def main() -> None:
     """Print the table."""
-    print(f"{'what':58} {'this':>14} {'alternative':>14} {'ratio':>10}  alternative is")
+    print(f"{'benchmark':58} {'whatif':>14} {'alternative':>14} {'ratio':>10}  alternative is")
     for benchmark in (*MODEL, *EXPLORER, *MEASUREMENTS, *SIMULATION):
         for row in benchmark():
             print(_line(row))

@@ -1,4 +1,4 @@
-"""How the explorer feels: typing beside a long job, and the time to its first frame."""
+"""Responsiveness of the explorer: typing during a long job, and the time to the first frame."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Long(Edit):
     """An edit that keeps Python busy for ten seconds."""
 
     def apply(self, study: ExplorerState) -> ExplorerState:
-        """The study with the value, at last."""
+        """State with the new value, after ten seconds."""
         busy()
         return super().apply(study)
 
 
 def busy() -> None:
-    """Count for ten seconds, as a simulator in plain Python does."""
+    """Keep the interpreter busy for ten seconds, like a simulator in pure Python."""
     end, count = time.perf_counter() + _JOB_SECONDS, 0
     while time.perf_counter() < end:
         count += 1
@@ -58,7 +58,7 @@ async def _typed(folder: Path, in_thread: bool) -> list[float]:
             start = time.perf_counter()
             await pilot.press("1")
             await pilot.pause(0.05)
-            # Textual lays out once more after every character; the first frame has it already.
+            # Textual repeats the layout after every character; the first frame already shows the character.
             times.append(app.frames[0] - start)
         if not in_thread and not app.conductor.busy:
             raise RuntimeError("the job ended before the typing")
@@ -67,11 +67,11 @@ async def _typed(folder: Path, in_thread: bool) -> list[float]:
 
 
 def typing() -> Iterator[Row]:
-    """A typed character while a job runs in the helping process, against the same job in a thread."""
+    """Time of a typed character while a job runs in the worker process, against the same job in a thread."""
     with TemporaryDirectory() as folder:
         ours, theirs = (asyncio.run(_typed(Path(folder), in_thread)) for in_thread in (False, True))
     yield Row(
-        f"typed character beside a job of 10 s (worst {ours[-1] * 1e3:.0f} ms)",
+        f"typed character during a job of 10 s (worst {ours[-1] * 1e3:.0f} ms)",
         f"{statistics.median(ours) * 1e3:.0f} ms",
         f"{statistics.median(theirs) * 1e3:.0f} ms",
         statistics.median(theirs) / statistics.median(ours),
@@ -96,14 +96,14 @@ asyncio.run(main())
 
 
 def _first_frame(name: str) -> float:
-    """CPU seconds from the start of Python to the first frame, the least of five."""
+    """CPU seconds from the start of Python to the first frame, minimum of five runs."""
     words = [sys.executable, "-c", _FIRST_FRAME.format(name=name)]
     done = (subprocess.run(words, check=True, capture_output=True, text=True) for _ in range(5))
     return min(float(process.stdout.split()[-1]) for process in done)
 
 
 def first_frame() -> Iterator[Row]:
-    """The first frame of the smallest question, and of the largest shipped one."""
+    """Time to the first frame of the smallest and of the largest shipped scenario."""
     small, large = (_first_frame(name) for name in ("jacobi2d_strong", "minimd"))
-    yield Row("start to first frame, CPU", f"{small * 1e3:.0f} ms", "1000 ms", 1.0 / small, "the bar")
+    yield Row("start to first frame, CPU", f"{small * 1e3:.0f} ms", "1000 ms", 1.0 / small, "the target")
     yield Row("the same on the largest shipped scenario, minimd", f"{large * 1e3:.0f} ms", "", 0.0, "")

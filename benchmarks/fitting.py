@@ -1,7 +1,7 @@
-"""Network fits: `python -m benchmarks.fitting` times them, with `validation` it prints the tables of docs/fits.md.
+"""Network fits: `python -m benchmarks.fitting` times them; with `validation` it prints the tables of docs/fits.md.
 
-The data lie in the developer data folder beside the project (see NOTICE for what may be copied); what is missing
-there is left out with a line that says so.
+The data are in the developer data folder next to the project (see NOTICE for what may be copied); missing data sets
+are skipped with a message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ POINT_COUNT = 100_000
 
 @dataclass(frozen=True)
 class Source:
-    """Measurements of one machine and distance, and the protocol limits that its owners state."""
+    """Measurements of one machine and distance, and the protocol limits stated by its operators."""
 
     name: str
     path: str
@@ -101,7 +101,7 @@ PRINTED = {
 
 
 def available() -> Iterator[tuple[Source, NetworkFit]]:
-    """Every source that is there, fitted."""
+    """Fits of all available sources."""
     for source in SOURCES:
         if (DATA / source.path).exists():
             yield source, fit_network(source.read(), test=source.test)
@@ -110,7 +110,7 @@ def available() -> Iterator[tuple[Source, NetworkFit]]:
 
 
 def limits_table() -> Iterator[str]:
-    """Limits found beside those stated, with the error of a line for each protocol."""
+    """Table of the limits found and the stated limits, with the error of one line per protocol."""
     yield "| measurements | stated | found (next size) | error | best lines break at | error |"
     yield "|---|---|---|---:|---|---:|"
     for source, fit in available():
@@ -122,7 +122,7 @@ def limits_table() -> Iterator[str]:
 
 
 def sharing_table() -> Iterator[str]:
-    """Both forms of sharing beside each other, with their errors at pair counts or sizes left out."""
+    """Table of both forms of sharing, with their errors at held-out pair counts or sizes."""
     yield "| measurements | held out: max_rate | injection | recommended | R_Ci of rendezvous, bounded | unbounded |"
     yield "|---|---:|---:|---|---:|---:|"
     for source, fit in available():
@@ -135,7 +135,7 @@ def sharing_table() -> Iterator[str]:
 
 
 def _unbounded(fit: NetworkFit) -> float:
-    """R_Ci of rendezvous messages by least squares without bounds, as `scipy.optimize.curve_fit` finds it."""
+    """R_Ci of rendezvous messages by unbounded least squares, from `scipy.optimize.curve_fit`."""
     from scipy.optimize import curve_fit
 
     points = fit.points_of("max_rate")
@@ -151,7 +151,7 @@ def _unbounded(fit: NetworkFit) -> float:
 
 
 def paper_table() -> Iterator[str]:
-    """Tables 2 to 4 of paper 1, Lassen: printed, ours with its weighting, ours relative, and the error of each."""
+    """Rows of Tables 2 to 4 of paper 1 for Lassen: printed values, our fits with both weightings, and their errors."""
     yield "| table | protocol | printed | its weighting, our fit | relative, our fit | error printed | ours |"
     yield "|---|---|---|---|---|---:|---:|"
     for (model, mode), printed in PRINTED.items():
@@ -175,7 +175,7 @@ _TABLES = {("postal", protocol): 2 for protocol in PROTOCOLS} | {
 
 
 def _logged(folder: Path) -> Table:
-    """The mean of both ranks and all iterations for each size."""
+    """Mean over both ranks and all iterations by size."""
     tables = {int(path.stem[:-1]): read_network(path) for path in folder.glob("*b.out")}
     sizes = sorted(tables)
     times = [float(np.mean(tables[size].columns["time"].values)) for size in sizes]
@@ -183,14 +183,14 @@ def _logged(folder: Path) -> Table:
 
 
 def _own_rows(model: str, mode: str, protocol: str) -> tuple[Table, tuple[float, float]]:
-    """The rows that the authors took for a protocol, alone, with limits that put them all there."""
+    """Rows that the authors assigned to a protocol, with limits that assign them to it here."""
     limits = {"short": (1e9, 1e9), "eager": (0.0, 1e9), "rendezvous": (0.0, 0.0)}[protocol]
     if model == "max_rate":
         return read_network(DATA / _MAX_RATE, _SHARED, {"mode": mode, "protocol": protocol}), limits
     off_node = mode == "inter-node"
     folder = DATA / "choi/network/raw" / f"lassen-{mode}"
     table = read_network(DATA / _PING_PONG, _LASSEN, {"mode": mode}) if off_node else _logged(folder)
-    # On the node they leave out 4 MiB, which do not fit into the caches.
+    # Inside the node the authors leave out 4 MiB, which exceeds the caches.
     bounds = (0.0, 128.0, 65536.0 if off_node else 8192.0, 2.0**22 if off_node else 2.0**21)
     place, size = PROTOCOLS.index(protocol), table.columns["message_size"].values
     chosen = (size > bounds[place]) & (size <= bounds[place + 1])
@@ -213,7 +213,7 @@ def _size(size: float) -> str:
 
 
 def fitting() -> Iterator[Row]:
-    """All network data read and fitted, one limit moved, segments among 10^5 points."""
+    """Time to read and fit all network data, to move one limit, and to find segments among 10^5 points."""
     start = time.perf_counter()
     fits = list(available())
     if fits:
@@ -226,7 +226,7 @@ def fitting() -> Iterator[Row]:
 
 
 def segments() -> Iterator[Row]:
-    """Three segments among 10^5 points, and fewer points for those that take longer."""
+    """Time to find three segments among 10^5 points, with fewer points for slower libraries."""
     random = np.random.default_rng(1)
     x = np.sort(random.uniform(0, 1, POINT_COUNT))
     y = np.where(x < 0.2, 1 + x, np.where(x < 0.7, 2 + 3 * x, 5 + x)) + random.normal(0, 0.05, POINT_COUNT)
@@ -260,7 +260,7 @@ def _pwlf(x: FloatArray, y: FloatArray) -> None:
 
 
 def main() -> None:
-    """Print the benchmark, or with `validation` the tables of docs/fits.md."""
+    """Print the benchmark; with `validation`, the tables of docs/fits.md."""
     if sys.argv[1:] == ["validation"]:
         for title, lines in (("Limits", limits_table), ("Sharing", sharing_table), ("Tables 2 to 4", paper_table)):
             print(f"## {title}\n\n" + "\n".join(lines()) + "\n")

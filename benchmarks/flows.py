@@ -1,7 +1,7 @@
-"""Messages that share links: messages replayed a second, and rates of many flows found at once.
+"""Messages that share links: replayed messages per second, and rates of many flows.
 
-The alternative is SimGrid 3.32, by what it printed on the halo of 48 ranks: 26,000 to 38,000 messages a second online,
-115,000 to 121,000 actions a second from a trace (README of the flow-level data).
+The alternative is SimGrid 3.32, with its recorded output for the halo of 48 ranks: 26,000 to 38,000 messages per second
+online, 115,000 to 121,000 actions per second from a trace (README of the flow-level data).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MESSAGE_SIZE = 131_072.0
 
 
 def sharing() -> Iterator[Row]:
-    """Halos and random pairs on one switch, and the rates of a million flows."""
+    """Rate of replay for halos and random pairs on one switch, and time to find the rates of a million flows."""
     halo = _halo(6, 8, 1000)
     messages, operations = np.count_nonzero(halo.step == Step.SEND), len(halo.step)
     seconds = _seconds(halo, 6)
@@ -53,14 +53,14 @@ def _seconds(schedule: Schedule, ranks_per_node: int) -> float:
 
 
 def _costs() -> Costs:
-    """No time but that of the links, and 50 GB/s inside a node."""
+    """Costs without any time except that of the links, and 50 GB/s inside a node."""
     nothing, flight = np.zeros((3, 3, 2)), np.zeros((3, 3, 2))
     flight[:2, :, 1] = 1 / 50e9
     return Costs(nothing, nothing, flight, nothing, nothing, np.zeros(3), np.full(3, np.inf))
 
 
 def _halo(width: int, height: int, iteration_count: int) -> Schedule:
-    """Irecv, Isend and Waitall with four neighbours in a periodic grid of ranks."""
+    """Trace of Irecv, Isend and Waitall with four neighbours in a periodic grid of ranks."""
     rank = np.arange(width * height)
     x, y = rank % width, rank // width
     peers = [(x + 1) % width + y * width, (x - 1) % width + y * width]
@@ -71,7 +71,7 @@ def _halo(width: int, height: int, iteration_count: int) -> Schedule:
 
 
 def _random(rank_count: int, iteration_count: int) -> Schedule:
-    """Every rank sends to a random other one again and again, as a permutation of its own size each."""
+    """Trace in which every rank repeatedly sends to a random other rank, with one permutation and size per round."""
     generator = np.random.default_rng(1)
     peers: list[NDArray[np.int64]] = []
     kinds: list[Kind] = []
@@ -88,7 +88,7 @@ def _random(rank_count: int, iteration_count: int) -> Schedule:
 def _trace(
     peers: NDArray[np.int64], kinds: list[Kind], tags: list[int], iteration_count: int, sizes: FloatArray | None = None
 ) -> Trace:
-    """The same calls in every rank, with peers [rank, call]; the last one waits for all others."""
+    """Trace with the same calls in every rank, with peers [rank, call]; the last call waits for all others."""
     count = len(kinds)
     kind, tag = np.array(kinds, dtype=np.uint8), np.array(tags, dtype=np.int32)
     wait_start = np.append(np.zeros(count, dtype=np.int64), count - 1)
@@ -103,7 +103,7 @@ def _trace(
 
 
 def _rates(flow_count: int) -> Row:
-    """Max-min rates of random pairs in a fat tree of 36-port switches, three levels."""
+    """Time to find max-min rates of random pairs in a three-level fat tree of 36-port switches."""
     generator, network = np.random.default_rng(1), fat_tree((18, 18, 36), (1, 18, 18), (1, 1, 1), 12.5e9, 1e-6)
     routes = network.routes(*generator.integers(0, network.node_count, (2, flow_count)))
     seconds = median_seconds(lambda: max_min(routes, network.capacities), 1)

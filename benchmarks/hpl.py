@@ -1,7 +1,7 @@
-"""HPL in seconds: the runs of the paper against the emulator's own times, and against the same loops not compiled.
+"""Time to simulate HPL: runs of the paper against the time of the emulator, and compiled against plain loops.
 
-The emulator's times are those published with its predictions (`simulation_time` of Dahu's model C1: 16,753 s; 62 h and
-19 GB for Stampede, section 7.3; Cornebize et al. 2019). Kernels and messages here are of Dahu's order, rounded.
+The times of the emulator were published with its predictions (`simulation_time` of Dahu's model C1: 16,753 s; 62 h and
+19 GB for Stampede, section 7.3; Cornebize et al. 2019). Kernels and messages here are similar to Dahu's, rounded.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ SLOPES = {
     "dtrsm": 5.5e-11, "dgemv": 1.3e-9, "dscal": 3.8e-10, "idamax": 6.1e-10, "dlaswp01t": 7.5e-9, "dlaswp02n": 2.8e-8,
     "dlaswp03t": 3.8e-9, "dlaswp04t": 8.5e-9, "dlatcpy": 4.9e-9, "dlacpy": 3.9e-9,
 }  # fmt: skip
-"""Time of the kernels for each element (dtrsm: operation)."""
+"""Time of the kernels per element (dtrsm: per operation)."""
 
 
 def high_performance_linpack() -> Iterator[Row]:
-    """Dahu with noise and shared adapters, replicates of it, Stampede, and a run for the explorer."""
+    """Time of Dahu with noise and shared adapters, its replicates, Stampede, and a run for the explorer."""
     small = Configuration(38_400, 128, 8, 8, Broadcast.RING_MODIFIED, 1, RowSwap.MIX)
     seconds = median_seconds(lambda: simulate(small, _machine(64, 32)), 5)
-    yield Row(
-        "HPL, 64 ranks, 300 steps", f"{1e3 * seconds:.0f} ms", "100 ms", 0.1 / seconds, "what the explorer may take"
-    )
+    yield Row("HPL, 64 ranks, 300 steps", f"{1e3 * seconds:.0f} ms", "100 ms", 0.1 / seconds, "target of the explorer")
     yield _plain()
     dahu, machine = (
         Configuration(500_000, 128, 32, 32, Broadcast.TWO_RING, 1, RowSwap.BINARY_EXCHANGE),
@@ -59,11 +57,11 @@ def _stampede() -> Iterator[Row]:
     yield _row("HPL on Stampede, N = 3,875,000", seconds, EMULATOR_STAMPEDE, "SimGrid's emulation, 62 h")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     ratio = EMULATOR_STAMPEDE_MEMORY / memory
-    yield Row("memory of all these runs, at most", f"{memory / 1e6:.0f} MB", "19 GB", ratio, "SimGrid's emulation")
+    yield Row("peak memory of these runs", f"{memory / 1e6:.0f} MB", "19 GB", ratio, "SimGrid's emulation")
 
 
 def _plain() -> Row:
-    """The same functions with and without the compiler."""
+    """Speed-up of the compiled loops."""
     run, machine = Configuration(1600, 64, 4, 4, Broadcast.RING_MODIFIED, 1, RowSwap.MIX), _machine(16, 4)
     compiled_time = median_seconds(lambda: simulate(run, machine, noisy=True), 5)
     plain = (loop_kernel.steps, solve_kernel.back_substitute)
@@ -73,7 +71,7 @@ def _plain() -> Row:
 
 
 def _processor_seconds(action: Callable[[], object]) -> float:
-    """One run, in seconds of one core."""
+    """Seconds of one run on one core."""
     start = time.process_time()
     action()
     return time.process_time() - start

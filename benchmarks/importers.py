@@ -1,4 +1,4 @@
-"""Reading measurements: MB of text a second, against a loop over lines and against pandas on the same file."""
+"""Reading measurements: MB of text per second, against a loop over lines and against pandas on the same file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAPPING = {"message_size": "size", "time": "time", "bandwidth": "throughput"}
 
 
 def reading() -> Iterator[Row]:
-    """OSU, IMB, SimGrid and plain CSV files of 50 MB: tables of measurements against numbers in lists or frames."""
+    """Rate of reading OSU, IMB, SimGrid and plain CSV files of 50 MB, against lists or data frames of numbers."""
     from whatif.importers.imb import read_imb
     from whatif.importers.mapped_csv import read_columns
     from whatif.importers.osu import read_osu
@@ -55,7 +55,7 @@ def _row(
 
 
 def _written(folder: str, name: str, heading: str, row: Callable[[int, float], str], start: str = "") -> Path:
-    """A file of many runs, each a heading and rows of sizes from 1 B to 4 MiB with times of their own."""
+    """Text of many runs, each with a heading and rows of sizes from 1 B to 4 MiB with distinct times."""
     path, generator = Path(folder) / name, np.random.default_rng(1)
     with path.open("w") as file:
         file.write(start)

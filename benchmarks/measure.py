@@ -1,4 +1,4 @@
-"""Timing and the rows of the table."""
+"""Timing, and rows of the result table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement beside its alternative; `ratio` says how many times better this is."""
+    """One measurement and its alternative; `ratio` is the factor by which whatif is better."""
 
     what: str
     this: str

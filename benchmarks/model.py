@@ -1,4 +1,4 @@
-"""The model core: points a second, one edit, counting a million ranks."""
+"""Model core: points per second, one edit, counting the messages of a million ranks."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ AXES = (
 )
 
 
-def _sweep(question: Scenario, grid: Grid) -> None:
-    for _ in run(question, grid):
+def _sweep(scenario: Scenario, grid: Grid) -> None:
+    for _ in run(scenario, grid):
         pass
 
 
 def million_points() -> Iterator[Row]:
-    """Jacobi2D on Summit over three parameters, against validating and evaluating each point from its text."""
-    question = Scenario.open("jacobi2d")
-    grid = grid_of([parse_option(text, question.program, 10**7) for text in AXES], 10**7)
-    seconds = median_seconds(lambda: _sweep(question, grid), 7)
+    """Rate of a sweep of Jacobi2D over three parameters, against validation and evaluation of each point."""
+    scenario = Scenario.open("jacobi2d")
+    grid = grid_of([parse_option(text, scenario.program, 10**7) for text in AXES], 10**7)
+    seconds = median_seconds(lambda: _sweep(scenario, grid), 7)
 
     def one_point() -> None:
-        evaluate(Scenario(question.document, sets={BANDWIDTH: "12 GB/s", MEMORY: "800 GB/s", OVERHEAD: "1 us"}).program)
+        evaluate(Scenario(scenario.document, sets={BANDWIDTH: "12 GB/s", MEMORY: "800 GB/s", OVERHEAD: "1 us"}).program)
 
     each = median_seconds(one_point, 15)
     rate = grid.size / seconds
     yield Row(
-        "sweep of 10^6 points, points a second",
+        "sweep of 10^6 points, points per second",
         f"{rate / 1e6:.1f} M/s",
         f"{1 / each:.0f} /s",
         rate * each,
@@ -59,7 +59,7 @@ def million_points() -> Iterator[Row]:
 
 
 def edit_of_a_parameter() -> Iterator[Row]:
-    """One edit with a sweep of 10^4 points: only what lies downstream is computed, against all of it."""
+    """Time of one edit with a sweep of 10^4 points: only dependent terms are evaluated, against all terms."""
     start = Session.start(Scenario.open("jacobi2d")).sweep(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000")
     for name, parameter in (
         ("memory bandwidth", MEMORY),
@@ -87,7 +87,7 @@ def edit_of_a_parameter() -> Iterator[Row]:
 
 
 def million_ranks() -> Iterator[Row]:
-    """A million ranks with 26 neighbours, against a loop over ranks and neighbours (timed on 20^3, per rank)."""
+    """Time to count a million ranks with 26 neighbours, against a Python loop (timed on 20^3 ranks, per rank)."""
     start = time.perf_counter()
     message_counts.__wrapped__(GridPattern((100, 100, 100), 6, 3, neighbours="all"))
     seconds = time.perf_counter() - start
@@ -117,7 +117,7 @@ def _counted_in_python(side: int, ranks_per_node: int) -> int:
 
 
 def decisions() -> Iterator[Row]:
-    """Elasticities of every value of MiniMD, and why Frontier is faster, against evaluating point after point."""
+    """Time of all elasticities of MiniMD, and of the attribution to Frontier, against evaluating single points."""
     program, other = Scenario.open("minimd").program, Scenario.open("minimd", platform="frontier").program
     one = median_seconds(lambda: evaluate(program), 25, time.process_time)
     seconds = median_seconds(lambda: elasticities(program), 15, time.process_time)
@@ -144,7 +144,7 @@ def decisions() -> Iterator[Row]:
 
 
 def _sobol(program: Program) -> Row:
-    """Sobol' indices, much being uncertain; scipy evaluates every term for every value that is exchanged."""
+    """Time of Sobol' indices with many uncertain values; scipy evaluates every term for every exchanged value."""
     from scipy import stats
 
     sampling = Sampling(2**14, spreads={"assumed": 0.2, "datasheet": 0.1})

@@ -1,7 +1,7 @@
-"""Search over the normal form against Extra-P on its own sample of three parameters, in one run.
+"""Performance model normal form search against Extra-P, on its sample with three parameters.
 
-Extra-P needs numpy < 2, so it has an environment of its own, made on the first run (0.8 GB); both sides are timed in
-their processes after reading the file and one run to warm up.
+Extra-P needs numpy < 2 and runs in a separate environment, created on the first run (0.8 GB); both programs are timed
+in their own processes after reading the file and one warm-up run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SAMPLE = ROOT / "tests/data/runs/extrap/input/input_data_3p.txt"
 
 
 def searching() -> Iterator[Row]:
-    """625 runs at 125 points of three parameters."""
+    """Time of the search over 625 runs at 125 points of three parameters."""
     columns = read_extrap(SAMPLE).columns
     variables, values = {name: columns[name].values for name in "xyz"}, columns["metr"].values
     seconds = median_seconds(lambda: search(variables, values), 20)
@@ -37,7 +37,7 @@ def searching() -> Iterator[Row]:
 
 
 def _extrap_seconds() -> float:
-    # A path beside the project may name another numpy.
+    # An inherited path may lead to another numpy.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
     def run(*words: object) -> str:
@@ -53,8 +53,8 @@ def _extrap_seconds() -> float:
 
 
 def _reason(error: OSError | subprocess.CalledProcessError) -> str:
-    told = error.stderr if isinstance(error, subprocess.CalledProcessError) else str(error)
-    return (told.strip().splitlines() or [str(error)])[-1]
+    message = error.stderr if isinstance(error, subprocess.CalledProcessError) else str(error)
+    return (message.strip().splitlines() or [str(error)])[-1]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Patterns played round by round: messages a second, against LogGOPSim and the replay message by message.
+"""Patterns simulated round by round: messages per second, against LogGOPSim and the message-by-message replay.
 
-LogGOPSim's times for a broadcast on 2^20 ranks are those recorded with its results (traces/loggops/README.md of the
-data folder): 5.1 s, after 42 s in which its schedule is written and translated, on one core of two.
+LogGOPSim's times for a broadcast on 2^20 ranks were recorded with its results (traces/loggops/README.md of the data
+folder): 5.1 s, plus 42 s to write and translate its schedule, on one core of two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PEER, PEER_PREPARATION = 5.1, 42.0
 
 
 def patterns() -> Iterator[Row]:
-    """A broadcast on 2^20 ranks, and messages a second of every structured pattern on one core."""
+    """Time of a broadcast on 2^20 ranks, and messages per second of every structured pattern on one core."""
     from whatif.simulation import generate, rounds
 
     places, costs = _places(RANKS), _loggops()
@@ -39,24 +39,24 @@ def patterns() -> Iterator[Row]:
         trace = generate.collective_trace(kind, REPLAYED_RANKS, SIZE)
         others = REPLAYED_RANKS - 1 if name in trees else REPLAYED_RANKS * 15
         for what, charges in (("LogGOPS", costs), ("postal by distance", _postal())):
-            play = partial(rounds.ALGORITHMS[name], RANKS, SIZE, places, charges, None)
-            yield _row(f"{name}, {what}", play, count, trace, others)
+            simulate = partial(rounds.ALGORITHMS[name], RANKS, SIZE, places, charges, None)
+            yield _row(f"{name}, {what}", simulate, count, trace, others)
     yield from _rings()
     yield from _halos()
 
 
 def _rings() -> Iterator[Row]:
-    """An allgather around a ring where every rank enters at a time of its own, so that no round is like another."""
+    """Rate of a ring allgather in which ranks enter at different times, so that all rounds differ."""
     from whatif.simulation import generate, rounds
 
     places, arrival = _places(RING), np.random.default_rng(1).uniform(0, 1e-3, RING)
     trace = generate.collective_trace(Kind.ALLGATHER, 256, SIZE)
-    play = partial(rounds.ring_allgather_times, RING, SIZE, places, _postal(same=True), arrival)
-    yield _row("ring_allgather, postal", play, RING * (RING - 1), trace, 256 * 255)
+    simulate = partial(rounds.ring_allgather_times, RING, SIZE, places, _postal(same=True), arrival)
+    yield _row("ring_allgather, postal", simulate, RING * (RING - 1), trace, 256 * 255)
 
 
 def _halos() -> Iterator[Row]:
-    """One exchange of a halo on 10^6 ranks that enter at different times."""
+    """Rate of a halo exchange on 10^6 ranks that enter at different times."""
     from whatif.simulation import generate, posted
 
     arrival = np.random.default_rng(1).uniform(0, 1e-6, 10**6)
@@ -64,21 +64,21 @@ def _halos() -> Iterator[Row]:
     every = (GridPattern((n, n, n), 42, 21, neighbours="all") for n in (100, 16))
     for name, (pattern, small) in (("6 neighbours, periodic", faces), ("26 neighbours", every)):
         count, others = (sum(len(sender) for _, sender, _ in each.messages()) for each in (pattern, small))
-        play = partial(posted.halo_times, pattern, SIZE, _postal(), arrival, iteration_count=4)
-        yield _row(f"halo of {name}, postal by distance", play, 4 * count, generate.halo_trace(small, SIZE), others)
+        simulate = partial(posted.halo_times, pattern, SIZE, _postal(), arrival, iteration_count=4)
+        yield _row(f"halo of {name}, postal by distance", simulate, 4 * count, generate.halo_trace(small, SIZE), others)
 
 
 def _broadcast(seconds: float, other: float, alternative: str) -> Row:
     return Row("broadcast on 2^20 ranks", f"{seconds:.3f} s", f"{other:.1f} s", other / seconds, alternative)
 
 
-def _row(name: str, play: Callable[[], FloatArray], count: int, trace: Trace, replayed_count: int) -> Row:
-    """Messages a second, against those of the replay of the same pattern on fewer ranks, its schedule made before."""
+def _row(name: str, simulate: Callable[[], FloatArray], count: int, trace: Trace, replayed_count: int) -> Row:
+    """Messages per second, against the replay of the same pattern on fewer ranks from a prepared schedule."""
     from whatif.simulation.lower import lower
     from whatif.simulation.replay import replay
 
     schedule, places = lower(trace), _places(trace.rank_count)
-    rate = count / median_seconds(play, 5)
+    rate = count / median_seconds(simulate, 5)
     other = replayed_count / median_seconds(lambda: replay(schedule, places, _postal()), 3)
     alternative = "compiled replay, fewer ranks"
     return Row(f"{name}, messages", f"{rate / 1e6:.0f} M/s", f"{other / 1e6:.2f} M/s", rate / other, alternative)
@@ -90,14 +90,14 @@ def _places(rank_count: int) -> Places:
 
 
 def _loggops() -> Costs:
-    """The parameters of the recorded results: L 2500, o 1500, g 1000, G 6 ns."""
+    """Costs with the parameters of the recorded results: L 2500, o 1500, g 1000, G 6 ns."""
     overhead, gap, flight, receive = (_linear(*pair) for pair in ((1500, 0), (1000, 6), (4000, 0), (1500, 6)))
     limit = np.full(3, 65535.0)
     return Costs(overhead, gap, flight, receive, gap, limit, limit, free_size=1.0, on_arrival=True)
 
 
 def _postal(same: bool = False) -> Costs:
-    """Latency and time a byte that grow with the distance, or not."""
+    """Costs with latency and time per byte that increase with the distance, or not."""
     factor = np.ones(3) if same else np.array([1.0, 2.0, 4.0])
     nothing, time = _linear(0, 0), _linear(500, 0.1) * factor[:, np.newaxis, np.newaxis]
     never = np.full(3, np.inf)
@@ -105,5 +105,5 @@ def _postal(same: bool = False) -> Costs:
 
 
 def _linear(constant: float, per_byte: float) -> FloatArray:
-    """The same at all distances and protocols, from ns and ns/B."""
+    """Linear cost for all distances and protocols, from ns and ns/B."""
     return np.tile(np.array([constant, per_byte]) * 1e-9, (3, 3, 1))

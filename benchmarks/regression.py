@@ -1,4 +1,4 @@
-"""A regression of runs with its checks, against the same by statsmodels: `python -m benchmarks.regression`."""
+"""Regression of runs with its checks, against statsmodels: `python -m benchmarks.regression`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL = "y ~ a + b + c + d + e"
 
 
 def regressing() -> Iterator[Row]:
-    """Fit two models, compare them, and cross-validate the larger one."""
+    """Time to fit two models, compare them, and cross-validate the larger one."""
     rng = np.random.default_rng(0)
     columns = {name: Column(rng.uniform(1, 100, RUNS), ONE) for name in "abcde"}
     columns["y"] = Column(sum(column.values for column in columns.values()) + rng.normal(0, 5, RUNS), ONE)
@@ -31,7 +31,9 @@ def regressing() -> Iterator[Row]:
     large, small = (fit_runs(runs, text) for text in (LARGE, SMALL))
     others = median_seconds(lambda: _theirs(large.response, large.design, small.design), 3)
     what = f"regression of {RUNS} runs, 16 terms, ANOVA, 10 folds x {REPEATS}"
-    yield Row(what, f"{seconds * 1e3:.0f} ms", f"{others * 1e3:.0f} ms", others / seconds, "statsmodels, a fit a fold")
+    yield Row(
+        what, f"{seconds * 1e3:.0f} ms", f"{others * 1e3:.0f} ms", others / seconds, "statsmodels, one fit per fold"
+    )
 
 
 def _ours(runs: Table) -> tuple[Formula, float, float]:

@@ -1,4 +1,4 @@
-"""Large grids: ten million points to Parquet in one process, and side by side."""
+"""Large grids: ten million points to Parquet in one process, and with parallel workers."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ _REPEATS = 3
 
 
 def ten_million_points() -> Iterator[Row]:
-    """Jacobi2D to Parquet, against pandas writing the same numbers; two workers, once they are there, against none."""
-    question = Scenario.open("jacobi2d")
-    grid = grid_of([parse_option(text, question.program, 10**7) for text in AXES], 10**7)
+    """Time of Jacobi2D to Parquet, against pandas writing the same numbers; two started workers against one process."""
+    scenario = Scenario.open("jacobi2d")
+    grid = grid_of([parse_option(text, scenario.program, 10**7) for text in AXES], 10**7)
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "whole.parquet"
-        alone = _best(lambda _: write_file(run(question, grid), "parquet", file))
+        alone = _best(lambda _: write_file(run(scenario, grid), "parquet", file))
         other = _pandas_seconds(file)
         yield Row("10^7 points to Parquet", f"{alone:.1f} s", f"{other:.1f} s", other / alone, "pandas, writing only")
         for on in ("threads", "processes", "local"):
             began = time.perf_counter()
             with opened(on, _WORKERS) as place:
-                _fill(place, question, grid_of(grid.axes[2:], 100), Path(name) / f"{on} started")
+                _fill(place, scenario, grid_of(grid.axes[2:], 100), Path(name) / f"{on} started")
                 started = time.perf_counter() - began
-                seconds = _best(lambda number, on=on: _fill(place, question, grid, Path(name) / f"{on} {number}"))
+                seconds = _best(lambda number, on=on: _fill(place, scenario, grid, Path(name) / f"{on} {number}"))
             what = f"the same, two workers at {on} ({started:.1f} s to start)"
             yield Row(what, f"{seconds:.1f} s", f"{alone:.1f} s", alone / seconds, "one process")
 
 
-def _fill(place: Place, question: Scenario, grid: Grid, folder: Path) -> None:
-    for _ in DataSet(folder, EvaluationRequest(question, grid), part_points(grid, written=True)).fill(place):
+def _fill(place: Place, scenario: Scenario, grid: Grid, folder: Path) -> None:
+    for _ in DataSet(folder, EvaluationRequest(scenario, grid), part_points(grid, written=True)).fill(place):
         pass
 
 
 def _best(action: Callable[[int], None]) -> float:
-    """The least of a few times: what else the machine does only adds to it."""
+    """Minimum of a few times, as other load on the machine only adds to them."""
     times = []
     for number in range(_REPEATS):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The explorer: from key press to new picture, drawing alone, and the start of the program."""
+"""Explorer: time from key press to new picture, time to draw a plot, and start of the program."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SIZE = (200, 50)
 
 
 class Watched(Explorer):
-    """The explorer, remembering when it wrote its frames."""
+    """Explorer that records the times of its frames."""
 
     CSS_PATH = Path(explorer.__file__).with_name("explorer.tcss")
 
@@ -52,7 +52,7 @@ class Watched(Explorer):
 
 
 async def _presses(count: int, folder: Path) -> list[float]:
-    """Seconds from each of `count` nudges to the last frame it caused, with a sweep of 10^4 points."""
+    """Seconds from each of `count` key presses to its last frame, with a sweep of 10^4 points."""
     app = Watched(Scenario.open("jacobi2d"), recovery_folder=folder)
     times = []
     async with app.run_test(size=SIZE) as pilot:
@@ -74,14 +74,14 @@ async def _presses(count: int, folder: Path) -> list[float]:
 
 
 def _from_the_command_line() -> None:
-    """The same picture as a new process draws it."""
+    """Draw the same picture in a new process."""
     sweep = f"{BANDWIDTH}=1 GB/s .. 100 GB/s log 10000"
     words = [sys.executable, "-m", "whatif", "run", "jacobi2d", "--sweep", sweep, "--plot"]
     subprocess.run(words, check=True, capture_output=True)
 
 
 def key_to_picture() -> Iterator[Row]:
-    """A nudge in the explorer with 10^4 points, against `whatif run --plot`; then the plot of it alone."""
+    """Time of a key press in the explorer with 10^4 points, against `whatif run --plot`; then of the plot alone."""
     with TemporaryDirectory() as folder:
         times = sorted(asyncio.run(_presses(45, Path(folder)))[5:])
     median = statistics.median(times)
@@ -97,10 +97,10 @@ def key_to_picture() -> Iterator[Row]:
 
 
 class Plots(App[None]):
-    """Our plot and that of textual-plotext, each as large as the screen."""
+    """Our plot and that of textual-plotext, each filling the screen."""
 
     def compose(self) -> ComposeResult:
-        """Both; one at a time is displayed."""
+        """Widgets of both plots; one at a time is displayed."""
         from textual_plotext import PlotextPlot
 
         yield PlotView()
@@ -108,7 +108,7 @@ class Plots(App[None]):
 
 
 async def _drawing(count: int) -> Row:
-    """Draw the curves of a sweep in both widgets by turns, from new data to the lines of the screen."""
+    """Time to draw the curves of a sweep in both widgets, from new data to the lines of the screen."""
     session = Session.start(Scenario.open("jacobi2d")).sweep(BANDWIDTH, f"1 GB/s .. 100 GB/s log {count}")
     described = figure(session.result, here=session.here)
     app = Plots()
@@ -138,7 +138,7 @@ def _show_ours(widget: Widget, described: PlotDescription) -> None:
 
 
 def _show_theirs(widget: Widget, described: PlotDescription) -> None:
-    """The same curves on the same axes: their own logarithmic ones fail at zero."""
+    """Show the same curves in axis space, as the logarithmic axes of plotext fail at zero."""
     widget.plt.clear_data()
     for line, (x, y) in zip(described.lines, points_of(described), strict=True):
         known = np.isfinite(y)
@@ -147,7 +147,7 @@ def _show_theirs(widget: Widget, described: PlotDescription) -> None:
 
 
 def _cpu(code: str) -> float:
-    """CPU seconds of a Python process, the least of five."""
+    """CPU seconds of a Python process, minimum of five runs."""
     times = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -158,7 +158,7 @@ def _cpu(code: str) -> float:
 
 
 def start() -> Iterator[Row]:
-    """`whatif --help` against importing what the explorer needs."""
+    """Time of `whatif --help`, against the imports of the explorer."""
     program = "import sys; sys.argv = ['whatif', '--help']; from whatif.cli.main import main; main()"
     ours, eager = _cpu(program), _cpu("import numpy, pydantic, textual.app")
     yield Row(

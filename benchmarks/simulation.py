@@ -1,4 +1,4 @@
-"""Replaying schedules: events a second, compiled against plain and against LogGOPSim's own figure, and memory."""
+"""Replay of schedules: events per second, compiled against plain loops and LogGOPSim, and memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks.measure import Row, median_seconds
 from whatif.simulation.schedule import Costs, Places, Schedule, Step
 
 PEER = 1.25e6
-"""Events a second that LogGOPSim prints at best (0.6 to 1.25 million), where a message is an event beside its send."""
+"""Best rate in events per second printed by LogGOPSim (0.6 to 1.25 million); it counts a message and its send."""
 PEER_ALLTOALL_TIME = 300.0
-"""s after which LogGOPSim had not finished the linear all-to-all of 1024 ranks."""
+"""Time in s after which LogGOPSim had not finished the linear all-to-all of 1024 ranks."""
 EXAMPLE = {"latency": 2.5e-6, "overhead": 1.5e-6, "gap": 1e-6, "byte_gap": 6e-9}
 
 
 def replaying() -> Iterator[Row]:
-    """A general trace of 64 and of 1024 ranks, a linear all-to-all of 1024, and ten million operations."""
+    """Rate of replay for general traces of 64 and 1024 ranks and a linear all-to-all, and memory of 10^7 operations."""
     from whatif.simulation import replay as module
 
     for rank_count, iteration_count in ((64, 1600), (1024, 100)):
@@ -62,7 +62,7 @@ def _replay_of(schedule: Schedule) -> Callable[[], object]:
 
 
 def _memory() -> Row:
-    """In a process of its own, whose peak is that of nothing else."""
+    """Peak memory of a replay in its own process."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         seconds, peak = pool.apply(_ten_million)
     return Row("replay 10^7 operations, all memory", f"{peak / 1e9:.2f} GB", f"{seconds:.1f} s")
@@ -84,7 +84,7 @@ def loggops_costs() -> Costs:
 
 
 def linear_alltoall(rank_count: int) -> Schedule:
-    """8 B from each to each, all at once."""
+    """Trace of 8 B from every rank to every other rank, all at once."""
     step = np.tile(np.array([Step.SEND, Step.RECEIVE], dtype=np.uint8), rank_count * (rank_count - 1))
     rank, distance = np.arange(rank_count)[:, None], np.arange(1, rank_count)
     peer = np.stack([rank + distance, rank - distance], axis=-1).ravel() % rank_count
@@ -96,7 +96,7 @@ def linear_alltoall(rank_count: int) -> Schedule:
 
 
 def general_trace(rank_count: int, iteration_count: int) -> Schedule:
-    """Random computations, four receives, four sends of random sizes to random distances, a wait; ten operations."""
+    """Trace of ten operations per step: computation, four receives, four sends of random size and distance, a wait."""
     generator = np.random.default_rng(1)
     ahead = generator.choice(np.arange(1, rank_count), 4, replace=False)
     shape, rank = (rank_count, iteration_count, 10), np.arange(rank_count)[:, None, None]
@@ -105,7 +105,7 @@ def general_trace(rank_count: int, iteration_count: int) -> Schedule:
     peer[:, :, 1:5], peer[:, :, 5:9] = (rank - ahead) % rank_count, (rank + ahead) % rank_count
     tag[:, :, 1:9] = np.tile(np.arange(4), 2)
     size[:, :, 0] = generator.exponential(1e-6, shape[:2])
-    # A receive is as large as what is sent to it.
+    # A receive has the size of its message.
     size[:, :, 5:9] = generator.integers(8, 4000, (*shape[:2], 4))
     size[:, :, 1:5] = 4000
     need = np.tile(np.array([1] * 9 + [8], dtype=np.int32), (*shape[:2], 1))

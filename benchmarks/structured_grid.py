@@ -1,7 +1,7 @@
-"""Structured grids: `python -m benchmarks.structured_grid` prints how often the truth lies in the intervals.
+"""Structured grids: `python -m benchmarks.structured_grid` prints the coverage of the prediction intervals.
 
-Synthetic runs of known parameters: three grids, 2 to 16 processes, two numbers of iterations; the total of a single run
-of six times the cells on 64 processes is predicted. Times scatter by a share of themselves.
+Uses synthetic runs with known parameters: three grids, 2 to 16 processes, two iteration counts. Predicts the total time
+of a single run with six times the cells on 64 processes. Times have a relative scatter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEVEL = 0.9
 
 @dataclass(frozen=True)
 class Trial:
-    """How runs scatter, and how they are fitted."""
+    """Scatter of the runs, and options of the fit."""
 
     noise: float
     trials: int
@@ -35,7 +35,7 @@ class Trial:
 
 
 def design(cells: tuple[float, ...], processes: tuple[float, ...], iterations: tuple[float, ...]) -> GridRuns:
-    """All combinations as runs without times, of square grids by rows."""
+    """Runs of all combinations without times, on square grids partitioned by rows."""
     shapes = np.meshgrid(cells, processes, iterations)
     c, p, i = (np.ravel(np.asarray(item, dtype=float)) for item in shapes)
     nothing, case = np.full(len(c), np.nan), np.full(len(c), "", dtype=object)
@@ -43,7 +43,7 @@ def design(cells: tuple[float, ...], processes: tuple[float, ...], iterations: t
 
 
 def timed(runs: GridRuns, noise: float, random: np.random.Generator) -> GridRuns:
-    """The runs with the times of the model for the truth, each scattered by itself."""
+    """Runs with the times of the model for the true parameters, each with its own scatter."""
     columns = Columns.of(("",), reduction=True, intra_node=False)
     parts = terms_of(runs, columns)
     steps = {"computation": runs.iterations, "communication": runs.iterations, "setup": np.ones(len(runs))}
@@ -58,12 +58,12 @@ def timed(runs: GridRuns, noise: float, random: np.random.Generator) -> GridRuns
 
 
 def truth(columns: Columns) -> FloatArray:
-    """The coefficients that the runs were made with."""
+    """True coefficients of the runs."""
     return np.array([1 / TRUTH[name] if name in RATES else TRUTH[name] for name in columns.names])
 
 
 def covered(trial: Trial) -> tuple[float, float, float, float]:
-    """Shares of parameters and of further runs in their intervals; mean half-width and error of the runs' total."""
+    """Coverage of parameters and of further runs; mean half-width and error of the total time of the runs."""
     runs = design((1e6, 4e6, 1.6e7), (2, 4, 8, 16), (500, 2000))
     target = design((1e8,), (64,), (5000,))
     random = np.random.default_rng(0)
@@ -81,7 +81,7 @@ def covered(trial: Trial) -> tuple[float, float, float, float]:
 
 
 def main() -> None:
-    """Print the table of docs/structured_grids.md, and what the advice costs."""
+    """Print the table of docs/structured_grids.md, and the time of the advice."""
     print("| scatter | weighting | errors from | parameters inside | runs inside | half-width | error |")
     print("|---:|---|---|---:|---:|---:|---:|")
     for noise in (0.01, 0.03, 0.1):

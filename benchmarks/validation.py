@@ -1,7 +1,7 @@
-"""`python -m benchmarks.validation`: our halo times of Jacobi2D beside the measured ones, as Markdown.
+"""`python -m benchmarks.validation`: predicted and measured halo times of Jacobi2D, as Markdown.
 
-The measured times are single figures quoted from minitu/jacobi2d @5c2380e0 (no licence): per scale, the mean over
-iterations of the slowest rank's halo time. Nothing in the models is fitted to them.
+The measured times are single numbers quoted from minitu/jacobi2d @5c2380e0 (no licence): for each scale, the mean over
+iterations of the halo time of the slowest rank. No model is fitted to them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ MEASURED_US = {
 
 
 def predicted_us(platform: str, model: str) -> dict[int, float]:
-    """Our halo time at every measured scale, in µs, through the shipped scenario."""
-    question = Scenario.open("jacobi2d", platform=platform, sets={"application.phases.halo.model": model})
+    """Predicted halo times of the shipped scenario at every measured scale, in µs."""
+    scenario = Scenario.open("jacobi2d", platform=platform, sets={"application.phases.halo.model": model})
     ranks = list(MEASURED_US[platform])
-    axis = parse_option(f"application.rank_count={', '.join(map(str, ranks))}", question.program, 100)
-    result = run_whole(question, grid_of([axis], 100))
+    axis = parse_option(f"application.rank_count={', '.join(map(str, ranks))}", scenario.program, 100)
+    result = run_whole(scenario, grid_of([axis], 100))
     return dict(zip(ranks, (result.columns["communication_time"] * 1e6).tolist(), strict=True))
 
 
 def errors(platform: str, model: str) -> dict[int, float]:
-    """Relative error at every scale."""
+    """Relative errors at every scale."""
     ours = predicted_us(platform, model)
     return {ranks: ours[ranks] / measured - 1 for ranks, measured in MEASURED_US[platform].items()}
 
@@ -47,7 +47,7 @@ def mean_error(model: str) -> float:
 
 
 def table() -> Iterator[str]:
-    """The table of docs/validation.md."""
+    """Table of docs/validation.md."""
     yield f"| machine | ranks | measured | {' | '.join(MODELS)} |"
     yield f"|---|---:|---:|{'---:|' * len(MODELS)}"
     for platform, measured in MEASURED_US.items():

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.validation_hpl`: HPL beside the emulator and real runs, as the Markdown of docs/validation.md.
+"""`python -m benchmarks.validation_hpl`: HPL against the emulator and real runs, as the Markdown of docs/validation.md.
 
-Every matrix size and every model letter: about ten minutes on two cores.
+Simulates every matrix size with every model letter: about ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Times = Mapping[tuple[str, int], float]
 
 
 def emulator_table(runs: Sequence[RunComparison]) -> Iterator[str]:
-    """Mean and largest error by network and origin."""
+    """Table of the mean and the largest error by network and origin."""
     yield "| emulator's runs | runs | mean | largest | the run of the largest |"
     yield "|---|---:|---:|---:|---|"
     for reference in dict.fromkeys(run.reference for run in runs):
@@ -43,7 +43,7 @@ def references() -> dict[tuple[str, int], float]:
 
 
 def dahu_table(ours: Times) -> Iterator[str]:
-    """Our times by size and letter, in brackets their error against the emulator's of the same letter."""
+    """Table of our times by size and letter, with their errors against the emulator with the same letter."""
     reference = references()
     letters = [letter for letter in DGEMM if any(model == letter for model, _ in ours)]
     yield f"| N | measured | {' | '.join(letters)} |"
@@ -51,12 +51,12 @@ def dahu_table(ours: Times) -> Iterator[str]:
     for size in sorted({size for _, size in ours}):
         cells = (_cell(ours.get((letter, size)), reference.get((letter, size))) for letter in letters)
         yield f"| {size:,} | {reference[MEASURED, size]:.2f} | {' | '.join(cells)} |"
-    for title, told, against in (
+    for title, reported, against in (
         ("ours against the emulator", ours, reference),
         ("ours against measured", ours, _measured(reference)),
         ("emulator's against measured", reference, _measured(reference)),
     ):
-        means = (_mean_error(told, against, letter, ours) for letter in letters)
+        means = (_mean_error(reported, against, letter, ours) for letter in letters)
         yield f"| mean absolute error, {title} | | {' | '.join(f'**{mean:.1%}**' for mean in means)} |"
 
 
@@ -70,14 +70,14 @@ def _measured(reference: Times) -> Times:
     return {(letter, size): time for letter in DGEMM for (name, size), time in reference.items() if name == MEASURED}
 
 
-def _mean_error(told: Times, against: Times, letter: str, ours: Times) -> float:
-    """Over the sizes that we played and both have."""
-    at = [key for key in ours if key[0] == letter and key in told and key in against]
-    return float(np.mean([abs(told[key] / against[key] - 1) for key in at]))
+def _mean_error(reported: Times, against: Times, letter: str, ours: Times) -> float:
+    """Mean absolute error over the sizes that we simulated and both sources have."""
+    at = [key for key in ours if key[0] == letter and key in reported and key in against]
+    return float(np.mean([abs(reported[key] / against[key] - 1) for key in at]))
 
 
 def what_if_table(runs: Sequence[RunComparison]) -> Iterator[str]:
-    """Times, and their effects: the time over that of the default."""
+    """Table of times and effects; an effect is a time divided by that of the default."""
     yield "| N, change | emulator | ours | effect, emulator | effect, ours | difference |"
     yield "|---|---:|---:|---:|---:|---:|"
     for run in runs:
@@ -86,12 +86,12 @@ def what_if_table(runs: Sequence[RunComparison]) -> Iterator[str]:
         if "default" in run.run:
             default = run
         effects = run.reference_time / default.reference_time, run.time / default.time
-        told = f"{effects[0]:.3f} | {effects[1]:.3f} | {effects[1] / effects[0] - 1:+.1%}"
-        yield f"| {run.run.split(',')[0]} | {run.reference_time:.1f} | {run.time:.1f} | {told} |"
+        reported = f"{effects[0]:.3f} | {effects[1]:.3f} | {effects[1] / effects[0] - 1:+.1%}"
+        yield f"| {run.run.split(',')[0]} | {run.reference_time:.1f} | {run.time:.1f} | {reported} |"
 
 
 def tree_table(runs: Sequence[RunComparison]) -> Iterator[str]:
-    """Few links between switches: times and effects, the emulator's and ours."""
+    """Table of emulated and simulated times and effects with few links between switches."""
     yield "| emulated, links upwards of a switch | emulator | ours | difference of the effects |"
     yield "|---|---:|---:|---:|"
     for run in runs:
@@ -100,8 +100,8 @@ def tree_table(runs: Sequence[RunComparison]) -> Iterator[str]:
             yield f"| {what} | {run.reference_time:.0f} | {run.time:.0f} | {run.error:+.1%} |"
 
 
-def played(letters: Sequence[str], sizes: Sequence[int]) -> Times:
-    """Our times on Dahu."""
+def simulated(letters: Sequence[str], sizes: Sequence[int]) -> Times:
+    """Simulated times on Dahu."""
     asked = [(letter, size) for size in sizes for letter in letters]
     plays = [Play(dahu_configuration(size), dahu_machine(letter), letter[0] in "BD") for letter, size in asked]
     return dict(zip(asked, times(plays), strict=True))
@@ -111,7 +111,7 @@ if __name__ == "__main__":
     sizes = sorted({size for origin, size in references() if origin == MEASURED})
     for table in (
         emulator_table(emulator_runs(rows_of("hpl_emulator.csv"))),
-        dahu_table(played(list(DGEMM), sizes)),
+        dahu_table(simulated(list(DGEMM), sizes)),
         what_if_table(what_if_runs(rows_of("hpl_what_if.csv"))),
         tree_table(tree_runs(rows_of("hpl_trees.csv"))),
     ):

@@ -1,8 +1,8 @@
-"""Extra-P's models and times: run by the Python of an environment with Extra-P (numpy < 2), never by this project's.
+"""Models and times of Extra-P: run by the Python of an environment with Extra-P (numpy < 2), not of this project.
 
-`with_extrap.py models FOLDER` writes what it finds in all sample files under a folder as CSV, `with_extrap.py seconds
-FILE` prints the median time of modelling a text file, without reading it, after one run to warm up. Factors of a term
-are written `name power logarithm`.
+`with_extrap.py models FOLDER` writes the models of all sample files in a folder as CSV; `with_extrap.py seconds FILE`
+prints the median time to model a text file, without reading it, after one warm-up run. Factors of a term are written
+`name power logarithm`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _models(experiment: Any) -> dict[Any, Any]:
 
 
 def _factors(names: list[str], term: Any) -> str:
-    """A product of one or several parameters."""
+    """Text of a product of one or several parameters."""
     pairs = getattr(term, "parameter_term_pairs", [(0, term)])
     words = []
     for parameter, compound in pairs:

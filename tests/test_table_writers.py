@@ -1,4 +1,4 @@
-"""Tables on a terminal that is too narrow for them."""
+"""Tables on narrow terminals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = Table(
         (1, ["name"]),
     ],
 )
-def test_groups_of_columns_go_in_their_order_until_it_fits(width, kept):
+def test_optional_columns_are_removed_in_order_until_the_table_fits(width, kept):
     found = narrowed(TABLE, width, [["wide_one", "not_there"], ["now", "then"]])
     assert list(found.columns) == kept
     out = io.StringIO()
@@ -39,13 +39,13 @@ def test_groups_of_columns_go_in_their_order_until_it_fits(width, kept):
     assert max(map(len, out.getvalue().splitlines())) <= max(width, len("second"))
 
 
-def test_a_table_without_rows_is_its_heading():
+def test_table_without_rows_is_its_heading():
     out = io.StringIO()
     column_rows(Table.of_rows({"name": None, "now": ONE}, []), out)
     assert out.getvalue() == "name  now\n"
 
 
-def test_of_paths_that_are_too_long_the_end_stays():
+def test_long_paths_are_cut_at_their_start():
     table = Table(
         {"path": Column(np.array(["platform.node.gpu.memory", "short"], dtype=object)), "now": TABLE.columns["now"]}
     )

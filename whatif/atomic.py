@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from whatif.errors import UsageError
 
 @contextmanager
 def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInterrupt,)) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends without an error.
+    """Temporary file in the folder of `path` that replaces it when the block ends without an error.
 
-    Ended by the user or by another error to `keep` it for, it stays beside it as `NAME.partial`, so that nothing
-    computed is lost.
+    If the block ends with an error in `keep`, such as an interrupt, the file is kept as `NAME.partial`, so that no
+    computed data is lost.
     """
     try:
         path = path.resolve() if path.is_symlink() else path
         if path.exists() and not path.is_file():
-            # A pipe or a device is written to as it stands; a file in its place would cut off whoever reads it.
+            # Pipes and devices are written directly; replacing them would cut off their readers.
             yield path
             return
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -38,23 +38,23 @@ def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInt
         kept = _kept(temporary, path) if isinstance(problem, keep) else ""
         if isinstance(problem, KeyboardInterrupt):
             raise KeyboardInterrupt(f"interrupted{kept}") from None
-        said = f"{path}: cannot be written: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
-        raise UsageError(f"{said}{kept}") from problem
+        message = f"{path}: cannot be written: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+        raise UsageError(f"{message}{kept}") from problem
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def _kept(temporary: Path, path: Path) -> str:
-    """Leave what is written so far beside the file, if that is anything; what to tell of it."""
+    """Keep the partial file if it is not empty; return a remark for the error message."""
     if not temporary.stat().st_size:
         return ""
     partial = path.with_name(f"{path.name}.partial")
     temporary.replace(partial)
-    return f"; what was computed is in {partial}"
+    return f"; partial results are in {partial}"
 
 
 def _mode(path: Path) -> int:
-    """Who may read and write a file: as before, or, for a new one, as any file of its owner. mkstemp's are private."""
+    """Permissions of a file: unchanged, or the default for a new file, as mkstemp makes private files."""
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""Axes and grids: the only place where a name becomes a dimension of an array."""
+"""Axes and grids of a sweep: parameters as dimensions of arrays."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One axis: the parameters that move along it, tied together, and their values.
+    """Axis of a sweep: the parameters that change together along it, and their values.
 
-    A numeric parameter has a float64 array; a structural parameter has an object array of texts. `texts` are the
-    values of each parameter as a person wrote them.
+    A numeric parameter has a float64 array; a structural parameter has an object array of texts. `texts` are the values
+    of each parameter as written by the user.
     """
 
     name: str
@@ -27,39 +27,39 @@ class Axis:
 
     @property
     def structural(self) -> bool:
-        """Whether any parameter on the axis decides which terms exist."""
+        """Whether any parameter on the axis determines which terms exist."""
         return any(values.dtype == object for values in self.parameters.values())
 
     def slice(self, part: slice) -> Axis:
-        """The same axis with a part of its values."""
+        """Axis with a part of the values."""
         return Axis(self.name, {path: values[part] for path, values in self.parameters.items()}, self.texts)
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The product of axes; the first one varies slowest."""
+    """Product of axes; the first one varies slowest."""
 
     axes: tuple[Axis, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of values along each axis."""
+        """Number of values along each axis."""
         return tuple(len(axis) for axis in self.axes)
 
     @property
     def size(self) -> int:
-        """The number of points; 1 where nothing is swept."""
+        """Number of points; 1 without axes."""
         size = 1
         for axis in self.axes:
             size *= len(axis)
         return size
 
     def parameters(self) -> tuple[str, ...]:
-        """Every parameter that is swept, in the order of the axes."""
+        """Paths of the swept parameters, in the order of the axes."""
         return tuple(path for axis in self.axes for path in axis.parameters)
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Every numeric parameter as an array of shape (1, .., n, .., 1) with n in the position of its axis."""
+        """Values of the numeric parameters by path, of shape (1, .., n, .., 1) with n at the position of the axis."""
         return {
             path: values.astype(np.float64).reshape(self._position(index))
             for index, axis in enumerate(self.axes)
@@ -71,11 +71,11 @@ class Grid:
         return tuple(len(axis) if i == index else 1 for i, axis in enumerate(self.axes))
 
     def spread(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
-        """An array that broadcasts against the grid, as a view of the grid's full shape."""
+        """Array broadcast to the full shape of the grid, as a view."""
         return np.broadcast_to(array, self.shape)
 
     def coordinate(self, path: str) -> NDArray[Any]:
-        """The value of a swept parameter at every point, as a view of the grid's full shape."""
+        """Value of a swept parameter at every point, as a view with the full shape of the grid."""
         for index, axis in enumerate(self.axes):
             if path in axis.parameters:
                 return np.broadcast_to(axis.parameters[path].reshape(self._position(index)), self.shape)
@@ -84,7 +84,7 @@ class Grid:
     def join(
         self, parts: Iterable[tuple[tuple[slice, ...], Grid, Mapping[str, NDArray[np.float64]]]]
     ) -> dict[str, NDArray[np.float64]]:
-        """Arrays by name of the parts of this grid, each at its place; NaN where there is none."""
+        """Arrays by name, joined from parts of this grid; NaN where no part provides a value."""
         whole: dict[str, NDArray[np.float64]] = {}
         for where, part, arrays in parts:
             for name, array in arrays.items():
@@ -92,7 +92,7 @@ class Grid:
         return whole
 
     def chunks(self, points: int) -> Iterator[Grid]:
-        """Parts of at most `points` points, in the order of the points; along the leading axis where that suffices."""
+        """Parts of the grid with at most `points` points, in order; split along the leading axis if that suffices."""
         if self.size <= points or not self.axes:
             yield self
             return

@@ -1,4 +1,4 @@
-"""What can go wrong for a user, each with its documented exit code; printed as it is, never with a traceback."""
+"""Errors for users, each with its documented exit code; printed without a traceback."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ EXIT_MOVED = 5
 
 
 class WhatifError(Exception):
-    """An error to show to the user as it stands."""
+    """An error with a message for the user."""
 
     exit_code = EXIT_USAGE
 
 
 class UsageError(WhatifError):
-    """A wrong option: an unknown parameter, a malformed sweep, a grid that is too large."""
+    """An invalid option: an unknown parameter, a malformed sweep, a grid that is too large."""
 
 
 class ImpossiblePointError(WhatifError):
-    """The question has no answer at this point; the message is the reason."""
+    """An infeasible point; the message is the reason."""
 
     exit_code = EXIT_IMPOSSIBLE
 
 
 class MovedError(WhatifError):
-    """Results are not what they were."""
+    """Results that differ from the stored ones."""
 
     exit_code = EXIT_MOVED
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in one place of a file; `line` and `column` count from 1, 0 means unknown."""
+    """A problem at one position in a file; `line` and `column` count from 1, 0 means unknown."""
 
     file: str
     line: int
@@ -52,7 +52,7 @@ class Problem:
 
 
 class InvalidFileError(WhatifError):
-    """Everything wrong with the files of one scenario or platform, at once."""
+    """All problems of the files of one scenario or platform."""
 
     exit_code = EXIT_INVALID_FILE
 
@@ -63,12 +63,12 @@ class InvalidFileError(WhatifError):
         self.problems = tuple(problems)
 
     def __reduce__(self) -> tuple[type[InvalidFileError], tuple[Sequence[Problem]]]:
-        """Cross from one process to another with the problems, not with their text."""
+        """Pickle the problems rather than their text, for worker processes."""
         return type(self), (self.problems,)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean `bandwidth`?` for the nearest known words, or nothing."""
+    """Hint with the nearest known words, `; did you mean `bandwidth`?`; empty if none is near."""
     known = list(known)
     same = [name for name in known if name.casefold() == word.casefold()]
     near = same or difflib.get_close_matches(word, known, n=2, cutoff=0.6)

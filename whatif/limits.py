@@ -1,23 +1,23 @@
-"""Limits that a front must know before it loads the engine."""
+"""Limits and formats, in a module that imports nothing else."""
 
 from typing import Final
 
 DEFAULT_MAXIMUM_POINTS: Final = 10_000_000
-"""Points of a grid that are evaluated without being asked twice."""
+"""Most points of a grid that are evaluated without confirmation."""
 MOST_POINTS: Final = 10**9
-"""Points that can be asked for at all."""
+"""Most points that can be evaluated."""
 FORMATS: Final = ("table", "json", "csv", "markdown", "parquet")
-"""What results can be written as."""
+"""Formats of results."""
 TABLE_FORMATS: Final = ("table", "json", "csv", "markdown", "html")
-"""What tables of measurements and of fitted parameters can be written as."""
+"""Formats of tables."""
 MAXIMUM_ARCHIVE_SIZE = 20_000_000
-"""Bytes of the TOML files of a git revision beside a scenario."""
+"""Most bytes of TOML files read from a git revision."""
 PICTURES: Final = (".svg", ".png", ".pdf")
-"""What plots can be written as."""
+"""File extensions of pictures."""
 VALIDATION_TOPICS: Final = ("schedules", "links", "counts", "transfers", "hpl", "power", "power_caps")
 """Comparisons with measurements and other simulators."""
 LISTED: Final = ("platforms", "parts", "scenarios", "parameters")
-"""What can be listed."""
+"""Kinds of names that `whatif list` shows."""
 REGRESSION_TABLES: Final = (
     "coefficients", "models", "prediction", "validation", "folds", "comparison", "collinearity", "influence", "runs",
 )  # fmt: skip

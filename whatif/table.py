@@ -1,4 +1,4 @@
-"""Tables: named columns with units; what sweeps and importers return and what exporters write."""
+"""Tables: named columns with units, as returned by sweeps and importers and written to files."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Values and their dimension; None for texts."""
+    """Values of a column and their dimension; None for texts."""
 
     values: NDArray[Any]
     dimension: Dimension | None = None
     written: str = ""
-    """The unit in which a person wrote the values, such as `ms`; empty where it is the base unit, or not known."""
+    """Unit in which the values were written, such as `ms`; empty for the base unit, or if it is not known."""
 
     @property
     def size(self) -> float:
-        """The size in base units of the unit in which the values were written."""
+        """Size in base units of the written unit."""
         return parse_unit(self.written)[1] if self.written else 1.0
 
     def as_written(self) -> NDArray[Any]:
-        """The values in the unit in which they were written."""
+        """Values in the written unit."""
         return self.values / self.size if self.written else self.values
 
     @property
     def unit(self) -> str:
-        """The base unit the values are in; empty for texts and pure numbers."""
+        """Base unit of the values; empty for texts and plain numbers."""
         unit = "" if self.dimension is None else str(self.dimension)
         return "" if unit == "1" else unit
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of equal length by name, with what is known about where they come from."""
+    """Table of columns of equal length by name, with notes on their origin."""
 
     columns: Mapping[str, Column]
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Table:
         rows: Sequence[Sequence[Any]],
         notes: Mapping[str, str] | None = None,
     ) -> Table:
-        """A table of rows with a cell for each column: float64, or objects, such as texts, without a dimension."""
+        """Table of rows with one cell per column; columns without a dimension hold objects such as texts."""
         cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(columns)
         filled = {
             name: Column(np.array(values, dtype=object if dimension is None else np.float64), dimension)
@@ -72,7 +72,7 @@ class Table:
         return Table(columns, self.notes)
 
     def head(self, count: int) -> Table:
-        """The first rows."""
+        """Table of the first rows."""
         return self.at(slice(count))
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Table:
         return {"notes": dict(self.notes), "units": units, "rows": rows}
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same as a data frame, in base units; `attrs` hold the units of its columns and the notes."""
+        """Data frame in base units; `attrs` has the units of the columns and the notes."""
         import pandas
 
         frame = pandas.DataFrame({name: column.values for name, column in self.columns.items()})
@@ -90,13 +90,13 @@ class Table:
         return frame
 
     def _repr_html_(self) -> str:
-        """The table with its units, for a notebook."""
+        """HTML of the table with its units, for a notebook."""
         frame = self.to_pandas()
         units = frame.attrs["units"]
         return str(frame.rename(columns={name: f"{name} [{unit}]" for name, unit in units.items() if unit}).to_html())
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Rows as plain Python values: floats, texts, None for what does not exist."""
+        """Rows as plain Python values: floats, texts, None for missing values."""
         lists = [_plain(column.values) for column in self.columns.values()]
         return zip(*lists, strict=True)
 

@@ -1,4 +1,4 @@
-"""Tables as text: CSV and JSON in base units for programs; columns, Markdown and HTML with units for people."""
+"""Writers of tables: CSV and JSON in base units for programs; text, Markdown and HTML with units for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whatif.units import ONE, Dimension, format_quantity
 
 
 def csv_rows(table: Table, out: TextIO, heading: bool = True) -> None:
-    """One row a line; the heading names the unit, `time [s]`."""
+    """Write CSV, one row per line; headings contain the unit, `time [s]`."""
     writer = csv.writer(out, lineterminator="\n")
     if heading:
         named = ((name, column.unit) for name, column in table.columns.items())
@@ -25,13 +25,13 @@ def csv_rows(table: Table, out: TextIO, heading: bool = True) -> None:
 
 
 def json_rows(table: Table, out: TextIO) -> None:
-    """One object: notes, units and rows; null for what is not known."""
+    """Write one JSON object with notes, units and rows; null for missing values."""
     json.dump(table.to_dict(), out, ensure_ascii=False, indent=1)
     out.write("\n")
 
 
 def markdown_rows(table: Table, out: TextIO, heading: bool = True) -> None:
-    """A Markdown table with units written out."""
+    """Write a Markdown table; each cell has its unit."""
     if heading:
         out.write(f"| {' | '.join(table.columns)} |\n|{'|'.join([' ---: '] * len(table.columns))}|\n")
     for row in shown_rows(table):
@@ -40,7 +40,7 @@ def markdown_rows(table: Table, out: TextIO, heading: bool = True) -> None:
 
 
 def html_rows(table: Table, out: TextIO) -> None:
-    """One table of a page, with units written out; texts are escaped."""
+    """Write an HTML table; each cell has its unit, and texts are escaped."""
     heading = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
     out.write(f"<table>\n<thead><tr>{heading}</tr></thead>\n<tbody>\n")
     for row in shown_rows(table):
@@ -50,7 +50,7 @@ def html_rows(table: Table, out: TextIO) -> None:
 
 
 def column_rows(table: Table, out: TextIO, widths: Sequence[int] = ()) -> list[int]:
-    """Columns for the eye; returns their widths, with which further rows go on without a heading."""
+    """Write aligned columns and return their widths; rows written with given widths have no heading."""
     rows = list(shown_rows(table))
     fitting = list(widths) or [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(table.columns)]
     if not widths:
@@ -67,7 +67,7 @@ def column_lines(table: Table) -> list[str]:
 
 
 def worth_showing(table: Table) -> Table:
-    """The table without columns that say nothing in any row."""
+    """Table without empty columns."""
     kept = {
         name: column
         for name, column in table.columns.items()
@@ -77,9 +77,9 @@ def worth_showing(table: Table) -> Table:
 
 
 def narrowed(table: Table, width: int, optional: Sequence[Collection[str]]) -> Table:
-    """The table without the first groups of optional columns, as many as it takes for `column_rows` to fit a width.
+    """Table without as many groups of optional columns, the first ones first, as needed for a width in characters.
 
-    Where that is not enough, texts of the first column lose their beginning: of a path the end says more.
+    If that is not enough, texts of the first column are cut at their start, as the end of a path is more useful.
     """
     columns, left = dict(table.columns), list(optional)
     cells = [list(table.columns), *shown_rows(table)]
@@ -101,7 +101,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def shown_rows(table: Table) -> Iterator[list[str]]:
-    """Rows as texts with units."""
+    """Rows of the table as texts with units."""
     dimensions = [column.dimension for column in table.columns.values()]
     for row in table.rows():
         yield [_cell(value, dimension) for value, dimension in zip(row, dimensions, strict=True)]

@@ -1,8 +1,8 @@
-"""Units of measure: parse and format quantities; inside the program everything is float64 in base units.
+"""Units of measure: parsing and formatting of quantities; inside the program all values are float64 in base units.
 
-Base units are s, B, flop, J, gCO2e and the currencies; every other unit is a product of powers of them. `op` counts
-the same thing as `flop`, one operation; `cell` and `message` are counts and carry no dimension. Each currency is a
-dimension of its own: nothing here knows what one is worth in another.
+Base units are s, B, flop, J, gCO2e and the currencies; every other unit is a product of powers of them. `op` is the
+same as `flop`, one operation; `cell` and `message` are counts without a dimension. Each currency is a separate
+dimension, as currencies are not converted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "KRW", "IN
 BASES = ("s", "B", "flop", "J", "gCO2e", *CURRENCIES)
 MAXIMUM_LENGTH = 200
 YEAR = 31_557_600.0
-"""Seconds of 365.25 days."""
+"""Seconds in 365.25 days."""
 
 DECIMAL_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 SMALL_PREFIXES = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "n": 1e-9}
@@ -27,12 +27,12 @@ BINARY_PREFIXES = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 
 
 class UnitError(ValueError):
-    """A quantity that cannot be read, with what is allowed and what was probably meant."""
+    """An invalid quantity; the message states what is allowed and what was probably meant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """Integer powers of `BASES`, in their order, up to the last that is not 0; supports `*`, `/` and `**`."""
+    """Integer powers of `BASES`, without trailing zeros; supports `*`, `/` and `**`."""
 
     powers: tuple[int, ...] = ()
 
@@ -54,7 +54,7 @@ class Dimension:
 
 
 def _spell(powers: Iterable[int]) -> str:
-    """`B^2/s` for (−1, 2): the name of a dimension that has none of its own."""
+    """Name of a dimension from its powers: `B^2/s` for (−1, 2)."""
     named = [(base, power) for base, power in zip(BASES, powers, strict=False) if power]
     above = [base if power == 1 else f"{base}^{power}" for base, power in named if power > 0]
     below = [base if power == -1 else f"{base}^{-power}" for base, power in named if power < 0]
@@ -122,7 +122,7 @@ _POWER = re.compile(rf"(1|{UNIT_WORD})(?:\^(-?\d))?")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number in base units with its dimension."""
+    """Number in base units with its dimension."""
 
     value: float
     dimension: Dimension
@@ -130,7 +130,7 @@ class Quantity:
 
 @lru_cache(maxsize=4096)
 def parse_unit(text: str) -> tuple[Dimension, float]:
-    """Read `GB/s`, `ns/B`, `1/s` or `flop/B` as (dimension, size in base units); raise `UnitError`."""
+    """Dimension, and size in base units, of a unit such as `GB/s`, `ns/B` or `flop/B`; raise `UnitError`."""
     dimension, size = ONE, 1.0
     for index, factor in enumerate(re.split(r"\s*([*/])\s*", text)):
         if index % 2:
@@ -150,13 +150,13 @@ def parse_unit(text: str) -> tuple[Dimension, float]:
 
 def _unknown_unit(word: str) -> str:
     if not word:
-        return "a unit is missing beside `/` or `*`"
+        return "missing unit next to `/` or `*`"
     meant = _MEANT.get(word) or " or ".join(difflib.get_close_matches(word, UNITS, n=2, cutoff=0.5))
     return f"unknown unit `{word}`" + (f"; did you mean {meant}?" if meant else "")
 
 
 def parse_quantity(text: str) -> Quantity:
-    """Read `"12.5 GB/s"` as 1.25e10 B/s; a text without a unit is a pure number. Raise `UnitError`."""
+    """Quantity of a text: `"12.5 GB/s"` is 1.25e10 B/s; a text without a unit is a plain number. Raise `UnitError`."""
     match = _QUANTITY.fullmatch(text) if len(text) <= MAXIMUM_LENGTH else None
     if match is None:
         raise UnitError(f"`{text[:60]}` is not a number with a unit, such as `12.5 GB/s` or `3 us`")
@@ -176,7 +176,7 @@ def _scaled(number: str, size: float) -> float:
     return float(number) * size
 
 
-# What people say instead of the base unit, from which size on.
+# Customary units instead of base units: (smallest value, name, size).
 _CUSTOMARY = {
     SECOND: (YEAR, "year", YEAR),
     JOULE: (3.6e6, "Wh", 3600.0),
@@ -193,7 +193,7 @@ _PREFIXES = (
 
 
 def parse_share(text: str) -> float | None:
-    """Read `1 %` or `0.01`, at least 0; None for anything else."""
+    """Share of a text such as `1 %` or `0.01`, at least 0; None for any other text."""
     number, percent, rest = text.strip().partition("%")
     try:
         share = float(number) / (100.0 if percent else 1.0)
@@ -203,7 +203,7 @@ def parse_share(text: str) -> float | None:
 
 
 def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
-    """Write a value in base units with the prefix a reader expects: 1.25e10 B/s becomes `12.5 GB/s`."""
+    """Text of a value in base units with a customary unit and prefix: `12.5 GB/s` for 1.25e10 B/s."""
     if not math.isfinite(value):
         return str(value)
     size, unit = _unit(value, dimension)
@@ -214,12 +214,12 @@ def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 value`, `2 values`."""
+    """Number with its noun in the singular or plural: `1 value`, `2 values`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _unit(value: float, dimension: Dimension) -> tuple[float, str]:
-    """The unit that a reader expects for a value, and its size in base units."""
+    """Size in base units and name of the customary unit of a value, with prefix."""
     size = abs(value)
     if dimension == BYTE and (binary := _binary_prefix(size)):
         return binary[0], f"{binary[1]}{dimension}"
@@ -232,20 +232,20 @@ def _unit(value: float, dimension: Dimension) -> tuple[float, str]:
 
 
 def customary_unit(value: float, dimension: Dimension) -> tuple[str, float]:
-    """The name without a prefix, and the size, of the unit that people use for such a value: Wh, or EUR/kWh."""
+    """Name without prefix, and size, of the customary unit of a value, such as Wh or EUR/kWh."""
     least, name, size = _CUSTOMARY.get(dimension, (math.inf, "", 1.0))
     return (name, size) if abs(value) >= least else (str(dimension), 1.0)
 
 
 @lru_cache(maxsize=256)
 def _prefixes(name: str) -> tuple[tuple[float, str], ...]:
-    """The prefixes, the largest first, that the first unit of a name can take: s takes no k."""
+    """Prefixes, largest first, that the first unit of a name allows (`s` does not allow `k`)."""
     first = re.fullmatch(rf"({UNIT_WORD})(?:[*/].*)?", name)
     allowed = SYMBOLS[first[1]][2] if first else {"": 1.0}
     return tuple((size, prefix) for size, prefix in _PREFIXES if prefix in allowed)
 
 
 def _binary_prefix(size: float) -> tuple[float, str] | None:
-    """The prefix in which a size is a small whole number: 65536 B is `64 KiB`, 1e10 B is not `9765625 KiB`."""
+    """Binary prefix that makes a size a small whole number, else None: 65536 B is `64 KiB`, but 1e10 B has none."""
     fitting = ((factor, name) for name, factor in reversed(BINARY_PREFIXES.items()) if size and size % factor == 0)
     return next(((factor, name) for factor, name in fitting if size / factor < 10_000), None)

@@ -287,7 +287,7 @@ def test_a_fit_entry_must_be_square(whatif_main, measured):
     Path("ours.toml").write_text(text.replace('parameters = ["latency", "bandwidth"]', 'parameters = ["latency"]', 1))
     code, _, err = whatif_main("check", "ours.toml")
     assert code == 3
-    assert "as many as `parameters`" in err
+    assert "as many entries as `parameters`" in err
 
 
 def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
@@ -326,8 +326,8 @@ def test_a_resolved_scenario_keeps_what_was_fitted(whatif_main, measured):
         ('["latency", "bandwidth"]', '["latency", "nonsense"]', "has no value `nonsense`"),
         ('["latency", "bandwidth"]', '["bandwidth", "latency"]', "the standard error of `bandwidth` is in s"),
         ("[[1.0, ", "[[0.5, ", "symmetric with ones"),
-        ('["1 B", ', '["9 TB", ', "the least and the largest"),
-        ('standard_errors = ["', 'standard_errors = ["-', "not negative"),
+        ('["1 B", ', '["9 TB", ', "the smallest and the largest"),
+        ('standard_errors = ["', 'standard_errors = ["-', "must be non-negative"),
         ('"network.inter_node.postal.short" = {', '"network.nowhere.postal.short" = {', "has no value `latency`"),
     ],
 )

@@ -312,7 +312,7 @@ def test_what_no_machine_of_a_budget_knows_is_the_mistake_of_the_asker(whatif_ma
         assert (code, wrong[-1].rpartition(".")[2].partition("=")[0] in said) == (3, True)
     gpu = ("--set", "platform.node.gpu.dram_bandwidth=1 TB/s")
     _, _, said = whatif_main("budget", "jacobi2d", "--platform", "fugaku", *gpu, "--power", "1 MW")
-    assert "platform.node.gpu: fugaku has none to change, and a new one also needs l2_bandwidth, name, " in said
+    assert "platform.node.gpu: fugaku has no such table; a new one also needs l2_bandwidth, name, " in said
 
 
 def test_full_load_of_whole_machines_is_near_their_published_power():

@@ -18,7 +18,7 @@ from whatif.core.sweep_figure import (
     plot_table,
 )
 from whatif.plotting.axis_view import axes_of, points_of
-from whatif.plotting.crosshair import moved, nearest, present, readout
+from whatif.plotting.crosshair import move_crosshair, nearest, present_point, readout
 from whatif.plotting.description import AxisDescription, Marker, PlotDescription, PlotLine, Scale
 from whatif.plotting.terminal import terminal_picture
 from whatif.units import SECOND, format_quantity
@@ -169,15 +169,15 @@ def test_the_nearest_point_is_the_nearest_one_on_the_screen():
 
 def test_a_crosshair_visits_the_points_of_all_curves_in_order():
     plot = described(PlotLine("a", [4, 1, 2], [0, 0, 0]), PlotLine("b", [3, np.nan], [0, 0]))
-    places = [moved(plot, (1.0, np.nan), steps)[0] for steps in range(-1, 5)]
+    places = [move_crosshair(plot, (1.0, np.nan), steps)[0] for steps in range(-1, 5)]
     assert places == [1, 1, 2, 3, 4, 4]
-    assert moved(plot, (np.nan, np.nan), 2)[0] == 3
-    assert np.isnan(moved(described(), (1.0, np.nan), 1)[0])
+    assert move_crosshair(plot, (np.nan, np.nan), 2)[0] == 3
+    assert np.isnan(move_crosshair(described(), (1.0, np.nan), 1)[0])
 
 
 def test_the_present_point_is_the_marked_one():
-    assert present(described(markers=(Marker(3.0, "now"),)))[0] == 3
-    assert np.isnan(present(described())[0])
+    assert present_point(described(markers=(Marker(3.0, "now"),)))[0] == 3
+    assert np.isnan(present_point(described())[0])
 
 
 def test_the_table_of_curves_has_the_numbers_of_the_sweep():

@@ -110,7 +110,7 @@ def test_without_samples_a_value_stands_at_its_centre(text, centre):
         ("uniform(2 s, 1 s)", "`2 s, 1 s`: write the numbers from the least to the largest"),
         ("unifrm(1 s, 2 s)", "`unifrm`: no such distribution; did you mean `uniform`?"),
         ("3 s +- x", "`x` is not a number with a unit"),
-        ("uniform(3 s, 3 s)", "the numbers must not be all alike"),
+        ("uniform(3 s, 3 s)", "the numbers must not all be equal"),
         ("uniform(3 s)", "a uniform distribution has 2 numbers"),
         ("triangular(1 s, 2 s)", "a triangular distribution has 3 numbers"),
         ("lognormal(3 s, 0.5)", "its geometric standard deviation at least 1"),

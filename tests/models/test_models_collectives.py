@@ -1,4 +1,4 @@
-"""Each algorithm runs on simulated ranks that really exchange their blocks; one element stands for a byte."""
+"""Collective models against simulated ranks that exchange their blocks; one element represents one byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATENCY, BANDWIDTH = np.float64(2e-6), np.float64(1e9)
 
 
 class Network:
-    """Moves the messages of one round at a time and keeps the size of the largest."""
+    """Network that moves the messages of one round at a time and records the size of the largest."""
 
     def __init__(self) -> None:
         self.rounds: list[int] = []
@@ -50,7 +50,7 @@ def binomial_tree(network: Network, ranks: int, length: int) -> None:
 
 
 def fold_surplus(network: Network, data: list[Data]) -> list[int]:
-    """Let surplus even ranks give their data to the odd neighbour; return the ranks that go on."""
+    """Send the data of surplus even ranks to their odd neighbours; return the remaining ranks."""
     surplus = len(data) - power_of_two_below(len(data))
     if surplus:
         received = network.exchange({(2 * i, 2 * i + 1): data[2 * i] for i in range(surplus)})
@@ -193,7 +193,7 @@ def test_rounds_and_bytes_of_the_simulated_exchange(algorithm: str, ranks: int) 
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_grid_of_process_counts_and_sizes_is_each_point_alone(algorithm: str) -> None:
+def test_collectives_on_a_grid_equal_single_points(algorithm: str) -> None:
     sizes, counts = ALGORITHMS[algorithm]
     processes, message = np.arange(1.0, 2000.0)[:, np.newaxis], np.array([0.0, 8.0, 1e7 / 3])
     grid = rounds_time(counts(processes), postal(sizes(message, processes), LATENCY, BANDWIDTH))
@@ -206,28 +206,28 @@ def test_a_grid_of_process_counts_and_sizes_is_each_point_alone(algorithm: str) 
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_one_process_needs_no_time(algorithm: str) -> None:
+def test_collective_of_one_process_takes_no_time(algorithm: str) -> None:
     sizes, counts = ALGORITHMS[algorithm]
     one = np.float64(1.0)
     assert rounds_time(counts(one), postal(sizes(np.float64(1e6), one), LATENCY, BANDWIDTH)) == 0
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_process_count_that_cannot_be_has_no_time(algorithm: str) -> None:
+def test_invalid_process_count_gives_nan(algorithm: str) -> None:
     sizes, counts = ALGORITHMS[algorithm]
     processes = np.array([np.nan, 24.0])
     times = rounds_time(counts(processes), postal(sizes(np.float64(1e6), processes), LATENCY, BANDWIDTH))
     assert np.isnan(times).tolist() == [True, False]
 
 
-def test_round_counts_are_exact_beside_large_powers_of_two() -> None:
+def test_round_counts_are_exact_near_large_powers_of_two() -> None:
     _, counts = ALGORITHMS["binomial_tree"]
     processes = np.array([2.0**50 - 1, 2.0**50, 2.0**50 + 1])
     assert counts(processes)[:, 0].tolist() == [50.0, 50.0, 51.0]
 
 
 @pytest.mark.parametrize("ranks", [2, 16, 1024, 24, 1023])
-def test_cost_of_rabenseifner_in_mpich(ranks: int) -> None:
+def test_rabenseifner_cost_equals_mpich(ranks: int) -> None:
     # (2 ⌊lg p⌋) α + 2 (p' - 1)/p' n β, and 2 α + 2 n β more where p is no power of two p'.
     below = power_of_two_below(ranks)
     surplus = 2 * (ranks != below)
@@ -237,7 +237,7 @@ def test_cost_of_rabenseifner_in_mpich(ranks: int) -> None:
     assert_allclose(rounds_time(counts(np.float64(ranks)), times), expected, rtol=1e-13, atol=0)
 
 
-def test_bruck_costs_what_recursive_doubling_does_for_a_power_of_two() -> None:
+def test_bruck_equals_recursive_doubling_for_powers_of_two() -> None:
     # Thakur et al. 2005: lg p α + (p - 1)/p n β.
     sizes, counts = ALGORITHMS["bruck_allgather"]
     times = postal(sizes(np.float64(1e6), np.float64(64)), LATENCY, BANDWIDTH)

@@ -1,4 +1,4 @@
-"""Process grids and boxes: known values, brute force, and what must hold for any of them."""
+"""Process grids and boxes: known values, brute force, and general properties."""
 
 import itertools
 from math import prod
@@ -26,7 +26,7 @@ from whatif.models import decomposition
         (1_000_000, (100, 100, 100)),
     ],
 )
-def test_known_grids(rank_count, extents):
+def test_balanced_dimensions_of_known_grids(rank_count, extents):
     grid = decomposition.balanced_dimensions(np.float64(rank_count), dimension_count=len(extents))
     assert_array_equal(grid, extents)
 
@@ -43,7 +43,7 @@ def test_balanced_dimensions_equal_brute_force(rank_count, dimension_count):
     assert decomposition.balanced_extents(rank_count, dimension_count) == best
 
 
-def test_impossible_rank_counts_are_nan_and_shapes_are_kept():
+def test_dimensions_of_invalid_rank_counts_are_nan_with_the_same_shape():
     counts = np.array([[6.0, 0.0, 2.5], [np.nan, np.inf, -4.0]])
     grids = decomposition.balanced_dimensions(counts, dimension_count=2)
     assert grids.shape == (2, 3, 2)
@@ -51,13 +51,13 @@ def test_impossible_rank_counts_are_nan_and_shapes_are_kept():
     assert np.isnan(grids.reshape(-1, 2)[1:]).all()
 
 
-def test_local_cells_round_up_and_refuse_fractions():
+def test_local_cells_round_up_and_are_nan_for_fractions():
     cells = decomposition.local_cells(np.array([100.0, 100.0, 0.0, 100.0]), np.array([3.0, 4.0, 2.0, 2.5]))
     assert_allclose(cells, [34, 25, 0, np.nan], rtol=0, atol=0)
 
 
 def box_partition(first, last, axis, box, boxes):
-    """`box_partition` as miniFE has it, one call a box."""
+    """`box_partition` of miniFE, one call per box."""
     count = last - first
     if count == 1:
         boxes[first] = box
@@ -130,7 +130,7 @@ def test_tile_shape(dims, ranks_per_node, shape):
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(1, 12), st.sampled_from("CF"))
-def test_tiles_fill_all_nodes_but_the_last(dims, ranks_per_node, order):
+def test_tiles_fill_all_nodes_except_the_last(dims, ranks_per_node, order):
     held = np.bincount(decomposition.tile_nodes(tuple(dims), ranks_per_node, order))
     assert (held[:-1] == ranks_per_node).all()
     assert 0 < held[-1] <= ranks_per_node

@@ -32,13 +32,13 @@ def test_figure_1_halo_exchange() -> None:
     assert k_factor(np.float64(12), np.float64(24), np.float64(6)) == 3
 
 
-def test_no_message_gives_zero_and_counts_as_one_process() -> None:
+def test_k_factor_without_messages_is_zero() -> None:
     k = k_factor(np.array([0.0, 0.0, 6.0]), np.array([0.0, 8.0, 8.0]), np.float64(4))
     assert k.tolist() == [0.0, 0.0, 3.0]
     assert effective_process_count(k).tolist() == [1.0, 1.0, 3.0]
 
 
-def test_k_of_one_is_postal() -> None:
+def test_k_model_with_k_of_one_equals_postal() -> None:
     k = k_factor(np.float64(3), np.float64(12), np.float64(4))
     arguments = np.float64(65536), np.float64(2.36e-6), np.float64(4.92e9)
     size, latency, bandwidth = arguments

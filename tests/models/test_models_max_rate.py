@@ -11,7 +11,7 @@ COUNTS = np.array([[1.0], [2.5], [6.0]])
 LATENCY, BASE, ADDITIONAL = np.float64(9.33e-6), np.float64(1.23e10), np.float64(2.58e7)  # Table 4, Summit
 
 
-def test_one_sender_is_postal() -> None:
+def test_max_rate_with_one_sender_is_postal() -> None:
     one = np.float64(1.0)
     expected = postal(SIZES, LATENCY, BASE)
     assert_allclose(max_rate(SIZES, one, LATENCY, BASE, ADDITIONAL), expected, rtol=1e-15, atol=0)
@@ -19,18 +19,18 @@ def test_one_sender_is_postal() -> None:
     assert_allclose(max_rate_injection(SIZES, one, LATENCY, BASE, 2 * BASE), expected, rtol=1e-15, atol=0)
 
 
-def test_one_sender_is_postal_whatever_a_second_would_add() -> None:
+def test_one_sender_is_postal_for_any_additional_bandwidth() -> None:
     for additional in (0.0, np.inf):
         time = max_rate(SIZES, np.float64(1.0), LATENCY, BASE, np.float64(additional))
         assert_allclose(time, postal(SIZES, LATENCY, BASE), rtol=1e-15, atol=0)
 
 
-def test_eq_2_and_eq_3_agree_where_further_processes_add_nothing() -> None:
+def test_eq_2_equals_eq_3_without_additional_bandwidth() -> None:
     short = max_rate_short(SIZES, COUNTS, LATENCY, BASE)
     assert_allclose(max_rate(SIZES, COUNTS, LATENCY, BASE, np.float64(0.0)), short, rtol=1e-15, atol=0)
 
 
-def test_processes_that_add_what_the_first_sustains_do_not_disturb_each_other() -> None:
+def test_equal_additional_bandwidth_gives_independent_processes() -> None:
     alone = np.broadcast_to(postal(SIZES, LATENCY, BASE), (3, 4))
     assert_allclose(max_rate(SIZES, COUNTS, LATENCY, BASE, BASE), alone, rtol=1e-14, atol=0)
     unlimited = max_rate_injection(SIZES, COUNTS, LATENCY, BASE, np.float64(np.inf))
@@ -42,7 +42,7 @@ def test_injection_bandwidth_is_shared_beyond_saturation() -> None:
     assert_allclose(time, 8e6 / 6e9, rtol=1e-15, atol=0)
 
 
-def test_infinite_bandwidth_parameters_the_latency() -> None:
+def test_infinite_bandwidth_leaves_the_latency() -> None:
     infinite = np.float64(np.inf)
     latency = np.full((3, 4), LATENCY)
     assert_allclose(max_rate(SIZES, COUNTS, LATENCY, infinite, ADDITIONAL), latency, rtol=0, atol=0)

@@ -1,4 +1,4 @@
-"""Phase times: what Choi et al. 2020 state about Jacobi2D's halo, measured halo times, and limits."""
+"""Phase times: statements of Choi et al. 2020 on the halo of Jacobi2D, measured halo times, and limits."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ TABLE_2 = {
     "Summit": [(2.18e-6, 5.37e-11), (4.60e-6, 1.18e-10), (7.59e-6, 8.70e-11)],
     "Lassen": [(2.92e-6, 3.49e-11), (2.54e-6, 1.24e-10), (8.81e-6, 7.18e-11)],
 }
-# Choi et al. 2020, Table 4, rendezvous: latency, R_Cb, R_Ci; where there is none, "apply postal model".
+# Choi et al. 2020, Table 4, rendezvous: latency, R_Cb, R_Ci; where missing, "apply postal model".
 TABLE_4 = {
     "Summit": [(3.59e-6, 1.80e10, 1.53e10), (4.04e-6, 8.28e9, 7.08e9), (9.33e-6, 1.23e10, 2.58e7)],
     "Lassen": [None, (3.41e-6, 8.41e9, 7.09e9), (1.06e-5, 1.79e10, 2.22e9)],
@@ -54,7 +54,7 @@ def message_times(machine, process_counts=None):
 
 
 def phase_time(machine, rank_count, name):
-    """The phase by one of the three models of the paper, each message at its own distance."""
+    """Time of the phase by one of the three models of the paper, with each message at its own distance."""
     dims, per_node, per_socket = grid(rank_count), RANKS_PER_NODE[machine], RANKS_PER_SOCKET[machine]
     inter = placement.inter_node_count(dims, per_node)
     scaled = effective_process_count(k_factor(inter, placement.total_count(dims, per_node), per_node))
@@ -85,7 +85,7 @@ def node_aware(machine, rank_count):
     ],
 )
 def test_section_5_1_errors_stated_for_jacobi2d_agree_with_one_measured_time(machine, rank_count, stated):
-    """The measured time is not stated: whichever one error implies, the other two follow within 4 points."""
+    """The measured time is not stated, but the time implied by one error agrees with the other two within 4 points."""
     measured = phase_time(machine, rank_count, "max_rate") / (1 + stated["max_rate"])
     for name, error in stated.items():
         assert abs(phase_time(machine, rank_count, name) / measured - 1 - error) < 0.04
@@ -100,7 +100,7 @@ def test_section_5_1_errors_stated_for_jacobi2d_agree_with_one_measured_time(mac
         ("Lassen", 1024, 62.7, 103.3, 85.6),
     ],
 )
-def test_halo_of_jacobi2d_by_the_models_of_the_paper(machine, rank_count, postal_us, max_rate_us, k_model_us):
+def test_jacobi2d_halo_times_of_the_paper_models(machine, rank_count, postal_us, max_rate_us, k_model_us):
     found = [phase_time(machine, rank_count, name) for name in ("postal", "max_rate", "k_model")]
     assert_allclose(1e6 * np.array(found), [postal_us, max_rate_us, k_model_us], rtol=0.006, atol=0)
 
@@ -116,14 +116,14 @@ def test_halo_of_jacobi2d_by_the_models_of_the_paper(machine, rank_count, postal
         ("Lassen", 1024, -0.24),
     ],
 )
-def test_node_aware_halo_of_jacobi2d_against_the_measured_slowest_rank(machine, rank_count, error):
+def test_node_aware_jacobi2d_halo_against_the_slowest_measured_rank(machine, rank_count, error):
     measured = MEASURED[machine, rank_count]
     assert node_aware(machine, rank_count) / measured - 1 == pytest.approx(error, abs=0.006)
     assert abs(error) < abs(phase_time(machine, rank_count, "k_model") / measured - 1)
 
 
-def test_node_aware_by_hand():
-    """Four ranks in a row on two nodes: one message on the node, one off it; one message leaves each node."""
+def test_node_aware_time_equals_hand_calculation():
+    """Four ranks in a row on two nodes: one message inside the node, one between; one leaves each node."""
     dims, two = np.array([4.0]), np.array(2.0)
     time = phase.node_aware_time(
         placement.rank_message_counts(dims, two, two),
@@ -135,7 +135,7 @@ def test_node_aware_by_hand():
     assert_allclose(time, 2 * 3e-6 + 1e-6 + 1e6 / 1e10, rtol=1e-14, atol=0)
 
 
-def test_node_aware_shares_the_node_among_all_that_parameters_it():
+def test_node_aware_shares_node_rate_among_all_outgoing_messages():
     counts, node_counts = np.array([[[0.0], [0.0], [1.0]]]), np.array([[8.0]])
     none = np.zeros(1)
     size, processes = np.array([1e6]), np.array(4.0)
@@ -175,7 +175,7 @@ def test_phase_times_broadcast_over_points():
         assert together[1, 2] == function(counts[2], *(np.array([2.0, 2.0]) * k for k in (1, 1, 2)))
 
 
-def test_a_message_that_is_not_sent_takes_no_time():
+def test_messages_with_zero_count_take_no_time():
     counts, never = np.array([[[2.0], [0.0], [0.0]]]), np.array([np.inf])
     assert_array_equal(phase.serialised_time(counts, np.ones(1), never, never), 2)
     assert_array_equal(phase.concurrent_time(counts, np.ones(1), never, never), 1)

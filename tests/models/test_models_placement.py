@@ -24,7 +24,7 @@ def k_values(pattern):
 @pytest.mark.parametrize("rank_count", [768, 1536])
 @pytest.mark.parametrize(("machine", "k"), [("Summit", (14, 24)), ("Lassen", (10, 16))])
 def test_table_5_jacobi2d(machine, k, rank_count):
-    """768 and 1536 ranks, MPI_Dims_create, C order as in MPI_Cart_create, not periodic, consecutive ranks."""
+    """768 and 1536 ranks, MPI_Dims_create, C order as in MPI_Cart_create, not periodic, block mapping."""
     dims = decomposition.balanced_extents(rank_count, 2)
     assert k_values(GridPattern(dims, PER_NODE[machine], 1)) == k
 
@@ -41,7 +41,7 @@ def test_table_5_jacobi2d_on_bridges_needs_a_periodic_grid(dims):
 @pytest.mark.parametrize("dims", MINIMD_GRIDS)
 @pytest.mark.parametrize(("machine", "k"), [("Summit", (28, 36)), ("Lassen", (18, 24)), ("Bridges", (10, 12))])
 def test_table_5_minimd(machine, k, dims):
-    """128 to 1024 ranks, periodic, C order, consecutive ranks, extents increasing as MiniMD finds them."""
+    """128 to 1024 ranks, periodic, C order, block mapping, ascending extents as in MiniMD."""
     assert k_values(GridPattern(dims, PER_NODE[machine], 1, periodic=True)) == k
 
 
@@ -53,13 +53,13 @@ def test_table_5_minimd(machine, k, dims):
     ],
 )
 def test_table_5_minife(machine, rank_count, k):
-    """Powers of two, 200³ cells a rank, bisection, 26 neighbours, consecutive ranks, not periodic."""
+    """Powers of two, 200³ cells per rank, bisection, 26 neighbours, block mapping, not periodic."""
     cells = tuple(200 * extent for extent in decomposition.balanced_extents(rank_count, 3))
     assert k_values(BoxPattern(rank_count, cells, PER_NODE[machine], 1)) == k
 
 
 @pytest.mark.parametrize(("rank_count", "k"), [(256, (118, 138)), (512, (131, 156)), (1024, (140, 156))])
-def test_table_5_minife_on_summit_is_not_reached(rank_count, k):
+def test_table_5_minife_on_summit_is_not_reproduced(rank_count, k):
     """The table has 135/156; the authors' own trace of 256 ranks gives the 118/138 found here."""
     cells = tuple(200 * extent for extent in decomposition.balanced_extents(rank_count, 3))
     assert k_values(BoxPattern(rank_count, cells, PER_NODE["Summit"], 1)) == k
@@ -74,7 +74,7 @@ def test_table_5_minife_on_summit_is_not_reached(rank_count, k):
         *((count, 4, k) for count, k in [(64, (9, 15)), (128, (9, 15)), (256, (10, 16)), (1024, (10, 16))]),
     ],
 )
-def test_jacobi2d_traces_of_summit_and_lassen(rank_count, ranks_per_node, k):
+def test_message_counts_of_jacobi2d_traces(rank_count, ranks_per_node, k):
     """K_inter and K_total counted from the DUMPI traces of minitu/jacobi2d @5c2380e0."""
     dims = decomposition.balanced_dimensions(np.float64(rank_count), dimension_count=2)
     found = placement.inter_node_count(dims, ranks_per_node), placement.total_count(dims, ranks_per_node)
@@ -85,7 +85,7 @@ def test_jacobi2d_traces_of_summit_and_lassen(rank_count, ranks_per_node, k):
 
 
 def grid_messages(pattern):
-    """(sender, receiver, kind) of every message."""
+    """Messages as (sender, receiver, kind)."""
     cells = list(itertools.product(*(range(extent) for extent in pattern.dims)))
     fastest_last = [cell if pattern.order == "c" else cell[::-1] for cell in cells]
     rank = {cell: sorted(fastest_last).index(key) for cell, key in zip(cells, fastest_last, strict=True)}
@@ -100,7 +100,7 @@ def grid_messages(pattern):
 
 
 def brute_force_nodes(pattern):
-    """The node of each rank."""
+    """Node of each rank."""
     count = prod(pattern.dims)
     if pattern.mapping == "block":
         return [rank // pattern.ranks_per_node for rank in range(count)]
@@ -140,7 +140,7 @@ def rows(table):
 
 
 def maximal(table):
-    """The distinct rows that no other row reaches in every entry."""
+    """Distinct rows that are not ≤ another row in every entry."""
     distinct = np.unique(table.reshape(len(table), -1), axis=0)
     kept = [row for row in distinct if sum((row <= other).all() for other in distinct) == 1]
     return np.array(kept)
@@ -190,7 +190,7 @@ def test_box_counts_equal_brute_force(rank_count, cells, neighbours):
 
 @settings(deadline=None)
 @given(grid_patterns(), st.integers(0, 2**32 - 1))
-def test_classes_keep_the_maximum_of_any_non_negative_weighting(pattern, seed):
+def test_rank_classes_preserve_the_maximum_of_any_weighting(pattern, seed):
     kinds = patterns.message_kinds(len(pattern.dims), pattern.neighbours)
     per_rank, per_node, _ = brute_force_counts(
         grid_messages(pattern), brute_force_nodes(pattern), pattern.ranks_per_socket, len(kinds)
@@ -204,32 +204,32 @@ def test_classes_keep_the_maximum_of_any_non_negative_weighting(pattern, seed):
     assert_allclose(most, (per_node @ weights[0]).max(), rtol=1e-13, atol=0)
 
 
-def test_a_grid_of_two_ranks_sends_twice_to_the_same_neighbour_if_periodic():
+def test_periodic_grid_of_two_ranks_sends_two_messages_to_one_neighbour():
     assert_array_equal(message_counts(GridPattern((2,), 1, 1, periodic=True)).rank_counts, [[[0], [0], [2]]])
     assert_array_equal(message_counts(GridPattern((2,), 1, 1)).rank_counts, [[[0], [0], [1]]])
     assert_array_equal(message_counts(GridPattern((1,), 1, 1, periodic=True)).rank_counts, [[[0], [0], [0]]])
 
 
-def test_kinds_are_in_a_stable_order():
+def test_message_kinds_are_in_stable_order():
     assert patterns.message_kinds(3, "all") == ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
     assert patterns.message_kinds(2, "faces") == ((0,), (1,))
 
 
-def test_distinct_columns_survive_a_key_that_overflows():
+def test_distinct_columns_with_overflowing_key():
     table = np.random.default_rng(1).integers(0, 2**20, size=(6, 50))
     table[:, 25:] = table[:, :25]
     found = patterns.distinct_columns(list(table))
     assert sorted(found.tolist()) == np.unique(table, axis=1).T.astype(float).tolist()
 
 
-def test_an_explicit_mapping_of_another_length_is_refused_or_nan():
+def test_explicit_mapping_of_wrong_length_raises_or_is_nan():
     with pytest.raises(ValueError, match="does not place 4 ranks"):
         message_counts(GridPattern((2, 2), 2, 1, mapping=(0, 1)))
     counts = placement.rank_message_counts(np.array([2.0, 2.0]), np.array(2.0), np.array(1.0), mapping=(0, 1))
     assert np.isnan(counts).all()
 
 
-def test_wrappers_broadcast_pad_and_leave_nan_where_there_is_no_grid():
+def test_placement_functions_broadcast_pad_and_return_nan_without_a_grid():
     dims = np.array([[8.0, 6.0], [4.0, 3.0], [2.5, 2.0], [np.nan, 2.0], [0.0, 2.0], [1e6, 1e6]])
     ranks_per_node = np.array([[6.0], [4.0]])
     counts = placement.rank_message_counts(dims, ranks_per_node, np.array(3.0))
@@ -247,14 +247,14 @@ def test_wrappers_broadcast_pad_and_leave_nan_where_there_is_no_grid():
     assert inter.shape == placement.total_count(dims, ranks_per_node).shape == (2, 6)
 
 
-def test_points_that_are_all_impossible_keep_their_shape():
+def test_placement_of_infeasible_points_keeps_the_shape():
     dims, per_node = np.array([2.5, 2.0]), np.array(2.0)
     assert placement.rank_message_counts(dims, per_node, per_node, neighbours="all").shape == (1, 3, 3)
     assert placement.node_message_counts(dims, per_node).shape == (1, 2)
     assert np.isnan(placement.inter_node_count(dims, per_node))
 
 
-def test_box_wrappers_equal_the_pattern():
+def test_box_functions_equal_box_pattern():
     cells, counts = np.array([400.0, 400.0, 400.0]), np.array([8.0, 12.0, 0.5])
     per_node, per_socket = np.array(4.0), np.array(2.0)
     alone = message_counts(BoxPattern(12, (400, 400, 400), 4, 2))
@@ -274,8 +274,8 @@ def test_tiles_send_fewer_messages_between_nodes_than_blocks():
 
 
 @pytest.mark.parametrize("box_count", [1, 2, 8, 32, 64, 256])
-def test_boxes_whose_cuts_line_up_count_as_boxes_that_touch(box_count, monkeypatch):
-    """The fast way over the grid of boxes gives what the search for touching boxes gives."""
+def test_aligned_boxes_have_the_counts_of_touching_boxes(box_count, monkeypatch):
+    """The fast method over the grid of boxes equals the search for touching boxes."""
     pattern = BoxPattern(box_count, (240, 120, 120), 4, 2)
     assert decomposition.rank_grid(decomposition.bisection(box_count, pattern.cells)) is not None
     fast = patterns.message_counts.__wrapped__(pattern)
@@ -287,5 +287,5 @@ def test_boxes_whose_cuts_line_up_count_as_boxes_that_touch(box_count, monkeypat
 
 
 @pytest.mark.parametrize("box_count", [3, 12, 24, 60])
-def test_boxes_whose_cuts_do_not_line_up_form_no_grid(box_count):
+def test_unaligned_boxes_form_no_grid(box_count):
     assert decomposition.rank_grid(decomposition.bisection(box_count, (240, 120, 120))) is None

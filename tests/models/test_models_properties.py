@@ -1,7 +1,7 @@
-"""What must hold for every elementwise model function there is, found by its citation.
+"""Properties of all elementwise model functions, found by their citations.
 
-Not required: that a time grows with `process_count`. In `max_rate` it falls where further processes add more
-than the first sustains (R_Ci > R_Cb), and in the structured grid model it falls because the work is shared.
+A time need not increase with `process_count`. In `max_rate` it decreases if further processes add more than the
+first sustains (R_Ci > R_Cb), and in the structured grid model it decreases because the work is shared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from whatif.models.quantities import Core
 
 Function = Callable[..., Any]
 
-# Half of what is usual: there are more than a hundred functions and arguments.
+# Half of the usual number of examples, for more than a hundred functions and arguments.
 FEW = settings(deadline=None, max_examples=12)
 
 POSITIVE = st.floats(1.0, 1e12)
@@ -35,21 +35,23 @@ BY_UNIT: dict[units.Dimension, st.SearchStrategy[float]] = {
     units.FLOP: st.just(0.0) | POSITIVE,
 }
 BY_NAME: dict[str, st.SearchStrategy[float]] = {
-    # Half at most, so that two shares of one whole are no more than the whole.
+    # At most one half, so that two shares do not exceed the whole.
     "compute_fraction": st.floats(0.0, 0.5),
     "load_store_fraction": st.floats(0.0, 0.5),
     "generation": st.integers(1, 6).map(float),
     "k": st.floats(0.0, 100.0),
-    # Work may be nothing; what divides it (a packet, a flit) may not.
+    # Work may be zero; its divisors (a packet, a flit) may not.
     "message_size": st.just(0.0) | POSITIVE,
     "dram_size": st.just(0.0) | POSITIVE,
     "l2_size": st.just(0.0) | POSITIVE,
+    # With 10^11 chunks of 1 B the last bit of their summed time is rounding.
+    "chunk_size": st.floats(1024.0, 1e12),
 }
 SHAPES = st.sampled_from([(), (3,), (1,), (2, 1), (2, 3)])
 
-# An intensity without bytes is infinite, ranks without nodes are none; all else is finite for finite arguments.
+# An intensity without bytes is infinite, and ranks without nodes are NaN; all other results are finite.
 NOT_ALWAYS_FINITE = {"operational_intensity", "placed_count", "mean_power", "capped_clock"}
-# The time of a message may fall where the next protocol takes over; an overlap is time saved.
+# The time of a message may decrease at a change of protocol; an overlap is saved time.
 NOT_MONOTONE = {
     ("by_protocol", "message_size"),
     ("busy_time", "hidden_time"),
@@ -68,7 +70,7 @@ def annotations(function: Function) -> dict[str, tuple[Any, ...]]:
 
 
 def is_elementwise(function: Function) -> bool:
-    """All arguments and the result are quantities, none works along an axis of its own."""
+    """Whether all arguments and the result are quantities without trailing axes."""
     metadata = annotations(function).values()
     if any(item.kind is item.VAR_POSITIONAL for item in inspect.signature(function).parameters.values()):
         return False
@@ -113,7 +115,7 @@ def arguments(draw: st.DrawFn, function: Function, shapes: st.SearchStrategy[tup
     return drawn
 
 
-def test_the_search_finds_the_models() -> None:
+def test_all_model_functions_are_found() -> None:
     names = {function.__name__ for function in ELEMENTWISE}
     assert {"postal", "max_rate", "loggp", "roofline_time", "pinned_time", "total_time"} <= names
     assert "rounds_time" not in names, "it works along an axis"
@@ -122,7 +124,7 @@ def test_the_search_finds_the_models() -> None:
 @pytest.mark.parametrize("function", ELEMENTWISE, ids=lambda f: f.__name__)
 @FEW
 @given(data=st.data())
-def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.DataObject) -> None:
+def test_model_on_arrays_equals_single_points(function: Function, data: st.DataObject) -> None:
     drawn = data.draw(arguments(function, SHAPES))
     grid = np.broadcast_arrays(*drawn.values())
     result = np.asarray(function(**drawn))
@@ -139,7 +141,7 @@ def test_arrays_give_what_each_point_gives_alone(function: Function, data: st.Da
 )
 @FEW
 @given(data=st.data())
-def test_time_grows_with_costs_and_falls_with_speeds(function: Function, name: str, data: st.DataObject) -> None:
+def test_time_increases_with_costs_and_decreases_with_rates(function: Function, name: str, data: st.DataObject) -> None:
     drawn = data.draw(arguments(function, st.just(())))
     low, high = sorted([drawn[name], data.draw(values(function, name))])
     time_at_low, time_at_high = (function(**drawn | {name: np.float64(value)}) for value in (low, high))

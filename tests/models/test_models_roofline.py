@@ -78,9 +78,9 @@ def predict(kernel: Parameters, gpu: Parameters) -> Parameters:
 
 
 V100, P100 = read_gpu("tesla_v100"), read_gpu("tesla_p100")
-# The prediction for the P100 was made with an older row, which is not in the data. Its memory bandwidth is
-# printed in the prediction; the inverses of the four `dev_op_ratio` are linear in those of the three other
-# rates and give them to the four decimals of such a row. The fourth equation then holds to the last bit.
+# The prediction for the P100 used an older row, which is not in the data. Its memory bandwidth is printed in
+# the prediction; the inverses of the four `dev_op_ratio` are linear in those of the three other rates and
+# determine them to the four decimals of such a row. The fourth equation then holds bit for bit.
 OLDER_P100 = P100 | {
     "dram_bandwidth": np.float64(548.094e9),
     "peak_double_rate": np.float64(3658.3301e9),
@@ -99,7 +99,7 @@ KERNELS = {
 
 
 @pytest.mark.parametrize(("kernel_file", "prediction_file", "gpu"), PREDICTIONS, ids=[p[1] for p in PREDICTIONS])
-def test_predictions_of_the_authors(kernel_file: str, prediction_file: str, gpu: Parameters) -> None:
+def test_roofline_equals_predictions_of_the_authors(kernel_file: str, prediction_file: str, gpu: Parameters) -> None:
     kernels = read_kernels(f"miniFE/{kernel_file}")
     (predictions,) = json.loads((DATA / "predictions" / "miniFE" / prediction_file).read_text()).values()
     assert predictions.keys() == kernels.keys()
@@ -113,8 +113,8 @@ def test_predictions_of_the_authors(kernel_file: str, prediction_file: str, gpu:
 
 @pytest.mark.parametrize("gpu", [V100, P100], ids=["V100", "P100"])
 @pytest.mark.parametrize("case", KERNELS)
-def test_factors_relative_to_single_precision(case: str, gpu: Parameters) -> None:
-    """The source's own form: instruction rates relative to single precision, whose rate cancels in ours."""
+def test_instruction_efficiency_with_factors_relative_to_single_precision(case: str, gpu: Parameters) -> None:
+    """Instruction rates relative to single precision, as in the source; that rate cancels in our form."""
     kernel = KERNELS[case]
     compute, load_store = kernel["mix_compute"], kernel["mix_ldst"]
     single = gpu["peak_single_rate"] / 2
@@ -131,7 +131,7 @@ def test_factors_relative_to_single_precision(case: str, gpu: Parameters) -> Non
     assert_allclose(ours["attainable_rate"], peak * kernel["opmix_efficiency"] * efficiency, rtol=1e-14, atol=0)
 
 
-def test_single_precision_kernel_of_multiply_adds_alone_attains_the_peak() -> None:
+def test_kernel_of_only_multiply_adds_attains_the_peak() -> None:
     kernel = {"dominant_op": "fp_32", "mix_compute": 1.0, "mix_ldst": 0.0, "opmix_efficiency": 1.0}
     assert_allclose(roof(kernel, V100)["attainable_rate"], 13083.7225e9, rtol=1e-15, atol=0)
     assert roof(kernel, V100)["instruction_efficiency"] == 1
@@ -155,7 +155,7 @@ def test_figure_9_minife_within_two_to_eleven_percent_of_the_measurement() -> No
             assert 0.02 < error < 0.11
 
 
-def test_kernels_without_operations_or_bytes() -> None:
+def test_roofline_of_kernels_without_operations_or_bytes() -> None:
     operations, dram_size = np.array([0.0, 0.0, 6e9]), np.array([0.0, 9e9, 0.0])
     peak = np.array([0.0, 0.0, 3e12])
     time = roofline_time(operations, dram_size, peak, np.float64(9e11))
@@ -169,19 +169,19 @@ def test_kernels_without_operations_or_bytes() -> None:
     assert_allclose(achieved_rate(dram_size, time), [0.0, 9e11, 0.0], rtol=1e-15, atol=0)
 
 
-def test_kernel_without_its_dominant_operation_attains_nothing() -> None:
+def test_attainable_rate_without_dominant_operation_is_zero() -> None:
     kernel = {"dominant_op": "fp_64", "mix_compute": 0.0, "mix_ldst": 0.3, "opmix_efficiency": 0.0}
     assert roof(kernel, V100) == {"attainable_rate": 0.0, "instruction_efficiency": 0.0}
 
 
-def test_infinite_peak_parameters_the_other_instructions() -> None:
+def test_infinite_peak_leaves_the_other_instructions() -> None:
     gpu = V100 | {"peak_double_rate": np.float64(np.inf)}
     kernel = {"dominant_op": "fp_64", "mix_compute": 0.5, "mix_ldst": 0.0, "opmix_efficiency": 1.0}
-    # Every multiply-add, two operations, waits for one other instruction.
+    # Each multiply-add (two operations) is followed by one other instruction.
     assert_allclose(roof(kernel, gpu)["attainable_rate"], 2 * gpu["peak_add_rate"], rtol=1e-15, atol=0)
 
 
-def test_second_level_cache_is_a_third_roof() -> None:
+def test_roofline_with_l2_cache_as_third_limit() -> None:
     work = np.float64(1e12), np.float64(1e10)
     rates = np.float64(4e12), np.float64(1e11)
     l2_size, l2_bandwidth = np.float64(1e12), np.array([2e12, 4e12, np.inf])
@@ -190,6 +190,6 @@ def test_second_level_cache_is_a_third_roof() -> None:
     assert roofline_time(*work, *rates) == time[2]
 
 
-def test_infinite_bandwidth_parameters_the_operations() -> None:
+def test_infinite_bandwidth_leaves_the_operations() -> None:
     time = roofline_time(np.float64(1e12), np.float64(1e12), np.float64(4e12), np.float64(np.inf))
     assert time == 0.25

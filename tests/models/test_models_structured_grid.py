@@ -17,7 +17,7 @@ HALO_RATE, LATENCY, REDUCTION = np.float64(4e8), np.float64(2e-5), np.float64(5e
 PROCESSES = np.array([1.0, 6.0, 64.0, 768.0])
 
 
-def test_eq_5_is_eq_1_for_all_processes() -> None:
+def test_eq_5_is_eq_1_times_process_count() -> None:
     per_iteration = computation_time(CELLS, PROCESSES, HALO, CELL_RATE, PACKING, OVERHEAD)
     right_hand_side = CELLS / CELL_RATE + PROCESSES * HALO * PACKING + PROCESSES * OVERHEAD
     assert_allclose(PROCESSES * per_iteration, right_hand_side, rtol=1e-14, atol=0)

@@ -1,9 +1,9 @@
-"""Paper 4 (AHEAD) against the copies that its authors measured on Summit and Titan, and staged copies.
+"""Paper 4 (AHEAD) against the copies measured by its authors on Summit and Titan, and staged copies.
 
-What could not be matched: the headers of 8 or 12 B in the text (Titan pinned would be 8 to 18 % off), the released
-tool's 30 B for requests (3.6 % off to host, where the 24 B of the PCI Express specification are 0.3 %), and Eq. 9:
-with the peak bandwidth of host memory it is 30 to 58 % off for pageable copies. The errors of 73, 71, 57 and 44 %
-known for the published formula are those without its host-memory term and with the tool's 30 B.
+Not reproduced: the headers of 8 or 12 B in the text (errors of 8 to 18 % for pinned copies on Titan), the 30 B for
+requests of the released tool (3.6 % to host, compared with 0.3 % for the 24 B of the PCI Express specification), and
+Eq. 9: with the peak bandwidth of host memory its error is 30 to 58 % for pageable copies. The known errors of 73, 71,
+57 and 44 % of the published formula are without its host-memory term and with the tool's 30 B.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def weighted_mean_error(predicted: FloatArray, actual: FloatArray) -> float:
         ("Titan", "DtoH", TOOL_HEADER, 3.6),
     ],
 )
-def test_pinned_copies(machine: str, direction: str, header: np.float64, error: float) -> None:
+def test_pinned_copies_against_measurements(machine: str, direction: str, header: np.float64, error: float) -> None:
     sizes, times = measured(machine, direction, "pinned")
     predicted = pinned_time(sizes, times[0], host_link(machine, direction, sizes, header))
     assert round(weighted_mean_error(predicted, times), 1) == error
@@ -91,7 +91,7 @@ def test_pinned_copies(machine: str, direction: str, header: np.float64, error: 
     ("machine", "direction", "printed"),
     [("Summit", "HtoD", 73), ("Summit", "DtoH", 71), ("Titan", "HtoD", 57), ("Titan", "DtoH", 44)],
 )
-def test_pageable_copies_without_the_host_memory_term(machine: str, direction: str, printed: int) -> None:
+def test_pageable_copies_without_host_memory_term(machine: str, direction: str, printed: int) -> None:
     sizes, times = measured(machine, direction, "pageable")
     bandwidth = host_link(machine, direction, sizes, TOOL_HEADER)
     predicted = pageable_time(sizes, times[0], bandwidth, NO_LIMIT)
@@ -107,7 +107,9 @@ def test_pageable_copies_without_the_host_memory_term(machine: str, direction: s
         ("Titan", "DtoH", 51.2e9, 32),
     ],
 )
-def test_pageable_copies_eq_9(machine: str, direction: str, memory_bandwidth: float, error: int) -> None:
+def test_pageable_copies_of_eq_9_against_measurements(
+    machine: str, direction: str, memory_bandwidth: float, error: int
+) -> None:
     sizes, times = measured(machine, direction, "pageable")
     bandwidth = host_link(machine, direction, sizes)
     predicted = pageable_time(sizes, times[0], bandwidth, np.float64(memory_bandwidth))
@@ -115,11 +117,11 @@ def test_pageable_copies_eq_9(machine: str, direction: str, memory_bandwidth: fl
 
 
 @pytest.mark.parametrize(("machine", "peak", "error"), [("Summit", 900e9, 12.6), ("Titan", 250e9, 27.9)])
-def test_copies_within_the_device(machine: str, peak: float, error: float) -> None:
+def test_device_copies_against_measurements(machine: str, peak: float, error: float) -> None:
     sizes, times = measured(machine, "DtoD", "device")
     predicted = device_copy_time(sizes, times[0], np.float64(peak))
     assert round(weighted_mean_error(predicted, times), 1) == error
-    # The text counts the bytes once, as if writing them were free.
+    # The text counts the bytes only once, although they are both read and written.
     once = weighted_mean_error(device_copy_time(sizes, times[0], np.float64(2 * peak)), times)
     assert once > 2 * error
 
@@ -129,13 +131,13 @@ def test_table_ii_lane_bandwidths() -> None:
     assert np.round(lanes / 1e9, 2).tolist() == [0.25, 0.5, 0.98, 1.97]
 
 
-def test_eq_3_sixteen_lanes() -> None:
+def test_eq_3_with_sixteen_lanes() -> None:
     bandwidths = pcie_bandwidth(np.float64(16), np.arange(1.0, 7.0)) / 1e9
     expected = [4.0, 8.0, 16 * 128 / 130, 32 * 128 / 130, 64 * 128 / 130, 128 * 242 / 256]
     assert_allclose(bandwidths, expected, rtol=1e-15, atol=0)
 
 
-def test_generation_that_does_not_exist_is_nan() -> None:
+def test_unknown_pcie_generation_is_nan() -> None:
     bandwidths = pcie_bandwidth(np.float64(16), np.array([0.0, 2.5, 7.0, -1.0, np.nan, 3.0]))
     assert np.isnan(bandwidths).tolist() == [True, True, True, True, True, False]
 
@@ -144,7 +146,7 @@ def test_eq_8_summit_host_link() -> None:
     assert TWO_NVLINKS == 50e9
 
 
-def test_eq_4_to_7_by_hand() -> None:
+def test_eq_4_to_7_equal_hand_calculations() -> None:
     size = np.float64(1000)
     read = pcie_read_size(size, MRRS, RCB, REQUEST_HEADER, COMPLETION_HEADER)
     assert read == 24 + 512 + 16 * 20 + 1000
@@ -161,7 +163,7 @@ def test_eq_2_nvlink_has_almost_95_percent_efficiency_at_large_transfers() -> No
 
 @pytest.mark.parametrize("machine", ["Summit", "Titan"])
 @pytest.mark.parametrize("direction", ["HtoD", "DtoH"])
-def test_zero_bytes_take_the_latency(machine: str, direction: str) -> None:
+def test_empty_copy_takes_the_latency(machine: str, direction: str) -> None:
     sizes, latency, memory = np.array([0.0, 1.0]), np.float64(1.8e-6), np.float64(170e9)
     bandwidth = host_link(machine, direction, sizes)
     for times in (pinned_time(sizes, latency, bandwidth), pageable_time(sizes, latency, bandwidth, memory)):
@@ -169,7 +171,7 @@ def test_zero_bytes_take_the_latency(machine: str, direction: str) -> None:
     assert device_copy_time(np.float64(0), latency, memory) == latency
 
 
-def test_infinite_bandwidth_parameters_the_latency() -> None:
+def test_infinite_bandwidth_leaves_the_latency() -> None:
     size, latency = np.float64(1e9), np.float64(1.8e-6)
     bandwidth = effective_bandwidth(size, nvlink_read_size(size, PAYLOAD, FLIT), NO_LIMIT)
     assert pinned_time(size, latency, bandwidth) == latency
@@ -182,7 +184,7 @@ STAGED = (staged_read_time, staged_write_time)
 
 
 def pipeline(sizes: list[float], link: float, processor: float, to_device: bool) -> float:
-    """Two buffers passed back and forth, event by event, from the first byte on the link to the last."""
+    """Event simulation of two alternating buffers, from the first byte on the link to the last."""
     moved: list[float] = []
     copied: list[float] = []
     for number, size in enumerate(sizes):
@@ -201,7 +203,7 @@ def pipeline(sizes: list[float], link: float, processor: float, to_device: bool)
 @pytest.mark.parametrize("processor", [0.3e9, 4e9, 9.9e9, 10e9, 40e9])
 @pytest.mark.parametrize("last", [1.0, 0.03, 0.7])
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_staged_copies_are_two_buffers_passed_back_and_forth(
+def test_staged_copies_equal_simulation_of_two_buffers(
     to_device: bool, processor: float, last: float, count: int
 ) -> None:
     chunk = 1e6
@@ -213,7 +215,7 @@ def test_staged_copies_are_two_buffers_passed_back_and_forth(
 
 @pytest.mark.parametrize("function", STAGED)
 @pytest.mark.parametrize("rate", [1e9, 6e9, 30e9])
-def test_staged_copies_take_longer_the_larger_they_are(function: Callable[..., FloatArray], rate: float) -> None:
+def test_time_of_staged_copies_increases_with_size(function: Callable[..., FloatArray], rate: float) -> None:
     sizes = np.unique(np.concatenate((np.arange(0.0, 20_000), np.linspace(0, 9 * MIB, 40_001).round(), [4 * MIB + 1])))
     way = "HtoD" if function is staged_read_time else "DtoH"
     staging = staging_bandwidth(sizes, 3 * MIB, np.float64(2 * rate), np.float64(rate))
@@ -224,7 +226,7 @@ def test_staged_copies_take_longer_the_larger_they_are(function: Callable[..., F
 
 
 @pytest.mark.parametrize("function", STAGED)
-def test_a_processor_without_limit_parameters_the_pinned_time(function: Callable[..., FloatArray]) -> None:
+def test_infinite_staging_bandwidth_gives_the_pinned_time(function: Callable[..., FloatArray]) -> None:
     sizes, latency, bandwidth = np.array([0.0, 1, 0.5 * MIB, 1.5 * MIB, 7 * MIB]), np.float64(1e-6), np.float64(12e9)
     times = function(sizes, latency, bandwidth, NO_LIMIT, MIB)
     assert_allclose(times, pinned_time(sizes, latency, bandwidth), rtol=1e-14, atol=0)
@@ -240,7 +242,7 @@ def test_staging_bandwidth_between_the_cache_and_memory() -> None:
 
 
 @pytest.mark.parametrize(("direction", "rate", "error"), [("HtoD", 2.592e9, 0.13), ("DtoH", 3.588e9, 0.31)])
-def test_staged_copies_on_titan(direction: str, rate: float, error: float) -> None:
+def test_staged_copies_against_measurements_on_titan(direction: str, rate: float, error: float) -> None:
     sizes, times = measured("Titan", direction, "pageable")
     function = staged_read_time if direction == "HtoD" else staged_write_time
     predicted = function(sizes, times[0], host_link("Titan", direction, sizes), np.float64(rate), MIB)

@@ -46,18 +46,18 @@ def labels(view, most=100):
     return [tick.label for tick in ticks(view, lambda candidate: len(candidate) <= most)]
 
 
-def test_line_refuses_unequal_lengths():
+def test_line_of_unequal_lengths_raises():
     with pytest.raises(ValueError, match="2 x values but 1 y"):
         PlotLine("a", [1, 2], [1])
 
 
-def test_heat_map_refuses_values_of_another_shape():
+def test_heat_map_with_values_of_wrong_shape_raises():
     axis = AxisDescription("x")
     with pytest.raises(ValueError, match=r"`a` has 2 x 3 points but \(3, 2\) values"):
         HeatMap("a", axis, axis, axis, [1, 2], [1, 2, 3], np.zeros((3, 2)))
 
 
-def test_a_label_too_wide_gives_up_all_but_its_last_part_and_the_unit():
+def test_wide_axis_label_is_reduced_to_its_last_part_and_unit():
     view = plot_axes(
         PlotDescription(
             "",
@@ -70,7 +70,7 @@ def test_a_label_too_wide_gives_up_all_but_its_last_part_and_the_unit():
     assert view.label(38) == "dram_bandwidth (GB/s)"
 
 
-def test_axis_space_turns_what_cannot_be_drawn_into_gaps():
+def test_axis_space_is_nan_for_values_that_cannot_be_drawn():
     values = np.array([1.0, 0.0, -1.0, np.nan, np.inf, 100.0])
     np.testing.assert_array_equal(
         axis_space(values, AxisDescription("", scale=Scale.LOG)), [0, np.nan, np.nan, np.nan, np.nan, 2]
@@ -93,7 +93,7 @@ def test_short_log_axis_shows_two_and_five():
     assert labels(plot_axes(described([1, 2], y, y_scale=Scale.LOG)).y) == ["1", "2", "5", "10", "20"]
 
 
-def test_log_axis_within_one_decade_counts_linearly():
+def test_log_axis_within_one_decade_has_linear_ticks():
     y = np.array([201e-6, 799e-6])
     view = plot_axes(described([1, 2], y, y_scale=Scale.LOG)).y
     assert view.unit.name == "us"
@@ -112,7 +112,7 @@ def test_linear_labels_share_decimals_and_suffix():
     assert "0" in labels(plot_axes(described([-1.0, 1.0], [0, 1])).x)
 
 
-def test_axis_units_are_those_the_unit_table_knows():
+def test_axis_units_are_in_the_unit_table():
     assert axis_unit(2e-6, units.SECOND).name == "us"
     assert axis_unit(3e4, units.SECOND).name == "s"
     assert axis_unit(1e10, units.BYTE_PER_SECOND).name == "GB/s"
@@ -128,7 +128,7 @@ def test_axis_unit_size_matches_its_name(reference, dimension):
 
 
 @given(st.lists(ANY_FLOAT, max_size=20), st.sampled_from(Scale), st.booleans())
-def test_ticks_lie_inside_finite_limits_and_differ(values, scale, narrow):
+def test_ticks_are_distinct_and_inside_finite_limits(values, scale, narrow):
     axes = plot_axes(described(values, values, scale, scale))
     for view in axes:
         assert math.isfinite(view.low)
@@ -140,7 +140,7 @@ def test_ticks_lie_inside_finite_limits_and_differ(values, scale, narrow):
         assert len({tick.label for tick in shown}) == len(shown)
 
 
-def test_categories_keep_their_names_and_places():
+def test_categories_keep_their_names_and_positions():
     axis = AxisDescription("platform", ticks=("summit", "lassen", "summit"))
     view = plot_axes(PlotDescription("", axis, AxisDescription("time"), ())).x
     assert [(t.position, t.label) for t in ticks(view, lambda _: True)] == [
@@ -150,7 +150,7 @@ def test_categories_keep_their_names_and_places():
     ]
 
 
-def test_gap_stays_a_gap():
+def test_gaps_are_kept():
     x, y = curve(PlotLine("a", [1, 2, 3, 4], [1, 0, 3, np.nan]), described([], [], y_scale=Scale.LOG))
     np.testing.assert_array_equal(x, [1, 2, 3, 4])
     np.testing.assert_array_equal(np.isnan(y), [False, True, False, True])
@@ -167,14 +167,14 @@ def test_thinning_keeps_extremes_ends_and_gaps():
     assert 400_000 <= x[np.isnan(thinned)][0] < 400_003
 
 
-def test_thinning_sees_every_decade_of_a_linear_sweep_on_a_log_axis():
+def test_thinning_keeps_every_decade_of_a_linear_sweep_on_a_log_axis():
     x = np.linspace(1, 1e6, 100_000)
     thinned_x, _ = curve(PlotLine("a", x, x), described([], [], Scale.LOG, Scale.LOG))
     assert np.max(np.diff(thinned_x)) < 1.1  # the sweep itself jumps from 1 to 11
 
 
 @given(st.lists(st.tuples(ANY_FLOAT, ANY_FLOAT), max_size=60), st.integers(5, 30))
-def test_thinning_respects_its_limit_and_invents_nothing(points, limit):
+def test_thinning_respects_its_limit_and_keeps_only_given_points(points, limit):
     pairs = np.array(points, dtype=np.float64).reshape(-1, 2)
     x, y = (axis_space(column, AxisDescription("")) for column in pairs.T)
     thinned_x, thinned_y = thin(x, y, limit)
@@ -184,14 +184,14 @@ def test_thinning_respects_its_limit_and_invents_nothing(points, limit):
         assert pair in known or any(math.isnan(value) for value in pair)
 
 
-def test_shares_add_up_and_ignore_nonsense():
+def test_shares_sum_to_one_and_ignore_invalid_values():
     parts = (BarSegment("a", 3.0), BarSegment("b", 1.0), BarSegment("c", math.nan), BarSegment("d", -5.0))
     assert StackedBar(parts).shares() == (0.75, 0.25, 0.0, 0.0)
     assert StackedBar((BarSegment("a", math.inf),)).shares() == (0.0,)
     assert StackedBar(()).shares() == ()
 
 
-def test_styles_repeat_after_the_last_and_baselines_do_not_count():
+def test_data_styles_repeat_and_skip_baselines():
     lines = tuple(PlotLine(str(i), [], [], "baseline" if i == 1 else "data") for i in range(8))
     styles = PlotDescription("", AxisDescription(""), AxisDescription(""), lines).line_styles()
     assert styles[:3] == ("series-1", "baseline", "series-2")
@@ -207,11 +207,11 @@ def test_shorten_counts_cells(text, width, expected):
     assert shorten(text, width) == expected
 
 
-def test_cells_of_control_and_combining_characters_are_one_wide():
+def test_control_and_combining_characters_are_one_cell_wide():
     assert text_cells("a\x1b\u0301日") == ["a", "?", "?", "日", ""]
 
 
-def test_the_cells_of_any_character_are_those_that_a_terminal_gives_it():
+def test_width_of_any_character_equals_its_width_in_a_terminal():
     for char in (chr(code) for code in range(0x20, 0xFFDD) if not 0xD800 <= code < 0xE000):
         cells = text_cells(char)
         assert len(cells) == cell_len("".join(cells)), hex(ord(char))

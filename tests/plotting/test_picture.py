@@ -1,4 +1,4 @@
-"""Plots as SVG, PNG and PDF: what is drawn where, in which words and colours, and who may be told so."""
+"""Plots as SVG, PNG and PDF: positions, texts and colours, and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from whatif.plotting.description import (
     Scale,
 )
 from whatif.plotting.picture import draw, inline_svg, write_picture
-from whatif.plotting.picture_style import DARK, LIGHT, printed
+from whatif.plotting.picture_style import DARK, LIGHT, typographic
 from whatif.studies import bar_charts as bars
 from whatif.studies.attribution import attribute
 from whatif.studies.bottlenecks import Bottleneck, Bottlenecks
@@ -39,7 +39,7 @@ ODD = "<b>&\"'--> $x_1^{2$ 漢字\x00 ]]>"
 
 
 def curves(title="t"):
-    """Two decades of bandwidth, a gap, a baseline, and a place to mark."""
+    """Curves over two decades of bandwidth, with a gap, a baseline and a marker."""
     x = np.array([1e9, 1e10, 1e11])
     lines = (
         PlotLine("iteration", x, np.array([2e-3, np.nan, 8e-3])),
@@ -57,8 +57,8 @@ def heat(title="t", values=((1.0, 2.0, np.nan), (3.0, 4.0, 5.0))):
 
 
 def every_kind():
-    question = Scenario.open("jacobi2d").program
-    phases = bars.phase_bars(question, timeline(question, evaluate(question)))
+    program = Scenario.open("jacobi2d").program
+    phases = bars.phase_bars(program, timeline(program, evaluate(program)))
     return curves(ODD), heat(ODD), phases, breakdown(swept("jacobi2d"))
 
 
@@ -70,7 +70,7 @@ def texts(svg):
     return [node.text for node in parsed(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_a_plot_is_every_kind_of_file_and_an_svg_is_the_same_each_time(tmp_path):
+def test_pictures_of_all_file_types_and_reproducible_svg(tmp_path):
     for name, start in {"a.svg": b"<?xml", "a.png": b"\x89PNG", "a.PDF": b"%PDF", "b.svg": b"<?xml"}.items():
         write_picture(curves(ODD), tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
@@ -78,7 +78,7 @@ def test_a_plot_is_every_kind_of_file_and_an_svg_is_the_same_each_time(tmp_path)
     assert "matplotlib.pyplot" not in sys.modules
 
 
-def test_curves_are_where_the_explorer_has_them_with_units_names_and_gaps():
+def test_curves_have_positions_units_names_and_gaps_of_the_terminal_plot():
     (axes,) = draw(curves()).axes
     first, second, mark = axes.lines
     assert_allclose(first.get_xdata(), [9, 10, 11], rtol=1e-12, atol=0)
@@ -88,14 +88,14 @@ def test_curves_are_where_the_explorer_has_them_with_units_names_and_gaps():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "10", "100"]
     assert_allclose(axes.get_xticks(), [9, 10, 11], rtol=1e-12, atol=0)
     named = {text.get_text(): text for text in axes.texts}
-    # The name of a curve stands at its end, in its colour: 8 of 8 ms, and 1 of 8.
+    # The name of a curve is at its end, in its colour: 8 of 8 ms, and 1 of 8.
     assert_allclose([named["iteration"].get_position()[1]], [1.0], rtol=1e-12, atol=0)
     assert (named["iteration"].get_color(), first.get_color()) == (LIGHT["series-1"],) * 2
     assert second.get_color() == LIGHT["baseline"]
     assert "now" in named
 
 
-def test_names_of_curves_that_end_together_do_not_cover_one_another():
+def test_curve_names_do_not_overlap():
     x = np.arange(3.0)
     lines = tuple(PlotLine(f"curve {n}", x, np.full(3, 1.0 + 1e-6 * n)) for n in range(6))
     (axes,) = draw(PlotDescription("t", AxisDescription("x"), AxisDescription("y"), lines)).axes
@@ -104,7 +104,7 @@ def test_names_of_curves_that_end_together_do_not_cover_one_another():
     assert min(np.diff(places)) > 0.05
 
 
-def test_a_curve_goes_from_left_to_right_however_its_points_were_asked_for():
+def test_curve_is_drawn_from_left_to_right_for_any_order_of_points():
     axis, y = AxisDescription("x"), AxisDescription("y")
     (axes,) = draw(
         PlotDescription("t", axis, y, (PlotLine("c", np.array([4.0, 1.0, 2.0]), np.array([9.0, 3.0, 5.0])),))
@@ -114,12 +114,12 @@ def test_a_curve_goes_from_left_to_right_however_its_points_were_asked_for():
     assert line.get_linestyle() == "-"
 
 
-def test_choices_bear_points_and_no_line_between_them():
+def test_categorical_axis_has_points_without_lines():
     (axes,) = draw(figure(swept("jacobi2d", "platform=summit, lassen"))).axes
     assert {(line.get_linestyle(), line.get_marker() != "") for line in axes.lines} == {("None", True)}
 
 
-def test_parameters_that_move_together_are_told_apart_where_the_first_comes_back():
+def test_repeated_values_of_tied_parameters_are_drawn_as_points():
     result = swept("minife_devices", "parameters.flop_rate_factor=1, 2, 1; parameters.bandwidth_factor=1, 1, 0.5")
     plot = told_apart(figure(result), result)
     assert plot.x.ticks == ("1, 1", "2, 1", "1, 0.5")
@@ -129,7 +129,7 @@ def test_parameters_that_move_together_are_told_apart_where_the_first_comes_back
     assert told_apart(figure(steady), steady).x.ticks == ()
 
 
-def test_a_heat_map_has_its_values_in_place_and_nothing_where_there_is_none():
+def test_heat_map_has_values_in_place_and_gaps():
     axes, scale = draw(heat()).axes
     (mesh,) = axes.collections
     assert_array_equal(np.ma.filled(mesh.get_array(), -1).ravel(), [1, 3, 2, 4, -1, 5])
@@ -138,7 +138,7 @@ def test_a_heat_map_has_its_values_in_place_and_nothing_where_there_is_none():
     assert draw(heat(values=np.full((2, 3), np.nan))).axes[0].collections[:] == []
 
 
-def test_a_waterfall_goes_from_one_result_to_the_other():
+def test_waterfall_connects_both_results():
     chart = bars.waterfall_bars(attribute(program(), program(a=4.0, b=5.0, c=0.5)), ("here", "there"))
     # 2 * 3 + 1 = 7; a explains 8, b 6, c takes 0.5.
     spans = [(row.label.removeprefix("parameters."), row.start, row.end, row.style) for row in chart.rows]
@@ -156,7 +156,7 @@ def test_a_waterfall_goes_from_one_result_to_the_other():
     assert "−500 ms" in [text.get_text() for text in axes.texts]
 
 
-def test_a_tornado_shows_the_side_and_what_is_assumed_and_a_ladder_what_is_left():
+def test_tornado_shows_direction_and_grade_and_ladder_shows_remaining_time():
     machine = Scenario.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
     found = [
         Elasticity("platform.node.gpu.dram_bandwidth", "1 TB/s", -0.75, "±1 %"),
@@ -173,7 +173,7 @@ def test_a_tornado_shows_the_side_and_what_is_assumed_and_a_ladder_what_is_left(
     assert [(row.end, row.text) for row in rows] == [(4e-3, "4 ms  100%"), (1e-3, "1 ms  25%")]
 
 
-def test_names_are_texts_whatever_stands_in_them(tmp_path):
+def test_names_with_special_characters_are_plain_text(tmp_path):
     write_picture(curves(ODD), tmp_path / "odd.svg")
     found = texts((tmp_path / "odd.svg").read_bytes())
     assert ODD.replace("\x00", "?") in found
@@ -182,7 +182,7 @@ def test_names_are_texts_whatever_stands_in_them(tmp_path):
     assert "<b>" not in inline
 
 
-def test_within_a_page_the_colours_are_those_of_the_page_and_no_name_is_given_twice():
+def test_inline_svg_uses_colours_of_the_page_and_unique_identifiers():
     pictures = [inline_svg(description, f"picture {n}") for n, description in enumerate(every_kind())]
     assert not re.findall("|".join(LIGHT.values()), "".join(pictures))
     names = re.findall(r' id="([^"]+)"', "".join(pictures))
@@ -191,7 +191,7 @@ def test_within_a_page_the_colours_are_those_of_the_page_and_no_name_is_given_tw
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
-def test_curves_and_texts_can_be_read_and_told_apart_by_whatever_eyes(palette):
+def test_colours_have_contrast_and_differ_with_any_colour_vision(palette):
     series = [palette[style] for style in SERIES_STYLES]
     for colour in (*series, palette["ink"], palette["muted"]):
         assert contrast(colour, palette["ground"]) >= 4.5
@@ -199,9 +199,9 @@ def test_curves_and_texts_can_be_read_and_told_apart_by_whatever_eyes(palette):
     assert all(one != other for one, other in itertools.combinations(palette.values(), 2))
 
 
-def test_quantities_are_printed_as_people_do():
-    assert printed("-3 us ± 0.5 us, time (us)") == "−3 µs ± 0.5 µs, time (µs)"
-    assert printed("a-1 at us-east 2e-5 uB") == "a-1 at us-east 2e-5 uB"
+def test_printed_quantities_have_typographic_signs():
+    assert typographic("-3 us ± 0.5 us, time (us)") == "−3 µs ± 0.5 µs, time (µs)"
+    assert typographic("a-1 at us-east 2e-5 uB") == "a-1 at us-east 2e-5 uB"
 
 
 @pytest.mark.parametrize(
@@ -214,30 +214,30 @@ def test_quantities_are_printed_as_people_do():
         (("diff", "minimd", "--platform", "summit"), ["from Lassen to Summit", "platform.node.gpu_count"]),
     ],
 )
-def test_verbs_write_their_plot(whatif_main, tmp_path, words, seen):
+def test_verbs_write_pictures(whatif_main, tmp_path, words, seen):
     code, out, _ = whatif_main(*words, "-o", "x.svg")
     assert (code, out) == (0, "")
     assert set(seen) <= set(texts((tmp_path / "x.svg").read_bytes()))
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("run", "jacobi2d", "--plot", "-o", "x.svg"), 2, "-o FILE.svg alone draws"),
-        (("sensitivity", "jacobi2d", "-o", "x.csv"), 2, "x.csv: a picture is a file .svg, .png, .pdf"),
-        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "a picture is a file"),
+        (("sensitivity", "jacobi2d", "-o", "x.csv"), 2, "x.csv: pictures must end in .svg, .png, .pdf"),
+        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "pictures must end in"),
         (("run", "jacobi2d", "-o", "no/x.svg"), 2, "no/x.svg: cannot be written"),
         (("run", "jacobi2d", "--set", "application.rank_count=10000000", "-o", "x.svg"), 4, "more nodes"),
     ],
 )
-def test_a_picture_that_cannot_be_is_refused_and_parameters_no_file(whatif_main, tmp_path, words, code, said):
+def test_invalid_picture_is_an_error_and_leaves_no_file(whatif_main, tmp_path, words, code, message):
     found, out, err = whatif_main(*words)
     assert (found, out) == (code, "")
-    assert said in err
+    assert message in err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib_the_extra_is_named(whatif_main, monkeypatch):
+def test_error_without_matplotlib_names_the_extra(whatif_main, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = whatif_main("run", "jacobi2d", "-o", "x.png")
     assert code == 2
@@ -256,7 +256,7 @@ RANKS = "application.rank_count"
         ("compare", "minife", "--platform", "summit", "--platform", "frontier"),
     ],
 )  # fmt: skip
-def test_what_is_decided_by_is_drawn_too(whatif_main, tmp_path, words):
+def test_decisions_are_drawn(whatif_main, tmp_path, words):
     code, _, err = whatif_main(*words, "-o", "picture.svg")
     assert code == 0, err
     assert len(re.findall(r"<path", (tmp_path / "picture.svg").read_text(encoding="utf-8"))) > 5

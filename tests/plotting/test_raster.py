@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whatif.plotting.description import AxisDescription, PlotDescription, PlotLine
-from whatif.plotting.raster import GLYPHS, Raster, lonely, walk
+from whatif.plotting.raster import GLYPHS, Raster, isolated, walk
 from whatif.plotting.terminal import render, render_runs
 
 COLUMNS, ROWS = 7, 5
-# Unicode numbers the dots of a braille cell from the top: 1 2 3 7 on the left, 4 5 6 8 on the right.
+# Unicode numbering of the dots of a braille cell from the top: 1 2 3 7 on the left, 4 5 6 8 on the right.
 BRAILLE = {"1": (0, 3), "2": (0, 2), "3": (0, 1), "7": (0, 0), "4": (1, 3), "5": (1, 2), "6": (1, 1), "8": (1, 0)}
 QUARTERS = {"UPPER LEFT": (0, 1), "UPPER RIGHT": (1, 1), "LOWER LEFT": (0, 0), "LOWER RIGHT": (1, 0)}
 
@@ -28,7 +28,7 @@ def block_dots(character):
 
 
 def shown_dots(text, decode, across, down):
-    """The dots of the characters, read by their names in Unicode."""
+    """Dots of the characters, from their Unicode names."""
     return {
         (column * across + x, (len(text) - 1 - row) * down + y)
         for row, line in enumerate(text)
@@ -39,7 +39,7 @@ def shown_dots(text, decode, across, down):
 
 
 @pytest.mark.parametrize(("marker", "decode"), [("braille", braille_dots), ("block", block_dots)])
-def test_each_dot_is_drawn_where_unicode_has_it(marker, decode):
+def test_braille_dots_are_at_their_unicode_positions(marker, decode):
     glyphs = GLYPHS[marker]
     across, down = (2, 4) if marker == "braille" else (2, 2)
 
@@ -54,12 +54,12 @@ def test_each_dot_is_drawn_where_unicode_has_it(marker, decode):
     drawn()
 
 
-def test_the_characters_of_a_marker_differ():
+def test_characters_of_a_marker_are_distinct():
     for marker, count in (("braille", 256), ("block", 16)):
         assert len(set(GLYPHS[marker].pens[1].characters.tolist())) == count
 
 
-def test_a_walk_parameters_no_dot_out_and_never_crosses_a_gap():
+def test_walk_is_continuous_and_never_crosses_a_gap():
     dots = walk(np.array([[0.0, 3.0, np.nan, 6.0, 6.0], [0.0, 9.0, np.nan, 2.0, np.nan]]))
     steps = [tuple(dot) for dot in dots.T.tolist()]
     assert (0, 0) in steps
@@ -69,15 +69,15 @@ def test_a_walk_parameters_no_dot_out_and_never_crosses_a_gap():
     assert {dot for dot in steps if dot[0] > 3} == {(6, 2)}
 
 
-def test_points_between_gaps_are_found():
-    np.testing.assert_array_equal(lonely(np.array([1, np.nan, 2, 3, np.nan, 4])), [0, 5])
+def test_isolated_points_are_found():
+    np.testing.assert_array_equal(isolated(np.array([1, np.nan, 2, 3, np.nan, 4])), [0, 5])
 
 
 def described(*lines):
     return PlotDescription("", AxisDescription("x"), AxisDescription("y"), lines)
 
 
-def test_one_point_among_many_is_seen():
+def test_single_point_among_many_is_visible():
     x = np.arange(100_000.0)
     y = np.zeros(x.size)
     flat = render(described(PlotLine("", x, y), PlotLine("", x, y + 1, "baseline")), 120, 30, colour=False)
@@ -93,7 +93,7 @@ def test_one_point_among_many_is_seen():
     assert max(changed) - min(changed) <= 1
 
 
-def test_a_cell_that_curves_share_has_the_dots_of_all_and_the_colour_of_the_first():
+def test_shared_cell_has_all_dots_and_the_colour_of_the_first_curve():
     x = np.array([0.0, 1.0])
     low, high = PlotLine("low", x, np.array([0.0, 0.0])), PlotLine("high", x, np.array([0.06, 0.06]))
     top = PlotLine("", x, np.array([1.0, 1.0]), "baseline")

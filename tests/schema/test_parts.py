@@ -1,4 +1,4 @@
-"""Shared parts: a table of a platform that is laid upon a file of its own, and machines without GPUs."""
+"""Shared parts: tables of a platform that extend a part file, and machines without GPUs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parameters(folder, text, **options):
     return parameter_table(load_document(parse_document(text, "s.toml", folder), **options))
 
 
-def test_three_lines_make_a_machine_with_another_gpu(folder):
+def test_platform_with_another_gpu_in_three_lines(folder):
     platform, _ = load_platform(folder / "summit_h200.toml")
     summit, _ = load_platform("summit")
     assert platform.node.gpu.name == "H200"
@@ -51,8 +51,8 @@ def test_three_lines_make_a_machine_with_another_gpu(folder):
     assert platform.network == summit.network
 
 
-def test_a_part_takes_the_place_of_all_that_was_there(folder):
-    """Summit's copy latency was measured on a V100: it says nothing of the H200, whose file has none."""
+def test_part_replaces_the_whole_table(folder):
+    """Summit's copy latency was measured on a V100 and does not apply to the H200, whose file states none."""
     assert load_platform("summit")[0].node.gpu.copy_latency is not None
     assert load_platform(folder / "summit_h200.toml")[0].node.gpu.copy_latency is None
 
@@ -64,14 +64,14 @@ def test_values_of_a_part_have_the_sources_of_its_file(folder):
     assert table["platform.node.socket_count"].source.startswith("Choi")
 
 
-def test_a_value_beside_extends_overrides_the_part(folder):
+def test_value_in_the_extending_table_overrides_the_part(folder):
     text = 'extends = "jacobi2d"\n[platform.node.gpu]\nextends = "h200"\ndram_bandwidth = "4 TB/s"\n'
     table = parameters(folder, text)
     assert table[f"{GPU}.dram_bandwidth"].value == 4e12
     assert table[f"{GPU}.l2_bandwidth"].value == 1e13
 
 
-def test_a_part_can_be_set_from_outside(folder):
+def test_part_can_be_selected_by_override(folder):
     table = parameters(folder, 'extends = "jacobi2d"\n', sets={f"{GPU}.extends": "h200"})
     assert table[f"{GPU}.name"].value == "H200"
 
@@ -83,7 +83,7 @@ def problem(call):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('"h200"', '"h20"', "summit_h200.toml:3:1: node.gpu.extends: `h20`: part not found; did you mean `h200`?"),
         ('"h200"', '"../h200"', "summit_h200.toml:3:1: node.gpu.extends: `../h200`: part not found"),
@@ -91,13 +91,13 @@ def problem(call):
         ("node.gpu.", "node.", "`node` cannot extend a part; gpu, cpu, host"),
     ],
 )
-def test_a_part_that_is_not_there_or_another_is_told_at_its_line(folder, old, new, said):
+def test_missing_or_wrong_part_is_reported_with_its_line(folder, old, new, message):
     (folder / "summit_h200.toml").write_text(THREE_LINES.replace(old, new))
-    assert said in problem(lambda: load_platform(folder / "summit_h200.toml"))
+    assert message in problem(lambda: load_platform(folder / "summit_h200.toml"))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             'part = "gpu"',
@@ -113,10 +113,10 @@ def test_a_part_that_is_not_there_or_another_is_told_at_its_line(folder, old, ne
         ('"4.8 TB/s"', '"4.8 TB"', "h200.toml:8:1: dram_bandwidth: `4.8 TB` is in B"),
     ],
 )
-def test_what_is_wrong_in_a_part_is_told_in_its_file(folder, old, new, said):
+def test_error_in_a_part_is_reported_in_its_file(folder, old, new, message):
     (folder / "parts" / "h200.toml").write_text(H200.replace(old, new))
-    assert said in problem(lambda: load_platform(folder / "summit_h200.toml"))
-    assert said in problem(lambda: load_part(folder / "parts" / "h200.toml"))
+    assert message in problem(lambda: load_platform(folder / "summit_h200.toml"))
+    assert message in problem(lambda: load_part(folder / "parts" / "h200.toml"))
 
 
 CPU_MACHINE = """\
@@ -136,7 +136,7 @@ short = { latency = "1 us", bandwidth = "1 GB/s" }
 eager = { latency = "2 us", bandwidth = "5 GB/s" }
 rendezvous = { latency = "4 us", bandwidth = "10 GB/s" }
 """
-CPU_QUESTION = """\
+CPU_SCENARIO = """\
 platform = "cluster"
 
 [application]
@@ -156,31 +156,32 @@ neighbours = "faces"
 """
 
 
-def test_a_machine_without_gpus_places_the_ranks_that_the_application_says(tmp_path):
+def test_machine_without_gpus_places_the_stated_ranks_per_node(tmp_path):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
-    question = Scenario(parse_document(CPU_QUESTION, "s.toml", tmp_path))
-    result = run_whole(question, Grid())
+    scenario = Scenario(parse_document(CPU_SCENARIO, "s.toml", tmp_path))
+    result = run_whole(scenario, Grid())
     # Four messages of 8 kB with the eager protocol, one after another.
     assert float(result.columns["iteration_time"]) == pytest.approx(4 * (2e-6 + 8192 / 5e9), rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        (CPU_QUESTION.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so say how many ranks"),
+        (CPU_SCENARIO.replace("ranks_per_node = 32\n", ""), "missing: Cluster has no GPUs, so say how many ranks"),
         (
-            CPU_QUESTION + '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\n'
+            CPU_SCENARIO + '[application.phases.work]\nkind = "kernel"\nmodel = "roofline"\n'
             'dominant_operation = "fp_64"\nmetrics_per = "rank"\noperations = "1 flop"\ndram_size = "1 B"\n'
             "compute_fraction = 0.5\nload_store_fraction = 0.2\n",
             "Cluster has no GPU for this kernel",
         ),
     ],
 )
-def test_what_needs_a_gpu_says_so_where_there_is_none(tmp_path, text, said):
+def test_gpu_phases_on_a_machine_without_gpus_are_errors(tmp_path, text, message):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE)
-    assert said in problem(lambda: Scenario(parse_document(text, "s.toml", tmp_path)).program)
+    assert message in problem(lambda: Scenario(parse_document(text, "s.toml", tmp_path)).program)
 
 
-def test_gpus_without_a_description_are_missing_it(tmp_path):
+def test_gpu_count_without_gpu_table_is_an_error(tmp_path):
     (tmp_path / "cluster.toml").write_text(CPU_MACHINE.replace("[node]\n", "[node]\ngpu_count = 4\n"))
-    assert "`[node.gpu]` is missing beside `gpu_count`" in problem(lambda: load_platform(tmp_path / "cluster.toml"))
+    found = problem(lambda: load_platform(tmp_path / "cluster.toml"))
+    assert "`[node.gpu]` is missing, but `gpu_count` is stated" in found

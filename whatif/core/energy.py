@@ -24,7 +24,7 @@ from whatif.models.power import (
     total_carbon,
     total_energy,
 )
-from whatif.schema.price import AMOUNTS, currencies, several
+from whatif.schema.price import AMOUNTS, currencies, mixed_currencies
 from whatif.units import JOULE, SECOND
 
 NODE: Final = "platform.node"
@@ -245,7 +245,7 @@ def _one_currency(wiring: Wiring) -> None:
     paths = [f"{PRICE}.{key}" for key in AMOUNTS if f"{PRICE}.{key}" in wiring.parameters]
     found = currencies(map(wiring.dimension, paths))
     if len(found) > 1:
-        wiring.problem(paths[0], several(found))
+        wiring.problem(paths[0], mixed_currencies(found))
         wiring.raise_problems()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whatif.axes import Axis
 from whatif.core.result import Result, array_of, has_column
 from whatif.models.quantities import FloatArray
-from whatif.plotting.crosshair import written
+from whatif.plotting.crosshair import value_text
 from whatif.plotting.description import (
     AxisDescription,
     BarSegment,
@@ -95,7 +95,7 @@ def told_apart(description: PlotDescription, result: Result) -> PlotDescription:
         return description
     alone = [Axis(path, {path: values}) for path, values in axis.parameters.items()]
     tied = [(_axis(result, one, None), _positions(one)) for one in alone]
-    names = ([written(float(value), described) for value in values] for described, values in tied)
+    names = ([value_text(float(value), described) for value in values] for described, values in tied)
     ticks = tuple(", ".join(place) for place in zip(*names, strict=True))
     label = ", ".join(described.name for described, _ in tied)
     places = np.arange(x.size, dtype=np.float64)
@@ -224,7 +224,7 @@ def breakdown(point: Result, by: str = "phase") -> StackedBar:
 def plot_table(description: Description) -> Table:
     """Table of a plot: its x, and a column for each curve, or for each y of a heat map."""
     if isinstance(description, HeatMap):
-        rows = [f"{description.y.name} {written(float(y), description.y)}" for y in description.ys]
+        rows = [f"{description.y.name} {value_text(float(y), description.y)}" for y in description.ys]
         columns, xs, axis = zip(rows, description.values.T, strict=True), description.xs, description.z
         return _table(description, xs, list(columns), axis)
     xs = np.unique(np.concatenate([line.x for line in description.lines] or [np.array([])]))
@@ -251,7 +251,7 @@ def _table(
 
 def _column(values: FloatArray, axis: AxisDescription) -> Column:
     if axis.ticks:
-        return Column(np.array([written(float(value), axis) for value in values], dtype=object))
+        return Column(np.array([value_text(float(value), axis) for value in values], dtype=object))
     return Column(values, axis.dimension)
 
 

@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.importers.lines import FloatArray
 from whatif.importers.mapping import SYMBOLS, WORDS, SheetLayout, position_of
 from whatif.importers.numbers import MOST_ROWS, is_number
 from whatif.importers.text import CUT_OFF, MOST_TEXT, chunks, refuse
+from whatif.models.quantities import FloatArray
 from whatif.schema.toml import shown_path
 from whatif.table import Column, Table
 from whatif.units import BYTE, ONE, SECOND, Dimension, UnitError, parse_unit

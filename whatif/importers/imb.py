@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.importers.lines import FloatArray
 from whatif.importers.numbers import RowReader, Section, table_of
 from whatif.importers.text import chunks, pieces
+from whatif.models.quantities import FloatArray
 from whatif.schema.toml import shown_path
 from whatif.table import Table
 

@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from whatif.models.quantities import FloatArray, IntArray
 
 # What a character is: blank, of a number, or of none; `bytes.translate` is the fastest way to tell.
 _BLANK, _DIGIT, _POINT, _LETTER, _OTHER = range(5)

@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from whatif.importers.lines import FloatArray, IntArray, Lines
+from whatif.importers.lines import Lines
 from whatif.importers.measurements import measurements
 from whatif.importers.text import CUT_OFF, refuse, whole_lines
+from whatif.models.quantities import FloatArray, IntArray
 from whatif.table import Table
 
 MOST_ROWS: Final = 4_000_000

@@ -1,8 +1,8 @@
-"""What a message keeps busy: the times a simulation charges its parts with, from the parameters of a model.
+"""Message charges: the times for which a simulated message occupies processors, adapters and links.
 
-A charge is linear in the message's size and is given by the times of two sizes, `EMPTY` and `LONG`, along the axis
-"size". Along the axis "charge" stand the sender's processor, its sending side, the flight, the receiver's processor and
-its receiving side.
+A charge is linear in the message size and is given by its values at two sizes, 0 B and `LONG`, along the axis "size".
+The axis "charge" lists the sender's processor, the sending side, the flight, the receiver's processor and the
+receiving side.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ Charges = Annotated[FloatArray, units.SECOND, Core("charge", "size")]
 ProtocolCharges = Annotated[FloatArray, units.SECOND, Core("protocol", "charge", "size")]
 
 LONG: Final = 2.0**20
-"""In B, the second of the two sizes; the first is empty."""
+"""Second of the two sizes, in B; the first is 0 B."""
 SEND_OVERHEAD, SEND_GAP, FLIGHT, RECEIVE_OVERHEAD, RECEIVE_GAP = range(5)
 
 
 @model("sending side and flight: T(n)", "Choi et al. 2020, section 3.2: the sends of a rank follow one another")
 def serial_charges(empty_time: Seconds, long_time: Seconds) -> Charges:
-    """A message that keeps its sender's side busy until it has arrived, and no processor: `T(n)` of any linear model.
+    """Charges of a message that occupies the sending side until it has arrived, and no processor.
 
-    `empty_time` is T(0), `long_time` T(1 MiB). Elementwise over any broadcastable shapes; the result has two more axes,
-    [..., charge, size].
+    Fits any linear model `T(n)`: `empty_time` is T(0), `long_time` T(1 MiB). Elementwise over any broadcastable shapes;
+    the result has two more axes, [..., charge, size].
     """
     times = np.stack(np.broadcast_arrays(empty_time, long_time), axis=-1)
     charges = np.zeros((*times.shape[:-1], 5, 2))
@@ -47,10 +47,10 @@ def loggops_charges(
     gap_time: Seconds,
     processing_bandwidth: BytesPerSecond,
 ) -> Charges:
-    """The parts of a message in LogGOPS: L, o, 1/G, g, 1/O (infinite for LogGPS).
+    """Charges of a message in LogGOPS, from L, o, 1/G, g and 1/O (infinite for LogGPS).
 
-    Elementwise over any broadcastable shapes; the result has two more axes, [..., charge, size], sizes being n - 1: a
-    message of 0 B is charged as one of 1 B. Source: Hoefler, Schneider and Lumsdaine, "LogGOPSim: simulating
+    Elementwise over any broadcastable shapes; the result has two more axes, [..., charge, size]. Sizes count n - 1, so
+    a message of 0 B is charged like one of 1 B. Source: Hoefler, Schneider and Lumsdaine, "LogGOPSim: simulating
     large-scale applications in the LogGOPS model", HPDC 2010.
     """
     per_byte, handling = 1 / bandwidth, 1 / processing_bandwidth
@@ -66,5 +66,5 @@ def loggops_charges(
 
 
 def by_protocol_charges(*charges: Charges) -> ProtocolCharges:
-    """The charges of all distances and protocols, joined along the axis "protocol", protocols fastest."""
+    """Charges of all distances and protocols along the axis "protocol", protocols fastest."""
     return np.stack(np.broadcast_arrays(*charges), axis=-3)

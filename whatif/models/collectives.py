@@ -2,11 +2,11 @@
 
 An algorithm is two functions of the message size and the number of processes: `<algorithm>_sizes`, the bytes
 of the largest message of each kind of round, and `<algorithm>_counts`, how often that kind of round occurs.
-The trailing axis "round" has the kinds, as many as the largest process count needs; what a smaller one does
-not need has count 0. Give the sizes to a point-to-point model (with the other arguments expanded by a
-trailing axis of length 1) and the times to `rounds_time`. All processes enter at once, a round ends for all
+The trailing axis "round" lists the kinds, as many as the largest process count needs; kinds that a smaller
+one does not need have count 0. Pass the sizes to a point-to-point model (with the other arguments expanded by
+a trailing axis of length 1) and the times to `rounds_time`. All processes enter at once, a round ends for all
 when its largest message has arrived, a process sends one message and receives one at a time, and computation
-(the γ of the source) is not counted. Valid for P ≥ 1 and n ≥ 0; a process alone has only zero counts.
+(the γ of the source) is not counted. Valid for P ≥ 1 and n ≥ 0; all counts are zero for P = 1.
 
 Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
 International Journal of High Performance Computing Applications 19(1), 2005; dissemination: Hensgen, Finkel
@@ -36,9 +36,9 @@ _HENSGEN = "Hensgen, Finkel and Manber 1988"
 
 @model("T = Σ_r c_r T(n_r)", _THAKUR)
 def rounds_time(round_counts: RoundCounts, round_times: RoundTimes) -> Seconds:
-    """Time of a collective: the sum over kinds of round of how often it occurs times how long it takes.
+    """Time of a collective: the sum over kinds of round of count times duration.
 
-    The axis "round" is summed; the others broadcast. Valid for finite times.
+    Sums along the axis "round"; the other axes broadcast. Valid for finite times.
     """
     # A running sum adds from left to right, so that padding with zero counts never changes the last bit.
     running: Seconds = np.cumsum(round_counts * round_times, axis=-1)[..., -1]
@@ -46,9 +46,9 @@ def rounds_time(round_counts: RoundCounts, round_times: RoundTimes) -> Seconds:
 
 
 def _floor_log2(process_count: Count) -> Count:
-    """⌊lg P⌋ for P ≥ 1, exact where a rounded logarithm might not be."""
+    """⌊lg P⌋ for P ≥ 1, exact where a rounded logarithm could be off by one."""
     mantissa, exponent = np.frexp(process_count)
-    # Only the mantissa of NaN is NaN, which a point that cannot exist must stay.
+    # Only the mantissa of NaN is NaN; an infeasible point must stay NaN.
     return exponent - 1.0 + 0.0 * mantissa
 
 
@@ -58,13 +58,13 @@ def _ceil_log2(process_count: Count) -> Count:
 
 
 def _is_no_power_of_two(process_count: Count) -> Count:
-    """1 where P is no power of two, else 0."""
+    """1 where P is not a power of two, else 0."""
     mantissa = np.frexp(process_count)[0]
     return np.where(mantissa == 0.5, 0.0, 1.0) + 0.0 * mantissa
 
 
 def _rounds(last_round: Count) -> RoundCounts:
-    """The numbers 1, 2, .. of rounds along the new trailing axis: as many as any point of the grid needs."""
+    """Round numbers 1, 2, .. along a new trailing axis, as many as any point of the grid needs."""
     return np.arange(1.0, np.fmax.reduce(last_round, axis=None, initial=1.0) + 1)
 
 
@@ -74,19 +74,19 @@ def _one_round(sizes_or_counts: FloatArray) -> FloatArray:
 
 @model("n_r = n", _THAKUR)
 def binomial_tree_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes of a broadcast or reduce along a binomial tree: the whole message in every round."""
+    """Bytes per round of a broadcast or reduce along a binomial tree: the whole message."""
     return _one_round(message_size + np.zeros_like(process_count))
 
 
 @model("c = ⌈lg P⌉", _THAKUR)
 def binomial_tree_counts(process_count: Count) -> RoundCounts:
-    """Rounds of a broadcast or reduce along a binomial tree: those who have the message double in each."""
+    """Rounds of a broadcast or reduce along a binomial tree; each doubles the processes that hold the message."""
     return _one_round(_ceil_log2(process_count))
 
 
 @model("n_r = n", _THAKUR)
 def recursive_doubling_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes of an allreduce by recursive doubling: the whole message in every round."""
+    """Bytes per round of an allreduce by recursive doubling: the whole message."""
     return _one_round(message_size + np.zeros_like(process_count))
 
 
@@ -94,29 +94,29 @@ def recursive_doubling_sizes(message_size: Bytes, process_count: Count) -> Round
 def recursive_doubling_counts(process_count: Count) -> RoundCounts:
     """Rounds of an allreduce by recursive doubling.
 
-    Where P is no power of two, MPICH first lets the surplus processes give their data to a neighbour and in
-    the end get the result from it: two rounds more.
+    If P is not a power of two, MPICH adds two rounds: surplus processes first send their data to a neighbour
+    and finally receive the result from it.
     """
     return _one_round(_floor_log2(process_count) + 2 * _is_no_power_of_two(process_count))
 
 
 @model("n_r = n / P", _RING)
 def ring_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes of an allreduce around a ring: one block of n/P in every round (blocks may be fractions)."""
+    """Bytes per round of an allreduce around a ring: one block of n/P (blocks may be fractions)."""
     return _one_round(message_size / process_count)
 
 
 @model("c = 2 (P − 1)", _RING)
 def ring_counts(process_count: Count) -> RoundCounts:
-    """Rounds of an allreduce around a ring: P - 1 to reduce and scatter, P - 1 to gather."""
+    """Rounds of an allreduce around a ring: P - 1 for the reduce-scatter, P - 1 for the allgather."""
     return _one_round(2 * (process_count - 1))
 
 
 @model("n_0 = n,  n_r = n / 2^r", _THAKUR)
 def rabenseifner_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes of Rabenseifner's allreduce: the whole message for surplus processes, then halves, quarters, ..
+    """Bytes per round of Rabenseifner's allreduce: the whole message for surplus processes, then n/2, n/4, ..
 
-    Kind 0 are the rounds of the surplus processes, kind r ≥ 1 those that exchange n / 2^r.
+    Kind 0 is the rounds of the surplus processes, kind r ≥ 1 those that exchange n / 2^r.
     """
     halvings = np.concatenate([[0.0], _rounds(_floor_log2(process_count))])
     shares: FloatArray = np.exp2(-halvings)
@@ -125,11 +125,10 @@ def rabenseifner_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
 
 @model("c_0 = 2 [P ≠ 2^i],  c_r = 2 [r ≤ ⌊lg P⌋]", _THAKUR)
 def rabenseifner_counts(process_count: Count) -> RoundCounts:
-    """Rounds of Rabenseifner's allreduce: each size once to reduce and scatter and once to gather.
+    """Rounds of Rabenseifner's allreduce: each size once in the reduce-scatter and once in the allgather.
 
-    Where P is no power of two, this is what MPICH does: the surplus processes give all their data to a
-    neighbour before, and get all of the result after. Rabenseifner's own variant splits the first in two
-    halves.
+    If P is not a power of two, as in MPICH: surplus processes send all their data to a neighbour before and
+    receive the whole result afterwards. Rabenseifner's own variant splits the first step in two halves.
     """
     last_round = _floor_log2(process_count)
     surplus = _one_round(2 * _is_no_power_of_two(process_count))
@@ -139,19 +138,19 @@ def rabenseifner_counts(process_count: Count) -> RoundCounts:
 
 @model("n_r = 0", _HENSGEN)
 def dissemination_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes of a barrier by dissemination: none, whatever `message_size` is."""
+    """Bytes per round of a dissemination barrier: 0, for any `message_size`."""
     return _one_round(np.zeros_like(message_size + process_count))
 
 
 @model("c = ⌈lg P⌉", _HENSGEN)
 def dissemination_counts(process_count: Count) -> RoundCounts:
-    """Rounds of a barrier by dissemination: in round r each process signals the one 2^r further on."""
+    """Rounds of a dissemination barrier; in round r each process signals the one 2^r further on."""
     return _one_round(_ceil_log2(process_count))
 
 
 @model("n_r = n / P", _THAKUR)
 def ring_allgather_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes of an allgather around a ring, of `message_size` bytes gathered in all: n/P in every round."""
+    """Bytes per round of an allgather around a ring: n/P of the n = `message_size` bytes gathered in total."""
     return _one_round(message_size / process_count)
 
 
@@ -163,10 +162,10 @@ def ring_allgather_counts(process_count: Count) -> RoundCounts:
 
 @model("n_r = min(2^(r−1), P − 2^(r−1)) n / P", _THAKUR)
 def bruck_allgather_sizes(message_size: Bytes, process_count: Count) -> RoundSizes:
-    """Bytes of an allgather by Bruck's algorithm, of `message_size` bytes gathered in all.
+    """Bytes per round of an allgather by Bruck's algorithm; `message_size` is the total gathered.
 
-    Each round doubles the blocks that a process holds; the last sends what is missing. For a power of two it
-    costs what recursive doubling does, which other process counts do not allow.
+    Each round doubles the blocks that a process holds; the last one sends the rest. For a power of two the
+    cost equals that of recursive doubling, which needs a power of two.
     """
     held = np.exp2(_rounds(_ceil_log2(process_count)) - 1)
     blocks = np.minimum(held, _one_round(process_count) - held)
@@ -175,7 +174,7 @@ def bruck_allgather_sizes(message_size: Bytes, process_count: Count) -> RoundSiz
 
 @model("c_r = [r ≤ ⌈lg P⌉]", _THAKUR)
 def bruck_allgather_counts(process_count: Count) -> RoundCounts:
-    """Rounds of an allgather by Bruck's algorithm: one of each size."""
+    """Rounds of an allgather by Bruck's algorithm: one per size."""
     last_round = _ceil_log2(process_count)
     return np.where(_rounds(last_round) <= _one_round(last_round), 1.0, 0.0)
 
@@ -189,4 +188,4 @@ ALGORITHMS: dict[str, tuple[Callable[[Bytes, Count], RoundSizes], Callable[[Coun
     "ring_allgather": (ring_allgather_sizes, ring_allgather_counts),
     "bruck_allgather": (bruck_allgather_sizes, bruck_allgather_counts),
 }
-"""By name: (bytes, counts) of each kind of round."""
+"""Functions (bytes, counts) for each kind of round, by name of the algorithm."""

@@ -1,4 +1,4 @@
-"""How a rank count becomes a grid of processes, and a grid of cells becomes one box for each rank."""
+"""Domain decomposition: process grids for a rank count, and one box of cells per rank."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Ranks = NDArray[np.int32]
 
 MOST_CELLS = 2**31 - 1
 MOST_RANKS = 2**24
-"""Rank counts above this are answered with NaN: counting their messages would take minutes."""
+"""Largest rank count whose messages are counted; larger ones give NaN, as counting would take minutes."""
 
 
 def is_count(values: FloatArray, least: int = 1, most: int = MOST_RANKS) -> NDArray[np.bool_]:
-    """True where a value is a whole number from `least` to `most`, elementwise; NaN is none."""
+    """Mask of the values that are whole numbers from `least` to `most`, elementwise; False for NaN."""
     inside = (values >= least) & (values <= most)
     return np.asarray(inside & (np.where(inside, values, 0.5) % 1 == 0))
 
 
 @model("d_1·…·d_D = P,  d_1 − d_D least", "MPI 4.1, section 8.5.2 (MPI_Dims_create)")
 def balanced_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimension:
-    """The process grid of MPI_Dims_create: non-increasing extents as close to each other as possible.
+    """Process grid of MPI_Dims_create: non-increasing extents as close to each other as possible.
 
-    `rank_count` [...] gives [..., dimension]. "Close" is read as by Träff and Lübbe (EuroMPI 2015): the
-    smallest difference between the largest and the smallest extent, ties broken by the smaller first extent
-    that differs. The standard leaves it open: a library that hands out prime factors greedily, largest first
-    to the smallest extent, gives (12, 6) for 72 where this gives (9, 8). The grids of Jacobi2D in Choi et al.
-    2020 (Summit, 2 to 1536 ranks; Lassen, 4 to 1024) are those given here.
-    NaN where `rank_count` is no whole number from 1 to `MOST_RANKS`.
+    `rank_count` [...] gives [..., dimension]. "Close" follows Träff and Lübbe (EuroMPI 2015): the smallest
+    difference between the largest and the smallest extent, ties broken by the smaller first extent that
+    differs. The standard leaves this open: a library that assigns prime factors greedily, largest first to
+    the smallest extent, gives (12, 6) for 72 where this function gives (9, 8). The result matches the grids
+    of Jacobi2D in Choi et al. 2020 (Summit, 2 to 1536 ranks; Lassen, 4 to 1024).
+    NaN where `rank_count` is not a whole number from 1 to `MOST_RANKS`.
     """
     count = np.asarray(rank_count, dtype=np.float64)
     distinct, place = np.unique(count.ravel(), return_inverse=True)
@@ -50,28 +50,28 @@ def balanced_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimens
 
 @model("d_1·…·d_D = P,  d_1 ≤ … ≤ d_D", "MiniMD: the grids that give Choi et al. 2020, Table 5")
 def ascending_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimension:
-    """`balanced_dimensions` in ascending order, the largest extent last, as MiniMD has it."""
+    """Process grid of `balanced_dimensions` in ascending order, the largest extent last, as in MiniMD."""
     return balanced_dimensions(rank_count, dimension_count=dimension_count)[..., ::-1]
 
 
 @model("d_D ≥ d_1 ≥ … ≥ d_{D−1}", "the order of the cuts of Mantevo MiniFE, utils/BoxPartition.cpp")
 def bisection_dimensions(rank_count: Count, *, dimension_count: int) -> PerDimension:
-    """`balanced_dimensions` in the order in which a bisection cuts: the last dimension most often, then the first.
+    """Process grid of `balanced_dimensions` in the order of bisection cuts: the last dimension most often.
 
-    A grid of these extents times the cells of a rank is cut into equal boxes where the rank count is a power of 2.
+    A grid of these extents times the cells of a rank is cut into equal boxes if the rank count is a power of 2.
     """
     return np.roll(balanced_dimensions(rank_count, dimension_count=dimension_count), -1, axis=-1)
 
 
 @lru_cache(maxsize=65536)
 def balanced_extents(rank_count: int, dimension_count: int) -> tuple[int, ...]:
-    """The extents of `balanced_dimensions` for one rank count."""
+    """Extents of `balanced_dimensions` for one rank count."""
     grids = factorisations(rank_count, dimension_count, rank_count)
     return min(grids, key=lambda extents: (extents[0] - extents[-1], extents))
 
 
 def factorisations(number: int, count: int, limit: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write `number` as a product of `count` non-increasing factors, none above `limit`."""
+    """Factorisations of `number` into `count` non-increasing factors, none above `limit`."""
     if count == 1:
         if number <= limit:
             yield (number,)
@@ -84,17 +84,17 @@ def factorisations(number: int, count: int, limit: int) -> Iterator[tuple[int, .
 
 @lru_cache(maxsize=65536)
 def divisors(number: int) -> tuple[int, ...]:
-    """The divisors of a positive integer in increasing order."""
+    """Divisors of a positive integer in increasing order."""
     small = [factor for factor in range(1, isqrt(number) + 1) if number % factor == 0]
     return tuple(sorted({*small, *(number // factor for factor in small)}))
 
 
 @model("cells a rank = ⌈N_d / d_d⌉", "block distribution, as the largest block of MPI_Type_create_darray")
 def local_cells(cell_count: Count, extent: Count) -> Count:
-    """Cells along a dimension that the fullest of `extent` ranks holds: the total divided, rounded up.
+    """Most cells that one of `extent` ranks holds along a dimension: ⌈`cell_count` / `extent`⌉.
 
-    Elementwise over any broadcastable shapes, so [..., dimension] works as it stands.
-    Whole `cell_count` ≥ 0 and `extent` ≥ 1; NaN elsewhere.
+    Elementwise over any broadcastable shapes, including [..., dimension]. Valid for whole `cell_count` ≥ 0 and
+    `extent` ≥ 1; NaN elsewhere.
     """
     cells = np.asarray(cell_count, dtype=np.float64)
     ranks = np.asarray(extent, dtype=np.float64)
@@ -106,7 +106,7 @@ def local_cells(cell_count: Count, extent: Count) -> Count:
 def largest_box(rank_count: Count, cells: PerDimension) -> PerDimension:
     """Extents of the largest box of a bisection: `rank_count` [...] and global `cells` [..., dimension].
 
-    NaN where there is no such bisection.
+    NaN where no such bisection exists.
     """
     whole = np.asarray(cells, dtype=np.float64)
     ranks = np.asarray(rank_count, dtype=np.float64)
@@ -130,14 +130,14 @@ def bisection(rank_count: int, cells: tuple[int, ...], *, rule: AxisRule = "cycl
     """Recursive coordinate bisection of a grid of cells: the box [begin, end) of each rank.
 
     Each step halves the ranks (the lower half rounded down) and cuts the cells in proportion, the upper part
-    rounded down. The result is int64 [rank, dimension, 2], ranks in the order of the recursion, which is no
-    Cartesian order: consecutive ranks share a compact block. `rule` names the axis of a cut:
+    rounded down. The result is int64 [rank, dimension, 2], with ranks in the order of the recursion, which is
+    not Cartesian: consecutive ranks share a compact block. `rule` selects the axis of a cut:
 
     - "cycle" is miniFE's `box_partition` (Mantevo, utils/BoxPartition.cpp): the last dimension first,
       then cyclically the next one, (z, x, y, z, ...) in 3D, whatever the extents;
-    - "longest" is the longest axis of the box at hand, the last one among equals.
+    - "longest" is the longest axis of the current box, the last one among equals.
 
-    With more ranks than cells some boxes are empty. A read-only array, as it is cached.
+    With more ranks than cells some boxes are empty. The array is cached and therefore read-only.
     """
     boxes = np.empty((1, len(cells), 2), dtype=np.int64)
     boxes[0, :, 0], boxes[0, :, 1] = 0, cells
@@ -150,13 +150,13 @@ def bisection(rank_count: int, cells: tuple[int, ...], *, rule: AxisRule = "cycl
 
 
 def _halve(boxes: Boxes, ranks: Boxes, axes: Boxes, rule: AxisRule) -> tuple[Boxes, Boxes, Boxes]:
-    """One level of the recursion for all boxes: those of several ranks become two, in rank order."""
+    """Boxes after one more level of the recursion, in rank order: each box with several ranks is split in two."""
     size = boxes[:, :, 1] - boxes[:, :, 0]
     if rule == "longest":
         axes = size.shape[1] - 1 - np.argmax(size[:, ::-1], axis=1)
     low = ranks // 2
     row = np.arange(len(boxes))
-    upper = (size[row, axes] * ((ranks - low) / ranks)).astype(np.int64)  # as the C source: in double, truncated
+    upper = (size[row, axes] * ((ranks - low) / ranks)).astype(np.int64)  # as in the C source: double, truncated
     pair = np.repeat(boxes[:, np.newaxis], 2, axis=1)
     cut = boxes[row, axes, 1] - upper
     several = ranks > 1
@@ -168,11 +168,11 @@ def _halve(boxes: Boxes, ranks: Boxes, axes: Boxes, rule: AxisRule) -> tuple[Box
 
 
 def touching_boxes(boxes: Boxes) -> tuple[Ranks, Ranks, NDArray[np.bool_]]:
-    """All ordered pairs of boxes that share a face, an edge or a corner, and the dimensions that part them.
+    """Ordered pairs of boxes that share a face, an edge or a corner, and the dimensions that separate them.
 
     Disjoint `boxes` [rank, dimension, 2] give (first [pair], second [pair], displaced [pair, dimension]).
     A box without cells touches nothing. Runs of 2, 4, 8, .. consecutive boxes are compared by their bounding
-    boxes before their members are, which is fast where consecutive boxes lie together, as after a bisection.
+    boxes before their members, which is fast if consecutive boxes are neighbours, as after a bisection.
     """
     levels = _bounding_levels(boxes)
     first = second = np.zeros(1, dtype=np.int32)
@@ -189,7 +189,7 @@ def touching_boxes(boxes: Boxes) -> tuple[Ranks, Ranks, NDArray[np.bool_]]:
 
 
 def _bounding_levels(boxes: Boxes) -> list[tuple[Boxes, Boxes]]:
-    """(begin, end) of the bounding boxes of runs of boxes, the widest run first, single boxes last."""
+    """Bounding boxes (begin, end) of runs of consecutive boxes, longest runs first, single boxes last."""
     far = np.iinfo(np.int64).max
     begin = np.full((1 << (len(boxes) - 1).bit_length(), boxes.shape[1]), far)
     end = -begin
@@ -203,7 +203,7 @@ def _bounding_levels(boxes: Boxes) -> list[tuple[Boxes, Boxes]]:
 
 
 def _children(first: Ranks, second: Ranks) -> tuple[Ranks, Ranks]:
-    """The pairs of halves of pairs of runs, each pair once (first ≤ second)."""
+    """Pairs of halves of pairs of runs, each pair once (first ≤ second)."""
     left = (2 * first[:, np.newaxis] + np.array([0, 0, 1, 1], dtype=np.int32)).ravel()
     right = (2 * second[:, np.newaxis] + np.array([0, 1, 0, 1], dtype=np.int32)).ravel()
     once = left <= right
@@ -211,7 +211,7 @@ def _children(first: Ranks, second: Ranks) -> tuple[Ranks, Ranks]:
 
 
 def rank_grid(boxes: Boxes) -> Ranks | None:
-    """The rank of each box on the grid that the boxes form, or None where their cuts do not line up."""
+    """Grid of rank numbers that the boxes form; None if their cuts do not line up."""
     begins = [np.unique(boxes[:, dimension, 0], return_inverse=True) for dimension in range(boxes.shape[1])]
     extents = tuple(len(places) for places, _ in begins)
     if prod(extents) != len(boxes) or (boxes[:, :, 0] == boxes[:, :, 1]).any():
@@ -222,7 +222,7 @@ def rank_grid(boxes: Boxes) -> Ranks | None:
 
 
 def shifted(ranks: Ranks, shift: dict[int, int], periodic: bool) -> tuple[Ranks, Ranks]:
-    """Senders and receivers of one neighbour offset: {dimension: -1 or 1}."""
+    """Senders and receivers for one neighbour offset {dimension: -1 or 1}."""
     if periodic:
         return ranks, np.roll(ranks, [-step for step in shift.values()], axis=tuple(shift))
     here, there = [slice(None)] * ranks.ndim, [slice(None)] * ranks.ndim
@@ -233,7 +233,7 @@ def shifted(ranks: Ranks, shift: dict[int, int], periodic: bool) -> tuple[Ranks,
 
 
 def tile_nodes(dims: tuple[int, ...], ranks_per_node: int, order: Literal["C", "F"]) -> Ranks:
-    """The node of each rank [rank] where nodes are filled on a walk over the tiles of `tile_shape`."""
+    """Node of each rank [rank], with nodes filled along a walk over the tiles of `tile_shape`."""
     place = tile_walk(dims, tile_shape(dims, ranks_per_node))
     walk = np.argsort(place.ravel(order=order))
     node = np.empty(walk.size, dtype=np.int32)
@@ -242,7 +242,7 @@ def tile_nodes(dims: tuple[int, ...], ranks_per_node: int, order: Literal["C", "
 
 
 def tile_walk(dims: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """The place of each cell of a grid `dims` on a walk tile by tile: numbers that increase, with gaps."""
+    """Position of each cell of a grid `dims` on a walk tile by tile: increasing numbers, with gaps."""
     place = np.zeros(dims, dtype=np.int64)
     index = [
         np.arange(extent).reshape(np.where(np.eye(len(dims))[axis], -1, 1).astype(int))
@@ -256,11 +256,11 @@ def tile_walk(dims: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.int64
 
 
 def tile_shape(dims: tuple[int, ...], ranks_per_node: int) -> tuple[int, ...]:
-    """The tile of `ranks_per_node` ranks with the fewest face messages leaving it; ties: the smallest shape.
+    """Shape of the tile of `ranks_per_node` ranks that sends the fewest face messages; ties: the smallest shape.
 
-    A tile that spans a dimension has no messages leaving along it. Shapes whose extents divide the grid come
-    first; if there are none, shapes that fit into it; if there are none, any. A tile that does not divide the
-    grid is cut off at its edge, and nodes are filled from the walk over the tiles without a gap.
+    A tile that spans a dimension sends no messages along it. Shapes whose extents divide the grid are
+    preferred, then shapes that fit into it, then any. A tile that does not divide the grid is cut off at its
+    edge, and nodes are filled from the walk over the tiles without a gap.
     """
     shapes = list(ordered_factorisations(ranks_per_node, len(dims)))
     pairs = [(shape, list(zip(shape, dims, strict=True))) for shape in shapes]
@@ -270,12 +270,12 @@ def tile_shape(dims: tuple[int, ...], ranks_per_node: int) -> tuple[int, ...]:
 
 
 def _leaving(shape: tuple[int, ...], dims: tuple[int, ...], ranks_per_node: int) -> int:
-    """Face messages leaving a tile, one direction a dimension."""
+    """Face messages that leave a tile, counted in one direction per dimension."""
     return sum(ranks_per_node // edge for edge, extent in zip(shape, dims, strict=True) if edge < extent)
 
 
 def ordered_factorisations(number: int, count: int) -> Iterator[tuple[int, ...]]:
-    """All ordered ways to write `number` as a product of `count` factors."""
+    """Ordered factorisations of `number` into `count` factors."""
     if count == 1:
         yield (number,)
         return

@@ -13,7 +13,7 @@ def loggp(message_size: Bytes, latency: Seconds, overhead_time: Seconds, bandwid
 
     `overhead_time` is o, paid once by the sender and once by the receiver, and `bandwidth` is 1/G.
     Elementwise over any broadcastable shapes; valid for `message_size` ≥ 0, `latency` ≥ 0, `overhead_time` ≥
-    0, `bandwidth` > 0. A message of 0 bytes takes as long as one of 1 byte; an infinite bandwidth parameters L +
+    0, `bandwidth` > 0. A message of 0 bytes takes as long as one of 1 byte; an infinite bandwidth leaves L +
     2o. Source: Alexandrov, Ionescu, Schauser and Scheiman, "LogGP: incorporating long messages into the LogP
     model for parallel computation", Journal of Parallel and Distributed Computing 44(1), 1997.
     """

@@ -1,4 +1,4 @@
-"""The max-rate model: the processes of a node share its way into the network."""
+"""The max-rate model: the processes of a node share its injection bandwidth."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who sends to whom, and how far: the messages of every rank counted from its place in the machine.
+"""Communication patterns: the messages of every rank, counted by kind and distance.
 
-A `GridPattern` (Cartesian grid) or a `BoxPattern` (recursive bisection) says which ranks exchange messages
-and which node holds each rank; `message_counts` counts. `placement` does so for arrays of points.
+A `GridPattern` (Cartesian grid) or a `BoxPattern` (recursive bisection) defines which ranks exchange messages
+and which node holds each rank; `message_counts` counts the messages. `placement` does so for arrays of points.
 
 The kind of a message is the set of dimensions in which its receiver is displaced (`message_kinds`).
 Its distance is 0 inside a socket, 1 between the sockets of a node, 2 between nodes.
@@ -38,12 +38,12 @@ class GridPattern:
     """A halo exchange on a Cartesian process grid of extents `dims`.
 
     - `periodic`: all dimensions or none. In a periodic dimension of extent 2 both directions reach the same
-      rank with two messages (MiniMD sends both); a message to oneself (extent 1) is none (MiniMD copies).
-    - `neighbours`: "faces" (2 a dimension) or "all" (8 in 2D, 26 in 3D).
+      rank with two messages (MiniMD sends both); a message to oneself (extent 1) does not count (MiniMD copies).
+    - `neighbours`: "faces" (2 per dimension) or "all" (8 in 2D, 26 in 3D).
     - `mapping`: "block" (consecutive ranks fill a node), "round_robin" (rank modulo the number of nodes),
       "tiles" (a compact tile of the grid fills a node, see `tile_shape`) or the node number of every rank.
-    - `order` of the ranks in the grid: "c", the last dimension fastest, is that of MPI_Cart_create, which
-      Jacobi2D (not periodic) and MiniMD (periodic) use; "fortran" has the first dimension fastest.
+    - `order` of the ranks in the grid: "c" (last dimension fastest, as MPI_Cart_create, used by Jacobi2D, not
+      periodic, and MiniMD, periodic) or "fortran" (first dimension fastest).
 
     Under every mapping the ranks of a node fill its sockets in rank order, `ranks_per_socket` at a time.
     """
@@ -58,24 +58,24 @@ class GridPattern:
 
     @property
     def rank_count(self) -> int:
-        """The number of ranks."""
+        """Number of ranks."""
         return prod(self.dims)
 
     def nodes(self) -> Ranks:
-        """The node of each rank [rank]."""
+        """Node of each rank [rank]."""
         if self.mapping == "tiles":
             return decomposition.tile_nodes(self.dims, self.ranks_per_node, _NUMPY_ORDER[self.order])
         return _nodes(self.rank_count, self.ranks_per_node, self.mapping)
 
     def messages(self) -> Iterator[Batch]:
-        """All messages as (kind, sender, receiver)."""
+        """Messages in batches (kind, sender, receiver)."""
         ranks = np.arange(self.rank_count, dtype=np.int32).reshape(self.dims, order=_NUMPY_ORDER[self.order])
         return grid_messages(ranks, self.neighbours, self.periodic)
 
 
 @dataclass(frozen=True, slots=True)
 class BoxPattern:
-    """A halo exchange between the boxes of a recursive bisection of `cells`, as in MiniFE (see `bisection`).
+    """A halo exchange between the boxes of a recursive bisection of `cells` (see `bisection`), as in MiniFE.
 
     Two boxes exchange messages where they touch: at a face or, with `neighbours` "all", at an edge or corner.
     The domain is not periodic, and a box without cells sends nothing. Mappings as in `GridPattern`, without
@@ -92,20 +92,20 @@ class BoxPattern:
 
     @property
     def rank_count(self) -> int:
-        """The number of ranks."""
+        """Number of ranks."""
         return self.box_count
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """The extents of the grid of cells: only their number matters, for the kinds."""
+        """Extents of the grid of cells; only their number matters, for the kinds."""
         return self.cells
 
     def nodes(self) -> Ranks:
-        """The node of each rank [rank]."""
+        """Node of each rank [rank]."""
         return _nodes(self.box_count, self.ranks_per_node, self.mapping)
 
     def messages(self) -> Iterator[Batch]:
-        """All messages as (kind, sender, receiver)."""
+        """Messages in batches (kind, sender, receiver)."""
         boxes = decomposition.bisection(self.box_count, self.cells, rule=self.rule)
         ranks = decomposition.rank_grid(boxes)
         if ranks is not None:
@@ -114,7 +114,7 @@ class BoxPattern:
 
 
 def grid_messages(ranks: Ranks, neighbours: Neighbours, periodic: bool) -> Iterator[Batch]:
-    """The messages between the ranks of a Cartesian grid, one neighbour offset at a time, kinds in order."""
+    """Messages between the ranks of a Cartesian grid, one neighbour offset at a time, in the order of kinds."""
     for index, kind in enumerate(message_kinds(ranks.ndim, neighbours)):
         for signs in product((-1, 1), repeat=len(kind)):
             sender, receiver = decomposition.shifted(ranks, dict(zip(kind, signs, strict=True)), periodic)
@@ -122,7 +122,7 @@ def grid_messages(ranks: Ranks, neighbours: Neighbours, periodic: bool) -> Itera
 
 
 def touching_messages(boxes: decomposition.Boxes, neighbours: Neighbours) -> Iterator[Batch]:
-    """The messages between boxes that touch, one kind at a time, kinds in order."""
+    """Messages between adjacent boxes, one kind at a time, in the order of kinds."""
     first, second, displaced = decomposition.touching_boxes(boxes)
     code = displaced @ (1 << np.arange(displaced.shape[1]))
     for index, kind in enumerate(message_kinds(displaced.shape[1], neighbours)):
@@ -136,12 +136,12 @@ _NUMPY_ORDER: dict[Order, Literal["C", "F"]] = {"c": "C", "fortran": "F"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageCounts:
-    """What a pattern sends, reduced to what can matter for the slowest rank or node.
+    """Message counts of a pattern, reduced to the ranks and nodes that can be the slowest.
 
     - `rank_counts` [class, distance, kind]: the distinct counts of the ranks, without those that are ≤
-      another's in every entry: such a rank can never be the slowest.
+      another's in every entry, as such a rank can never be the slowest.
     - `node_counts` [node_class, kind]: the same for the inter-node messages sent by a whole node.
-    - `inter_node_count`, `total_count`: the most inter-node messages and the most messages sent by any node.
+    - `inter_node_count`, `total_count`: the most inter-node messages and the most messages of any node.
     """
 
     rank_counts: FloatArray
@@ -151,7 +151,7 @@ class MessageCounts:
 
 
 def message_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[Kind, ...]:
-    """The kinds of message in a stable order: faces, then edges, then corners, each in lexicographic order.
+    """Kinds of message: faces, then edges, then corners, each in lexicographic order.
 
     A kind is the tuple of the dimensions in which the neighbour is displaced: ((0,), (1,), (0, 1)) for all
     neighbours in 2D.
@@ -162,7 +162,7 @@ def message_kinds(dimension_count: int, neighbours: Neighbours) -> tuple[Kind, .
 
 @lru_cache(maxsize=4096)
 def message_counts(pattern: Pattern) -> MessageCounts:
-    """Count the messages of a pattern with 1 to `MOST_RANKS` ranks; all its numbers must be positive."""
+    """Message counts of a pattern with 1 to `MOST_RANKS` ranks; all its numbers must be positive."""
     node = pattern.nodes()
     socket = sockets(node, pattern.ranks_per_socket)
     kind_count = len(message_kinds(len(pattern.dims), pattern.neighbours))
@@ -170,10 +170,10 @@ def message_counts(pattern: Pattern) -> MessageCounts:
 
 
 def count_messages(batches: Iterator[Batch], node: Ranks, socket: Ranks, kind_count: int) -> MessageCounts:
-    """Count messages given as (kind, sender, receiver) batches, on any graph.
+    """Message counts of batches (kind, sender, receiver) on any graph.
 
-    `node` and `socket` [rank] are machine-wide numbers. A message of a rank to itself is not counted. Takes
-    6 bytes a rank and kind; at most 65,535 messages of a rank at one distance and kind.
+    `node` and `socket` [rank] are machine-wide numbers. Messages of a rank to itself are not counted. Takes
+    6 bytes per rank and kind; at most 65,535 messages of a rank at one distance and kind.
     """
     per_rank = np.zeros((kind_count, node.size, 3), dtype=np.uint16)
     for kind, sender, receiver in batches:
@@ -186,7 +186,7 @@ def count_messages(batches: Iterator[Batch], node: Ranks, socket: Ranks, kind_co
 
 
 def _reduce(per_rank: NDArray[np.uint16], node: Ranks) -> MessageCounts:
-    """From counts [kind, rank, distance] to `MessageCounts`."""
+    """`MessageCounts` from counts [kind, rank, distance]."""
     nodes = int(node.max()) + 1
     inter = np.stack([np.bincount(node, weights=kind[:, INTER_NODE], minlength=nodes) for kind in per_rank])
     total = np.bincount(node, weights=per_rank.sum(axis=(0, 2)), minlength=nodes)
@@ -197,7 +197,7 @@ def _reduce(per_rank: NDArray[np.uint16], node: Ranks) -> MessageCounts:
 
 
 def distinct_columns(entries: list[NDArray[np.integer]]) -> FloatArray:
-    """The distinct columns of a table of counts ≥ 0 given by rows, as rows [class, entry] of float64.
+    """Distinct columns of a table of counts ≥ 0 given by rows, as rows [class, entry] of float64.
 
     Columns are packed into one integer key, which is renumbered whenever the next entry would overflow it.
     """
@@ -214,19 +214,19 @@ def distinct_columns(entries: list[NDArray[np.integer]]) -> FloatArray:
 
 
 def maximal_rows(rows: FloatArray) -> FloatArray:
-    """The rows of distinct rows [row, entry] that are not ≤ another one in every entry, largest sum first."""
+    """Rows of distinct rows [row, entry] that are not ≤ another one in every entry, largest sum first."""
     rest = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
     kept = []
     while len(rest):
         kept.append(rest[0])
         rest = rest[(rest > rest[0]).any(axis=1)]
     result = np.stack(kept)
-    result.setflags(write=False)  # as it is shared through the cache
+    result.setflags(write=False)  # shared through the cache
     return result
 
 
 def _nodes(rank_count: int, ranks_per_node: int, mapping: Mapping) -> Ranks:
-    """The node of each rank for a mapping that does not look at the grid."""
+    """Node of each rank for a mapping that does not depend on the grid."""
     ranks = np.arange(rank_count, dtype=np.int32)
     if mapping == "block":
         return ranks // np.int32(ranks_per_node)
@@ -238,7 +238,7 @@ def _nodes(rank_count: int, ranks_per_node: int, mapping: Mapping) -> Ranks:
 
 
 def sockets(node: Ranks, ranks_per_socket: int) -> Ranks:
-    """A machine-wide socket number for each rank: the ranks of a node fill its sockets in rank order."""
+    """Machine-wide socket number of each rank; the ranks of a node fill its sockets in rank order."""
     order = np.argsort(node, kind="stable").astype(np.int32)
     first = np.concatenate([[0], np.cumsum(np.bincount(node))[:-1]]).astype(np.int32)
     local = np.empty_like(node)

@@ -1,7 +1,7 @@
-"""The time of a communication phase, from the messages of the ranks and the time of one message.
+"""Time of a communication phase, from the message counts of the ranks and the time of one message.
 
-Counts come from `placement.rank_message_counts` and `placement.node_message_counts`. What belongs to one
-message is [..., kind] (an axis of length 1 serves for all kinds), times once for each distance.
+Counts come from `placement.rank_message_counts` and `placement.node_message_counts`. Properties of one
+message are [..., kind] (an axis of length 1 applies to all kinds); times are given once per distance.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ def serialised_time(
     """Time until the slowest rank has sent its messages, one after the other.
 
     `rank_counts` [..., class, distance, kind] and three times [..., kind] give [...]. The authors' simulator
-    plays a halo exchange like this: the sends of a rank queue behind each other, each with the parameters of
-    its own distance. What it adds on the receiving side is left out. A message not sent takes no time, even
-    if it would take forever; NaN counts (no such placement) give NaN.
+    models a halo exchange in this way: the sends of a rank queue behind each other, each with the parameters
+    of its own distance. Its additional time on the receiving side is left out. A message that is not sent
+    takes no time, even if its time is infinite; NaN counts (no such placement) give NaN.
     """
     times = _by_distance(intra_socket_time, inter_socket_time, inter_node_time)
     return _largest_sum(rank_counts, times)
 
 
-@model("T = max over ranks of max T_dk", "messages that share nothing, after Choi et al. 2020, Listing 1")
+@model("T = max over ranks of max T_dk", "messages without shared resources, after Choi et al. 2020, Listing 1")
 def concurrent_time(
     rank_counts: RankCounts,
     intra_socket_time: KindTime,
     inter_socket_time: KindTime,
     inter_node_time: KindTime,
 ) -> Seconds:
-    """Time of the slowest message that any rank sends: all are under way at once and share nothing.
+    """Time of the slowest message of any rank: all messages travel at once and share no resources.
 
     A lower bound of `serialised_time`, with the same shapes and edge cases.
     """
@@ -69,23 +69,25 @@ def node_aware_time(
     base_bandwidth: KindRate,
     additional_bandwidth: KindRate,
 ) -> Seconds:
-    """Time of a phase in which a rank works off its own messages and a node its bytes for the network.
+    """Time of a phase in which each rank handles its own messages and each node its outgoing bytes.
 
-    - On the node both ends of a message are busy for all of it, as in a ping-pong, and in an exchange a rank
-      receives what it sends: it is busy twice for each message. Use postal times: by Table 4 further pairs
-      add nearly the bandwidth that the first one had (R_Ci ≈ 0.85 R_Cb), so the rank is the narrow place.
+    - Inside a node both ends of a message are busy for its whole duration, as in a ping-pong, and in an
+      exchange a rank receives as much as it sends, so it is busy twice for each message. Use postal times: by
+      Table 4 further pairs add nearly the bandwidth of the first (R_Ci ≈ 0.85 R_Cb), so the rank is the
+      bottleneck.
     - Between nodes a rank only starts the message (`latency`). The bytes that leave a node share its rate
-      R(k) = R_Cb + (k − 1) R_Ci, whichever rank they are from, with k = min(k', messages that leave) and
-      `process_count` = k', the communicating ranks of a node. Sending and receiving do not share.
+      R(k) = R_Cb + (k − 1) R_Ci, whichever rank sends them, with k = min(k', outgoing messages) and
+      `process_count` = k', the communicating ranks of a node. Sending and receiving do not share this rate.
 
-    Rank and node are each taken at their slowest, which need not be the same place: an upper bound of the
-    sum. `node_counts` [..., node_class, kind], `process_count` [...], the rest as in `serialised_time`. The
-    [..., kind] arguments are those of the protocol of each kind; where Eq. 3 holds, `base_bandwidth` is 1/β
-    and `additional_bandwidth` 0.
+    The slowest rank and the slowest node need not coincide, so the sum is an upper bound. `node_counts`
+    [..., node_class, kind], `process_count` [...], the rest as in `serialised_time`. The [..., kind] arguments
+    are those of the protocol of each kind; where Eq. 3 holds, `base_bandwidth` is 1/β and
+    `additional_bandwidth` 0.
 
-    No number is fitted to halo times, but the terms were chosen with the 20 measured times of Jacobi2D's
-    slowest rank in sight (mean absolute error 15 %; max-rate 25 %, K-model 36 %, postal 56 %): this error is
-    no test on new data. On one node of Summit (4 and 6 ranks) the factor 2 is too much by 52 and 33 %.
+    No number is fitted to halo times, but the terms were chosen knowing the 20 measured times of Jacobi2D's
+    slowest rank (mean absolute error 15 %; max-rate 25 %, K-model 36 %, postal 56 %), so this error does not
+    come from a test on new data. On one node of Summit (4 and 6 ranks) the factor 2 overestimates by 52 and
+    33 %.
     """
     busy = _by_distance(2 * np.asarray(intra_socket_time), 2 * np.asarray(inter_socket_time), latency)
     counts = np.asarray(node_counts)
@@ -98,13 +100,13 @@ def node_aware_time(
 
 
 def _largest_sum(rank_counts: FloatArray, times: FloatArray) -> FloatArray:
-    """The largest over the classes [..., class, distance, kind] of the sum of counts times times."""
+    """Largest sum of counts times durations over the classes [..., class, distance, kind]."""
     counts = np.asarray(rank_counts)
     spent: FloatArray = counts * np.where(counts != 0, times, 0.0)  # 0 · ∞ would be NaN
     return np.asarray(spent.sum(axis=(-2, -1)).max(axis=-1))
 
 
 def _by_distance(intra_socket: FloatArray, inter_socket: FloatArray, inter_node: FloatArray) -> FloatArray:
-    """Three arrays [..., kind] as one, [..., 1, distance, kind], to stand beside counts with a class axis."""
+    """Three arrays [..., kind] joined as [..., 1, distance, kind], to broadcast with counts that have a class axis."""
     times = np.stack(np.broadcast_arrays(intra_socket, inter_socket, inter_node), axis=-2)
     return np.asarray(times[..., np.newaxis, :, :])

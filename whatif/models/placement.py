@@ -1,6 +1,6 @@
-"""Message counts for the engine: arrays of rank counts and nodes in, counts from real placements out.
+"""Message counts as array functions: arrays of rank counts and nodes in, counts of real placements out.
 
-Each distinct point is counted once (`patterns.message_counts`); points that have no such pattern are NaN.
+Each distinct point is counted once (`patterns.message_counts`); points without such a pattern are NaN.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ RankCounts = Annotated[FloatArray, units.ONE, Core("class", "distance", "kind")]
 NodeCounts = Annotated[FloatArray, units.ONE, Core("node_class", "kind")]
 PAPER = "Choi et al. 2020, section 3.1"
 
-# Counts of whole nodes do not depend on sockets; given the same ones, all four counts of a pattern are one.
+# Counts of whole nodes do not depend on sockets; with equal sockets, all four counts of a pattern share a cache entry.
 ANY_SOCKET: Count = np.ones(())
 
 
 class Choices(TypedDict, total=False):
-    """The structural choices of a `GridPattern`, with its defaults."""
+    """Structural options of a `GridPattern`, with its defaults."""
 
     periodic: bool
     neighbours: Neighbours
@@ -49,7 +49,7 @@ def _evaluate(
     part: Callable[[MessageCounts], ArrayLike],
     least_shape: tuple[int, ...] = (),
 ) -> FloatArray:
-    """A part of the counts at every point, whose numbers are broadcast columns; each distinct point once."""
+    """One part of the counts at every point; `points` are columns to broadcast, each distinct row is counted once."""
     columns = np.stack(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in points)), axis=-1)
     rows, place = np.unique(columns.reshape(-1, len(points)), axis=0, return_inverse=True)
     counts = [_counts_at(row, pattern_of) for row in rows]
@@ -63,7 +63,7 @@ def _evaluate(
 
 
 def _counts_at(row: FloatArray, pattern_of: Callable[[tuple[int, ...]], Pattern]) -> MessageCounts | None:
-    """The counts at one point, None where there is no such pattern."""
+    """Counts at one point; None if no such pattern exists."""
     if not is_count(row, most=MOST_CELLS).all():
         return None
     pattern = pattern_of(tuple(int(number) for number in row))
@@ -80,7 +80,7 @@ def _on_grid(
     part: Callable[[MessageCounts], ArrayLike],
     least_shape: tuple[int, ...] = (),
 ) -> FloatArray:
-    """`_evaluate` for grids; `ranks`: of a node and of a socket."""
+    """`_evaluate` for grids; `ranks` are those per node and per socket."""
     points = [*np.moveaxis(np.asarray(dims, dtype=np.float64), -1, 0), *ranks]
     return _evaluate(points, lambda row: GridPattern(row[:-2], row[-2], row[-1], **choices), part, least_shape)
 
@@ -89,28 +89,28 @@ def _kind_count(dims: FloatArray, choices: Choices) -> int:
     return len(message_kinds(np.shape(dims)[-1], choices.get("neighbours", "faces")))
 
 
-@model("messages a rank, by distance and kind", PAPER)
+@model("messages per rank, by distance and kind", PAPER)
 def rank_message_counts(
     dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count, **choices: Unpack[Choices]
 ) -> RankCounts:
-    """Messages sent by the ranks that can be the slowest (`MessageCounts`; choices as in `GridPattern`).
+    """Messages sent by the ranks that can be the slowest (see `MessageCounts`; options as in `GridPattern`).
 
     `dims` [..., dimension] and two arrays that broadcast with its leading axes give
     [..., class, distance, kind], padded with classes of no messages to the largest number of classes.
-    NaN where there is no such grid: numbers that are not whole or below 1, more than `MOST_RANKS` ranks,
-    an explicit mapping of another length.
+    NaN where no such grid exists: numbers that are not whole or below 1, more than `MOST_RANKS` ranks, an
+    explicit mapping of another length.
     """
     least = (1, 3, _kind_count(dims, choices))
     return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.rank_counts, least)
 
 
-@model("messages between nodes a node, by kind", PAPER)
+@model("inter-node messages per node, by kind", PAPER)
 def node_message_counts(
     dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
 ) -> NodeCounts:
-    """Messages to other nodes sent by the nodes that can be the slowest, [..., node_class, kind].
+    """Inter-node messages of the nodes that can be the slowest, [..., node_class, kind].
 
-    Otherwise as `rank_message_counts`.
+    Arguments as in `rank_message_counts`.
     """
     least = (1, _kind_count(dims, choices))
     return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.node_counts, least)
@@ -120,7 +120,7 @@ def node_message_counts(
 def inter_node_count(
     dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
 ) -> Count:
-    """The most messages any node sends to other nodes, [...]; choices as in `rank_message_counts`."""
+    """Most messages that any node sends to other nodes, [...]; options as in `rank_message_counts`."""
     return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.inter_node_count)
 
 
@@ -128,20 +128,20 @@ def inter_node_count(
 def total_count(
     dims: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET, **choices: Unpack[Choices]
 ) -> Count:
-    """The most messages any node sends, those inside it too, [...]; choices as in `rank_message_counts`."""
+    """Most messages that any node sends, including those inside it, [...]; options as in `rank_message_counts`."""
     return _on_grid(dims, (ranks_per_node, ranks_per_socket), choices, lambda counts: counts.total_count)
 
 
 def _on_boxes(
     points: tuple[FloatArray, ...], cells: FloatArray, part: Callable[[MessageCounts], ArrayLike]
 ) -> FloatArray:
-    """`_evaluate` for bisections, with block mapping; `points`: boxes, ranks of a node and of a socket."""
+    """`_evaluate` for bisections with block mapping; `points` are boxes, ranks per node and ranks per socket."""
     columns = [*points, *np.moveaxis(np.asarray(cells, dtype=np.float64), -1, 0)]
     least = np.shape(part(message_counts(BoxPattern(1, (1,) * np.shape(cells)[-1], 1, 1))))
     return _evaluate(columns, lambda row: BoxPattern(row[0], row[3:], row[1], row[2]), part, least)
 
 
-@model("messages a rank, by distance and kind", PAPER)
+@model("messages per rank, by distance and kind", PAPER)
 def box_rank_message_counts(
     rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count
 ) -> RankCounts:
@@ -150,7 +150,7 @@ def box_rank_message_counts(
     return _on_boxes(points, cells, lambda counts: counts.rank_counts)
 
 
-@model("messages between nodes a node, by kind", PAPER)
+@model("inter-node messages per node, by kind", PAPER)
 def box_node_message_counts(
     rank_count: Count, cells: PerDimension, ranks_per_node: Count, ranks_per_socket: Count = ANY_SOCKET
 ) -> NodeCounts:

@@ -1,7 +1,7 @@
-"""Power and energy: what devices draw all the time, and what kernels add while they run.
+"""Power and energy: idle power over the whole time, dynamic power while kernels run.
 
-E = PUE · Σ over devices (idle power · time + dynamic power · time in use), after Sasidharan 2021, Eq. 9 to 11. There,
-both powers are drawn while a device is used; here, idle power is drawn by every node of a job over the whole time,
+E = PUE · Σ over devices (idle power · time + dynamic power · time in use), after Sasidharan 2021, Eq. 9 to 11. In the
+source both powers are drawn while a device is used. Here every node of a job draws idle power over the whole time and
 dynamic power while kernels run, and the rest of the node and of the site (PUE) is added.
 """
 
@@ -27,21 +27,21 @@ _CLOCK = "P ~ f V², with V ~ f: the textbook rule (Weste and Harris, CMOS VLSI 
 
 @model("n P", "definition")
 def devices_power(device_count: Count, device_power: Watts) -> Watts:
-    """Power of several devices of a kind in W. Elementwise; both ≥ 0."""
+    """Power of several devices of one kind in W. Elementwise; both ≥ 0."""
     return device_count * device_power
 
 
 @model("Σ P", "definition")
 def summed_power(*powers: Watts) -> Watts:
-    """Power of all that a node consists of in W. Elementwise; all ≥ 0."""
+    """Power of all components of a node in W. Elementwise; all ≥ 0."""
     return np.asarray(sum(powers[1:], start=powers[0]))
 
 
 @model("⌊P / n⌋ d(n) + d(P mod n), d(ranks) = min(⌈ranks / ranks per device⌉, devices of a node)", "definition")
 def devices_in_use(rank_count: Count, ranks_per_node: Count, ranks_per_device: Count, device_count: Count) -> Count:
-    """Devices that run kernels: those that ranks are on, on n-rank nodes and a last one with the rest.
+    """Devices that run kernels: those with ranks, on nodes of n ranks and a last node with the rest.
 
-    `device_count` is that of a node. Elementwise; all ≥ 1.
+    `device_count` is the number per node. Elementwise; all ≥ 1.
     """
     full_nodes, rest = np.divmod(rank_count, ranks_per_node)
     on_full, on_last = (np.minimum(np.ceil(n / ranks_per_device), device_count) for n in (ranks_per_node, rest))
@@ -50,7 +50,7 @@ def devices_in_use(rank_count: Count, ranks_per_node: Count, ranks_per_device: C
 
 @model("kernels − hidden", "definition: two kernels at the same time keep one device busy")
 def busy_time(kernel_time: Seconds, hidden_time: Seconds) -> Seconds:
-    """Time in which kernels run; `hidden_time` is what overlaps of kernels with each other save. Elementwise."""
+    """Time in which kernels run; `hidden_time` is saved by kernels that overlap each other. Elementwise."""
     return kernel_time - hidden_time
 
 
@@ -66,9 +66,9 @@ def iteration_energy(
 ) -> Joules:
     """Energy of one iteration of a whole job in J.
 
-    `idle_power` is that of a node, drawn over the whole time t; `dynamic_power` that of one of the d devices that
-    kernels run on, drawn while kernels run (t_busy ≤ t). Hosts are idle while devices compute, and everything is
-    idle in communication, copies and overhead: what they add there is neglected. Elementwise; all ≥ 0, PUE ≥ 1.
+    `idle_power` is drawn by a node over the whole time t; `dynamic_power` by each of the d devices in use while
+    kernels run (t_busy ≤ t). Hosts count as idle while devices compute, and everything counts as idle during
+    communication, copies and overhead: their dynamic power is neglected. Elementwise; all ≥ 0, PUE ≥ 1.
     """
     idle_energy = nodes_needed * idle_power * iteration_time
     return power_usage_effectiveness * (idle_energy + device_count * dynamic_power * busy_time)
@@ -82,9 +82,9 @@ def busy_power(
     dynamic_power: Watts,
     power_usage_effectiveness: Count,
 ) -> Watts:
-    """What one node of a job draws in W while kernels run: what supply and cooling must be built for.
+    """Power of one node of a job in W while kernels run; supply and cooling must provide it.
 
-    `device_count` are the devices of all nodes that kernels run on. Elementwise; `nodes_needed` ≥ 1, PUE ≥ 1.
+    `device_count` is the number of devices that run kernels, over all nodes. Elementwise; `nodes_needed` ≥ 1, PUE ≥ 1.
     """
     return power_usage_effectiveness * (idle_power + device_count / nodes_needed * dynamic_power)
 
@@ -98,30 +98,30 @@ def total_energy(
     idle_power: Watts,
     power_usage_effectiveness: Count,
 ) -> Joules:
-    """Energy of a whole run in J: its iterations, and idle nodes while it is set up. Elementwise; all ≥ 0."""
+    """Energy of a whole run in J: its iterations, and idle nodes during set-up. Elementwise; all ≥ 0."""
     setup_energy = power_usage_effectiveness * nodes_needed * idle_power * setup_time
     return iteration_count * iteration_energy + setup_energy
 
 
 @model("P = E / T", "definition")
 def mean_power(total_energy: Joules, total_time: Seconds) -> Watts:
-    """Mean power of a run in W; NaN for one that takes no time. Elementwise."""
+    """Mean power of a run in W; NaN if the run takes no time. Elementwise."""
     return np.where(total_time > 0, total_energy / np.where(total_time > 0, total_time, 1.0), np.nan)
 
 
-@model("C = E · intensity", "definition; operation only, not what making the machine emitted")
+@model("C = E · intensity", "definition; operation only, without the manufacture of the machine")
 def total_carbon(total_energy: Joules, carbon_intensity: CarbonPerJoule) -> Carbon:
-    """Greenhouse gases of a run's energy in gCO2e. Elementwise; both ≥ 0."""
+    """Greenhouse gas emissions of the energy of a run in gCO2e. Elementwise; both ≥ 0."""
     return total_energy * carbon_intensity
 
 
 @model("f = min(1, ((P_cap − P_idle) / P_dynamic)^(1/a))", _CLOCK)
 def capped_clock(power_cap: Watts, idle_power: Watts, dynamic_power: Watts, power_exponent: Count) -> Fraction:
-    """Share of its full clock at which a device stays below a cap: P_idle + P_dynamic f^a ≤ P_cap.
+    """Largest share of the full clock at which a device stays within a power cap: P_idle + P_dynamic f^a ≤ P_cap.
 
-    Measured times follow it within 10 % down to 60 % of the power without a cap; further down the voltage falls no
-    more, and devices are slower than this (docs/validation.md). NaN where the cap is at or below the idle power.
-    Elementwise; powers ≥ 0, exponent > 0.
+    Measured times agree within 10 % down to 60 % of the uncapped power; below, the voltage stays constant and devices
+    are slower than predicted (docs/validation.md). NaN where the cap is at or below the idle power. Elementwise;
+    powers ≥ 0, exponent > 0.
     """
     room = power_cap - idle_power
     share = np.where(dynamic_power > room, room / np.where(dynamic_power > 0, dynamic_power, 1.0), 1.0)
@@ -130,17 +130,17 @@ def capped_clock(power_cap: Watts, idle_power: Watts, dynamic_power: Watts, powe
 
 @model("f R", _CLOCK)
 def capped_rate(clock_fraction: Fraction, peak_rate: OperationsPerSecond) -> OperationsPerSecond:
-    """A peak rate of arithmetic at a share of the full clock; memory keeps its own clock. Elementwise."""
+    """Peak arithmetic rate at a share of the full clock; memory keeps its own clock. Elementwise."""
     return clock_fraction * peak_rate
 
 
 @model("f^a P_dynamic", _CLOCK)
 def capped_power(clock_fraction: Fraction, dynamic_power: Watts, power_exponent: Count) -> Watts:
-    """Dynamic power at a share of the full clock, also of kernels that memory limits. Elementwise."""
+    """Dynamic power at a share of the full clock, also for memory-bound kernels. Elementwise."""
     return clock_fraction**power_exponent * dynamic_power
 
 
 @model("P_cap > P_idle", "definition")
 def exceeds_idle(power_cap: Watts, idle_power: Watts) -> Count:
-    """1 where a cap leaves power to compute with, else 0."""
+    """1 where the power cap exceeds the idle power, else 0."""
     return np.asarray(power_cap > idle_power, dtype=np.float64)

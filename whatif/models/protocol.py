@@ -1,4 +1,4 @@
-"""The protocol by which an MPI library sends a message depends on its size."""
+"""The message protocol (short, eager, rendezvous) that an MPI library selects by message size."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def by_protocol(
     eager: FloatArray,
     rendezvous: FloatArray,
 ) -> FloatArray:
-    """The one of three values, times or parameters of one unit, that belongs to the protocol of the message.
+    """Value for the protocol of a message: one of three times, or parameters with the same unit.
 
-    The limits are the largest sizes still sent as short and as eager messages; both are inclusive.
-    Elementwise over any broadcastable shapes; valid for 0 ≤ `short_limit` ≤ `eager_limit`; equal limits leave
-    out the eager protocol, infinite ones leave out those above. A time may fall where the protocol changes.
+    The limits are the largest sizes sent as short and as eager messages; both are inclusive. Elementwise over
+    any broadcastable shapes; valid for 0 ≤ `short_limit` ≤ `eager_limit`; equal limits disable the eager
+    protocol, infinite ones the protocols above. A time may decrease where the protocol changes.
     Source: Choi et al., ICS 2020, Sec. 2.1 ("separate sets of parameters may be used for short, eager and
     rendezvous protocols") and Table 2.
     """

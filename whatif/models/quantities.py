@@ -1,8 +1,8 @@
-"""What a model function says about itself: the unit of each argument, its equation and where it stands.
+"""Annotations of model functions: units of arguments and results, trailing axes, equation and source.
 
 An annotation such as `Seconds` is a float64 array with its unit attached. When a term is wired, the units of its
 inputs are compared with these annotations. `Core` names the trailing axes that a function works along
-(ranks, message kinds); an elementwise function has none and broadcasts over whatever it is given.
+(ranks, message kinds); an elementwise function has none and broadcasts over any shapes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The trailing axes of an argument or result, by name, such as `Core("kind")`."""
+    """Names of the trailing axes of an argument or result, such as `Core("kind")`."""
 
     axes: tuple[str, ...]
 
@@ -48,14 +48,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The equation a function computes, in the notation of its source, and the source."""
+    """Equation of a model function in the notation of its source, and the source."""
 
     equation: str
     source: str
 
 
 def model(equation: str, source: str) -> Callable[[Function], Function]:
-    """Attach a `Citation` to a model function, for `whatif explain`; the function itself is unchanged."""
+    """Decorator that attaches a `Citation` to a model function, for `whatif explain`."""
 
     def attach(function: Function) -> Function:
         function.citation = Citation(equation, source)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""How ranks share nodes and sockets: the counts behind k', the processes that communicate at the same time."""
+"""Ranks per node and socket, and k', the number of processes that communicate at the same time."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ def ranks_per_node(gpu_count: Count, ranks_per_gpu: Count) -> Count:
 
 @model("⌈p / sockets⌉", "Choi et al. 2020, sec. 6.1: GPUs on a node are divided evenly")
 def ranks_per_socket(ranks_per_node: Count, socket_count: Count) -> Count:
-    """Ranks on a full socket; an odd one out stays with the first sockets."""
+    """Ranks on a full socket; the first sockets take the remainder."""
     return np.ceil(ranks_per_node / socket_count)
 
 
 @model("k' = min(p, P)", "Choi et al. 2020, Eq. 2: the processes of a node that use the network")
 def sharing_count(rank_count: Count, available_count: Count) -> Count:
-    """Ranks that communicate from one node or socket at the same time: all that fit, or all there are."""
+    """Ranks of one node or socket that communicate at the same time: all that fit, at most all ranks."""
     return np.minimum(rank_count, available_count)
 
 
 @model("⌈r / 2⌉", _CONFIGURATION)
 def pair_count(sharing_count: Count) -> Count:
-    """Pairs of ranks that communicate inside one socket at the same time: 2 of Summit's 3 ranks, 1 of Lassen's 2."""
+    """Pairs of ranks that communicate inside one socket at the same time: 2 of 3 ranks on Summit, 1 of 2 on Lassen."""
     return np.ceil(sharing_count / 2)
 
 
 @model("⌈P / p⌉", "definition")
 def nodes_needed(rank_count: Count, ranks_per_node: Count) -> Count:
-    """Nodes that a number of ranks occupies."""
+    """Required nodes of a number of ranks."""
     return np.ceil(rank_count / ranks_per_node)
 
 
-@model("P where ⌈P / p⌉ nodes are there", "definition")
+@model("P if ⌈P / p⌉ nodes are available", "definition")
 def placed_count(rank_count: Count, needed_count: Count, available_count: Count) -> Count:
-    """The ranks to place; NaN where there are too few nodes, so that nothing is counted for them."""
+    """Number of ranks to place; NaN where the machine has too few nodes, so their messages are not counted."""
     return np.where(needed_count <= available_count, rank_count, np.nan)
 
 
 @model("needed ≤ available", "definition")
 def fits(needed_count: Count, available_count: Count) -> Count:
-    """1 where what is needed is available, else 0."""
+    """1 where the required amount is available, else 0."""
     return np.asarray(needed_count <= available_count, dtype=np.float64)
 
 
 @model("M · ranks per GPU", "definition")
 def device_memory(memory_size: Bytes, ranks_per_gpu: Count) -> Bytes:
-    """Memory that the ranks of one device need together."""
+    """Memory required by all ranks of one device together."""
     return memory_size * ranks_per_gpu
 
 
 @model("needed ≤ available", "definition")
 def memory_fits(needed_size: Bytes, available_size: Bytes) -> Count:
-    """1 where the memory needed is available, else 0."""
+    """1 where the required memory is available, else 0."""
     return np.asarray(needed_size <= available_size, dtype=np.float64)
 
 
 @model("first = second", "definition")
 def agrees(first_count: Count, second_count: Count) -> Count:
-    """1 where two counts are the same, else 0."""
+    """1 where two counts are equal, else 0."""
     return np.asarray(first_count == second_count, dtype=np.float64)

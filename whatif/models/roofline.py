@@ -1,10 +1,9 @@
 """The quantitative roofline: a kernel profiled on one GPU, predicted on another from five of its rates.
 
-A kernel is described by its operations and bytes and by its instruction mix. Its dominant operation is fp_32,
-fp_64 or integer, and that alone decides which rate of the GPU is its `peak_rate` (`DOMINANT_RATES`). Peak
-rates of floating point and of integer multiply-add count two operations an instruction; `peak_add_rate`
-(integer adds, which stand for all other instructions) and `peak_shared_rate` (shared-memory accesses) count
-one.
+A kernel is described by its operations, its bytes and its instruction mix. Its dominant operation (fp_32,
+fp_64 or integer) alone determines which rate of the GPU is its `peak_rate` (`DOMINANT_RATES`). Peak rates of
+floating point and of integer multiply-add count two operations per instruction; `peak_add_rate` (integer
+adds, representing all other instructions) and `peak_shared_rate` (shared-memory accesses) count one.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from whatif.models.quantities import (
 OperationsPerByte = Annotated[FloatArray, units.FLOP_PER_BYTE]
 
 DOMINANT_RATES = {"fp_32": "peak_single_rate", "fp_64": "peak_double_rate", "integer": "peak_integer_rate"}
-"""The GPU's rate that is `peak_rate` of a kernel with this dominant operation."""
+"""Rate of the GPU used as `peak_rate`, by dominant operation of the kernel."""
 
 _SOURCE = "Konstantinidis and Cotronis 2017; gpuroofperf"
 
@@ -53,7 +52,7 @@ def instruction_efficiency(
     peak_add_rate: OperationsPerSecond,
     peak_shared_rate: OperationsPerSecond,
 ) -> Fraction:
-    """Share of the issue time that the dominant operation gets, beside loads, stores and the rest.
+    """Share of the issue time spent on the dominant operation.
 
     `compute_fraction` (x_c, `mix_compute` in a kernel file) and `load_store_fraction` (x_m, `mix_ldst`) are
     shares of all instructions. The factors f_i of the source are times per instruction relative to single
@@ -76,12 +75,12 @@ def attainable_rate(
     peak_add_rate: OperationsPerSecond,
     peak_shared_rate: OperationsPerSecond,
 ) -> OperationsPerSecond:
-    """The kernel's own compute roof: `peak_rate` · `operation_mix_fraction` · `instruction_efficiency`.
+    """Compute roof of a kernel: `peak_rate` · `operation_mix_fraction` · `instruction_efficiency`.
 
-    `operation_mix_fraction` (e_mix, `opmix_efficiency` in a kernel file) is 1 where all dominant instructions
-    are multiply-adds and 1/2 where none is. Written as operations per issue time, so that an infinite
-    `peak_rate` leaves the time of the other instructions. Elementwise over any broadcastable shapes; valid as
-    `instruction_efficiency`, and `operation_mix_fraction` from 0 to 1. Source: as `instruction_efficiency`.
+    `operation_mix_fraction` (e_mix, `opmix_efficiency` in a kernel file) is 1 if all dominant instructions are
+    multiply-adds and 1/2 if none is. Computed as operations per issue time, so that an infinite `peak_rate`
+    leaves the time of the other instructions. Elementwise over any broadcastable shapes; valid as
+    `instruction_efficiency`, with `operation_mix_fraction` from 0 to 1. Source: as `instruction_efficiency`.
     """
     issue_time = _issue_time(compute_fraction, load_store_fraction, peak_rate, peak_add_rate, peak_shared_rate)
     return 2 * compute_fraction * operation_mix_fraction / issue_time
@@ -99,7 +98,7 @@ def operational_intensity(operations: Operations, dram_size: Bytes) -> Operation
 
 @model("B = P / BW", _SOURCE)
 def machine_balance(attainable_rate: OperationsPerSecond, dram_bandwidth: BytesPerSecond) -> OperationsPerByte:
-    """The intensity at which the kernel's two roofs meet (`dev_op_ratio` in a prediction file).
+    """Operational intensity at which the two roofs of a kernel meet (`dev_op_ratio` in a prediction file).
 
     Elementwise over any broadcastable shapes; valid for `attainable_rate` ≥ 0, `dram_bandwidth` > 0. Source:
     as `instruction_efficiency`.
@@ -125,10 +124,10 @@ def roofline_time(
 ) -> Seconds:
     """Time of a kernel that computes and moves data at once: `max(W / P, Q / BW)`.
 
-    `operations` is W, `dram_size` is Q, bytes from and to device memory; over several launches if both count
-    them. Elementwise over any broadcastable shapes; valid for `operations` ≥ 0, `dram_size` ≥ 0,
-    `dram_bandwidth` > 0, and `attainable_rate` > 0 where there are operations (it is 0 for a kernel that has
-    none). Nothing to do takes no time; there is no launch overhead. Source: as `instruction_efficiency`.
+    `operations` is W and `dram_size` is Q, the bytes from and to device memory; both may count several
+    launches. Elementwise over any broadcastable shapes; valid for `operations` ≥ 0, `dram_size` ≥ 0,
+    `dram_bandwidth` > 0, and `attainable_rate` > 0 where `operations` > 0 (it is 0 for a kernel without
+    operations). No work takes no time; there is no launch overhead. Source: as `instruction_efficiency`.
     """
     compute_time = operations / np.where(operations > 0, attainable_rate, 1.0)
     time: Seconds = np.maximum(compute_time, dram_size / dram_bandwidth)
@@ -144,11 +143,11 @@ def roofline_l2_time(
     dram_bandwidth: BytesPerSecond,
     l2_bandwidth: BytesPerSecond,
 ) -> Seconds:
-    """Time of `roofline_time` with the second-level cache as a third limit.
+    """Time of a kernel by `roofline_time` with the second-level cache as a third limit.
 
-    `l2_size` is Q_L2, bytes between the cache and the processors, and `l2_bandwidth` what the cache delivers.
-    The tool measures both but predicts without them. Elementwise over any broadcastable shapes; valid as
-    `roofline_time`, `l2_size` ≥ 0, `l2_bandwidth` > 0. An infinite `l2_bandwidth` parameters `roofline_time`.
+    `l2_size` is Q_L2, the bytes between the cache and the processors, and `l2_bandwidth` the rate of the
+    cache. The tool measures both but predicts without them. Elementwise over any broadcastable shapes; valid
+    as `roofline_time`, `l2_size` ≥ 0, `l2_bandwidth` > 0. An infinite `l2_bandwidth` gives `roofline_time`.
     """
     two_roofs = roofline_time(operations, dram_size, attainable_rate, dram_bandwidth)
     time: Seconds = np.maximum(two_roofs, l2_size / l2_bandwidth)

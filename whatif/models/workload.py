@@ -1,4 +1,4 @@
-"""How the work of a rank follows from its part of the grid: cells, surfaces, messages, kernel metrics."""
+"""Work of a rank from its part of the grid: cells, surfaces, messages, kernel metrics."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ MessageSizes = Annotated[FloatArray, units.BYTE, Core("kind")]
 
 
 def along_dimensions(*extents: FloatArray) -> Cells:
-    """Numbers of cells or ranks, one argument a dimension, joined along the trailing axis `dimension`."""
+    """Numbers of cells or ranks, one argument per dimension, joined along the trailing axis `dimension`."""
     return np.stack(np.broadcast_arrays(*extents), axis=-1)
 
 
 @model("N = Π N_d", "definition")
 def cell_count(cells: Cells) -> Count:
-    """Cells of a box: the product over its dimensions, shape [..., dimension] -> [...]."""
+    """Number of cells of a box: the product over its dimensions, shape [..., dimension] -> [...]."""
     return np.asarray(np.prod(cells, axis=-1))
 
 
 @model("N · P", "definition")
 def repeated_cells(cell_count: Count, rank_count: Count) -> Count:
-    """Cells of all ranks where each has its own box (weak scaling)."""
+    """Number of cells of all ranks, each with a box of its own (weak scaling)."""
     return cell_count * rank_count
 
 
 @model("N_d · P_d", "definition")
 def joined_cells(cells: Cells, extents: Cells) -> Cells:
-    """The whole grid where each rank of a grid of ranks has its own box (weak scaling)."""
+    """Extents of the whole grid, with one box of cells per rank of a grid of ranks (weak scaling)."""
     return cells * extents
 
 
@@ -62,7 +62,7 @@ def scaled(metric: FloatArray, scale_factor: Count) -> FloatArray:
 
 @model("launches / profiled launches · growth", "definition")
 def launch_scale(launch_count: Count, profiled_launch_count: Count, growth_factor: Count) -> Count:
-    """What to multiply the metrics of a whole profile with to get those of one iteration."""
+    """Factor from the metrics of a whole profile to those of one iteration."""
     return launch_count / profiled_launch_count * growth_factor
 
 
@@ -70,7 +70,7 @@ def launch_scale(launch_count: Count, profiled_launch_count: Count, growth_facto
 def halo_sizes(
     cells: Cells, halo_width: Count, element_size: Bytes, *, kinds: Sequence[tuple[int, ...]]
 ) -> MessageSizes:
-    """Size of the message of each kind: a slab, an edge or a corner of the rank's box, `halo_width` cells deep."""
+    """Message size of each kind: a slab, an edge or a corner of the rank's box, `halo_width` cells deep."""
     sizes = [element_size * _shared_cells(cells, halo_width, kind) for kind in kinds]
     return np.stack(np.broadcast_arrays(*sizes), axis=-1)
 
@@ -84,19 +84,19 @@ def _shared_cells(cells: FloatArray, halo_width: FloatArray, kind: tuple[int, ..
 
 
 def by_kind(*sizes: Bytes) -> MessageSizes:
-    """Sizes that the file states, one argument a kind of message, joined along the trailing axis `kind`."""
+    """Sizes stated by the file, one argument per kind of message, joined along the trailing axis `kind`."""
     return np.stack(np.broadcast_arrays(*sizes), axis=-1)
 
 
 @model("x_c + x_m ≤ 1", "Konstantinidis and Cotronis 2017: shares of one instruction mix")
 def mix_fits(compute_fraction: Fraction, load_store_fraction: Fraction) -> Count:
-    """1 where the shares of an instruction mix leave room for the other instructions, else 0."""
+    """1 where the shares of an instruction mix sum to at most 1, else 0."""
     return np.asarray(compute_fraction + load_store_fraction <= 1 + 1e-12, dtype=np.float64)
 
 
-@model("T = T' R' / R", "definition: a kernel that one rate of the device limits")
+@model("T = T' R' / R", "definition: a kernel limited by one rate of the device")
 def rescaled_time(kernel_time: Seconds, profiled_metric: FloatArray, present_metric: FloatArray) -> Seconds:
-    """Time of a kernel on this device from that on the profiled one, where one rate of the devices limits it.
+    """Time of a kernel on this device, rescaled from the profiled one by the rate that limits it.
 
     `profiled_metric` and `present_metric` are that rate of the two devices, in the same unit. Elementwise over any
     broadcastable shapes; valid for rates > 0. A bound, not a prediction: no kernel is limited by one rate alone.
@@ -106,18 +106,18 @@ def rescaled_time(kernel_time: Seconds, profiled_metric: FloatArray, present_met
 
 @model("m · e", "definition")
 def copy_count(transfer_count: Count, exchange_count: Count) -> Count:
-    """Copies of a halo in one iteration: `transfer_count` for each exchange."""
+    """Copies of a halo in one iteration: `transfer_count` per exchange."""
     return transfer_count * exchange_count
 
 
 @model("T = m t", "definition")
 def repeated(once_time: Seconds, repeat_count: Count) -> Seconds:
-    """Time of something that happens `repeat_count` times, one after the other."""
+    """Time of an operation that is repeated `repeat_count` times in sequence."""
     return once_time * repeat_count
 
 
 @model("S = max_r Σ_{d,m} c_{rdm} n_m", "definition")
 def rank_size(rank_counts: RankCounts, message_sizes: MessageSizes) -> Bytes:
-    """Bytes that the busiest rank sends in one exchange, whatever the distance."""
+    """Bytes sent by the busiest rank in one exchange, over all distances."""
     sent = rank_counts.sum(axis=-2) * message_sizes[..., None, :]
     return np.asarray(sent.sum(axis=-1).max(axis=-1))

@@ -1,1 +1,1 @@
-"""Pictures as data, and their backends: terminal cells and matplotlib."""
+"""Plot descriptions as data, and their backends: terminal and matplotlib."""

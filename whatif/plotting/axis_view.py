@@ -1,7 +1,7 @@
-"""An axis as it is drawn: its space, limits, unit and ticks.
+"""Drawn axes: axis space, limits, units and ticks.
 
-Axis space is where a plot is straight: the values themselves on a linear axis, their decimal logarithm on a
-logarithmic one. What cannot be drawn there is a NaN.
+Axis space holds the values of a linear axis and the decimal logarithms of a logarithmic one. Values that cannot be
+drawn are NaN there.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from whatif import units
+from whatif.models.quantities import FloatArray
 from whatif.plotting.description import (
     LARGEST,
     SMALLEST,
     AxisDescription,
-    FloatArray,
     HeatMap,
     PlotDescription,
     PlotLine,
@@ -32,7 +32,7 @@ from whatif.units import Dimension
 
 @dataclass(frozen=True, slots=True)
 class AxisUnit:
-    """The one unit an axis counts in, and its size in base units."""
+    """Unit of an axis, and its size in base units."""
 
     name: str
     size: float
@@ -40,7 +40,7 @@ class AxisUnit:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A labelled position in axis space."""
+    """Labelled position in axis space."""
 
     position: float
     label: str
@@ -48,7 +48,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class AxisView:
-    """An axis with its limits in axis space and its unit."""
+    """Axis with its limits in axis space and its unit."""
 
     description: AxisDescription
     low: float
@@ -56,29 +56,29 @@ class AxisView:
     unit: AxisUnit
 
     def label(self, width: int) -> str:
-        """The axis label, or its last part where it is too wide, with the unit in round brackets.
+        """Axis label with the unit in parentheses; only its last part if it is too wide.
 
-        Square ones are markup in a terminal UI.
+        Square brackets would be markup in a terminal UI.
         """
         axis, unit = self.description, f"({self.unit.name})" if self.unit.name else ""
         whole = f"{axis.label} {unit}".strip()
         return whole if len(whole) <= width else f"{axis.name} {unit}".strip()
 
     def fraction(self, positions: FloatArray) -> FloatArray:
-        """Map axis space to 0 at the low end and 1 at the high end."""
+        """Fractions of the axis, 0 at the low end and 1 at the high end, of positions in axis space."""
         span = self.high - self.low
-        # Points far outside a categorical axis stay outside, but must not overflow on the way.
+        # Points far outside a categorical axis stay outside, but must not overflow.
         near = np.clip(positions, self.low - 1e6 * span, self.high + 1e6 * span)
         return np.asarray((near - self.low) / span)
 
     def value(self, fraction: float) -> float:
-        """The value in base units, or the number of a category, at a fraction of the axis."""
+        """Value in base units, or number of a category, at a fraction of the axis."""
         position = self.low + fraction * (self.high - self.low)
         return 10.0**position if self.description.scale is Scale.LOG and not self.description.ticks else position
 
 
 def axis_space(values: FloatArray, axis: AxisDescription) -> FloatArray:
-    """Take logarithms where the axis wants them; what cannot be drawn becomes NaN."""
+    """Values in axis space: logarithms on a logarithmic axis, NaN for values that cannot be drawn."""
     values = np.asarray(values, dtype=np.float64)
     drawable = np.abs(values) <= LARGEST
     if axis.ticks:
@@ -100,13 +100,13 @@ class Axes(NamedTuple):
 
 
 def axes_of(description: PlotDescription, points: Sequence[Points]) -> Axes:
-    """Choose limits and units of both axes from the points that are drawn; the y axis gets a little air."""
+    """Axes with limits and units from the drawn points; the y axis has a margin."""
     x_view = view_of(description.x, [x[np.isfinite(y)] for x, y in points], roomy=False)
     return Axes(x_view, view_of(description.y, [y for _, y in points], roomy=True))
 
 
 def points_of(description: PlotDescription) -> list[Points]:
-    """Every line in axis space, x and y, with NaN for gaps."""
+    """Points (x, y) of every line in axis space, with NaN for gaps."""
     return [_points(line, description) for line in description.lines]
 
 
@@ -117,7 +117,7 @@ def _points(line: PlotLine, description: PlotDescription) -> Points:
 
 
 def heat_axes(description: HeatMap) -> Axes:
-    """Axes on which every value of a heat map has room around it; one alone fills its axis."""
+    """Axes of a heat map, with space around every value; a single value fills its axis."""
     return Axes(*(_tiled(*axis) for axis in ((description.x, description.xs), (description.y, description.ys))))
 
 
@@ -132,20 +132,20 @@ def _tiled(axis: AxisDescription, values: FloatArray) -> AxisView:
 
 
 def view_of(axis: AxisDescription, values: Sequence[FloatArray], *, roomy: bool) -> AxisView:
-    """The axis over values in axis space; a roomy one gets a little air, and likes to start at zero."""
+    """Axis over values in axis space; a roomy axis has a margin and prefers to start at zero."""
     if axis.ticks:
         return AxisView(axis, -0.5, len(axis.ticks) - 0.5, AxisUnit("", 1.0))
     low, high = limits(values, axis.scale, roomy=roomy)
     reference = max(abs(low), abs(high))
     if axis.scale is Scale.LOG:
-        # The lowest decade in sight reads 0.1, 1 or 10: 0.1 ms to 10 ms rather than 100 us to 10k us.
+        # The lowest decade shown is 0.1, 1 or 10 in its unit: 0.1 ms to 10 ms, not 100 us to 10k us.
         lowest = math.ceil(low - 1e-9)
         reference = 10.0 ** (lowest + 1 if lowest < high else low)
     return AxisView(axis, low, high, axis_unit(reference, axis.dimension))
 
 
 def limits(values: Sequence[FloatArray], scale: Scale, *, roomy: bool) -> tuple[float, float]:
-    """Span the finite values in axis space, never of zero length; a roomy axis likes to start at zero."""
+    """Limits of the finite values in axis space, never of zero length; a roomy axis prefers to start at zero."""
     finite = [array[np.isfinite(array)] for array in values]
     present = [array for array in finite if array.size]
     if not present:
@@ -166,7 +166,7 @@ def limits(values: Sequence[FloatArray], scale: Scale, *, roomy: bool) -> tuple[
 
 @lru_cache(maxsize=512)
 def axis_unit(reference: float, dimension: Dimension) -> AxisUnit:
-    """Pick the largest prefixed unit that is not larger than the reference, in base units."""
+    """Largest prefixed unit that is not larger than the reference (in base units)."""
     if dimension == units.ONE:
         return AxisUnit("", 1.0)
     name, size = units.customary_unit(reference, dimension)
@@ -186,7 +186,7 @@ def _prefixed(name: str) -> Iterator[AxisUnit]:
 
 
 def ticks(view: AxisView, fits: Callable[[Sequence[Tick]], bool]) -> tuple[Tick, ...]:
-    """Return the densest reasonable ticks that `fits` accepts, or none."""
+    """Densest reasonable ticks that `fits` accepts; empty if there are none."""
     for candidate in _candidates(view):
         labels = [tick.label for tick in candidate]
         if candidate and len(set(labels)) == len(labels) and fits(candidate):
@@ -203,7 +203,7 @@ def _candidates(view: AxisView) -> Iterator[list[Tick]]:
 
 
 def _category_candidates(names: Sequence[str]) -> Iterator[list[Tick]]:
-    # Equal names are told apart by their place: a duplicate must not cost the axis all its labels.
+    # Equal names are numbered, as duplicate labels would be rejected.
     unique = [name if name not in names[:place] else f"{name} #{place + 1}" for place, name in enumerate(names)]
     for stride, length in itertools.product((1, 2, 3, 5, 10, 20, 50, 100), (24, 16, 12, 8)):
         yield [Tick(float(i), shorten(unique[i], length)) for i in range(0, len(unique), stride)]
@@ -244,7 +244,7 @@ def _linear_candidates(low: float, high: float, size: float) -> Iterator[list[Ti
 
 
 def round_step(step: float) -> float:
-    """Round up to 1, 2 or 5 times a power of ten."""
+    """Step rounded up to 1, 2 or 5 times a power of ten."""
     decade = 10.0 ** math.floor(math.log10(step))
     return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= step * (1 - 1e-9))
 
@@ -255,7 +255,7 @@ def _linear_labels(numbers: Sequence[float], step: float) -> list[str]:
     decimals = max(0, -math.floor(math.log10(step / scale) + 1e-9))
     if decimals > 9 or largest / scale >= 1e6:
         return [short_number(number) for number in numbers]
-    # Zero carries no suffix, and `+ 0.0` takes the sign off a negative zero.
+    # Zero has no suffix, and `+ 0.0` removes the sign of a negative zero.
     return [f"{n / scale + 0.0:.{decimals}f}{suffix}" if abs(n) > step / 2 else "0" for n in numbers]
 
 
@@ -265,7 +265,7 @@ def _suffix(number: float) -> tuple[float, str]:
 
 
 def short_number(number: float) -> str:
-    """Write `1`, `0.05`, `20k` or `1e-9`: four digits at most, decimal suffixes from a thousand on."""
+    """Short text of a number, `1`, `0.05`, `20k` or `1e-9`: at most four digits, suffixes from a thousand."""
     size, suffix = _suffix(abs(number))
     text = f"{number / size:.4g}{suffix}"
     if number and (abs(number) < 1e-3 or "e" in text):

@@ -1,4 +1,4 @@
-"""Horizontal bars as pure data: one row a bar, on one linear axis."""
+"""Horizontal bar charts as data: one bar per row, on one linear axis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MORE: Final = "series-2"
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """One bar from `start` to `end`, in base units, with what stands before it and behind it."""
+    """One bar from `start` to `end` in base units, with a label before it and a text after it."""
 
     label: str
     start: float
@@ -24,10 +24,10 @@ class BarRow:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Bars below one another on one linear axis; `legend` says what their styles mean."""
+    """Bars in rows on one linear axis."""
 
     title: str
     x: AxisDescription
     rows: tuple[BarRow, ...]
     legend: tuple[tuple[str, str], ...] = ()
-    """Style and meaning."""
+    """Styles and their meanings."""

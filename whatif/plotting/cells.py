@@ -1,4 +1,4 @@
-"""A screen of cells: characters, the names of their styles, and of the styles behind them."""
+"""Screen of character cells with named styles for text and background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Numbers = NDArray[np.intp]
 
 
 class TextRun(NamedTuple):
-    """A piece of a screen line: text, the name of its style and, on a filled cell, the style behind it."""
+    """Part of a screen line: text, the name of its style and, on filled cells, of the background style."""
 
     text: str
     style: str = ""
@@ -22,7 +22,7 @@ class TextRun(NamedTuple):
 
 
 class Cells:
-    """A screen that is written on; what does not fit is cut off."""
+    """Screen of cells to write on; text that does not fit is cut off."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = max(0, width), max(0, height)
@@ -32,11 +32,11 @@ class Cells:
         self._numbers = {"": 0}
 
     def number(self, style: str) -> int:
-        """The number that stands for a style in `paint`."""
+        """Number of a style, for `paint`."""
         return self._numbers.setdefault(style, len(self._numbers))
 
     def put(self, row: int, column: int, text: str, style: str) -> None:
-        """Write a text; what lies behind the cells stays."""
+        """Write a text; the background of the cells is kept."""
         column = max(0, column)
         if 0 <= row < self.height and column < self.width:
             letters = text_cells(shorten(text, self.width - column))
@@ -44,29 +44,29 @@ class Cells:
             self._styles[row, column : column + len(letters)] = self.number(style)
 
     def put_runs(self, row: int, column: int, runs: tuple[TextRun, ...]) -> None:
-        """Write runs one after the other."""
+        """Write a sequence of runs."""
         for run in runs:
             self.put(row, column, run.text, run.style)
             column += len(text_cells(run.text))
 
     def paint(self, row: int, column: int, text: Characters, styles: Numbers, fills: Numbers | None = None) -> None:
-        """Lay a rectangle of characters with numbered styles on the screen; it must lie within."""
+        """Write a rectangle of characters with numbered styles; it must be inside the screen."""
         place = np.s_[row : row + text.shape[0], column : column + text.shape[1]]
         self._text[place], self._styles[place] = text, styles
         if fills is not None:
             self._fills[place] = fills
 
     def fill(self, row: int, column: int) -> str:
-        """The style behind a cell."""
+        """Background style of a cell."""
         return list(self._numbers)[int(self._fills[row, column])]
 
     def blank(self, row: int, start: int, stop: int) -> bool:
-        """Whether nothing is written on some cells of a line, and they are on the screen."""
+        """Whether some cells of a line are on the screen and empty."""
         inside = 0 <= start <= stop <= self.width and 0 <= row < self.height
         return inside and bool((self._text[row, start:stop] == " ").all())
 
     def runs(self) -> list[list[TextRun]]:
-        """The screen line by line."""
+        """Lines of the screen, each a list of runs."""
         names = list(self._numbers)
         both = self._styles * len(names) + self._fills
         return [self._line(letters.tolist(), numbers, names) for letters, numbers in zip(self._text, both, strict=True)]

@@ -1,4 +1,4 @@
-"""What a plot says at one place: the crosshair that moves from point to point, and the values there."""
+"""Crosshair of a plot: its position, and the values there."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import axis_space
-from whatif.plotting.description import AxisDescription, Description, FloatArray, HeatMap, PlotDescription, PlotLine
+from whatif.plotting.description import AxisDescription, Description, HeatMap, PlotDescription, PlotLine
 from whatif.units import format_quantity
 
 NOTHING = "–"
 
 
 class Reading(NamedTuple):
-    """A value read off a plot: what it is of, the value with its unit, and the style of its curve."""
+    """A value read from a plot: its label, the value with its unit, and the style of its curve."""
 
     label: str
     value: str
@@ -22,16 +23,16 @@ class Reading(NamedTuple):
 
 
 def readout(description: Description, x: float, y: float = np.nan) -> tuple[Reading, ...]:
-    """The values nearest to `x`, and on a heat map to `y`: first the place itself, then every curve or the cell.
+    """Values nearest to `x`, and on a heat map to `y`: the position first, then every curve, or the cell.
 
-    The first curve says by how much it differs from the baseline, where there is one; a gap reads `–`.
+    With a baseline, the first curve also shows its difference from it. The text of a gap is `–`.
     """
     if isinstance(description, HeatMap):
         return _read_heat(description, x, y)
-    x = moved(description, (x, y))[0]
-    place = Reading(description.x.name, written(x, description.x), "label")
+    x = move_crosshair(description, (x, y))[0]
+    place = Reading(description.x.name, value_text(x, description.x), "label")
     readings = [
-        Reading(line.label, written(_at(line, x, description.x), description.y), style)
+        Reading(line.label, value_text(_at(line, x, description.x), description.y), style)
         for line, style in zip(description.lines, description.line_styles(), strict=True)
         if line.label
     ]
@@ -48,11 +49,11 @@ def _read_heat(description: HeatMap, x: float, y: float) -> tuple[Reading, ...]:
     else:
         values = (float(description.xs[at_x]), float(description.ys[at_y]), float(description.values[at_x, at_y]))
     read = zip((description.x, description.y, description.z), values, ("label", "label", "marker"), strict=True)
-    return tuple(Reading(axis.name, written(value, axis), style) for axis, value, style in read)
+    return tuple(Reading(axis.name, value_text(value, axis), style) for axis, value, style in read)
 
 
-def written(value: float, axis: AxisDescription) -> str:
-    """A value of an axis in words: with its unit, or the name of a category."""
+def value_text(value: float, axis: AxisDescription) -> str:
+    """Text of a value of an axis: with its unit, or the name of a category."""
     if not np.isfinite(value):
         return NOTHING
     if axis.ticks:
@@ -61,7 +62,7 @@ def written(value: float, axis: AxisDescription) -> str:
 
 
 def nearest(values: FloatArray, wanted: float, axis: AxisDescription) -> int | None:
-    """The index of the value nearest to another on the drawn axis; None where none can be drawn."""
+    """Index of the value nearest to another on the drawn axis; None if no value can be drawn."""
     distances = np.abs(axis_space(values, axis) - axis_space(np.array(wanted), axis))
     return int(np.nanargmin(distances)) if np.isfinite(distances).any() else None
 
@@ -72,7 +73,7 @@ def _at(line: PlotLine, x: float, axis: AxisDescription) -> float:
 
 
 def _change(description: PlotDescription, x: float) -> str:
-    """By how much the first curve differs from the baseline."""
+    """Relative difference of the first curve from the baseline, as text; empty if there is none."""
     baseline = next((line for line in description.lines if line.style == "baseline"), None)
     if baseline is None or baseline is description.lines[0]:
         return ""
@@ -80,24 +81,24 @@ def _change(description: PlotDescription, x: float) -> str:
     return f"({now / before - 1:+.1%})" if before > 0 and np.isfinite(now / before) else ""
 
 
-def present(description: Description) -> tuple[float, float]:
-    """The present point, where it is known: NaN where it is not."""
+def present_point(description: Description) -> tuple[float, float]:
+    """Present point of the scenario; NaN where it is not known."""
     if isinstance(description, HeatMap):
         return description.here or (np.nan, np.nan)
     return (description.markers[0].x if description.markers else np.nan), np.nan
 
 
-def moved(
+def move_crosshair(
     description: Description, cross: tuple[float, float], steps: int = 0, steps_up: int = 0
 ) -> tuple[float, float]:
-    """The point so many points further along x, and on a heat map along y; it stays within the data."""
+    """Position of the crosshair moved by points along x, and on a heat map along y, within the data."""
     x = _stepped(_stops(description), cross[0], steps, description.x)
     y = _stepped(description.ys, cross[1], steps_up, description.y) if isinstance(description, HeatMap) else np.nan
     return x, y
 
 
 def _stops(description: Description) -> FloatArray:
-    """The values of x that any curve has a point at."""
+    """Values of x with a point on any curve."""
     if isinstance(description, HeatMap):
         return description.xs
     first, *others = (line.x for line in description.lines) if description.lines else (np.array([]),)

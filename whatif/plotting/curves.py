@@ -1,4 +1,4 @@
-"""Curves on the screen, with the marks and the crosshair that stand among them."""
+"""Curve plots on the screen, with markers and a crosshair."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from whatif.plotting.axis_view import Points, axes_of, axis_space, points_of
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.crosshair import Reading, nearest, readout
 from whatif.plotting.description import PlotDescription, shorten, text_cells
-from whatif.plotting.frame import Area, PlotFrame, Word, beside, set_page
-from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, lonely, thin, walk
+from whatif.plotting.frame import Area, PlotFrame, Word, arrow_beyond, plot_frame
+from whatif.plotting.raster import Dots, Glyphs, Pen, Raster, isolated, thin, walk
 
-# Readings keep their width, so that the picture stays in place while the crosshair moves.
+# Readings have a fixed width, so that the plot does not shift while the crosshair moves.
 _READING = 11
 _COMPARED = 21
 
 
-def curve_page(
+def curve_plot(
     description: PlotDescription,
     width: int,
     height: int,
@@ -29,15 +29,15 @@ def curve_page(
     colours: bool,
     cross: tuple[float, float] | None,
 ) -> PlotFrame:
-    """Draw a plot on a screen; without colours each curve bears a letter that the legend repeats."""
+    """Screen with a curve plot; without colours, letters link the curves to the legend."""
     points = points_of(description)
     axes = axes_of(description, points)
     words = _words(description, axes.y.label(width // 3), glyphs, colours=colours, cross=cross)
-    page = set_page(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    page = plot_frame(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
     if page.empty:
         return page
-    trails = list(_trails(description, points, page.area))
-    _draw_curves(page, trails, colours=colours)
+    drawn = list(_drawn_lines(description, points, page.area))
+    _draw_curves(page, drawn, colours=colours)
     if cross is not None:
         _draw_cross(page, description, cross[0])
     _draw_markers(page.cells, description, page.area)
@@ -49,7 +49,7 @@ def curve_page(
 def _words(
     description: PlotDescription, y_label: str, glyphs: Glyphs, *, colours: bool, cross: tuple[float, float] | None
 ) -> list[Word]:
-    """The y axis label and the legend; with a crosshair, the values that the curves have there."""
+    """Label of the y axis and the legend; with a crosshair, also the values of the curves there."""
     words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
     readings: Sequence[Reading] = ()
     if cross is not None:
@@ -71,61 +71,61 @@ def _key(index: int) -> str:
     return chr(ord("a") + index % 26)
 
 
-class _Trail(NamedTuple):
-    """One line on the screen: its dots, and the cells of points to stress and of its key."""
+class _DrawnLine(NamedTuple):
+    """One line on the screen: its dots, and the cells of its highlighted points and of its letter."""
 
     style: str
     pen: Pen
     dots: Dots
-    stressed: list[tuple[int, int]]
+    highlighted: list[tuple[int, int]]
     key: list[tuple[int, int]]
 
 
-def _trails(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[_Trail]:
-    # Three points for each column of dots show all that a curve does there.
+def _drawn_lines(description: PlotDescription, points: Sequence[Points], area: Area) -> Iterator[_DrawnLine]:
+    # Three points per column of dots preserve the shape of a curve.
     limit = 3 * area.columns * area.glyphs.columns
     for index, (line, style) in enumerate(zip(description.lines, description.line_styles(), strict=True)):
         places = area.dots(*thin(*points[index], limit))
         known = np.flatnonzero(np.isfinite(places[1]))
-        stressed = known if description.x.ticks else lonely(places[1])
+        highlighted = known if description.x.ticks else isolated(places[1])
         dots = walk(places)
         if line.style != "data":
             dots = dots[:, np.arange(dots.shape[1]) // area.glyphs.columns % 4 < 2]
-        # Keys stand apart along the right half: at the very end those of near curves would cover each other.
+        # Letters are spread over the right half: at the end those of close curves would cover each other.
         key = known[::-1][index * known.size // (2 * len(description.lines)) :][: bool(line.label)]
-        cells = [area.cells(places[:, at]) for at in (stressed, key)]
-        yield _Trail(style, area.glyphs.pen(line, index), dots, *cells)
+        cells = [area.cells(places[:, at]) for at in (highlighted, key)]
+        yield _DrawnLine(style, area.glyphs.pen(line, index), dots, *cells)
 
 
-def _draw_curves(page: PlotFrame, trails: Sequence[_Trail], *, colours: bool) -> None:
+def _draw_curves(page: PlotFrame, drawn: Sequence[_DrawnLine], *, colours: bool) -> None:
     cells, area = page.cells, page.area
-    if not any(trail.dots.size for trail in trails):
+    if not any(line.dots.size for line in drawn):
         text = shorten("no values to draw", area.columns)
         cells.put(area.top + (area.rows - 1) // 2, area.left + (area.columns - len(text)) // 2, text, "label")
         return
     raster = Raster(area.columns, area.rows, area.glyphs)
-    # What is drawn last lies on top, and that is the data; of the data, the first line.
-    for _, trail in sorted(enumerate(trails), key=_depth):
-        raster.draw(trail.dots, trail.pen, cells.number(trail.style))
+    # Drawn last means on top: data above the baseline, and the first line above the others.
+    for _, line in sorted(enumerate(drawn), key=_depth):
+        raster.draw(line.dots, line.pen, cells.number(line.style))
     cells.paint(area.top, area.left, raster.text, raster.styles)
-    for index, trail in enumerate(trails):
-        for row, column in trail.stressed:
-            cells.put(row, column, area.glyphs.point, trail.style)
-        for row, column in () if colours else trail.key:
-            cells.put(row, column, _key(index), trail.style)
+    for index, line in enumerate(drawn):
+        for row, column in line.highlighted:
+            cells.put(row, column, area.glyphs.point, line.style)
+        for row, column in () if colours else line.key:
+            cells.put(row, column, _key(index), line.style)
 
 
-def _depth(place: tuple[int, _Trail]) -> tuple[bool, int]:
+def _depth(place: tuple[int, _DrawnLine]) -> tuple[bool, int]:
     return place[1].style != "baseline", -place[0]
 
 
 def _draw_cross(page: PlotFrame, description: PlotDescription, x: float) -> None:
     position = float(axis_space(np.array(x), description.x))
-    if np.isfinite(position) and not beside(page.area.axes.x, position):
-        _stand(page.cells, page.area, position, page.area.glyphs.frame[0])
+    if np.isfinite(position) and not arrow_beyond(page.area.axes.x, position):
+        _draw_vertical(page.cells, page.area, position, page.area.glyphs.frame[0])
 
 
-def _stand(cells: Cells, area: Area, position: float, glyph: str) -> None:
+def _draw_vertical(cells: Cells, area: Area, position: float, glyph: str) -> None:
     """Draw a vertical line behind the curves."""
     [(_, column)] = area.cells(area.dots([position], area.axes.y.low))
     for row in range(area.top, area.top + area.rows):
@@ -134,7 +134,7 @@ def _stand(cells: Cells, area: Area, position: float, glyph: str) -> None:
 
 
 def _draw_points(page: PlotFrame, description: PlotDescription, points: Sequence[Points], x: float) -> None:
-    """Stress the point of each curve that the crosshair reads; the first curve lies on top."""
+    """Highlight the point of each curve at the crosshair; the first curve is on top."""
     styled = list(zip(description.lines, description.line_styles(), points, strict=True))
     for line, style, (across, up) in reversed(styled):
         at = nearest(line.x, x, description.x)
@@ -144,16 +144,16 @@ def _draw_points(page: PlotFrame, description: PlotDescription, points: Sequence
 
 
 def _draw_markers(cells: Cells, description: PlotDescription, area: Area) -> None:
-    """Draw vertical marks behind the curves; one beyond the axis becomes a label with an arrow."""
+    """Draw vertical markers behind the curves; one beyond the axis becomes a label with an arrow."""
     view = area.axes.x
     for mark in description.markers:
         position = float(axis_space(np.array(mark.x), description.x))
         if np.isnan(position):
             continue
-        arrow, label = beside(view, position), mark.label
+        arrow, label = arrow_beyond(view, position), mark.label
         inside = float(np.clip(position, view.low, view.high))
         if not arrow:
-            _stand(cells, area, inside, area.glyphs.frame[5])
+            _draw_vertical(cells, area, inside, area.glyphs.frame[5])
         else:
             label = f"< {label}" if arrow == "<" else f"{label} >"
         [(_, column)] = area.cells(area.dots([inside], area.axes.y.low))
@@ -161,7 +161,7 @@ def _draw_markers(cells: Cells, description: PlotDescription, area: Area) -> Non
 
 
 def _draw_marker_label(cells: Cells, label: str, column: int, area: Area) -> None:
-    """Write beside the mark, in the uppermost line where no curve is in the way."""
+    """Write the label next to its marker, in the top line that no curve crosses."""
     size = len(text_cells(label))
     for row, start in itertools.product(range(area.top, area.top + area.rows), (column + 2, column - 1 - size)):
         if start > area.left and cells.blank(row, start - 1, start + size):

@@ -1,6 +1,6 @@
-"""What a plot shows, as pure data: curves, heat maps, stacked bars, and the text that fits a screen.
+"""Plot descriptions as data: curves, heat maps, stacked bars; and text measured in screen cells.
 
-A gap in a curve, a point that cannot exist in a heat map, is a NaN.
+Gaps in a curve and infeasible points of a heat map are NaN.
 """
 
 from __future__ import annotations
@@ -13,23 +13,21 @@ from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whatif import units
+from whatif.models.quantities import FloatArray
 from whatif.units import Dimension
-
-FloatArray = NDArray[np.float64]
 
 SERIES_STYLES = tuple(f"series-{number}" for number in range(1, 7))
 HEAT_STYLES = tuple(f"heat-{number}" for number in range(12))
-# Versions of Unicode, and terminals, disagree on how wide these are: parts of Korean letters, Chinese trigrams.
+# Versions of Unicode and terminals disagree on the width of these: parts of Korean letters, Chinese trigrams.
 _DISPUTED = re.compile("[\u1100-\u11ff\u2630-\u2637\u268a-\u268f\u3164\u4dc0-\u4dff\ud7b0-\ud7ff\uffa0]")
-# Far enough from the ends of float64 for a unit and a decade more.
+# Far enough from the limits of float64 for a unit and one more decade.
 LARGEST, SMALLEST = 1e250, 1e-250
 
 
 class Scale(Enum):
-    """How an axis spreads its values."""
+    """Scale of an axis."""
 
     LINEAR = "linear"
     LOG = "log"
@@ -37,7 +35,7 @@ class Scale(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AxisDescription:
-    """An axis: what it measures and, for a categorical one, the names standing at 0, 1, 2 and so on."""
+    """Axis: label, dimension and scale; `ticks` are the names at 0, 1, 2, .. of a categorical axis."""
 
     label: str
     dimension: Dimension = units.ONE
@@ -46,14 +44,17 @@ class AxisDescription:
 
     @property
     def name(self) -> str:
-        """The last part of a parameter's path, for where there is no room for the whole label."""
+        """Short label: the last part of the path of a parameter."""
         return self.label.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotLine:
-    """A curve in base units; a non-finite value is a gap. The style is `data`, `baseline`, or `band`: an end of the
-    range of the curve before it. A line without a label is in no legend."""
+    """Curve in base units; a non-finite value is a gap.
+
+    The style is `data`, `baseline`, or `band` (one limit of the band of the previous curve). A line without a label is
+    not in the legend.
+    """
 
     label: str
     x: FloatArray
@@ -69,7 +70,7 @@ class PlotLine:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A named place on the x axis, such as the current point."""
+    """Named position on the x axis, such as the current point."""
 
     x: float
     label: str = ""
@@ -77,7 +78,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotDescription:
-    """Everything a backend needs to draw one plot."""
+    """Curve plot with its axes, lines and markers."""
 
     title: str
     x: AxisDescription
@@ -86,7 +87,7 @@ class PlotDescription:
     markers: tuple[Marker, ...] = ()
 
     def line_styles(self) -> tuple[str, ...]:
-        """Name the style of each line: `baseline`, or the data styles in turn; a band has that of its curve."""
+        """Style of each line: `baseline`, or the data styles in turn; a band has the style of its curve."""
         data = itertools.accumulate((line.style == "data" for line in self.lines), initial=-1)
         return tuple(
             "baseline" if line.style == "baseline" else series_style(max(number, 0))
@@ -95,15 +96,15 @@ class PlotDescription:
 
 
 def series_style(index: int) -> str:
-    """Name the style of the index-th data series; the names repeat after the last one."""
+    """Style of the index-th data series; styles repeat after the last one."""
     return SERIES_STYLES[index % len(SERIES_STYLES)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatMap:
-    """A value at every point of two axes, `values[x, y]`, in base units; NaN where there is none.
+    """Heat map of `values[x, y]` in base units; NaN for infeasible points.
 
-    `here` is the present point, x and y.
+    `here` is the present point (x, y).
     """
 
     title: str
@@ -125,11 +126,11 @@ class HeatMap:
 
 
 Description = PlotDescription | HeatMap
-"""What can be drawn over one or two axes."""
+"""A plot over one or two axes."""
 
 
 class BarSegment(NamedTuple):
-    """One part of a stacked bar; an empty style means the data style of its place."""
+    """One part of a stacked bar; an empty style means the data style of its position."""
 
     label: str
     value: float
@@ -138,25 +139,25 @@ class BarSegment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StackedBar:
-    """Parts of a whole, in the order they are stacked; what is not positive and finite counts as nothing."""
+    """Stacked bar of the parts of a whole, in order; values that are not positive and finite count as 0."""
 
     segments: tuple[BarSegment, ...]
     dimension: Dimension = units.SECOND
 
     def shares(self) -> tuple[float, ...]:
-        """Return the fraction of each segment: together one, or all zero for an empty bar."""
+        """Fraction of each segment; they sum to 1, or are all 0 for an empty bar."""
         drawable = [s.value if 0 < s.value <= LARGEST else 0.0 for s in self.segments]
         largest = max(drawable, default=0.0) or 1.0
         parts = [value / largest for value in drawable]
         return tuple(part / (sum(parts) or 1.0) for part in parts)
 
     def styles(self) -> tuple[str, ...]:
-        """Return the style name of each segment."""
+        """Style of each segment."""
         return tuple(segment.style or series_style(i) for i, segment in enumerate(self.segments))
 
 
 def text_cells(text: str) -> list[str]:
-    """Split a text into screen cells; a wide character is followed by an empty cell, odd ones become `?`."""
+    """Screen cells of a text; a wide character is followed by an empty cell, unprintable ones become `?`."""
     cells: list[str] = []
     for char in text:
         if " " <= char <= "~":
@@ -169,11 +170,11 @@ def text_cells(text: str) -> list[str]:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text to so many cells, with an ellipsis for what was cut."""
+    """Text cut to a width in cells, with an ellipsis if it was cut."""
     cells = text_cells(text)
     if len(cells) <= width:
         return "".join(cells)
     kept = cells[: max(0, width - 1)]
-    # Half of a wide character is no character.
+    # A wide character cannot be cut in half.
     kept = kept[:-1] if kept and cells[len(kept)] == "" else kept
     return "".join(kept) + "…" * (width > 0)

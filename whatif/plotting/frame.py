@@ -1,4 +1,4 @@
-"""What stands around every plot: title, legend, axes with ticks; and where on the screen a value lies."""
+"""Frame of a plot on the screen: title, legend, axes with ticks; and the area of the data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import Axes, AxisView, Tick, ticks
 from whatif.plotting.cells import Cells, TextRun
-from whatif.plotting.description import FloatArray, Scale, text_cells
+from whatif.plotting.description import Scale, text_cells
 from whatif.plotting.raster import Glyphs
 
 Word = tuple[TextRun, ...]
@@ -20,7 +21,7 @@ _GAP = 3
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The screen cells of the data and the dots in them; without a frame there was no room for one."""
+    """Screen area of the data, in cells and dots; `framed` is false if there is no space for a frame."""
 
     axes: Axes
     glyphs: Glyphs
@@ -31,29 +32,29 @@ class Area:
     framed: bool = True
 
     def dots(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Number the dots of positions in axis space, x over y, from the lower left; NaN stays."""
+        """Dot coordinates (x, y) of positions in axis space, from the lower left; NaN is kept."""
         last = np.array([[self.columns * self.glyphs.columns - 1], [self.rows * self.glyphs.rows - 1]])
         fractions = self.axes.x.fraction(np.asarray(x)), self.axes.y.fraction(np.asarray(y))
         return np.asarray(np.rint(np.stack(np.broadcast_arrays(*fractions)) * last), dtype=np.float64)
 
     def cells(self, dots: FloatArray) -> list[tuple[int, int]]:
-        """Screen (row, column) of dots."""
+        """Screen cells (row, column) of dots."""
         columns = self.left + dots[0] // self.glyphs.columns
         rows = self.top + self.rows - 1 - dots[1] // self.glyphs.rows
         return list(zip(rows.astype(int).tolist(), columns.astype(int).tolist(), strict=True))
 
     def tick_rows(self, chosen: Sequence[Tick]) -> list[int]:
-        """The screen rows of ticks on the y axis."""
+        """Screen rows of ticks on the y axis."""
         places = self.dots(self.axes.x.low, [tick.position for tick in chosen])
         return [row for row, _ in self.cells(places)]
 
     def tick_columns(self, chosen: Sequence[Tick]) -> list[int]:
-        """The screen columns of ticks on the x axis."""
+        """Screen columns of ticks on the x axis."""
         places = self.dots([tick.position for tick in chosen], self.axes.y.low)
         return [column for _, column in self.cells(places)]
 
     def value(self, row: int, column: int) -> tuple[float, float] | None:
-        """The values of x and y in the middle of a cell; None beside the area."""
+        """Values of x and y at the centre of a cell; None outside the area."""
         across, up = column - self.left, self.top + self.rows - 1 - row
         if not (0 <= across < self.columns and 0 <= up < self.rows):
             return None
@@ -62,21 +63,21 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class PlotFrame:
-    """A screen with everything on it but the data, and the area left for them."""
+    """Screen with everything except the data, and the area for the data."""
 
     cells: Cells
     area: Area
 
     @property
     def empty(self) -> bool:
-        """Whether there is no room for data."""
+        """Whether there is no space for data."""
         return self.area.columns <= 0 or self.area.rows <= 0
 
 
-def set_page(
+def plot_frame(
     axes: Axes, title: str, words: Sequence[Word], glyphs: Glyphs, size: tuple[int, int], *, reading: bool
 ) -> PlotFrame:
-    """Divide the screen and draw the frame; a tiny one is all data. Words that are a reading have more room."""
+    """Screen with the frame drawn; a tiny screen has no frame. Words of a crosshair reading get more space."""
     cells = Cells(*size)
     header = _header("", words, cells, max(2, cells.height // 4)) if reading else _header(title, words, cells)
     area, y_ticks = _layout(axes, glyphs, cells, len(header))
@@ -87,7 +88,7 @@ def set_page(
 
 
 def _header(title: str, words: Sequence[Word], cells: Cells, most: int = 0) -> list[list[Word]]:
-    """The title, then the words, flowing over a few lines."""
+    """Lines of the header: the title, then the words, wrapped over a few lines."""
     lines: list[list[Word]] = [[(TextRun(title, "title"),)]] if title and cells.height >= 8 else []
     most = most or len(lines) + max(1, cells.height // 6)
     used = cells.width
@@ -157,7 +158,7 @@ def _draw_frame(cells: Cells, area: Area, y_ticks: Sequence[Tick]) -> None:
 
 
 def _x_ticks(area: Area, width: int) -> list[tuple[Tick, int]]:
-    """Choose the x ticks whose labels keep two cells apart, with their columns."""
+    """Ticks of the x axis with labels at least two cells apart, and their columns."""
 
     def fits(candidate: Sequence[Tick]) -> bool:
         columns = area.tick_columns(candidate)
@@ -170,12 +171,12 @@ def _x_ticks(area: Area, width: int) -> list[tuple[Tick, int]]:
 
 
 def _label_start(tick: Tick, column: int, width: int) -> int:
-    """Centre a label under its tick, moved inwards at the rim."""
+    """First column of a label centred under its tick, moved inwards at the edge of the screen."""
     size = len(text_cells(tick.label))
     return max(0, min(column - size // 2, width - size))
 
 
-def beside(view: AxisView, position: float) -> str:
-    """`<` or `>` where a position lies beyond the end of an axis, else nothing."""
+def arrow_beyond(view: AxisView, position: float) -> str:
+    """`<` or `>` for a position beyond the end of an axis, else empty."""
     fraction = float(view.fraction(np.array(position)))
     return "<" if fraction < -1e-9 else ">" if fraction > 1 + 1e-9 else ""

@@ -1,15 +1,16 @@
-"""Heat maps on the screen: two values a cell in colours, or one value a cell as a denser or thinner character."""
+"""Heat maps on the screen: two coloured values per cell, or one value per cell as a character by density."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import AxisView, axis_space, heat_axes
 from whatif.plotting.cells import Cells, TextRun
-from whatif.plotting.crosshair import Reading, readout, written
-from whatif.plotting.description import HEAT_STYLES, FloatArray, HeatMap, Scale
-from whatif.plotting.frame import Area, PlotFrame, Word, set_page
+from whatif.plotting.crosshair import Reading, readout, value_text
+from whatif.plotting.description import HEAT_STYLES, HeatMap, Scale
+from whatif.plotting.frame import Area, PlotFrame, Word, plot_frame
 from whatif.plotting.raster import Glyphs
 
 DENSITIES = " .:-=+*#%@"
@@ -18,7 +19,7 @@ _NO_VALUE = -1
 Levels = NDArray[np.intp]
 
 
-def heat_page(
+def heat_plot(
     description: HeatMap,
     width: int,
     height: int,
@@ -27,15 +28,15 @@ def heat_page(
     colours: bool,
     cross: tuple[float, float] | None,
 ) -> PlotFrame:
-    """Draw a heat map on a screen; each cell shows the nearest value."""
+    """Screen with a heat map; each cell shows the nearest value."""
     glyphs = glyphs._replace(bits=np.zeros((2 if colours else 1, 1), dtype=np.uint8))
     axes = heat_axes(description)
     words = _words(description, axes.y.label(width // 3), glyphs, width, colours=colours, cross=cross)
-    page = set_page(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
+    page = plot_frame(axes, description.title, words, glyphs, (width, height), reading=cross is not None)
     if page.empty:
         return page
     levels = _levels(description, len(HEAT_STYLES) if colours else len(DENSITIES))
-    # Where an axis has no value that can be drawn, the last index finds no value.
+    # If an axis has no value that can be drawn, the index -1 selects this padding.
     levels = np.pad(levels, ((0, 1), (0, 1)), constant_values=_NO_VALUE)
     shown = levels[np.ix_(*_nearest_points(description, page.area))].T
     (_draw_colours if colours else _draw_densities)(page, shown)
@@ -55,14 +56,14 @@ def _words(
     colours: bool,
     cross: tuple[float, float] | None,
 ) -> list[Word]:
-    """The y axis label, and the scale of colours; with a crosshair, before all the values there."""
+    """Label of the y axis and the colour scale; with a crosshair, also the values there."""
     words: list[Word] = [(TextRun(y_label, "label"),)] if y_label else []
     scale = _scale(description, width, colours=colours)
     if cross is not None:
         return [*words, *(_reading(reading) for reading in readout(description, *cross)), scale]
     words.append(scale)
     if not np.isfinite(description.values).all():
-        words.append((TextRun(f"{_missing(colours=colours)} impossible", "label"),))
+        words.append((TextRun(f"{_missing(colours=colours)} infeasible", "label"),))
     if description.here is not None:
         words.append((TextRun(f"{glyphs.point} now", "marker"),))
     return words
@@ -73,11 +74,11 @@ def _reading(reading: Reading) -> Word:
 
 
 def _scale(description: HeatMap, width: int, *, colours: bool) -> Word:
-    """Name, smallest value, the colours in order, largest value; the values alone on a narrow screen."""
+    """Colour scale: name, smallest value, colours in order, largest value; without the name on a narrow screen."""
     known, narrow = description.values[np.isfinite(description.values)], width < 60
     if not known.size:
         return (TextRun(f"{description.z.label}: no values", "label"),)
-    low, high = (written(float(value), description.z) for value in (known.min(), known.max()))
+    low, high = (value_text(float(value), description.z) for value in (known.min(), known.max()))
     styles = HEAT_STYLES[:: 2 if narrow else 1]
     ramp = [TextRun("█", style) for style in styles] if colours else [TextRun(f"[{DENSITIES}]", "label")]
     name = "" if narrow else f"{description.z.label} "
@@ -86,12 +87,12 @@ def _scale(description: HeatMap, width: int, *, colours: bool) -> Word:
 
 
 def _missing(*, colours: bool) -> str:
-    """What stands where there is no value: no dot where dots are densities."""
+    """Character for a missing value; not a dot where dots are densities."""
     return "·" if colours else "/"
 
 
 def _levels(description: HeatMap, count: int) -> Levels:
-    """The number of the colour of every value; what is not positive has the first one of a logarithmic scale."""
+    """Colour number of every value; on a logarithmic scale, values that are not positive have the first colour."""
     positions = axis_space(description.values, description.z)
     known = positions[np.isfinite(positions)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
@@ -101,7 +102,7 @@ def _levels(description: HeatMap, count: int) -> Levels:
 
 
 def _nearest_points(description: HeatMap, area: Area) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """For each column of the area, and each row of dots from the top, the index of the nearest value."""
+    """Index of the nearest value for each column of the area, and for each row of dots from the top."""
     down = area.rows * area.glyphs.rows
     columns = _nearest_indices(description.xs, area.axes.x, (np.arange(area.columns) + 0.5) / area.columns)
     return columns, _nearest_indices(description.ys, area.axes.y, (np.arange(down)[::-1] + 0.5) / down)
@@ -117,7 +118,7 @@ def _nearest_indices(values: FloatArray, view: AxisView, fractions: FloatArray) 
 
 
 def _draw_colours(page: PlotFrame, levels: Levels) -> None:
-    """Two values a cell: the upper half in the colour of the character, the lower one behind it."""
+    """Draw two values per cell: the upper half as a coloured character, the lower half as its background."""
     cells, area = page.cells, page.area
     upper, lower = levels[::2], levels[1::2]
     numbers = np.array([*map(cells.number, HEAT_STYLES), cells.number("")])
@@ -133,7 +134,7 @@ def _draw_densities(page: PlotFrame, levels: Levels) -> None:
 
 
 def _draw_cross(page: PlotFrame, description: HeatMap, cross: tuple[float, float]) -> None:
-    """A vertical and a horizontal line over the values, and the point where they meet."""
+    """Draw a vertical and a horizontal line over the values, and their intersection."""
     place = _cell(page, description, cross)
     if place is None:
         return
@@ -153,7 +154,7 @@ def _draw_point(page: PlotFrame, description: HeatMap, point: tuple[float, float
 
 
 def _cell(page: PlotFrame, description: HeatMap, point: tuple[float, float]) -> tuple[int, int] | None:
-    """The row and column of a point; None beyond the axes."""
+    """Screen cell (row, column) of a point; None outside the axes."""
     views, axes = page.area.axes, (description.x, description.y)
     positions = [float(axis_space(np.array(value), axis)) for value, axis in zip(point, axes, strict=True)]
     if not all(view.low <= position <= view.high for view, position in zip(views, positions, strict=True)):
@@ -162,7 +163,7 @@ def _cell(page: PlotFrame, description: HeatMap, point: tuple[float, float]) -> 
 
 
 def _over(cells: Cells, row: int, column: int, glyph: str) -> None:
-    """Write over a value, dark on a light colour and light on a dark one."""
+    """Write over a value, dark on light colours and light on dark ones."""
     fill = cells.fill(row, column)
     light = fill in HEAT_STYLES[len(HEAT_STYLES) // 2 :]
     cells.put(row, column, glyph, "marker" if not fill else "over-light" if light else "over-dark")

@@ -1,6 +1,6 @@
-"""Pictures of plots for papers and pages: SVG, PNG and PDF, through matplotlib, an extra.
+"""Pictures of plots as SVG, PNG and PDF, through matplotlib (extra `report`).
 
-The same description gives the same SVG to the byte, for the same matplotlib.
+With the same version of matplotlib, the same description gives the same SVG byte for byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Drawable = Description | BarChart | StackedBar
-"""What there can be a picture of."""
+"""Descriptions that can be drawn as pictures."""
 
 _WIDTH: Final = 7.2
 _HEIGHT: Final = 3.6
@@ -33,18 +33,18 @@ _TITLE_WIDTH: Final = 80
 _OF_ITS_OWN: Final = re.compile(
     r'<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|<!--.*?-->| id="[A-Za-z0-9.]+_\d+"', re.DOTALL
 )
-"""What an SVG has as a file, and as a part of a page would say of all of it."""
+"""Parts of an SVG file to remove from an element of a page, where they would apply to the whole page."""
 
 
 def check_picture(path: Path) -> None:
-    """Refuse, before anything is computed, a picture that cannot be: `UsageError`."""
+    """Raise `UsageError` if the file type is unknown or matplotlib is missing; call it before computing."""
     if path.suffix.lower() not in PICTURES:
-        raise UsageError(f"{path}: a picture is a file {', '.join(PICTURES)}; tables have --format")
+        raise UsageError(f"{path}: pictures must end in {', '.join(PICTURES)}; tables have --format")
     check_library()
 
 
 def check_library() -> None:
-    """Raise `UsageError` where there is no matplotlib."""
+    """Raise `UsageError` if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -52,16 +52,16 @@ def check_library() -> None:
 
 
 def write_picture(description: Drawable, path: Path) -> None:
-    """Draw into a file of the kind its name says, `.svg`, `.png` or `.pdf`; raise `UsageError` where it cannot be."""
+    """Write a picture to a file `.svg`, `.png` or `.pdf`; raise `UsageError` if it cannot be written."""
     check_picture(path)
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         _save(description, file, path.suffix.lower().removeprefix("."))
 
 
 def inline_svg(description: Drawable, name: str) -> str:
-    """The picture as an element of an HTML page; its colours are the page's variables, such as `--series-1`.
+    """Picture as an element of an HTML page, coloured by variables of the page such as `--series-1`.
 
-    `name` tells it to those who cannot see it, and keeps its parts from those of other pictures.
+    `name` is the accessible label, and makes the identifiers of its parts unique on the page.
     """
     file = io.BytesIO()
     _save(description, file, "svg", salt=name)
@@ -74,12 +74,12 @@ def inline_svg(description: Drawable, name: str) -> str:
 
 
 def colour_variables(*, dark: bool) -> str:
-    """The variables of `inline_svg` as CSS declarations."""
+    """CSS declarations of the variables of `inline_svg`."""
     return "; ".join(f"--{style}: {colour}" for style, colour in (DARK if dark else LIGHT).items())
 
 
 def draw(description: Drawable) -> Figure:
-    """A figure of matplotlib without pyplot, to be saved or shown by the caller; raise `UsageError` without it."""
+    """Matplotlib figure of a description, made without pyplot; raise `UsageError` if matplotlib is missing."""
     check_library()
     with _settings():
         return _figure(description)
@@ -94,11 +94,11 @@ def _save(description: Drawable, file: IO[bytes], kind: str, salt: str = "whatif
 
 @contextmanager
 def _settings(salt: str = "whatif") -> Iterator[None]:
-    """Matplotlib as we want it, whatever a person's own settings are."""
+    """Matplotlib with our settings instead of those of the user."""
     import matplotlib
 
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # A name in letters that the font does not have is still read in SVG, where the reader's fonts are used.
+        # Letters missing from the font are still readable in SVG, which uses the fonts of the viewer.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()
         settings: Any = SETTINGS | {"svg.hashsalt": salt}
@@ -124,7 +124,7 @@ def _figure(description: Drawable) -> Figure:
     if not isinstance(description, StackedBar) and description.title:
         above = isinstance(description, BarChart) and description.legend
         axes.set_title(shorten(description.title, _TITLE_WIDTH), pad=26 if above else 10)
-    # Once is enough: saving would lay it out, and draw it for nothing, again.
+    # One layout is enough: saving would repeat it, including a full draw.
     layout = figure.get_layout_engine()
     if layout is not None:
         layout.execute(figure)
@@ -133,7 +133,7 @@ def _figure(description: Drawable) -> Figure:
 
 
 def _height(description: Drawable) -> float:
-    """In inches."""
+    """Height of the figure in inches."""
     if isinstance(description, BarChart):
         return 0.9 + 0.24 * len(description.rows) + 0.25 * bool(description.title) + 0.25 * bool(description.legend)
     return 0.75 if isinstance(description, StackedBar) else _HEIGHT

@@ -1,4 +1,4 @@
-"""Plot descriptions on matplotlib's axes; positions are those of the explorer's own plots, in axis space."""
+"""Plot descriptions on matplotlib axes, with positions in axis space as in terminal plots."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import AxisView, Tick, axes_of, axis_space, heat_axes, points_of, ticks, view_of
 from whatif.plotting.bars import BarChart
-from whatif.plotting.description import FloatArray, HeatMap, PlotDescription, StackedBar, shorten
-from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, printed
+from whatif.plotting.description import HeatMap, PlotDescription, StackedBar, shorten
+from whatif.plotting.picture_style import FONT_SIZE, HEAT, LIGHT, LINES, POINTS, typographic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _CHARACTER = 0.56 * FONT_SIZE
-"""Points that a character takes, nearly."""
+"""Approximate width of a character, in points."""
 _FEW = 25
-"""Points of a curve that are seen one by one."""
+"""Most points of a curve that are marked individually."""
 _VECTORS = 600
-"""Cells of a map up to which each is a shape of its own; more are a raster."""
+"""Most cells of a heat map drawn as shapes; larger maps are drawn as a raster."""
 _NAME, _BAR_NAME = 28, 48
 
 
 def draw_curves(axes: Axes, description: PlotDescription) -> None:
-    """Curves with their names at their ends; points alone over names, and over places that come more than once."""
+    """Draw curves with their names at their ends; only points on a categorical axis, or if values of x repeat."""
     points = points_of(description)
     views = axes_of(description, points)
     _set_axis(axes, "x", views.x)
@@ -39,7 +40,7 @@ def draw_curves(axes: Axes, description: PlotDescription) -> None:
     ordered = [(x[order], y[order]) for x, y in points for order in [np.argsort(x, kind="stable")]]
     for line, style, (x, y) in zip(description.lines, description.line_styles(), ordered, strict=True):
         if line.style == "band":
-            # The two ends of a band follow one another.
+            # The two limits of a band are consecutive lines.
             if lower is not None:
                 axes.fill_between(x, lower, y, color=LIGHT[style], alpha=0.18, linewidth=0, zorder=2)
             lower = y if lower is None else None
@@ -57,7 +58,7 @@ def draw_curves(axes: Axes, description: PlotDescription) -> None:
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names beside the ends of curves, apart from one another."""
+    """Write names next to the ends of curves, without overlap."""
     gap = 1.45 * FONT_SIZE / _room(axes, across=False)
     lowest = 0.0
     places: list[tuple[float, str, str]] = []
@@ -79,7 +80,7 @@ def _mark(axes: Axes, view: AxisView, place: float, label: str) -> None:
 
 
 def draw_heat(axes: Axes, description: HeatMap) -> None:
-    """A map in colours that grow lighter with the value; where there is none, the hatched ground is seen."""
+    """Draw a heat map in colours that become lighter with the value; missing values show the hatched background."""
     views = heat_axes(description)
     _set_axis(axes, "x", views.x)
     _set_axis(axes, "y", views.y)
@@ -110,8 +111,8 @@ def _name_colours(axes: Axes, mesh: Any, description: HeatMap, values: FloatArra
     view = view_of(description.z, [values], roomy=False)
     mesh.set_clim(view.low, view.high)
     found = ticks(view, _fits(axes, across=False))
-    bar.set_ticks([tick.position for tick in found], labels=[printed(tick.label) for tick in found])
-    bar.set_label(printed(view.label(_NAME)))
+    bar.set_ticks([tick.position for tick in found], labels=[typographic(tick.label) for tick in found])
+    bar.set_label(typographic(view.label(_NAME)))
 
 
 def _borders(places: FloatArray, view: AxisView) -> FloatArray:
@@ -119,9 +120,9 @@ def _borders(places: FloatArray, view: AxisView) -> FloatArray:
 
 
 def draw_bars(axes: Axes, chart: BarChart) -> None:
-    """Bars from top to bottom with their values behind them, on an axis that shows zero."""
+    """Draw bars from top to bottom with their values after them, on an axis that shows zero."""
     ends = np.array([value for row in chart.rows for value in (row.start, row.end)] or [0.0])
-    # What is written before a negative bar must not run into the names.
+    # The text before a negative bar must not overlap the names.
     room = 0.15 * float(np.ptp(ends)) if ends.min() < 0 else 0.0
     _set_axis(axes, "x", view_of(chart.x, [np.append(ends, [0.0, ends.min() - room])], roomy=True))
     axes.grid(axis="x", color=LIGHT["rule"], linewidth=0.8)
@@ -130,7 +131,7 @@ def draw_bars(axes: Axes, chart: BarChart) -> None:
         axes.barh(at, row.end - row.start, left=row.start, height=0.62, color=LIGHT[row.style], zorder=2)
         left = row.end < 0
         axes.annotate(
-            printed(row.text), (min(row.start, row.end) if left else max(row.start, row.end), at),
+            typographic(row.text), (min(row.start, row.end) if left else max(row.start, row.end), at),
             (-4 if left else 4, 0), textcoords="offset points", ha="right" if left else "left", va="center",
             color=LIGHT["ink"],
         )  # fmt: skip
@@ -151,7 +152,7 @@ def _legend(axes: Axes, meanings: Sequence[tuple[str, str]]) -> None:
 
 
 def draw_stack(axes: Axes, bar: StackedBar) -> None:
-    """Parts of a whole beside one another, with their shares where there is room for them."""
+    """Draw the parts of a whole side by side, with their shares if there is space."""
     axes.set_axis_off()
     axes.set(xlim=(0, 1), ylim=(-0.5, 0.5))
     left, width = 0.0, _room(axes, across=True)
@@ -166,19 +167,19 @@ def draw_stack(axes: Axes, bar: StackedBar) -> None:
 
 
 def _set_axis(axes: Axes, which: str, view: AxisView) -> None:
-    """Limits, ticks and name of an axis as the explorer has them."""
+    """Set limits, ticks and label of an axis, as in terminal plots."""
     across = which == "x"
     found = ticks(view, _fits(axes, across=across))
     (axes.set_xlim if across else axes.set_ylim)(view.low, view.high)
     (axes.set_xticks if across else axes.set_yticks)(
-        [tick.position for tick in found], labels=[printed(tick.label) for tick in found]
+        [tick.position for tick in found], labels=[typographic(tick.label) for tick in found]
     )
     width = int(_room(axes, across=across) / _CHARACTER)
-    (axes.set_xlabel if across else axes.set_ylabel)(printed(shorten(view.label(width), width)))
+    (axes.set_xlabel if across else axes.set_ylabel)(typographic(shorten(view.label(width), width)))
 
 
 def _fits(axes: Axes, *, across: bool) -> Callable[[Sequence[Tick]], bool]:
-    """Whether labels have room on an axis."""
+    """Function that checks whether labels fit on an axis."""
     room = _room(axes, across=across)
     if across:
         return lambda found: sum((len(tick.label) + 3) * _CHARACTER for tick in found) <= room
@@ -186,7 +187,7 @@ def _fits(axes: Axes, *, across: bool) -> Callable[[Sequence[Tick]], bool]:
 
 
 def _room(axes: Axes, *, across: bool) -> float:
-    """How long an axis is, nearly, in points."""
+    """Approximate length of an axis in points."""
     return 0.75 * 72 * float(_figure(axes).get_size_inches()[0 if across else 1])
 
 

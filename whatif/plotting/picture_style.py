@@ -1,7 +1,7 @@
-"""How pictures look: colours of curves, bars and maps for light and dark grounds, lines, and matplotlib's settings.
+"""Style of pictures: colours for light and dark backgrounds, lines, and matplotlib settings.
 
-The curves keep apart, on both grounds, for people who see no red, no green or no blue; dashes and points tell them
-apart without any colour.
+The colours of curves are distinct on both backgrounds with any colour-vision deficiency; dashes and markers distinguish
+curves without colour.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FONT_SIZE: Final = 9.0
 SETTINGS: Final[dict[str, Any]] = {
     "font.size": FONT_SIZE,
     "font.family": "sans-serif",
-    # A name may hold a dollar sign: texts are texts, not formulas.
+    # A name may contain a dollar sign, which must not start a formula.
     "text.parse_math": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "whatif",
@@ -73,6 +73,6 @@ SETTINGS: Final[dict[str, Any]] = {
 }
 
 
-def printed(text: str) -> str:
-    """A quantity as people print it: `-3 us` is `−3 µs`."""
+def typographic(text: str) -> str:
+    """Text with typographic minus and micro signs: `-3 us` is `−3 µs`."""
     return re.sub(r"(?<![\w.])-(?=\d)", "−", re.sub(r"(?<=[\d(])( ?)u(?=(?:s|J|W|Wh)\b)", r"\1µ", text))

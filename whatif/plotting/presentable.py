@@ -1,4 +1,4 @@
-"""Presentable results: one table, and a picture where there is one, for every way of showing them."""
+"""Presentable results: one table, and optionally one picture, for all ways to show them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN_WIDTH: Final = 120
 
 
 class Presentable:
-    """Base of results: a subclass provides `table`, and `picture` where it has one."""
+    """Base class of results: a subclass provides `table`, and optionally `picture` and `notes`."""
 
     def table(self) -> Table:
         """The result as a table with units."""
@@ -33,7 +33,7 @@ class Presentable:
         return ()
 
     def picture(self) -> Drawable:
-        """The result as a plot description. Raise `UsageError` where there is no picture of it."""
+        """The result as a plot description. Raise `UsageError` if it has no picture."""
         raise UsageError(f"{type(self).__name__} has no picture")
 
     def to_pandas(self) -> pd.DataFrame:
@@ -47,7 +47,7 @@ class Presentable:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Matplotlib figure of the picture (extra `report`); with a path, also a file `.svg`, `.png` or `.pdf`.
 
-        Raise `UsageError` where there is no picture, or the file name has another ending.
+        Raise `UsageError` if there is no picture, or the file name has another ending.
         """
         return plotted(self.picture(), path)
 
@@ -62,7 +62,7 @@ class Presentable:
 
 
 def plotted(description: Drawable, path: str | Path | None = None) -> Figure:
-    """Matplotlib figure of a plot description, which is also written where there is a path."""
+    """Matplotlib figure of a plot description, also written to `path` if given."""
     from whatif.plotting.picture import draw, write_picture
 
     if path is not None:

@@ -1,4 +1,4 @@
-"""Curves as dots, and dots as characters: eight dots a cell in braille, four in quadrant blocks, one in ASCII."""
+"""Curves as dots, and dots as characters: eight per cell in braille, four in quadrant blocks, one in ASCII."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from whatif.models.quantities import FloatArray
 from whatif.plotting.axis_view import Points
 from whatif.plotting.cells import Characters
-from whatif.plotting.description import FloatArray, PlotLine
+from whatif.plotting.description import PlotLine
 
 MarkerName = Literal["braille", "block", "ascii"]
 Dots = NDArray[np.intp]
 
 
 class Pen(NamedTuple):
-    """The character for each combination of dots in a cell, and what the legend shows for the curve."""
+    """Character for each combination of dots in a cell, and the sample of the curve in the legend."""
 
     characters: Characters
     sample: str
 
 
 class Glyphs(NamedTuple):
-    """The characters of one marker: pens (the baseline's first), the bit of each dot in a cell, line art."""
+    """Characters of one marker: pens (first that of the baseline), the bit of each dot in a cell, line art."""
 
     pens: tuple[Pen, ...]
     bits: NDArray[np.uint8]
@@ -32,16 +33,16 @@ class Glyphs(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """Dots across a cell."""
+        """Columns of dots per cell."""
         return int(self.bits.shape[1])
 
     @property
     def rows(self) -> int:
-        """Dots down a cell."""
+        """Rows of dots per cell."""
         return int(self.bits.shape[0])
 
     def pen(self, line: PlotLine, index: int) -> Pen:
-        """The pen of the index-th line."""
+        """Pen of the index-th line."""
         return self.pens[1 + index % (len(self.pens) - 1) if line.style == "data" else 0]
 
 
@@ -49,7 +50,7 @@ def _pen(characters: str, sample: str) -> Pen:
     return Pen(np.array(list(characters)), sample)
 
 
-# Unicode numbers the dots of braille down the left column, down the right one, and then along the lowest row.
+# Unicode numbers braille dots down the left column, down the right one, then along the lowest row.
 _BRAILLE = "".join(chr(0x2800 + dots) for dots in range(256))
 _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 GLYPHS: dict[MarkerName, Glyphs] = {
@@ -68,7 +69,7 @@ GLYPHS: dict[MarkerName, Glyphs] = {
 
 
 class Raster:
-    """The dots of several curves in a rectangle of cells; the curve drawn last has the colour of a shared cell."""
+    """Dots of several curves in a rectangle of cells; the last curve determines the colour of a shared cell."""
 
     def __init__(self, columns: int, rows: int, glyphs: Glyphs) -> None:
         self._glyphs = glyphs
@@ -77,7 +78,7 @@ class Raster:
         self.styles: NDArray[np.intp] = np.zeros((rows, columns), dtype=np.intp)
 
     def draw(self, dots: Dots, pen: Pen, style: int) -> None:
-        """Set dots, x over y from the lower left, with a pen in a numbered style."""
+        """Draw dots (x, y) from the lower left with a pen in a numbered style."""
         across, down = self._glyphs.columns, self._glyphs.rows
         x, y = dots[0], self._bits.shape[0] * down - 1 - dots[1]
         row, column = y // down, x // across
@@ -87,9 +88,9 @@ class Raster:
 
 
 def walk(points: FloatArray) -> Dots:
-    """Go from dot to dot in steps of one, never across NaN."""
+    """Dots of the line through points, in steps of one, with gaps at NaN."""
     delta = np.diff(points, append=np.nan)
-    # A point without a successor makes one step, and stays where it is.
+    # A point without a successor makes one step of length 0.
     length = np.nan_to_num(np.abs(delta).max(axis=0), nan=1.0)
     steps = np.where(np.isfinite(points[1]), length, 0).astype(np.intp)
     segment = np.repeat(np.arange(steps.size), steps)
@@ -98,14 +99,14 @@ def walk(points: FloatArray) -> Dots:
     return np.asarray(np.rint(dots), dtype=np.intp)
 
 
-def lonely(y: FloatArray) -> NDArray[np.intp]:
-    """Find points with a gap on both sides: a single dot would be overlooked."""
+def isolated(y: FloatArray) -> NDArray[np.intp]:
+    """Indices of points with a gap on both sides, as a single dot is hard to see."""
     known = np.r_[False, np.isfinite(y), False]
     return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:])
 
 
 def thin(x: FloatArray, y: FloatArray, limit: int) -> Points:
-    """Keep at most `limit` points: both ends and, for each bucket along x, the extremes and one gap."""
+    """At most `limit` points of a curve: both ends and, for each bucket along x, the extremes and one gap."""
     if x.size <= limit:
         return x, y
     bucket = _buckets(x, max(1, (limit - 2) // 3))
@@ -119,7 +120,7 @@ def thin(x: FloatArray, y: FloatArray, limit: int) -> Points:
 
 
 def _buckets(x: FloatArray, count: int) -> NDArray[np.intp]:
-    """Number the bucket of each point: by x where x rises, else by index (a curve that turns back)."""
+    """Bucket number of each point: by x if x is ascending, else by index."""
     known = np.isfinite(x)
     steps = x[known]
     if steps.size < 2 or steps[0] == steps[-1] or np.any(np.diff(steps) < 0):
@@ -129,7 +130,7 @@ def _buckets(x: FloatArray, count: int) -> NDArray[np.intp]:
 
 
 def _first_per_bucket(key: FloatArray, starts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the index of the first smallest key of each bucket."""
+    """Index of the first smallest key of each bucket."""
     smallest = np.minimum.reduceat(key, starts)
     hits = np.flatnonzero(key == np.repeat(smallest, np.diff(np.r_[starts, key.size])))
     return np.asarray(hits[np.searchsorted(hits, starts)], dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Draw a plot description as lines of styled text, or as text for a terminal."""
+"""Plot descriptions as lines of styled text, or as text for a terminal."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import shutil
 from typing import TypedDict, Unpack
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.crosshair import moved
-from whatif.plotting.curves import curve_page
+from whatif.plotting.crosshair import move_crosshair
+from whatif.plotting.curves import curve_plot
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
 from whatif.plotting.frame import PlotFrame
-from whatif.plotting.heat import heat_page
+from whatif.plotting.heat import heat_plot
 from whatif.plotting.raster import GLYPHS, MarkerName
 
-# The normal ANSI colours read on black and on white; the bright ones do not.
+# The normal ANSI colours are readable on black and on white; the bright ones are not.
 _PALETTE = (36, 33, 32, 35, 31, 34)
-# Viridis, as near as the 256 colours of terminals come to it.
+# Viridis, approximated by the 256 terminal colours.
 _HEAT = (53, 54, 60, 24, 31, 30, 36, 35, 71, 113, 149, 220)
 _CODES = (
     {style: str(code) for style, code in zip(SERIES_STYLES, _PALETTE, strict=True)}
@@ -26,11 +26,11 @@ _FILLS = {style: f"48;5;{code}" for style, code in zip(HEAT_STYLES, _HEAT, stric
 _PLAIN = str.maketrans({"…": "~", "–": "-"})
 
 
-class Manner(TypedDict, total=False):
-    """How a plot is drawn: the marker curves are made of, whether in colours, and where a crosshair stands.
+class DrawOptions(TypedDict, total=False):
+    """Options of a drawing: the marker of curves, colours, and the position of a crosshair.
 
-    Without colours each curve bears a letter that the legend repeats, and a heat map is made of characters. `cross`
-    is the x of a crosshair, with its y on a heat map; the legend then shows the values there.
+    Without colours, letters link the curves to the legend, and a heat map consists of characters. `cross` is the
+    position (x, y) of a crosshair, with y used only on a heat map; the legend then shows the values there.
     """
 
     marker: MarkerName
@@ -38,35 +38,37 @@ class Manner(TypedDict, total=False):
     cross: tuple[float, float] | None
 
 
-def render_runs(description: Description, width: int, height: int, **manner: Unpack[Manner]) -> list[list[TextRun]]:
-    """Draw a plot as `height` lines of runs, each exactly `width` cells wide."""
-    lines = _page(description, width, height, manner).cells.runs()
-    if manner.get("marker") != "ascii":
+def render_runs(
+    description: Description, width: int, height: int, **options: Unpack[DrawOptions]
+) -> list[list[TextRun]]:
+    """Plot as `height` lines of runs, each exactly `width` cells wide."""
+    lines = _page(description, width, height, options).cells.runs()
+    if options.get("marker") != "ascii":
         return lines
     return [[run._replace(text=run.text.translate(_PLAIN)) for run in line] for line in lines]
 
 
 def point_at(
-    description: Description, width: int, height: int, place: tuple[int, int], **manner: Unpack[Manner]
+    description: Description, width: int, height: int, place: tuple[int, int], **options: Unpack[DrawOptions]
 ) -> tuple[float, float] | None:
-    """The values of x and y at a column and row of the picture that `render_runs` draws; None beside the data."""
+    """Values of x and y at a (column, row) of the plot drawn by `render_runs`; None outside the data."""
     column, row = place
-    return _page(description, width, height, manner).area.value(row, column)
+    return _page(description, width, height, options).area.value(row, column)
 
 
-def _page(description: Description, width: int, height: int, manner: Manner) -> PlotFrame:
-    marker, colours, cross = manner.get("marker", "braille"), manner.get("colours", True), manner.get("cross")
-    cross = None if cross is None else moved(description, cross)
+def _page(description: Description, width: int, height: int, options: DrawOptions) -> PlotFrame:
+    marker, colours, cross = options.get("marker", "braille"), options.get("colours", True), options.get("cross")
+    cross = None if cross is None else move_crosshair(description, cross)
     if isinstance(description, HeatMap):
         coloured = colours and marker != "ascii"
-        return heat_page(description, width, height, GLYPHS[marker], colours=coloured, cross=cross)
-    return curve_page(description, width, height, GLYPHS[marker], colours=colours, cross=cross)
+        return heat_plot(description, width, height, GLYPHS[marker], colours=coloured, cross=cross)
+    return curve_plot(description, width, height, GLYPHS[marker], colours=colours, cross=cross)
 
 
 def render(
     description: Description, width: int, height: int, *, marker: MarkerName = "braille", colour: bool = True
 ) -> str:
-    """Draw `height` lines of at most `width` cells as text for a terminal, with ANSI colours or without."""
+    """Plot as a text of `height` lines of at most `width` cells, with or without ANSI colours."""
     lines = render_runs(description, width, height, marker=marker, colours=colour)
     return "\n".join("".join(_ansi(run) if colour else run.text for run in line).rstrip() for line in lines)
 

@@ -23,7 +23,7 @@ from whatif.core.sweep_figure import Y_COLUMN, headline
 from whatif.errors import UsageError
 from whatif.files.scenario_edits import scenario_words
 from whatif.plotting.picture import check_library, colour_variables
-from whatif.plotting.picture_style import printed
+from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings, findings
 from whatif.reporting.provenance import files_of, values_of
 from whatif.reporting.sections import WHOLE_RUN, against, answer, phases, sensitivity, sweep
@@ -142,12 +142,12 @@ def _headline(found: Findings) -> list[tuple[str, str, str]]:
         return []
     program, now = found.scenario.program, headline(found.point)
     results = [
-        (name.replace("_", " "), printed(format_quantity(value, program.dimension_of(name))), "")
+        (name.replace("_", " "), typographic(format_quantity(value, program.dimension_of(name))), "")
         for name, value in ((WHOLE_RUN[0], now.total_time), (Y_COLUMN, now.iteration_time))
     ]
     if not now.iteration_time > 0:
         return results
-    longest = printed(format_quantity(now.bottleneck_time, program.dimension_of(f"terms.{now.bottleneck}")))
+    longest = typographic(format_quantity(now.bottleneck_time, program.dimension_of(f"terms.{now.bottleneck}")))
     return [
         *results,
         ("longest phase", now.bottleneck, f"{longest}, {now.bottleneck_fraction:.0%} of an iteration"),
@@ -162,7 +162,7 @@ def _equations(found: Findings) -> dict[tuple[str, str], list[tuple[str, str]]]:
     known: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name, term in program.terms.items():
         if term.citation is not None and name not in constraints:
-            value = printed(shown(found.at.masked_term(term), term.dimension, 4))
+            value = typographic(shown(found.at.masked_term(term), term.dimension, 4))
             known.setdefault((term.citation.equation, term.citation.source), []).append((name, value))
     return known
 

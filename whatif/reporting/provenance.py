@@ -14,7 +14,7 @@ from whatif.core.sweep import structural_points
 from whatif.core.term import Program
 from whatif.errors import InvalidFileError
 from whatif.importers.trace_formats import trace_files
-from whatif.plotting.picture_style import printed
+from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings
 from whatif.schema.parameters import Parameter
 from whatif.schema.shipped import shipped_folder
@@ -43,7 +43,7 @@ def values_of(program: Program) -> dict[str, list[Stated]]:
         if path in program.reached or (parameter.structural and parameter.choices):
             table, _, name = path.rpartition(".")
             source = files.get(parameter.source, parameter.source)
-            tables.setdefault(table, []).append(Stated(name, printed(_written(parameter)), parameter.grade, source))
+            tables.setdefault(table, []).append(Stated(name, typographic(_written(parameter)), parameter.grade, source))
     return tables
 
 

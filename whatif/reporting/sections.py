@@ -14,7 +14,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import Y_COLUMN, breakdown, figure, heat_map, told_apart
 from whatif.plotting.description import BarSegment, StackedBar
 from whatif.plotting.picture import Drawable, inline_svg
-from whatif.plotting.picture_style import printed
+from whatif.plotting.picture_style import typographic
 from whatif.reporting.contents import Findings
 from whatif.studies.attribution import Attribution, Change
 from whatif.studies.bar_charts import (
@@ -69,7 +69,7 @@ def _picture(caption: str, description: Drawable) -> Markup:
 
 
 def _sheet(table: Table) -> ReportTable:
-    rows = tuple(tuple(printed(cell) for cell in row) for row in shown_rows(table))
+    rows = tuple(tuple(typographic(cell) for cell in row) for row in shown_rows(table))
     return ReportTable(
         tuple(table.columns), rows, tuple(column.dimension is not None for column in table.columns.values())
     )
@@ -77,7 +77,7 @@ def _sheet(table: Table) -> ReportTable:
 
 def _texts(heads: tuple[str, ...], rows: Iterable[Iterable[object]], words: Collection[str]) -> ReportTable:
     """Table of texts; all columns are numbers except those in `words`."""
-    cells = tuple(tuple(printed(str(cell)) for cell in row) for row in rows)
+    cells = tuple(tuple(typographic(str(cell)) for cell in row) for row in rows)
     return ReportTable(heads, cells, tuple(head not in words for head in heads))
 
 
@@ -232,7 +232,7 @@ def _both(found: Findings, names: tuple[str, str]) -> str:
     dimension = found.scenario.program.dimension_of(Y_COLUMN)
     first, second = (format_quantity(value, dimension) for value in (before, after))
     change = f", {after / before - 1:+.1%}" if before else ""
-    return printed(f"One iteration takes {first} on {names[0]} and {second} on {names[1]}{change}.")
+    return typographic(f"One iteration takes {first} on {names[0]} and {second} on {names[1]}{change}.")
 
 
 def _explained(change: Change, dimension: Dimension) -> str:

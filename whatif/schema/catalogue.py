@@ -1,4 +1,4 @@
-"""What there is to open: scenarios and platforms beside a file, in the folders given, and shipped."""
+"""Catalogue of scenarios and platforms: in given folders, and shipped with the program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whatif.schema.toml import Document, read_document
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """A scenario or platform: its name, its question or description, and what is wrong with its TOML, if anything."""
+    """A scenario or platform: its name, its description in `words`, and the error if its TOML is invalid."""
 
     name: str
     kind: Kind
@@ -26,7 +26,7 @@ class CatalogueEntry:
 
 
 def catalogue(folders: Iterable[Path]) -> tuple[CatalogueEntry, ...]:
-    """Every scenario and platform, scenarios first; of two with one name the one that would be found."""
+    """All scenarios and platforms, scenarios first; of several with the same name, the one that `find` returns."""
     shipped = [shipped_folder(kind).resolve() for kind in ("scenarios", "platforms")]
     found: dict[tuple[Kind, str], CatalogueEntry] = {}
     seen: set[Path] = set()
@@ -48,7 +48,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _entry(path: Path, shipped: bool) -> CatalogueEntry | None:
-    """What a file is; None for one that is neither scenario nor platform."""
+    """Catalogue entry of a file; None if it is neither a scenario nor a platform."""
     try:
         document = read_document(path)
     except WhatifError as problem:

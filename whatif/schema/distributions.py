@@ -1,12 +1,12 @@
-"""Uncertain values: what a file may write in place of a number, `12.5 GB/s +- 0.3 GB/s` or `uniform(1 us, 2 us)`.
+"""Uncertain values: distributions in place of a number, `12.5 GB/s +- 0.3 GB/s` or `uniform(1 us, 2 us)`.
 
-| written | known of the value | as it stands |
+| written | distribution of the value | centre |
 |---|---|---|
 | `V +- E`, `V +- 2 %`, `normal(V, E)` | normal: mean V, standard deviation E | V |
 | `lognormal(V, F)` | log-normal: median V, geometric standard deviation F, at least 1 | V |
-| `uniform(A, B)` | anything from A to B | the middle |
+| `uniform(A, B)` | uniform from A to B | the middle |
 | `triangular(A, M, B)` | from A to B, most likely M | M |
-| `empirical(X, X, ..)` | one of these values, each as likely | their median |
+| `empirical(X, X, ..)` | one of these values, equally likely | their median |
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _COUNTS: Final = {"normal": 2, "lognormal": 2, "uniform": 2, "triangular": 3}
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What is known of a value: its kind, its numbers in base units, and the text that a person wrote."""
+    """Distribution of a value: its kind, its numbers in base units, and its text in the file."""
 
     kind: Kind
     numbers: tuple[float, ...]
-    """Of a log-normal the geometric standard deviation is a factor."""
+    """All in base units, except the geometric standard deviation of a log-normal, which is a factor."""
     text: str = ""
 
     @property
     def centre(self) -> float:
-        """The value as it stands, where no samples are drawn."""
+        """Value to use without sampling."""
         if self.kind == "uniform":
             return sum(self.numbers) / 2
         if self.kind == "empirical":
@@ -46,17 +46,17 @@ class Distribution:
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """The least and the largest value where there are such: a normal or log-normal one has none."""
+        """Smallest and largest value; empty for normal and log-normal distributions, which are unbounded."""
         return () if self.kind in ("normal", "lognormal") else (min(self.numbers), max(self.numbers))
 
 
 class Uncertain(float):
-    """A number, the centre of its distribution."""
+    """A float with a distribution, whose centre it is."""
 
     distribution: Distribution
 
     def __new__(cls, value: float, distribution: Distribution) -> Uncertain:
-        """A number with what is known of it."""
+        """Number with its distribution."""
         number = super().__new__(cls, value)
         number.distribution = distribution
         return number
@@ -66,12 +66,12 @@ class Uncertain(float):
 
 
 def is_distribution(text: str) -> bool:
-    """Whether a text is meant as a distribution."""
+    """Whether a text has the form of a distribution."""
     return bool(_CALL.fullmatch(text) or _ERROR.fullmatch(text))
 
 
-def no_distribution(text: str) -> str:
-    """What is wrong with a text that looks like a distribution and is none; empty where it does not look like one."""
+def unknown_distribution(text: str) -> str:
+    """Error message for a text like `name(..)` with an unknown name; empty for any other text."""
     word, kinds = re.match(r"\s*(\w+)\s*\(", text), get_args(Kind)
     if word is None:
         return ""
@@ -79,9 +79,9 @@ def no_distribution(text: str) -> str:
 
 
 def parse_distribution(text: str, quantity: Callable[[str], Quantity]) -> tuple[Distribution, Quantity]:
-    """Read a distribution, each number of it through `quantity`; also its centre.
+    """Distribution of a text and its centre; `quantity` parses each number.
 
-    Raise ValueError for what is none, such as a negative deviation.
+    Raise ValueError for an invalid distribution, such as one with a negative deviation.
     """
     match = _CALL.fullmatch(text)
     if match is None:
@@ -107,7 +107,7 @@ def _read_all(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tupl
 
 
 def _read_ordered(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tuple[Quantity, list[float]]:
-    """Numbers from the least to the largest as they are written: times per byte are bandwidths the other way round."""
+    """Sorted numbers of a distribution; as written they must ascend (times per byte are then descending bandwidths)."""
     written = [_plain(word).value for word in words]
     if written != sorted(written):
         raise ValueError(f"`{', '.join(words)}`: write the numbers from the least to the largest")
@@ -115,7 +115,7 @@ def _read_ordered(words: Sequence[str], quantity: Callable[[str], Quantity]) -> 
 
 
 def _read_normal(words: Sequence[str], quantity: Callable[[str], Quantity]) -> tuple[Quantity, list[float]]:
-    """A value and its standard deviation, in its unit or as a share of it; `12.5 +- 0.3 GB/s` has the unit of both."""
+    """Mean and standard deviation; the deviation may be a percentage, and `12.5 +- 0.3 GB/s` has one unit for both."""
     value, error = words
     share = parse_share(error) if "%" in error else None
     if share is not None:
@@ -131,7 +131,7 @@ def _read_normal(words: Sequence[str], quantity: Callable[[str], Quantity]) -> t
     if raw.dimension != deviation.dimension:
         raise ValueError(f"`{value} +- {error}`: {raw.dimension} and {deviation.dimension} in one distribution")
     centre = quantity(value)
-    # A bandwidth may be written as time per byte: then it is the relative deviation that is the same.
+    # A bandwidth may be written as time per byte: the relative deviation is then the same.
     size = centre.value / raw.value if raw.value else 1.0
     return centre, [centre.value, deviation.value * abs(size)]
 
@@ -159,10 +159,10 @@ def _plain(text: str) -> Quantity:
 
 
 def _refuse(kind: str, numbers: Sequence[float], text: str) -> None:
-    """What no distribution can be."""
+    """Raise ValueError for numbers that no distribution of this kind can have."""
     if kind == "normal" and numbers[1] < 0:
         raise ValueError(f"`{text}`: a standard deviation must not be negative")
     if kind == "lognormal" and not (numbers[0] > 0 and numbers[1] >= 1):
         raise ValueError(f"`{text}`: a log-normal value is greater than 0, its geometric standard deviation at least 1")
     if kind in ("uniform", "triangular") and not numbers[0] < numbers[-1]:
-        raise ValueError(f"`{text}`: the numbers must not be all alike")
+        raise ValueError(f"`{text}`: the numbers must not all be equal")

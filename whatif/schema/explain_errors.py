@@ -1,4 +1,4 @@
-"""pydantic's errors in the words of the person who wrote the file."""
+"""pydantic errors as messages in terms of the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLAIN = {
 
 
 def path_of(document: Mapping[str, Any], error: Mapping[str, Any]) -> KeyPath:
-    """The key path of an error in the document; pydantic adds the tags of unions, which are no keys."""
+    """Key path of an error in the document, without the union tags that pydantic adds."""
     context = error.get("ctx", {})
     if "path" in context:
         return tuple(context["path"].split("."))
@@ -42,7 +42,7 @@ def path_of(document: Mapping[str, Any], error: Mapping[str, Any]) -> KeyPath:
 
 
 def message_of(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, error: Mapping[str, Any]) -> str:
-    """What was wrong, what is allowed, and what was probably meant."""
+    """Message of an error: what is wrong, what is allowed, and what was probably meant."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         known = known_keys(model, document, path[:-1])
@@ -81,14 +81,14 @@ def _listed(known: list[str]) -> str:
 
 
 def known_keys(model: type[BaseModel], document: Mapping[str, Any], path: KeyPath) -> list[str]:
-    """The keys that the table at a path may have."""
+    """Allowed keys of the table at a path."""
     return sorted({key for option in _models_at(model, document, path) for key in option.model_fields})
 
 
 def _models_at(
     model: type[BaseModel], document: Mapping[str, Any], path: KeyPath, by_kind: bool = True
 ) -> list[type[BaseModel]]:
-    """The model (or the models of a union) that describe the table at a path."""
+    """Models that describe the table at a path; several for a union."""
     options: list[Any] = [model]
     value: Any = document
     for step in path:
@@ -100,7 +100,7 @@ def _models_at(
 
 
 def _children(option: Any, step: str) -> list[Any]:
-    """What stands at a key of a model, or of a table of such things."""
+    """Types allowed at a key of a model, or of a dict of models."""
     if _is_model(option):
         field: FieldInfo | None = option.model_fields.get(step)
         return [] if field is None else _unpacked(field.annotation)
@@ -108,7 +108,7 @@ def _children(option: Any, step: str) -> list[Any]:
 
 
 def _unpacked(annotation: Any) -> list[Any]:
-    """A type without `Annotated` and unions around it."""
+    """Models and dicts inside `Annotated` and unions."""
     if _is_model(annotation) or get_origin(annotation) is dict:
         return [annotation]
     return [inner for argument in get_args(annotation) for inner in _unpacked(argument)]

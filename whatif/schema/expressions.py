@@ -1,7 +1,7 @@
-"""Expression parameters such as `"= 8 B * n"`: parsed into a tree of plain data; nothing is ever executed.
+"""Expressions such as `"= 8 B * n"`: parsed into a tree of plain data; no code is executed.
 
-Grammar: `+ - * / **`, parentheses, numbers with units, names of parameters, dotted paths of parameters, and the
-functions of `FUNCTIONS`. Anything else is refused with the place where reading stopped.
+Grammar: `+ - * / **`, parentheses, numbers with units, names from the `[parameters]` table, dotted paths of parameters,
+and the functions of `FUNCTIONS`. Anything else is an error that shows where parsing stopped.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _UNIT_AFTER_UNIT = re.compile(rf"/({UNIT_WORD})(?:\^-?\d)?")
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read, or whose dimensions do not agree."""
+    """An expression with a syntax error, or with dimensions that do not agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A parameter or a parameter."""
+    """A name from the `[parameters]` table, or the dotted path of a parameter."""
 
     path: str
 
@@ -52,7 +52,7 @@ class Expression:
     tree: Node
 
     def names(self) -> tuple[str, ...]:
-        """Every parameter or parameter it refers to, in order of appearance, once."""
+        """Names and paths in the expression, in order of appearance, without repetition."""
         return tuple(dict.fromkeys(_names(self.tree)))
 
 
@@ -65,7 +65,7 @@ def _names(node: Node) -> Iterator[str]:
 
 
 def parse_expression(text: str) -> Expression:
-    """Read `"= max(n, 1) * 8 B"`; raise `ExpressionError` with the offending part."""
+    """Expression of a text such as `"= max(n, 1) * 8 B"`; raise `ExpressionError` with the offending part."""
     body = text.removeprefix("=")
     if len(body) > MAXIMUM_LENGTH:
         raise ExpressionError(f"an expression may have at most {MAXIMUM_LENGTH} characters")
@@ -88,7 +88,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _end_of_unit(text: str, position: int) -> int:
-    """Where the unit that follows a number ends: `8 B/s` takes both words, `8 B/n` only the first."""
+    """End of the unit that follows a number: `8 B/s` takes both words, `8 B/n` only the first."""
     unit = _UNIT_AFTER_NUMBER.match(text, position)
     while unit is not None and unit[1] in UNITS:
         position = unit.end()
@@ -164,7 +164,7 @@ class _Parser:
 
 
 def _negative(node: Node) -> Node:
-    """`-1` is a number, so that it can be an exponent; anything else is negated when it is computed."""
+    """Negated node: `-1` becomes a number, as an exponent must be; anything else is negated on evaluation."""
     return Quantity(-node.value, node.dimension) if isinstance(node, Quantity) else Call("negative", (node,))
 
 
@@ -176,7 +176,7 @@ def _number(text: str) -> Quantity:
 
 
 def dimension_of(node: Node, lookup: Callable[[str], Dimension]) -> Dimension:
-    """The dimension of a tree, given those of the names; raise `ExpressionError` where they do not agree."""
+    """Dimension of a tree, given those of the names; raise `ExpressionError` if they do not agree."""
     if isinstance(node, Quantity):
         return node.dimension
     if isinstance(node, Name):

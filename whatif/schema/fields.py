@@ -1,7 +1,7 @@
-"""The kinds of value a file may hold: quantities with unit and domain, counts, fractions, choices.
+"""Types of the values in files: quantities with unit and domain, counts, fractions, choices.
 
-A `QuantityField` is the one place that knows how the text of a parameter becomes a float64 and which numbers it may
-be. pydantic validates files through it, sweeps and edits go through the same object.
+A `QuantityField` defines how the text of a parameter becomes a float64, and which numbers are allowed. pydantic
+validates files through it; sweeps and edits use the same object.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from whatif import units
-from whatif.schema.distributions import Uncertain, is_distribution, no_distribution, parse_distribution
+from whatif.schema.distributions import Uncertain, is_distribution, parse_distribution, unknown_distribution
 from whatif.schema.expressions import Expression, ExpressionError, parse_expression
 from whatif.units import Dimension, UnitError, customary_unit, format_quantity, parse_quantity, parse_unit
 
@@ -37,7 +37,7 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The numbers a parameter may take: an interval, and whether only whole numbers."""
+    """Allowed numbers of a parameter: an interval, optionally of whole numbers only."""
 
     minimum: float = 0.0
     maximum: float = math.inf
@@ -45,14 +45,14 @@ class Domain:
     whole: bool = False
 
     def accepts(self, value: Any) -> Any:
-        """Whether a number (or, elementwise, an array) lies in the domain; NaN and infinity never do."""
+        """Whether a number (or, elementwise, an array) is in the domain; NaN and infinity never are."""
         inside = (value >= self.minimum) & (value <= self.maximum) & (abs(value) != math.inf)
         if self.above_minimum:
             inside = inside & (value > self.minimum)
         return inside & (value % 1 == 0) & (value <= LARGEST_INTEGER) if self.whole else inside
 
     def describe(self, dimension: Dimension) -> str:
-        """`a whole number of at least 1`, `greater than 0 B/s`, `between 0 and 1`."""
+        """Description such as `a whole number of at least 1`, `greater than 0 B/s` or `between 0 and 1`."""
         low, high = (format_quantity(bound, dimension) for bound in (self.minimum, self.maximum))
         number = "a whole number " if self.whole else ""
         if self.minimum == -math.inf:
@@ -64,18 +64,18 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class QuantityField:
-    """A parameter that holds a number: its dimension (None: any, for parameters) and its domain."""
+    """Field of a numeric parameter: its dimension (None: any, as in `[parameters]`) and its domain."""
 
     dimension: Dimension | None
     domain: Domain = Domain()
 
     @property
     def unit(self) -> str:
-        """The dimension as a text; `None` for any."""
+        """Dimension as text; `None` for any."""
         return str(self.dimension)
 
     def parse(self, raw: object) -> float | Expression | units.Quantity:
-        """The value in base units of what a file or a person wrote; raise ValueError with what is allowed."""
+        """Value in base units of a TOML value or a text; raise ValueError that states what is allowed."""
         if isinstance(raw, str) and raw.lstrip().startswith("="):
             return self._expression(raw.strip())
         if isinstance(raw, str) and is_distribution(raw):
@@ -88,7 +88,7 @@ class QuantityField:
         return quantity.value
 
     def number(self, raw: object) -> float:
-        """Like `parse`, for one value of a sweep: an expression is refused."""
+        """Number in base units for one value of a sweep; raise ValueError for an expression or a distribution."""
         value = self.parse(raw)
         if isinstance(value, Expression):
             raise ValueError(f"`{raw}`: a swept value must be a number, not an expression")
@@ -98,7 +98,7 @@ class QuantityField:
         return number
 
     def _uncertain(self, text: str) -> Uncertain | units.Quantity:
-        """A distribution whose centre and ends are allowed; what lies beyond them is never drawn."""
+        """Number with its distribution; raise ValueError unless the centre and the ends are in the domain."""
         distribution, centre = parse_distribution(text, self._quantity)
         value = round(centre.value) if self.domain.whole else centre.value
         wrong = [number for number in (value, *distribution.ends) if not self.domain.accepts(number)]
@@ -133,7 +133,7 @@ class QuantityField:
         try:
             quantity = parse_quantity(text)
         except UnitError as error:
-            raise ValueError(no_distribution(text) or self._no_count(text) or str(error)) from None
+            raise ValueError(unknown_distribution(text) or self._no_count(text) or str(error)) from None
         if self.dimension is None or quantity.dimension == self.dimension:
             return quantity
         if quantity == units.Quantity(0.0, units.ONE):
@@ -146,7 +146,7 @@ class QuantityField:
         raise ValueError(f"`{text}` is in {customary_unit(0.0, quantity.dimension)[0]}; {self._wanted()}")
 
     def _no_count(self, text: str) -> str:
-        """What to say of a word in the place of a plain number."""
+        """Error message for a word in place of a plain number; empty for other texts."""
         is_word = self.dimension == units.ONE and not any(map(str.isdigit, text))
         return f"`{text[:60]}` is not a number; {self._wanted()}" if is_word else ""
 
@@ -173,18 +173,18 @@ class QuantityField:
 
 @dataclass(frozen=True, slots=True)
 class MoneyField(QuantityField):
-    """A parameter that holds money, or money per `denominator`: the currency is the one that its text names."""
+    """Field of money, or money per `denominator`, in the currency of its text."""
 
     denominator: Dimension = units.ONE
     example: str = "12 MUSD"
 
     @property
     def unit(self) -> str:
-        """`money`, `money/s`, ..: whatever the currency."""
+        """`money`, `money/s`, .., for any currency."""
         return "money" if self.denominator == units.ONE else f"money/{self.denominator}"
 
     def _quantity(self, raw: object) -> units.Quantity:
-        # Not super(): a dataclass with slots is made anew, and is not the class that super() would look for.
+        # Not super(): `slots=True` creates a new class, which super() without arguments does not know.
         quantity = QuantityField._quantity(self, raw)
         problem = self.problem_of(quantity.dimension)
         if problem:
@@ -194,7 +194,7 @@ class MoneyField(QuantityField):
         return quantity
 
     def problem_of(self, dimension: Dimension) -> str:
-        """Why a dimension is none of money per `denominator`; empty where it is."""
+        """Error message for a dimension other than money per `denominator`; empty if it fits."""
         if dimension * self.denominator in units.MONEY.values():
             return ""
         found = "has no currency" if dimension == units.ONE else f"is in {dimension}"
@@ -206,7 +206,7 @@ class MoneyField(QuantityField):
 
 POSITIVE: Final = Domain(above_minimum=True)
 
-# What a pydantic model declares; the static type is float, an expression is resolved before it meets a formula.
+# Annotations for pydantic models. Expressions are resolved to floats before any formula uses them.
 Value = float | Expression
 Seconds = Annotated[Value, QuantityField(units.SECOND)]
 Bytes = Annotated[Value, QuantityField(units.BYTE)]
@@ -245,14 +245,14 @@ Unit = Annotated[str, AfterValidator(_known_unit)]
 
 
 def quantity_field(info: FieldInfo | None) -> QuantityField | None:
-    """What a pydantic field says about the quantity it holds; None for a structural one."""
+    """`QuantityField` in the annotation of a pydantic field; None for a structural parameter."""
     if info is None:
         return None
     return next(_find(QuantityField, (info.annotation, *info.metadata)), None)
 
 
 def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
-    """Every object of a kind in a type's annotations, however deep."""
+    """Objects of one class in the annotations of a type, at any depth."""
     for item in items:
         if isinstance(item, kind):
             yield item
@@ -261,6 +261,6 @@ def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
 
 
 class StrictTable(BaseModel):
-    """A table of a file: strict, frozen, unknown keys refused; docstrings of fields become their help."""
+    """A table of a file: strict, frozen, without unknown keys; docstrings of fields become their help."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True)

@@ -1,4 +1,4 @@
-"""JSON Schema of the files as people write them: parts may be missing, for `extends` and the platform fill them."""
+"""JSON Schema of scenario and platform files; no key is required, as `extends` or the platform can provide it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.scenario_spec import ScenarioSpec
 
-_EXTENDS = {"type": "string", "description": "Name of the file this one is laid upon."}
-_PART = {"type": "string", "description": "Name of the part that this table is laid upon."}
+_EXTENDS = {"type": "string", "description": "Name of the file that this one extends."}
+_PART = {"type": "string", "description": "Name of the part that this table extends."}
 _PARTS = ("GPU", "CPU", "Host", "PCIe", "NVLink", "Distance")
 _PHASES = ("RegressionPhase", "StructuredGridPhase")
 
 
 def file_schema(kind: str) -> dict[str, Any]:
-    """The schema of a `platform` or `scenario` file, as plain data."""
+    """JSON Schema of a `platform` or `scenario` file, as plain data."""
     model = PlatformSpec if kind == "platform" else ScenarioSpec
     schema: dict[str, Any] = _partial(model.model_json_schema())
     schema["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -33,22 +33,22 @@ def file_schema(kind: str) -> dict[str, Any]:
 
 
 def _partial(node: Any) -> Any:
-    """The schema without `required` and without `default`: what a file leaves out, another may have said."""
+    """Schema without `required` and `default`, as another file may provide what is missing."""
     if isinstance(node, list):
         return [_partial(item) for item in node]
     if not isinstance(node, dict):
         return node
-    # Unions told apart by `kind` are checked by it: a part of one may match several of its branches.
+    # `oneOf` fails for incomplete tables without `kind`, which may match several branches.
     renamed = {("anyOf" if key == "oneOf" else key): value for key, value in node.items()}
     dropped = ("required", "default", "discriminator")
     return {key: _partial(value) for key, value in renamed.items() if key not in dropped or _is_property(value)}
 
 
 def _is_property(value: Any) -> bool:
-    """Whether a keyword is really the name of a property: its value is a schema then."""
+    """Whether a key is the name of a property, not a keyword: its value is then a schema."""
     return isinstance(value, dict) and ("type" in value or "anyOf" in value or "$ref" in value)
 
 
 def schema_text(kind: str) -> str:
-    """The schema as the text of its file."""
+    """JSON Schema as the text of its file."""
     return json.dumps(file_schema(kind), indent=2, ensure_ascii=False, sort_keys=True) + "\n"

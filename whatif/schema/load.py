@@ -1,4 +1,4 @@
-"""From a name or path to a validated scenario or platform: find, read, extend, merge, validate, report."""
+"""Loading of scenarios and platforms by name or path: find, read, extend, merge, validate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from whatif.schema.toml import Document, KeyPath, Layer, Layers, dotted, read_do
 Model = TypeVar("Model", bound=BaseModel)
 PLATFORM: KeyPath = ("platform",)
 MAXIMUM_CHAIN = 20
-# A value set from outside is text; these two texts are what TOML calls booleans.
+# Overrides are texts; these two are booleans in TOML.
 _SWITCHES = {"true": True, "false": False}
 
 
@@ -42,7 +42,7 @@ def load_scenario(
     sets: Mapping[str, Any] | None = None,
     folders: Sequence[Path] = (),
 ) -> Loaded:
-    """Load a scenario by path or shipped name; `platform` replaces the one it names, `sets` override parameters.
+    """Scenario of a path or shipped name; `platform` replaces its platform, `sets` override parameters.
 
     Raise `InvalidFileError` with every problem of the files, each with file, line, column and key.
     """
@@ -58,7 +58,7 @@ def load_document(
     folders: Sequence[Path] = (),
     built: Mapping[str, Document] | None = None,
 ) -> Loaded:
-    """Like `load_scenario`, for a scenario that is already read; `built` are platforms without a file, by name."""
+    """Scenario of a document that is already read, as by `load_scenario`; `built` are platforms without a file."""
     layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders, built=built or {})
     scenario = validate(ScenarioSpec, layers)
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
@@ -72,7 +72,7 @@ def scenario_layers(
     folders: Sequence[Path],
     built: Mapping[str, Document],
 ) -> Layers:
-    """The layers of a scenario: the platform's files, the scenario's, and the values set from outside."""
+    """Layers of a scenario: the files of the platform, those of the scenario, and the overrides."""
     search = (*_folder(document), *folders)
     chain = [_normalised(item) for item in extend_chain(document, "scenarios", search)]
     stated = _stated_platform(chain)
@@ -85,13 +85,13 @@ def scenario_layers(
 
 
 def stated_platform(document: Document, folders: Sequence[Path] = ()) -> str | None:
-    """The name of the platform that a scenario, or one that it extends, asks for."""
+    """Name of the platform stated by a scenario or one that it extends."""
     chain = extend_chain(document, "scenarios", (*_folder(document), *folders))
     return _stated_platform([_normalised(item) for item in chain])
 
 
 def stated_values(document: Document, folders: Sequence[Path] = ()) -> tuple[str, ...]:
-    """The paths of the platform's values that a scenario, or one that it extends, states: on whichever machine."""
+    """Paths of the platform values stated by a scenario or one that it extends; they apply to any platform."""
     chain = extend_chain(document, "scenarios", (*_folder(document), *folders))
     tables = (_without_extends(_normalised(item)).data.get("platform", {}) for item in chain)
     paths = (path for table in tables for path, _ in walk(table) if path[0] not in ("name", "sources", "fits"))
@@ -104,18 +104,18 @@ def _stated_platform(chain: Sequence[Document]) -> str | None:
 
 
 def _one_sweep(chain: list[Document]) -> list[Document]:
-    """A sweep is one question: that of the extending scenario replaces the one it extends."""
+    """The chain with only the last sweep: the sweep of the extending scenario replaces the one it extends."""
     asking = max((index for index, item in enumerate(chain) if "sweep" in item.data), default=0)
     return [_drop(item, "sweep") if index < asking else item for index, item in enumerate(chain)]
 
 
 def load_platform(source: str | Path, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:
-    """Load a platform file by path or name."""
+    """Platform of a path or name, and its layers."""
     return load_platform_document(open_document(source, "platforms", folders), folders)
 
 
 def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> tuple[PlatformSpec, Layers]:
-    """Like `load_platform`, for a file that is already read."""
+    """Platform of a document that is already read, and its layers."""
     chain = extend_chain(document, "platforms", (*_folder(document), *folders))
     search = (*_folder(document), *folders)
     layers = Layers.of(_with_parts([Layer(_drop(item, "extends")) for item in chain], search))
@@ -123,13 +123,13 @@ def load_platform_document(document: Document, folders: Sequence[Path] = ()) -> 
 
 
 def load_part(source: str | Path, folders: Sequence[Path] = ()) -> BaseModel:
-    """Load a part of platforms by path or name."""
+    """Validated part of a path or name."""
     document = open_document(source, "parts", folders)
     return validate(part_model(document), Layers.of([Layer(document)]))
 
 
 def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]:
-    """The layers with the parts that their tables extend before each of them."""
+    """Layers with the parts that their tables extend, each part before the layer that extends it."""
     whole: list[Layer] = []
     for layer in layers:
         tables = dict(extended_tables(layer))
@@ -142,7 +142,7 @@ def _with_parts(layers: Sequence[Layer], folders: Sequence[Path]) -> list[Layer]
 
 
 def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -> Document:
-    """Read a file given as a path, or as the name of one in the folders or shipped."""
+    """Document of a path, or of a name in the folders or among the shipped files."""
     path = Path(source)
     if is_file(path):
         return read_document(path)
@@ -150,13 +150,13 @@ def open_document(source: str | Path, kind: str, folders: Sequence[Path] = ()) -
     found = find(name, kind, folders) if is_name(name) else None
     if found is None:
         known = names_in(folders, kind)
-        message = f"no such file, nor a shipped one of that name{did_you_mean(name, known)}"
+        message = f"no such file or shipped name{did_you_mean(name, known)}"
         raise InvalidFileError([Problem(name, 0, 0, "", f"{message}; shipped {kind}: {', '.join(known)}")])
     return read_document(found)
 
 
 def extend_chain(document: Document, kind: str, folders: Sequence[Path]) -> list[Document]:
-    """The documents a file extends, base first, itself last; refuse a file that extends itself."""
+    """Chain of documents that a file extends, base first, itself last; raise for a file that extends itself."""
     chain, seen = [document], [_identity(document)]
     while (name := chain[0].data.get("extends")) is not None:
         parent = _named(str(name), kind, (*_folder(chain[0]), *folders), chain[0], ("extends",))
@@ -180,7 +180,7 @@ def _platform_chain(
 
 
 def _named(name: str, kind: str, folders: Sequence[Path], asking: Document, at: KeyPath) -> Document:
-    """The file a document refers to by name."""
+    """Document that another document refers to by name."""
     path = find(name, kind, folders, _identity(asking)) if is_name(name) else None
     if path is not None:
         document = read_document(path)
@@ -204,7 +204,7 @@ def _given(option: str) -> Document:
 
 def _set_layers(sets: Mapping[str, Any]) -> list[Layer]:
     layers = []
-    # A part replaces its whole table: what else is set of that table is meant of the part.
+    # A part replaces its whole table, so `extends` goes first and other overrides of the table change the part.
     for path, value in sorted(sets.items(), key=lambda item: not item[0].endswith(".extends")):
         data: dict[str, Any] = {}
         set_at(data, tuple(path.split(".")), _SWITCHES.get(value, value))
@@ -213,7 +213,7 @@ def _set_layers(sets: Mapping[str, Any]) -> list[Layer]:
 
 
 def _normalised(document: Document) -> Document:
-    """`platform = "summit"` as the table it stands for: `[platform]` with `extends`."""
+    """Document with `platform = "summit"` written as a table `[platform]` with `extends`."""
     platform = document.data.get("platform")
     if not isinstance(platform, str):
         return document
@@ -241,7 +241,7 @@ def _drop(document: Document, key: str) -> Document:
 
 
 def validate(model: type[Model], layers: Layers) -> Model:
-    """Validate the merged document; raise `InvalidFileError` with all problems, located."""
+    """Validated model of the merged document; raise `InvalidFileError` with all problems and their locations."""
     try:
         return model.model_validate(layers.merged)
     except ValidationError as error:
@@ -252,7 +252,7 @@ def validate(model: type[Model], layers: Layers) -> Model:
 
 
 def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -> Problem | None:
-    """What is wrong with values of a table that the named platform does not have at all, such as those of a GPU."""
+    """Problem of changed values in a table that the platform does not have, such as a GPU; None for other errors."""
     path = path_of(layers.merged, error)
     table = path[:-1]
     below = [layer for layer in layers.items if layer.at]
@@ -261,7 +261,7 @@ def _nothing_to_change(layers: Layers, error: Any, lacking: Sequence[KeyPath]) -
         return None
     keys = sorted({item[-1] for item in lacking if item[:-1] == table})
     needed = ", ".join(keys[:3]) + ", .." * (len(keys) > 3)
-    return layers.problem(table, f"{name} has none to change, and a new one also needs {needed}")
+    return layers.problem(table, f"{name} has no such table; a new one also needs {needed}")
 
 
 def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:
@@ -270,7 +270,7 @@ def _located(layers: Layers, model: type[BaseModel], error: Any) -> Problem:
 
 
 def question_of(text: str) -> str:
-    """The comment that a scenario begins with: the question in one sentence."""
+    """First sentence of the comment at the top of a scenario: its question."""
     leading = takewhile(lambda line: not line.strip() or line.startswith("#"), text.splitlines())
     lines = (line.removeprefix("#").strip() for line in leading if line.strip())
     words: list[str] = []

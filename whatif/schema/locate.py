@@ -1,4 +1,4 @@
-"""Where a key stands in a TOML text. Used only when there is an error to show, so it may be slow and simple."""
+"""Positions of keys in a TOML text. Used only to report errors, so it is simple rather than fast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STRING = re.compile(r'"{3}.*?(?:"{3,5}|$)|\'{3}.*?(?:\'{3,5}|$)|"(?:[^"\\\n]|\\
 
 
 def positions(text: str) -> dict[Path, tuple[int, int]]:
-    """Line and column, from 1, of every table header and key of a TOML text; tolerant of broken text."""
+    """Line and column (1-based) of every table header and key of a TOML text; tolerates invalid TOML."""
     found: dict[Path, tuple[int, int]] = {}
     for path, offset in _Scanner(text).entries():
         found.setdefault(path, line_and_column(text, offset))
@@ -21,17 +21,17 @@ def positions(text: str) -> dict[Path, tuple[int, int]]:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """The 1-based line and column of an offset."""
+    """1-based line and column of an offset."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def split_key(text: str) -> Path:
-    """`network."inter node".x` as its parts, quotes removed."""
+    """Parts of a dotted key such as `network."inter node".x`, without quotes."""
     return tuple(part.strip("\"'") for part in re.findall(_KEY, text))
 
 
 class _Scanner:
-    """Walks over headers, keys, values and inline tables; a value is skipped, its inline tables are entered."""
+    """Scanner of headers, keys and inline tables; values are skipped."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -65,7 +65,7 @@ class _Scanner:
         yield from self._value(path)
 
     def _value(self, path: Path) -> Iterator[tuple[Path, int]]:
-        """Skip a value up to the comma, bracket or line end behind it, entering inline tables."""
+        """Skip a value up to the next comma, bracket or end of line; yield the keys of inline tables."""
         depth = 0
         while self.offset < len(self.text):
             character = self.text[self.offset]
@@ -96,7 +96,7 @@ class _Scanner:
                 self.offset += 1
 
     def _skip_blank(self, also: str = "") -> bool:
-        """Move over white space and comments; whether anything is left."""
+        """Skip white space and comments; return whether text is left."""
         while self.offset < len(self.text):
             character = self.text[self.offset]
             if character == "#":

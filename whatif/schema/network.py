@@ -1,4 +1,4 @@
-"""The network of a machine: what a message costs by distance and protocol, and the links between the nodes."""
+"""Tables of the network: message parameters by distance and protocol, and the topology of the links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PostalParameters(StrictTable):
     latency: Seconds
     """α: time of an empty message."""
     bandwidth: BytesPerSecond
-    """1/β: a time per byte such as `0.155 ns/B` may be written instead."""
+    """1/β: may also be written as a time per byte, such as `0.155 ns/B`."""
 
 
 class MaxRateParameters(StrictTable):
@@ -41,7 +41,7 @@ class MaxRateParameters(StrictTable):
     base_bandwidth: BytesPerSecond
     """R_Cb: bandwidth sustained by a single process."""
     additional_bandwidth: BytesPerSecondOrZero
-    """R_Ci: bandwidth that each further process adds."""
+    """R_Ci: bandwidth added by each further process."""
 
 
 class InjectionParameters(StrictTable):
@@ -61,13 +61,13 @@ class LogGPParameters(StrictTable):
     latency: Seconds
     """L: time on the wire."""
     overhead_time: Seconds
-    """o: time a processor is busy with sending or receiving."""
+    """o: time for which sending or receiving occupies a processor."""
     bandwidth: BytesPerSecond
     """1/G: bandwidth of long messages."""
     gap_time: Seconds = 0.0
-    """g: least time between two messages of one processor; only a simulation keeps to it."""
+    """g: minimum time between two messages of one processor; used only in simulations."""
     processing_bandwidth: BytesPerSecond | None = None
-    """1/O: bytes a second that a processor handles (LogGOPS); only a simulation charges it."""
+    """1/O: bytes per second that a processor handles (LogGOPS); used only in simulations."""
 
 
 class Postal(StrictTable):
@@ -103,37 +103,37 @@ class LogGP(StrictTable):
 
 
 class Mode(StrictTable):
-    """One way that messages of a size may go (N'): a mixture of some slow and many fast ones."""
+    """One mode of the message time distribution (N'), e.g. a few slow and many fast messages."""
 
     weight: PositiveFraction
     """Share of the messages."""
     factor: PositiveFactor
-    """Their time, relative to the line of the piece."""
+    """Time of these messages relative to the line of the piece."""
 
 
 class Piece(StrictTable):
-    """Messages of a range of sizes (M'): a line in the size, and what the two processes are busy with themselves."""
+    """Messages of a range of sizes (M'): a time linear in the size, and the overheads of both processes."""
 
     smallest_size: Bytes
-    """Where the range begins; it ends where the next one begins."""
+    """Start of the range; it ends at the start of the next one."""
     latency: Seconds
     """Time of an empty message."""
     bandwidth: BytesPerSecond
-    """Bytes a second."""
+    """Bandwidth of the messages."""
     send_overhead: Seconds = 0.0
-    """Time that the sender of a message that does not wait is busy, before it leaves."""
+    """Time for which an eager message occupies its sender before it leaves."""
     send_bandwidth: BytesPerSecond | None = None
-    """Bytes a second that it handles meanwhile."""
+    """Bytes per second that the sender handles in this time."""
     receive_overhead: Seconds = 0.0
-    """Time that the receiver of such a message is busy, after it has arrived."""
+    """Time for which an eager message occupies its receiver after it has arrived."""
     receive_bandwidth: BytesPerSecond | None = None
-    """Bytes a second that it handles meanwhile."""
+    """Bytes per second that the receiver handles in this time."""
     modes: dict[Key, Mode] = {}
-    """Modes of the time, drawn where the noise of HPL says so; none: every message takes the same."""
+    """Modes of the time, sampled if the noise of HPL is enabled; without modes every message takes the same time."""
 
 
 class Distance(StrictTable):
-    """Messages between two processes at one distance: protocol limits and the parameters of each model."""
+    """Messages at one distance: protocol limits and the parameters of each model."""
 
     short_limit: Bytes
     """Largest message sent with the short protocol."""
@@ -144,62 +144,62 @@ class Distance(StrictTable):
     injection: Injection | None = None
     loggp: LogGP | None = None
     pieces: dict[Key, Piece] = {}
-    """Pieces of a calibration with as many ranges of sizes as it found; only HPL is charged with them."""
+    """Pieces of a piecewise calibration, by name; used only for HPL."""
     pieces_eager_limit: Bytes | None = None
-    """Largest message charged by `pieces` that its sender does not wait for; `eager_limit` where not stated."""
+    """Largest eager message in `pieces`, for which the sender does not wait; by default `eager_limit`."""
     pieces_early_limit: Bytes | None = None
-    """Largest message that leaves before its receive is posted, where that is less than `pieces_eager_limit`; larger
-    ones leave when it is posted, while their sender goes on, as with SimGrid's smpi/async-small-thresh."""
+    """Largest message that leaves before its receive is posted, if less than `pieces_eager_limit`; larger ones leave
+    when it is posted, while their sender continues, as with SimGrid's smpi/async-small-thresh."""
 
 
 class Links(StrictTable):
-    """What every topology has: one link, in one direction."""
+    """Parameters of one link in one direction, common to all topologies."""
 
     bandwidth: BytesPerSecond
-    """Bytes a second of one link in each direction."""
+    """Bandwidth of one link in each direction."""
     latency: Seconds = 0.0
-    """Time a byte takes over one link and its switch, beyond the latency that messages have anyway."""
+    """Per-hop latency (link and switch), added to the end-to-end latency."""
 
 
 class Star(Links):
-    """One switch, with a link to every node."""
+    """One switch with a link to every node."""
 
     kind: Literal["star"]
     """One switch."""
 
 
 class FatTree(Links):
-    """Switches in levels, nodes at the bottom."""
+    """Switches in levels above the nodes."""
 
     kind: Literal["fat_tree"]
     """A fat tree."""
     level_count: Annotated[Value, QuantityField(ONE, Domain(minimum=1, maximum=8, whole=True))]
     """Levels of switches."""
     down_count: Count
-    """Nodes of a switch of the lowest level, and switches below one of the others."""
+    """Nodes per switch at the lowest level, and lower switches per switch at the other levels."""
     up_count: Count
-    """Switches above one that is not of the highest level: fewer than `down_count` make a tapered tree."""
+    """Upper switches per switch, except at the highest level; fewer than `down_count` make a tapered tree."""
 
 
 class Dragonfly(Links):
-    """Groups of routers, all routers of a group linked to each other and all groups to each other."""
+    """Groups of routers: all routers of a group are linked, and all groups are linked."""
 
     kind: Literal["dragonfly"]
     """A dragonfly with minimal routing."""
     group_count: Count
     """Groups."""
     router_count: Count
-    """Routers of one group."""
+    """Routers per group."""
     nodes_per_router: Count
-    """Nodes of one router."""
+    """Nodes per router."""
     global_link_count: Count
-    """Links of one router to other groups."""
+    """Links per router to other groups."""
     global_bandwidth: BytesPerSecond | None = None
-    """Bytes a second of one link between groups in each direction; `bandwidth` where it is not stated."""
+    """Bandwidth of one link between groups in each direction; by default `bandwidth`."""
 
 
 class Torus(Links):
-    """Nodes on a grid that is closed in every dimension, routed dimension by dimension."""
+    """Nodes on a grid that is periodic in every dimension, with dimension-ordered routing."""
 
     kind: Literal["torus"]
     """A torus."""
@@ -211,10 +211,10 @@ Topology = Annotated[Star | FatTree | Dragonfly | Torus, Field(discriminator="ki
 
 
 class Network(StrictTable):
-    """Message parameters by distance; a missing distance takes those of the next farther one."""
+    """Message parameters by distance; a missing distance uses those of the next farther one."""
 
     intra_socket: Distance | None = None
     inter_socket: Distance | None = None
     inter_node: Distance
     topology: Topology | None = None
-    """The links between the nodes, for `communication = "shared_links"`."""
+    """Links between the nodes, for `communication = "shared_links"`."""

@@ -19,7 +19,7 @@ from whatif.schema.platform_spec import GRADES, Grade
 from whatif.schema.toml import KeyPath, Layer, Layers
 from whatif.units import ONE, Dimension, Quantity, format_quantity, parse_quantity
 
-# Tables that say something about the files rather than about the machine or the application.
+# Tables that describe the files, not the machine or the application.
 _NO_PARAMETERS = {"sources", "sweep", "fits"}
 _SAID_OF_PARAMETERS = {("platform", "sources"), ("platform", "fits")}
 STATED: Final = "stated"
@@ -28,19 +28,19 @@ DEFAULT: Final = "default of the model"
 
 @dataclass(frozen=True, slots=True)
 class FittedParameter:
-    """What the fit that gave a value knows of it."""
+    """Uncertainty of a fitted value, from its fit."""
 
     standard_error: float
     """In base units."""
     ranges: Mapping[str, tuple[float, float]]
-    """Least and largest value of each variable of the points, such as `message_size`, in base units."""
+    """Smallest and largest value of each variable of the points, such as `message_size`, in base units."""
     correlation: Mapping[str, float]
-    """With each value of the same fit, by path."""
+    """Correlation with each value of the same fit, by path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One value: numeric (it has a `field`) or structural (it decides which terms exist)."""
+    """One parameter: numeric (it has a `field`) or structural (it determines which terms exist)."""
 
     path: str
     value: Any
@@ -51,47 +51,40 @@ class Parameter:
     source: str
     grade: Grade | Literal["stated"]
     fitted: FittedParameter | None = None
-    """Where it was fitted to measurements and its file says how well."""
+    """Uncertainty, if its file states the fit."""
 
     @property
     def structural(self) -> bool:
-        """Whether changing it can change which terms there are."""
+        """Whether a change can add or remove terms."""
         return self.field is None
 
     @property
     def distribution(self) -> Distribution | None:
-        """What its file, or an edit, says that the value may be; None for a plain number."""
+        """Distribution stated by the file or an override; None for a plain number."""
         return self.value.distribution if isinstance(self.value, Uncertain) else None
 
     def text(self, digits: int = 6) -> str:
-        """The value as a person writes it, with its unit; 17 digits are all there are."""
+        """Value as written in a file, with its unit; 17 digits are exact."""
         if isinstance(self.value, Expression):
             return self.value.text
         if self.distribution is not None:
             return self.distribution.text
         if self.field is None:
-            return (
-                "none"
-                if self.value is None
-                else str(self.value).lower()
-                if isinstance(self.value, bool)
-                else str(self.value)
-            )
+            return str(self.value).lower() if isinstance(self.value, bool | None) else str(self.value)
         return format_quantity(float(self.value), self.dimension, digits)
 
 
 def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
-    """Every parameter of a scenario, in the order of the files."""
+    """Parameters of a scenario by path, in the order of the schema."""
     table: dict[str, Parameter] = {}
     for path, value, known in _walk(loaded.scenario, ()):
         if path[0] not in _NO_PARAMETERS and path[:2] not in _SAID_OF_PARAMETERS:
-            parameter = _parameter(path, value, known, loaded.layers)
-            table[parameter.path] = parameter
+            table[".".join(path)] = _parameter(path, value, known, loaded.layers)
     return table
 
 
 class _Known(NamedTuple):
-    """What the schema says of a value."""
+    """Description of a value in the schema."""
 
     field: QuantityField | None = None
     choices: tuple[str, ...] = ()
@@ -103,7 +96,7 @@ _NOTHING: Final = _Known()
 
 @cache
 def _fields(kind: type[BaseModel]) -> tuple[tuple[str, _Known], ...]:
-    """The fields of a table; looked up once, for a scenario has hundreds of values and is compiled again and again."""
+    """Fields of a table; cached, as scenarios have hundreds of values and are compiled often."""
     return tuple(
         (name, _Known(quantity_field(info), _choices(info), info.description or ""))
         for name, info in kind.model_fields.items()
@@ -140,10 +133,9 @@ def _choices(info: FieldInfo) -> tuple[str, ...]:
 
 
 def provenance(path: KeyPath, layers: Layers) -> tuple[str, Grade | Literal["stated"]]:
-    """Source and grade of a value: what the file that states it says of it, or the weakest that is true.
+    """Source and grade of a value, from the file that states it.
 
-    A machine's value that its file does not source is assumed; what an application's file says of itself
-    without a source is the question, and is stated.
+    Without a source, a value of the platform is `assumed` and a value of the application is `stated`.
     """
     return _provenance(path, layers, layers.origin(path))
 
@@ -160,7 +152,7 @@ def _provenance(path: KeyPath, layers: Layers, layer: Layer | None) -> tuple[str
 
 
 def _fitted(path: KeyPath, layer: Layer) -> FittedParameter | None:
-    """What is known of a fitted value; only the file that states it can say so."""
+    """Uncertainty of a fitted value, from the file that states the value; None if that file states no fit of it."""
     fits = layer.stated((*layer.at, "fits"))
     table = path[len(layer.at) : -1]
     if not fits and path[0] == "platform" and not layer.at:
@@ -178,19 +170,19 @@ def _fitted(path: KeyPath, layer: Layer) -> FittedParameter | None:
 
 
 def _number(text: str | float) -> float:
-    """A quantity as a file states it; NaN, which nothing equals, for an expression or a distribution."""
+    """Number of a quantity in a file; NaN, which equals nothing, for an expression or a distribution."""
     if not isinstance(text, str):
         return text
     return math.nan if text.lstrip().startswith("=") or is_distribution(text) else parse_quantity(text).value
 
 
 def _entry(layer: Layer, layers: Layers, path: KeyPath) -> Mapping[str, Any] | None:
-    """The most specific `[sources]` entry that covers a path: the longest, and at equal length without `*`."""
+    """Most specific `[sources]` entry that covers a path: the longest, at equal length the one with fewer `*`."""
     sources: Mapping[str, Any] = layer.document.data.get("sources", {})
     best = _best(tuple(sources), path)
     if best is None:
         return None
-    # Half of an entry may stand in the file that this one extends.
+    # The rest of an entry may be in the file that this one extends.
     whole: Mapping[str, Any] = {}
     if not layer.part:
         whole = layers.merged
@@ -211,15 +203,14 @@ def _parts(pattern: str) -> KeyPath:
 
 
 def covers(pattern: KeyPath, path: KeyPath) -> bool:
-    """Whether a pattern of `[sources]` is about a path: it leads there, `*` standing for one key."""
+    """Whether a pattern of `[sources]` covers a path: it is a prefix of it, with `*` for any one key."""
     if "*" not in pattern:
         return path[: len(pattern)] == pattern
     return len(pattern) <= len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=False))
 
 
 def sources_of(parameters: Iterable[Parameter]) -> dict[str, dict[str, str]]:
-    """A `[sources]` table that gives every parameter its source and grade, with one entry where all below a path
-    agree."""
+    """`[sources]` table with the source and grade of every parameter; a uniform table is one entry."""
     known = {
         _parts(parameter.path): (parameter.source, parameter.grade)
         for parameter in parameters
@@ -239,7 +230,7 @@ def sources_of(parameters: Iterable[Parameter]) -> dict[str, dict[str, str]]:
 
 
 def fits_of_parts(layers: Layers) -> dict[str, Any]:
-    """What the parts that were merged say of their fits, as a `[fits]` table of the whole document."""
+    """`[fits]` table of the whole document, from the merged parts."""
     parts = [layer for layer in layers.items if layer.part]
     return {
         ".".join((*layer.at, *filter(None, [table]))): fit
@@ -249,6 +240,6 @@ def fits_of_parts(layers: Layers) -> dict[str, Any]:
 
 
 def worst(grades: Iterable[str]) -> str:
-    """The weakest of several grades; what is merely stated by the question weighs nothing."""
+    """Weakest of several grades; `stated` does not count."""
     ranked = [GRADES.index(grade) for grade in grades if grade in GRADES]
     return GRADES[max(ranked)] if ranked else STATED

@@ -1,4 +1,4 @@
-"""Shared parts: a GPU, a processor, a link or an interconnect in a file of its own, that many platforms extend."""
+"""Shared parts: files for a GPU, a processor, a link or an interconnect, which many platforms extend."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS: Final[Mapping[str, str]] = {
     "inter_socket": "distance",
     "inter_node": "distance",
 }
-"""The kind of part that a table of a platform can extend, by the table's own name."""
+"""Kind of part that a table of a platform can extend, by the key of the table."""
 _MODELS: Final[Mapping[str, Mapping[str, type[BaseModel]]]] = {
     "gpu": {"": GPU},
     "cpu": {"": CPU},
@@ -40,9 +40,9 @@ _FITTED: Final = ("application", "phases"), ("application", "estimates")
 
 
 def part_model(document: Document) -> type[BaseModel]:
-    """What a part file must hold: the table of its kind, complete, with sources and fits of its own."""
+    """Model of a part file: the complete table of its kind, with its own sources and fits."""
     if "extends" in document.data:
-        raise InvalidFileError([document.problem(("extends",), "a part is complete: it cannot extend another")])
+        raise InvalidFileError([document.problem(("extends",), "a part cannot extend another part")])
     part = str(document.data.get("part"))
     if part not in _MODELS:
         hint = did_you_mean(part, _MODELS)
@@ -57,7 +57,7 @@ def part_model(document: Document) -> type[BaseModel]:
 
 @cache
 def _file_model(base: type[BaseModel], whole: bool) -> type[BaseModel]:
-    """A table as a file of its own; of a phase the scenario says the rest."""
+    """Model of a table in its own file; all keys of a phase are optional, as the scenario can state them."""
     extra: dict[str, Any] = {"part": (str, ...), "sources": (dict[str, Source], {}), "fits": (dict[str, FitRecord], {})}
     if not whole:
         extra["data"] = (FittedData | None, None)
@@ -67,12 +67,12 @@ def _file_model(base: type[BaseModel], whole: bool) -> type[BaseModel]:
 
 
 def kind_of_part(table: KeyPath) -> str | None:
-    """The kind of part that a table of a scenario or platform can extend; None where it can extend none."""
+    """Kind of part that a table of a scenario or platform can extend; None if it cannot extend any."""
     return "phase" if table[:-1] in _FITTED else KINDS.get(table[-1])
 
 
 def extended_tables(layer: Layer) -> Iterator[tuple[KeyPath, str]]:
-    """The tables of a machine that a layer builds on a part: path within the layer's document, and the part."""
+    """Tables of a layer that extend a part: their paths in its document, with the names of the parts."""
     data = layer.document.data
     # A scenario states its machine below `platform`, whose own `extends` names a platform.
     whole = layer.at or "platform" not in data
@@ -89,7 +89,7 @@ def _extended(data: Any, at: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path]) -> tuple[Layer, type[BaseModel]]:
-    """The layer of a part that a table extends, and what its file must hold; located errors where there is none."""
+    """Layer of the part that a table extends, and the model of its file; raise `InvalidFileError` if not found."""
     document, asked = layer.document, (*table, "extends")
     wanted = kind_of_part(table)
     if wanted is None:
@@ -109,7 +109,7 @@ def part_layer(layer: Layer, table: KeyPath, name: str, folders: Sequence[Path])
 
 
 def _is_of(name: str, wanted: str, folders: Sequence[Path]) -> bool:
-    """Whether a part is of a kind; one that cannot be read is not."""
+    """Whether a part is of a kind; False if it cannot be read."""
     path = find(name, "parts", folders)
     try:
         return path is not None and read_document(path).data.get("part") == wanted
@@ -118,7 +118,7 @@ def _is_of(name: str, wanted: str, folders: Sequence[Path]) -> bool:
 
 
 def without_extends(layer: Layer, tables: Sequence[KeyPath]) -> Layer:
-    """The layer without the word `extends` in the given tables."""
+    """Layer without `extends` in the given tables."""
     data = layer.document.data
     for table in tables:
         data = _without(data, (*table, "extends"))

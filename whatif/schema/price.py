@@ -1,4 +1,4 @@
-"""What a machine costs and what its site adds: prices, lifetime, cooling, carbon of its energy."""
+"""Tables of the price and the site of a machine: prices, lifetime, cooling, carbon intensity."""
 
 from __future__ import annotations
 
@@ -24,51 +24,51 @@ from whatif.units import CURRENCIES, MONEY, ONE, Dimension, Quantity
 
 _OF_NODES: Final = ("machine_price", "node_price", "node_rate")
 AMOUNTS: Final = (*_OF_NODES, "energy_price")
-"""The prices of a machine: all in one currency."""
+"""Prices of a machine, all in one currency."""
 
 AtLeastOne = Annotated[Value, QuantityField(ONE, Domain(minimum=1))]
 
 
 class Site(StrictTable):
-    """What the place of a machine adds to its energy."""
+    """Site of a machine: cooling and carbon intensity of its energy."""
 
     power_usage_effectiveness: AtLeastOne = 1.0
-    """PUE: energy of the site, with cooling and losses, over that of the machine."""
+    """PUE: energy of the site, with cooling and losses, divided by that of the machine."""
     carbon_intensity: CarbonPerJoule | None = None
-    """Greenhouse gases of the electricity, such as `380 gCO2e/kWh`."""
+    """Greenhouse gas emissions of the electricity, such as `380 gCO2e/kWh`."""
 
 
 class Price(StrictTable):
-    """What nodes cost: bought (capital, lifetime, energy), or rented. All of it is in one currency."""
+    """Price of the nodes, bought (capital, lifetime, energy) or rented, in one currency."""
 
     machine_price: Money | None = None
-    """Capital of the whole machine, all its `node_count` nodes, with what is bought with them."""
+    """Capital cost of the whole machine: all its `node_count` nodes, and everything bought with them."""
     node_price: Money | None = None
-    """Capital of one node, instead."""
+    """Capital cost of one node, instead of `machine_price`."""
     lifetime: PositiveSeconds | None = None
-    """Time over which the capital is written off."""
+    """Time over which the capital cost is written off."""
     utilisation: PositiveFraction = 1.0
-    """Share of the lifetime in which nodes run jobs."""
+    """Share of the lifetime during which nodes run jobs."""
     energy_price: MoneyPerJoule | None = None
-    """Price of electricity; beside a rent only where the rent does not include it."""
+    """Price of electricity; omit it if the rent includes electricity."""
     node_rate: MoneyPerSecond | None = None
-    """Rent of one node, such as `2.5 USD/h`, instead of capital and lifetime."""
+    """Rent of one node, such as `2.5 USD/h`, instead of a capital cost."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
         stated = [key for key in _OF_NODES if getattr(self, key) is not None]
         if len(stated) > 1:
-            raise _error(f"`{stated[0]}` and `{stated[1]}` exclude each other: nodes have one price", stated[1])
+            raise _error(f"`{stated[0]}` and `{stated[1]}` exclude each other: state one price", stated[1])
         amounts = {key: getattr(self, key) for key in AMOUNTS}
         dimensions = {key: amount.dimension for key, amount in amounts.items() if isinstance(amount, Quantity)}
         found = currencies(dimensions.values())
         if len(found) > 1:
-            raise _error(several(found), next(reversed(dimensions)))
+            raise _error(mixed_currencies(found), next(reversed(dimensions)))
         return self
 
 
 def currencies(dimensions: Iterable[Dimension]) -> tuple[str, ...]:
-    """The currencies in dimensions of money, each once."""
+    """Currencies that occur in dimensions, each once."""
     powers = [dimension.powers for dimension in dimensions]
     return tuple(name for name in CURRENCIES if any(_has(item, MONEY[name]) for item in powers))
 
@@ -78,9 +78,9 @@ def _has(powers: tuple[int, ...], money: Dimension) -> bool:
     return len(powers) > place and powers[place] != 0
 
 
-def several(found: Iterable[str]) -> str:
-    """What is wrong with prices in several currencies."""
-    return f"prices in {' and '.join(found)}: state all of them in one currency, nothing here converts them"
+def mixed_currencies(found: Iterable[str]) -> str:
+    """Error message for prices in several currencies."""
+    return f"prices in {' and '.join(found)}: state all of them in one currency, as currencies are not converted"
 
 
 def _error(message: str, key: str) -> PydanticCustomError:

@@ -1,4 +1,4 @@
-"""The question: a platform, an application, named parameters and the axes to sweep."""
+"""Tables of a scenario: a platform, an application, named values and the axes to sweep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from whatif.schema.platform_spec import FitRecord, PlatformSpec, Source
 from whatif.units import UNITS
 
 SweepValues = Annotated[str, Field(min_length=1)] | Annotated[list[str | int | float], Field(min_length=1)]
-# Names under which the engine keeps terms of its own.
+# Names of terms that every scenario has.
 RESERVED = (
     "platform", "application", "parameters", "total", "iteration", "setup",
     "grid", "placement", "overlap", "host_link", "peer_link", "node",
@@ -52,19 +52,19 @@ else:
 
 
 class ScenarioSpec(StrictTable):
-    """A complete question, after `extends` and the platform have been merged in."""
+    """A complete scenario, with `extends` and the platform merged."""
 
     platform: PlatformSpec
     application: AnyApplication
     parameters: dict[Key, AnyQuantity] = {}
-    """Named values and expressions for use in expression parameters."""
+    """Named values and expressions, for use in other expressions."""
     sweep: dict[Key, Annotated[dict[str, SweepValues], Field(min_length=1)]] = {}
-    """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; parameters of one axis
-    are tied and move together."""
+    """Axes by name: parameter path = values, such as `"1, 2, 4"` or `"1 GB/s .. 64 GB/s log 7"`; the parameters of one
+    axis change together."""
     sources: dict[str, Source] = {}
-    """Source and grade of the values this scenario states, by path."""
+    """Source and grade of the values stated by this scenario, by path."""
     fits: dict[str, FitRecord] = {}
-    """How well fitted values that this scenario states are known, by the path of their table."""
+    """Uncertainty of fitted values stated by this scenario, by the path of their table."""
 
     @model_validator(mode="after")
     def _references(self) -> Self:
@@ -78,10 +78,9 @@ class ScenarioSpec(StrictTable):
             if isinstance(phase, KernelPhase):
                 _check_profiled(name, phase, application)
             if isinstance(phase, HaloPhase) and (phase.inter_node_count is None) != (phase.total_count is None):
-                message = (
-                    "give both `inter_node_count` and `total_count`, or neither: a ratio needs both from one count"
+                raise _error(
+                    f"application.phases.{name}", "state both `inter_node_count` and `total_count`, or neither"
                 )
-                raise _error(f"application.phases.{name}", message)
             if isinstance(phase, CollectivePhase) and _forgets_size(phase):
                 raise _error(f"application.phases.{name}.message_size", "missing key")
             if isinstance(phase, HaloPhase) and application.grid is not None:
@@ -98,7 +97,7 @@ class ScenarioSpec(StrictTable):
 def _check_parameters(names: Iterable[str]) -> None:
     for name in names:
         if name in UNITS:
-            message = f"`{name}` is a unit: in an expression it could not be told from one; use another name"
+            message = f"`{name}` is the name of a unit, so expressions would be ambiguous; use another name"
             raise _error(f"parameters.{name}", message)
 
 
@@ -106,9 +105,9 @@ def _check_bisection(name: str, phase: HaloPhase, grid: CellGrid) -> None:
     if grid.decomposition != "bisection":
         return
     if grid.periodic or grid.mapping != "block":
-        raise _error("application.grid.decomposition", "a bisection is not periodic and has block mapping")
+        raise _error("application.grid.decomposition", "a bisection requires `periodic = false` and block mapping")
     if phase.neighbours != "all":
-        raise _error(f"application.phases.{name}.neighbours", "between the boxes of a bisection it must be `all`")
+        raise _error(f"application.phases.{name}.neighbours", "a bisection requires `all`")
 
 
 def _forgets_size(phase: CollectivePhase) -> bool:
@@ -128,16 +127,16 @@ def _grows(phase: KernelPhase) -> bool:
 def _check_profiled(name: str, phase: KernelPhase, application: Application) -> None:
     if application.grid is not None and _grows(phase) and list(phase.profiled_cells) != list(application.grid.cells):
         wanted = ", ".join(application.grid.cells)
-        message = f"`follows` needs the cells of the profiled run along each of {wanted}, in this order"
+        message = f"`follows` requires the cells of the profiled run along {wanted}, in this order"
         raise _error(f"application.phases.{name}.profiled_cells", message)
 
 
 def _check_transfer(name: str, phase: TransferPhase, application: Application) -> None:
     path = f"application.phases.{name}"
     if (phase.transfer_size is None) == (phase.halo is None):
-        raise _error(path, "a transfer needs either `transfer_size` or `halo`")
+        raise _error(path, "a transfer requires either `transfer_size` or `halo`")
     if phase.halo is not None and not isinstance(application.phases.get(phase.halo), HaloPhase):
-        raise _error(f"{path}.halo", f"there is no halo phase `{phase.halo}`")
+        raise _error(f"{path}.halo", f"no halo phase `{phase.halo}`")
 
 
 def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
@@ -149,9 +148,8 @@ def _check_measured(name: str, phase: MeasuredKernelPhase) -> None:
 def _check_dimensions(grid: CellGrid) -> None:
     if list(grid.ranks) != list(grid.cells):
         wanted = ", ".join(grid.cells)
-        raise _error(
-            "application.grid.ranks", f"a given decomposition needs ranks along each of {wanted}, in this order"
-        )
+        message = f'`decomposition = "given"` requires ranks along {wanted}, in this order'
+        raise _error("application.grid.ranks", message)
 
 
 def _error(path: str, message: str) -> PydanticCustomError:

@@ -1,4 +1,4 @@
-"""Files by name: beside the asking file, then in the folders given, then those shipped with the program."""
+"""Lookup of files by name: in the given folders, then among those shipped with the program."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from whatif.schema.toml import read_document
 
 Kind = Literal["scenario", "platform", "part"]
 MOST_FILES: Final = 500
-"""Files of one folder that are looked into."""
+"""Most files of one folder that are read."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def shipped_folder(kind: str) -> Path:
-    """The folder of the shipped `platforms`, `parts`, `scenarios` or `schemas`, in a checkout or an installed wheel."""
+    """Folder of the shipped `platforms`, `parts`, `scenarios` or `schemas`, in a checkout or an installed wheel."""
     package = Path(__file__).resolve().parent.parent
     inside = "platforms/parts" if kind == "parts" else kind
     packed = package / "_shipped" / inside
@@ -29,36 +29,36 @@ def shipped_folder(kind: str) -> Path:
 
 @lru_cache(maxsize=8)
 def shipped_names(kind: str) -> tuple[str, ...]:
-    """The names of the shipped files of a kind, without `.toml`."""
+    """Names of the shipped files of a kind, without `.toml`."""
     return tuple(sorted(path.stem for path in shipped_folder(kind).glob("*.toml")))
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is a bare name: no folder, nothing that could leave the folders that are searched."""
+    """Whether a text is a plain name, without a folder or anything else that could leave the searched folders."""
     return _NAME.fullmatch(text) is not None and ".." not in text
 
 
 def find(name: str, kind: str, folders: Iterable[Path], asking: str = "") -> Path | None:
-    """The first `NAME.toml` in the folders, then among the shipped files of a kind, that is not the asking file."""
+    """Path of the first `NAME.toml` in the folders, then among the shipped files; the asking file is skipped."""
     file = name if name.endswith(".toml") else f"{name}.toml"
     candidates = (folder / file for folder in (*_searched(folders, kind), shipped_folder(kind)))
     found = [path for path in candidates if is_file(path)]
-    # A file may refine another of its own name: only where there is no other does it refer to itself.
+    # A file may extend another file of the same name; it refers to itself only if there is no other.
     others = (path for path in found if str(path.resolve()) != asking)
     return next(others, found[0] if found else None)
 
 
 def _searched(folders: Iterable[Path], kind: str) -> list[Path]:
-    """The folders that may hold files of a kind: parts may lie in a folder `parts` of their own, also of scenarios."""
+    """Folders to search for files of a kind; parts may also be in a subfolder `parts`."""
     if kind != "parts":
         return list(folders)
-    beside = [place for folder in folders for place in (folder, folder / "parts")]
+    searched = [place for folder in folders for place in (folder, folder / "parts")]
     # A shipped scenario that is saved elsewhere still extends its parts.
-    return [*beside, shipped_folder("scenarios") / "parts"]
+    return [*searched, shipped_folder("scenarios") / "parts"]
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; a name that is too long, or a folder that may not be read, holds none."""
+    """Whether a path is a file; False for a name that is too long or a folder without read permission."""
     try:
         return path.is_file()
     except OSError:
@@ -66,10 +66,10 @@ def is_file(path: Path) -> bool:
 
 
 def names_in(folders: Sequence[Path], kind: str) -> list[str]:
-    """Every name of a file of a kind that `find` would accept, for suggestions."""
-    searched = _searched(folders, kind)
-    beside = (path for folder in searched if folder.is_dir() for path in islice(folder.glob("*.toml"), MOST_FILES))
-    return sorted({*(path.stem for path in beside if _is_of(path, kind)), *shipped_names(kind)})
+    """Names of the files of a kind that `find` accepts, for suggestions."""
+    searched = (folder for folder in _searched(folders, kind) if folder.is_dir())
+    paths = (path for folder in searched for path in islice(folder.glob("*.toml"), MOST_FILES))
+    return sorted({*(path.stem for path in paths if _is_of(path, kind)), *shipped_names(kind)})
 
 
 def _is_of(path: Path, kind: str) -> bool:
@@ -80,7 +80,7 @@ def _is_of(path: Path, kind: str) -> bool:
 
 
 def kind_of(data: Mapping[str, Any]) -> Kind | None:
-    """Whether a file is a scenario, a platform or a part of one by what it holds; None for neither."""
+    """Kind of a file by its content: scenario, platform or part; None for any other file."""
     if "part" in data:
         return "part"
     if not data.keys().isdisjoint(("application", "platform", "sweep", "parameters")):

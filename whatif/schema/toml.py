@@ -1,4 +1,4 @@
-"""TOML files as documents, and the layers a scenario is merged from; every value remembers its layer."""
+"""TOML files as documents, and the layers that are merged into a scenario, with the origin of every value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_PARTS = ("part", "sources", "fits", "data")
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """One TOML text: the name to show in messages, the text, the parsed tables."""
+    """A TOML text: its name for messages, the text, and the parsed tables."""
 
     name: str
     text: str
@@ -35,28 +35,28 @@ class Document:
 
     @cached_property
     def kinds(self) -> dict[KeyPath, Any]:
-        """The tables that state their `kind`, with it."""
+        """Value of `kind` by the path of its table."""
         return {path[:-1]: value for path, value in walk(self.data) if path[-1] == "kind"}
 
     def locate(self, path: KeyPath) -> tuple[int, int]:
-        """Line and column of a key, or of the nearest table around it; (0, 0) where the text has neither."""
+        """Line and column of a key, or of the nearest enclosing table; (0, 0) for an empty text."""
         for length in range(len(path), 0, -1):
             if path[:length] in self._positions:
                 return self._positions[path[:length]]
         return (1, 1) if self.text else (0, 0)
 
     def problem(self, path: KeyPath, message: str, shown: KeyPath | None = None) -> Problem:
-        """A `Problem` at a key of this document; `shown` is its full address where that differs."""
+        """`Problem` at a key of this document; `shown` is the full path of the key, if different."""
         return Problem(self.name, *self.locate(path), dotted(path if shown is None else shown), message)
 
 
 def dotted(path: KeyPath) -> str:
-    """`a.b.c`."""
+    """Dotted path, `a.b.c`."""
     return ".".join(path)
 
 
 def read_document(path: Path) -> Document:
-    """Read and parse a file; raise `InvalidFileError` for anything that is not TOML in UTF-8 of sane size."""
+    """Document of a file; raise `InvalidFileError` unless it is TOML in UTF-8 of at most `MAXIMUM_FILE_SIZE`."""
     name = shown_path(path)
     try:
         with path.open("rb") as file:
@@ -76,7 +76,7 @@ def read_document(path: Path) -> Document:
 
 
 def shown_path(path: Path) -> str:
-    """A path as the user would type it from here."""
+    """Path relative to the current folder, if inside it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -84,15 +84,15 @@ def shown_path(path: Path) -> str:
 
 
 def parse_document(text: str, name: str, folder: Path | None = None) -> Document:
-    """Parse a TOML text; raise `InvalidFileError` with line and column."""
+    """Document of a TOML text; raise `InvalidFileError` with line and column."""
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
         place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
         message = str(error)[: place.start()] if place else str(error)
         if "overwrite" in message and re.search(r"^platform\s*=", text, re.MULTILINE):
-            # The usual reason: `platform = "summit"` cannot be followed by a table that changes its values.
-            message += '; to change values of a platform write `[platform]` with `extends = "NAME"` instead of its name'
+            # The usual cause: `platform = "summit"` followed by a table `[platform]`.
+            message += '; to change values of a platform, write `[platform]` with `extends = "NAME"`'
         line, column = (place[1], place[2]) if place and place[1] else (text.count("\n") + 1, 1)
         raise InvalidFileError([Problem(name, int(line), int(column), "", f"not TOML: {message}")]) from None
     except (RecursionError, ValueError) as error:
@@ -100,12 +100,12 @@ def parse_document(text: str, name: str, folder: Path | None = None) -> Document
     document = Document(name, text, data, folder)
     deep = _too_deep(data)
     if deep is not None:
-        raise InvalidFileError([document.problem(deep[:1], f"tables within tables, more than {MAXIMUM_DEPTH} deep")])
+        raise InvalidFileError([document.problem(deep[:1], f"tables are nested more than {MAXIMUM_DEPTH} deep")])
     return document
 
 
 def _too_deep(data: dict[str, Any]) -> KeyPath | None:
-    """The path of a value that lies deeper than any file needs."""
+    """Path of a value nested deeper than `MAXIMUM_DEPTH`; None if there is none."""
     pending: list[tuple[KeyPath, Any]] = [((key,), value) for key, value in data.items()]
     while pending:
         path, value = pending.pop()
@@ -120,9 +120,9 @@ def _too_deep(data: dict[str, Any]) -> KeyPath | None:
 
 @dataclass(frozen=True)
 class Layer:
-    """A document put at a place of the merged one: a platform file stands at `platform`, a scenario at the top.
+    """A document at a path of the merged one: platform files are at `platform`, scenarios at the top.
 
-    A part stands at the table that extends it, in the place of all that was there.
+    A part is at the table that extends it, and replaces the previous content of that table.
     """
 
     document: Document
@@ -131,7 +131,7 @@ class Layer:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What is merged; what a part says of its own values stays with it."""
+        """Data to merge, without the sources and fits of a part."""
         data = self.document.data
         return {key: value for key, value in data.items() if key not in _OF_PARTS} if self.part else data
 
@@ -142,7 +142,7 @@ class Layer:
         return self.stated(path) is not None
 
     def stated(self, path: KeyPath) -> Any:
-        """The value (or table) that this layer states at a path; None where it states nothing."""
+        """Value (or table) that this layer states at a path; None if it states nothing."""
         value: Any = self.document.data if path[: len(self.at)] == self.at else None
         for key in path[len(self.at) :]:
             value = value.get(key) if isinstance(value, dict) else None
@@ -151,14 +151,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class Layers:
-    """The documents a scenario consists of, from the base to the last word."""
+    """Layers of a scenario, from the base to the last override, and the merged document."""
 
     items: tuple[Layer, ...]
     merged: dict[str, Any] = field(compare=False)
 
     @classmethod
     def of(cls, items: Sequence[Layer]) -> Layers:
-        """Merge: tables join key by key, anything else replaces; a table of another `kind`, or a part, as well."""
+        """Merged layers: tables merge key by key; other values, tables of another `kind`, and parts replace."""
         merged: dict[str, Any] = {}
         for layer in items:
             if layer.part:
@@ -170,7 +170,7 @@ class Layers:
         return cls(tuple(items), merged)
 
     def origin(self, path: KeyPath) -> Layer | None:
-        """The layer that has the last word on a path; None for a value that nobody stated."""
+        """Last layer that states a path; None for a value that no layer states."""
         for index in reversed(range(len(self.items))):
             if self.items[index].defines(path):
                 return self.items[index]
@@ -179,7 +179,7 @@ class Layers:
         return None
 
     def _replaces(self, index: int, path: KeyPath) -> bool:
-        """Whether a layer puts a part, or a table of another `kind`, in the place of one around a path."""
+        """Whether a layer replaces a table around a path by a part or by a table of another `kind`."""
         layer = self.items[index]
         if layer.part and path[: len(layer.at)] == layer.at:
             return True
@@ -192,7 +192,7 @@ class Layers:
         return False
 
     def problem(self, path: KeyPath, message: str) -> Problem:
-        """A `Problem` where a value of the merged document, or the nearest table around it, is written."""
+        """`Problem` at the place that states a value of the merged document, or its nearest enclosing table."""
         for length in range(len(path), 0, -1):
             layer = self.origin(path[:length])
             if layer is not None:
@@ -201,14 +201,14 @@ class Layers:
 
 
 def _cleared(data: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
-    """The tables without what stands at a path."""
+    """Copy of the tables without the content at a path."""
     rest = {key: value for key, value in data.items() if key != path[0]}
     below = data.get(path[0])
     return {**rest, path[0]: _cleared(below, path[1:])} if len(path) > 1 and isinstance(below, dict) else rest
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` laid on `base`, key by key."""
+    """`base` with the values of `over`, merged key by key."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
@@ -220,14 +220,14 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def set_at(data: dict[str, Any], path: KeyPath, value: Any) -> None:
-    """Put a value at a path, making the tables on the way."""
+    """Set a value at a path, creating tables as needed."""
     for key in path[:-1]:
         data = data.setdefault(key, {})
     data[path[-1]] = value
 
 
 def walk(data: Mapping[str, Any], at: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Every value that is not a table, with its path."""
+    """Values that are not tables, with their paths."""
     for key, value in data.items():
         if isinstance(value, dict):
             yield from walk(value, (*at, key))

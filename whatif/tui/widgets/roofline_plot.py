@@ -12,7 +12,7 @@ import numpy as np
 from whatif.plotting.axis_view import axes_of
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import AxisDescription, PlotDescription, Scale
-from whatif.plotting.frame import Area, Word, set_page
+from whatif.plotting.frame import Area, Word, plot_frame
 from whatif.plotting.raster import GLYPHS, Dots, Glyphs, MarkerName, Raster, walk
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu
 from whatif.tui.widgets.sweep_plot import Picture
@@ -142,7 +142,7 @@ def roofline_runs(scene: Scene, width: int, height: int, marker: MarkerName = "b
     ends, glyphs = limits(scene), GLYPHS[marker]
     axes = axes_of(_AXES, [(np.array([ends.left, ends.right]), np.array([ends.low, ends.high]))])
     words = _legend(scene, axes.y.label(width // 3), ends, glyphs.pens[0].sample)
-    page = set_page(axes, "", words, glyphs, (width, height), reading=False)
+    page = plot_frame(axes, "", words, glyphs, (width, height), reading=False)
     if page.empty:
         return page.cells.runs()
     drawing = _Drawing(page.cells, page.area, glyphs, _ASCII_SIGNS if marker == "ascii" else _SIGNS)

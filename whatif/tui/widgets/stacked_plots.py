@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from textual import events
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.crosshair import moved
+from whatif.plotting.crosshair import move_crosshair
 from whatif.plotting.description import PlotDescription
 from whatif.plotting.terminal import point_at, render_runs
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -53,7 +53,7 @@ class StackedPlots(PlotView):
         return [line for part in self._parts for line in self._lines(part, width)]
 
     def _lines(self, part: _Part, width: int) -> list[list[TextRun]]:
-        manner = self._manner()
+        manner = self._draw_options()
         if part.top and not self._shared:
             manner["cross"] = None
         lines = render_runs(part.description, width - part.margin, part.rows, **manner)
@@ -68,8 +68,8 @@ class StackedPlots(PlotView):
         if part.top and not self._shared:
             return None
         place = offset.x - part.margin, offset.y - part.top
-        value = point_at(part.description, self.size.width - part.margin, part.rows, place, **self._manner())
-        return None if value is None else moved(self._parts[0].description, value)
+        value = point_at(part.description, self.size.width - part.margin, part.rows, place, **self._draw_options())
+        return None if value is None else move_crosshair(self._parts[0].description, value)
 
 
 def _margin(lines: Sequence[Sequence[TextRun]]) -> int:

@@ -14,10 +14,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from whatif.plotting.cells import TextRun
-from whatif.plotting.crosshair import moved, present
+from whatif.plotting.crosshair import move_crosshair, present_point
 from whatif.plotting.description import HEAT_STYLES, SERIES_STYLES, Description, HeatMap
 from whatif.plotting.raster import MarkerName
-from whatif.plotting.terminal import Manner, point_at, render_runs
+from whatif.plotting.terminal import DrawOptions, point_at, render_runs
 
 _ROLES: Final = ("baseline", "marker", "axis", "label", "title", "over-dark", "over-light")
 # Viridis (van der Walt and Smith, 2015): even steps of lightness, in order for every kind of colour vision.
@@ -192,7 +192,7 @@ class PlotView(Picture, can_focus=True):
             return
         kept = self._cross if _parameters(description) == _parameters(self._description) else None
         self._description = description
-        self._place(moved(description, kept) if description is not None and kept is not None else None)
+        self._place(move_crosshair(description, kept) if description is not None and kept is not None else None)
         self.redraw()
 
     def _place(self, cross: tuple[float, float] | None, *, stays: bool | None = None) -> None:
@@ -213,8 +213,8 @@ class PlotView(Picture, can_focus=True):
     def action_move(self, steps: int, steps_up: int) -> None:
         """Move the crosshair by points; the first time, from the present point."""
         if self._description is not None:
-            start = self._cross or present(self._description)
-            self._place(moved(self._description, start, steps, steps_up), stays=True)
+            start = self._cross or present_point(self._description)
+            self._place(move_crosshair(self._description, start, steps, steps_up), stays=True)
 
     def action_take_away(self) -> None:
         """Take the crosshair away."""
@@ -240,16 +240,16 @@ class PlotView(Picture, can_focus=True):
         if self._description is None or offset is None:
             return None
         size, place = (self.size.width, self.size.height), (offset.x, offset.y)
-        value = point_at(self._description, *size, place, **self._manner())
-        return None if value is None else moved(self._description, value)
+        value = point_at(self._description, *size, place, **self._draw_options())
+        return None if value is None else move_crosshair(self._description, value)
 
     def draw(self, width: int, height: int) -> list[list[TextRun]]:
         """Draw the description; without colours on this terminal, characters tell the values apart."""
         if self._description is None:
             return []
-        return render_runs(self._description, width, height, **self._manner())
+        return render_runs(self._description, width, height, **self._draw_options())
 
-    def _manner(self) -> Manner:
+    def _draw_options(self) -> DrawOptions:
         # Sixteen colours are enough for curves, but have no order that a heat map could be read by.
         few = isinstance(self._description, HeatMap) and self.app.console.color_system == "standard"
         return {"marker": self._marker, "colours": not (self.app.no_color or few), "cross": self._cross}
