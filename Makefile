@@ -30,7 +30,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
 
 screenshots: $(VENV)/.installed-test
-	WHATIF_WRITE_SCREENSHOTS=1 $(BIN)/pytest tests/test_screenshots.py
+	WHATIF_WRITE_SCREENSHOTS=1 $(BIN)/pytest tests/tui/test_screenshots.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -80,6 +80,9 @@ def typing() -> Iterator[Row]:
 
 
 _FIRST_FRAME = """
+from whatif.tui.fast_start import fast_start
+
+fast_start()
 import asyncio, time
 from benchmarks.screen import Watched
 from whatif.core.scenario import Scenario
@@ -105,5 +108,5 @@ def _first_frame(name: str) -> float:
 def first_frame() -> Iterator[Row]:
     """Time to the first frame of the smallest and of the largest shipped scenario."""
     small, large = (_first_frame(name) for name in ("jacobi2d_strong", "minimd"))
-    yield Row("start to first frame, CPU", f"{small * 1e3:.0f} ms", "1000 ms", 1.0 / small, "the target")
+    yield Row("start to first frame, CPU", f"{small * 1e3:.0f} ms", "900 ms", 0.9 / small, "the target")
     yield Row("the same on the largest shipped scenario, minimd", f"{large * 1e3:.0f} ms", "", 0.0, "")

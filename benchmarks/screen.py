@@ -31,6 +31,7 @@ from whatif.plotting.description import PlotDescription
 from whatif.tui import app as explorer
 from whatif.tui.app import Explorer
 from whatif.tui.commands import SweepParameter
+from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.widgets.parameter_tree import ParameterTree
 from whatif.tui.widgets.sweep_plot import PlotView
 
@@ -48,7 +49,9 @@ class Watched(Explorer):
 
     def _display(self, screen: Screen, renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)
-        self.frames.append(time.perf_counter())
+        # The screen behind it is empty.
+        if isinstance(screen, MainScreen):
+            self.frames.append(time.perf_counter())
 
 
 async def _presses(count: int, folder: Path) -> list[float]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from tests.driver import GPUS, MEMORY, Driver
 from whatif.core.scenario import Scenario
 from whatif.tui.app import Explorer
+from whatif.tui.page_registry import screens
 from whatif.tui.screens.main_screen import MainScreen
-from whatif.tui.state import SCREENS
 
 # More GPUs in a node with less to do each and faster memory: what would still faster memory bring?
 STORY = (
@@ -23,7 +23,7 @@ HEAT = (
     "set application.grid.cells.x = 512",
     f"sweep {MEMORY}",
     f"also {NETWORK}",
-    "show second = heat",
+    "show explore.second = heat",
 )
 
 
@@ -40,15 +40,15 @@ class Scene(NamedTuple):
 
 
 BEFORE = {
-    "fit": ("show measured = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt",),
-    "decide": ("show decision = why",),
+    "fit": ("show fit.files = tests/data/importers/network/blue_waters/ppn2_max_rate1.txt",),
+    "decide": ("show decide.decision = why",),
     "runs": (
-        "show runs = tests/data/runs/zeus/bert_squad_v100.csv",
-        "show runs_formula = time_per_epoch ~ batch_size + power_limit",
-        "show runs_pinned = time_per_epoch ~ batch_size + power_limit",
-        "show runs_formula = time_per_epoch ~ batch_size * power_limit + I(power_limit**2)",
+        "show runs.files = tests/data/runs/zeus/bert_squad_v100.csv",
+        "show runs.formula = time_per_epoch ~ batch_size + power_limit",
+        "show runs.pinned = time_per_epoch ~ batch_size + power_limit",
+        "show runs.formula = time_per_epoch ~ batch_size * power_limit + I(power_limit**2)",
     ),
-    "profile": ("show profile = tests/data/profiles/ahead/lammps_summit.nvvp",),
+    "profile": ("show profile.file = tests/data/profiles/ahead/lammps_summit.nvvp",),
 }
 
 
@@ -58,6 +58,7 @@ def pages(names, lines=STORY):
     return {name: sum(shown[: number + 1], lines) for number, name in enumerate(names)}
 
 
+SCREENS = tuple(page.name for page in screens())
 LINES = pages(SCREENS)
 SIZES = {"80x24": (80, 24), "120x36": (120, 36)}
 LARGE = ("explore", "messages", "why")
@@ -84,7 +85,7 @@ FILM = [
         (STORY[:3], MEMORY),
         (STORY, MEMORY),
         ((*STORY, f"nudge {MEMORY} = +1 factor"), MEMORY),
-        ((*STORY, f"also {NETWORK}", "show second = heat"), NETWORK),
+        ((*STORY, f"also {NETWORK}", "show explore.second = heat"), NETWORK),
         *((lines, MEMORY) for lines in pages(("roofline", "compare", "why")).values()),
     )
 ]

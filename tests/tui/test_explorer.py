@@ -12,9 +12,9 @@ from whatif.core.session import Session
 from whatif.errors import UsageError
 from whatif.tui.commands import Adopt, Edit, SweepParameter
 from whatif.tui.labels import duration
+from whatif.tui.page_registry import screens
 from whatif.tui.parameter_rows import outline
 from whatif.tui.screens.dialogs import Deciding, TextDialog
-from whatif.tui.state import SCREEN_KEYS, SCREENS
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_tree import ParameterTree
@@ -320,9 +320,9 @@ def test_names_with_square_brackets_are_no_markup(tmp_path):
         for parameter, name in named.items():
             driver.app.conductor.ask(Edit(parameter, name))
             await driver.calm()
-        for key, page in zip(SCREEN_KEYS, SCREENS, strict=True):
-            await driver.press(key)
-            await driver.until(lambda page=page: page == driver.desk.page.NAME)
+        for page in screens():
+            await driver.press(page.key)
+            await driver.until(lambda name=page.name: name == driver.desk.page.NAME)
             await driver.calm()
             assert "Is [bold]this[/] read?" in driver.screen_text()
             assert "Sum[/]mit" in driver.screen_text()
@@ -375,7 +375,7 @@ def test_a_parameter_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
         driver.app.conductor.ask(Adopt("frontier"))
         await driver.calm()
         assert driver.session.grid.axes == ()
-        assert driver.status.full == f"{parameter} is not there any more, and no longer swept"
+        assert driver.status.full == f"{parameter} does not exist on this platform; removed from the sweep"
 
     drive(check)
 

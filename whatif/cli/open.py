@@ -29,21 +29,21 @@ _LARGEST_JOURNAL = 10_000_000
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE",
-    help="Fit these measurements of messages, a file or a folder.",
+    help="Measured message times to fit, a file or a folder.",
 )
 @click.option(
     "--runs",
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE",
-    help="Fit a model to these measured runs, a file or a folder.",
+    help="Measured runs to fit a model to, a file or a folder.",
 )
-@click.option("--formula", metavar="'TIME ~ TERMS'", help="The model of the runs, as `whatif fit regression` takes it.")
-@click.option("--columns", metavar="NAME=HEADING,..", help="What the columns of measured CSV files hold.")
-@click.option("--where", metavar="NAME=TEXT", help="Which rows of measured CSV files count.")
-@click.option("--replay", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Repeat a journal.")
+@click.option("--formula", metavar="'TIME ~ TERMS'", help="Formula of the model, as for `whatif fit regression`.")
+@click.option("--columns", metavar="NAME=HEADING,..", help="Columns of measured CSV files.")
+@click.option("--where", metavar="NAME=TEXT", help="Keep only rows of measured CSV files where NAME equals TEXT.")
+@click.option("--replay", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Replay a journal.")
 @click.option(
-    "--journal", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write every command to FILE."
+    "--journal", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Append every command to FILE."
 )
 def command(
     scenario: str = "jacobi2d",
@@ -58,13 +58,16 @@ def command(
     replay: Path | None = None,
     journal: Path | None = None,
 ) -> None:
-    """Open the explorer on SCENARIO (jacobi2d), or on what an MPI trace or a GPU profile says of its application."""
+    """Open the explorer on SCENARIO (default jacobi2d), an MPI trace or a GPU profile."""
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
+    from whatif.tui.fast_start import fast_start
+
+    fast_start()
     source = open_source(scenario, platform, platform_dirs, overrides)
     question = source.scenario
-    # Everything wrong with the files is said here, before the terminal is taken over.
+    # Errors in the files are reported before the terminal is taken over.
     _ = question.program
     opening = [*source_lines(source), *measured_lines(measured, columns, where, runs, formula)]
     lines = read_journal(replay) if replay is not None else []
@@ -85,11 +88,11 @@ def command(
 
 
 def source_lines(source: ScenarioSource) -> Iterator[str]:
-    """The commands that show the page of what was opened."""
+    """Commands that show the page of a trace or a profile."""
     if source.kind == "trace":
         yield "show screen = ranks"
     if source.kind == "profile" and source.path is not None:
-        yield f"show profile = {source.path.resolve()}"
+        yield f"show profile.file = {source.path.resolve()}"
         yield "show screen = profile"
 
 
@@ -100,7 +103,7 @@ def measured_lines(
     runs: tuple[Path, ...] = (),
     formula: str | None = None,
 ) -> Iterator[str]:
-    """The commands that show measurements on the page that fits them; raise `UsageError`."""
+    """Commands that show measurements on the page that fits them; raise `UsageError`."""
     if measured and runs:
         raise UsageError("--measured and --runs: each has a page of its own; open one of them, `n` reads the other")
     if (columns or where) and not measured and not runs:
@@ -113,18 +116,18 @@ def measured_lines(
     if any("," in str(path) or not str(path).isprintable() for path in files):
         raise UsageError(f"--{option}: a name with a comma or a line end cannot be kept; rename the file")
     if columns:
-        yield f"show {option}_columns = {columns}"
+        yield f"show {page}.columns = {columns}"
     if where:
-        yield f"show {option}_rows = {where}"
+        yield f"show {page}.rows = {where}"
     if formula:
-        yield f"show runs_formula = {' '.join(formula.split())}"
+        yield f"show runs.formula = {' '.join(formula.split())}"
     if files:
-        yield f"show {option} = {', '.join(map(str, files))}"
+        yield f"show {page}.files = {', '.join(map(str, files))}"
         yield f"show screen = {page}"
 
 
 def read_journal(path: Path) -> list[str]:
-    """The lines of a journal; raise `UsageError` for what cannot be one."""
+    """Lines of a journal; raise `UsageError` if the file is not one."""
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(_LARGEST_JOURNAL + 1)

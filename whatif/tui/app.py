@@ -22,7 +22,7 @@ from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.session import Session
 from whatif.errors import WhatifError
 from whatif.plotting.description import shorten
-from whatif.studies.platform_comparison import known_platforms
+from whatif.tui import page_registry
 from whatif.tui.command_runner import CommandRunner
 from whatif.tui.commands import Adopt, Revert
 from whatif.tui.config import Config, default_keys, keymap
@@ -33,12 +33,6 @@ from whatif.tui.screens.dialogs import Asking, Deciding, TextDialog, may_write, 
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
-from whatif.tui.widgets.cursor_list import CursorList
-from whatif.tui.widgets.data_table import TableView
-from whatif.tui.widgets.parameter_tree import ParameterTree
-from whatif.tui.widgets.prompt import Prompt, PromptInput
-from whatif.tui.widgets.sweep_plot import PlotView
-from whatif.tui.widgets.why_tree import WhyTree
 from whatif.tui.worker import Worker, keep_memory
 
 LOOK_SECONDS: Final = 0.7
@@ -79,21 +73,7 @@ class Explorer(App[None]):
     ) -> None:
         super().__init__()
         self.config = config or Config()
-        bound = (
-            Explorer,
-            MainScreen,
-            ParameterTree,
-            TableView,
-            PlotView,
-            CursorList,
-            WhyTree,
-            PromptInput,
-            Prompt,
-            TextDialog,
-            Deciding,
-            Asking,
-        )
-        self._keys = keymap(self.config, default_keys(bound))
+        self._keys = keymap(self.config, _all_keys()) if self.config.keys else {}
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
         self._start(question, Session.start(question))
@@ -124,27 +104,33 @@ class Explorer(App[None]):
         return series_variables(self.current_theme)
 
     async def on_mount(self) -> None:
-        """Open the desk; with sixteen colours, in those of the terminal."""
+        """Choose the theme, with sixteen colours that of the terminal; then open the main screen."""
         terminal = self.console.color_system == "standard"
         self.theme = self.config.theme or ("ansi-dark" if terminal else DEFAULT_THEME)
         self.set_keymap(self._keys)
+        # After the update of all styles that the theme has queued: else the main screen would be styled twice.
+        self.call_next(self._open_main_screen)
+
+    async def _open_main_screen(self) -> None:
         await self.push_screen(MainScreen(self.study))
         self._listen()
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
 
     def _listen(self) -> None:
-        """Go in order when the system, or the terminal that is closed, ends the program."""
+        """Shut down in order on SIGTERM and on SIGHUP, which a closed terminal sends; Windows has no SIGHUP."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            with suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(number, self._ended, number)
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None:
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(number, self._ended, number)
 
     def _ended(self, number: int) -> None:
         self.keeper.write_down()
         self.conductor.close()
         self.desk.latest.close()
-        # Without a terminal the farewell may never end.
+        # Shutdown can hang when the terminal is gone.
         asyncio.get_running_loop().call_later(1.0, os._exit, 128 + number)
         self.exit(return_code=128 + number)
 
@@ -310,6 +296,8 @@ class Explorer(App[None]):
     @work
     async def action_platform(self) -> None:
         """Go to another platform."""
+        from whatif.studies.platform_comparison import known_platforms  # noqa: PLC0415 - not for the first frame
+
         names = known_platforms(self.study.session.question)
         name = await self.push_screen_wait(Asking("Which platform?", "", names))
         if name:
@@ -395,3 +383,17 @@ class Explorer(App[None]):
         yield from super().get_system_commands(screen)
         if isinstance(screen, MainScreen):
             yield from screen.commands(self)
+
+
+def _all_keys() -> dict[str, str]:
+    """Default keys of every binding; imports all widgets and pages, so only for a person with keys of their own."""
+    from whatif.tui.widgets.cursor_list import CursorList  # noqa: PLC0415
+    from whatif.tui.widgets.data_table import TableView  # noqa: PLC0415
+    from whatif.tui.widgets.parameter_tree import ParameterTree  # noqa: PLC0415
+    from whatif.tui.widgets.prompt import Prompt, PromptInput  # noqa: PLC0415
+    from whatif.tui.widgets.sweep_plot import PlotView  # noqa: PLC0415
+    from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
+
+    widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
+    screens = (Explorer, MainScreen, TextDialog, Deciding, Asking)
+    return default_keys((*screens, *widgets), page_registry.all_bindings())

@@ -42,7 +42,7 @@ class Uncertainty:
 
 def sampling_of(view: View) -> Sampling | None:
     """How samples are drawn for a view; None where none are wanted."""
-    return None if view.samples == "off" else Sampling(int(view.samples), spreads=_SPREADS[view.spread])
+    return None if view.samples is None else Sampling(view.samples, spreads=_SPREADS[view.spread])
 
 
 def uncertainty(asked: SessionInputs, sampling: Sampling) -> Uncertainty:

@@ -1,4 +1,4 @@
-"""Carries out what a person asks, in order: at once where that is quick, else beside; keeps the history."""
+"""Performs commands in order, quick ones at once and others in a worker process; keeps the history."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from whatif.tui.state import ExplorerState, View
 from whatif.tui.worker import Worker
 
 QUICK_SECONDS: Final = 0.010
-"""What takes longer is computed beside the event loop."""
+"""Time above which a command is performed in the worker process."""
 _GRACE_SECONDS: Final = 0.3
-"""What a job that nobody wants any more may still take: a new process would take longer."""
+"""Time that a superseded job may still take: starting a new process takes longer."""
 
 
 class CommandRunner:
-    """Holds the study; `shown(error)` is called whenever it has changed, or an error is to be told."""
+    """Holds the state; calls `shown(error)` whenever it has changed or an error is to be reported."""
 
     def __init__(self, study: ExplorerState, shown: Callable[[str], None]) -> None:
         self.study = study
@@ -68,18 +68,18 @@ class CommandRunner:
 
     @property
     def view(self) -> View:
-        """The view as it will be when all is done that is asked for."""
+        """View as it will be after all pending commands."""
         view = self.study.view
         for change in (*self._running, *self._waiting):
             if isinstance(change, Show):
-                # A wrong entry is told when its turn comes.
+                # A wrong value is reported when its turn comes.
                 with suppress(UsageError):
                     view = view.with_entry(change.key, change.value)
         return view
 
-    def ask(self, wish: Change | Choose) -> None:
-        """Carry out a change, now or after what is under way; a choice is made from the view that was asked for."""
-        change = wish.on(self.view) if isinstance(wish, Choose) else wish
+    def ask(self, request: Change | Choose) -> None:
+        """Perform a change, now or after the pending ones; a `Choose` is resolved against the pending view."""
+        change = request.on(self.view) if isinstance(request, Choose) else request
         if not self._running:
             self._begin((change,))
         elif not self._waiting and supersedes(change, self._running[-1]):
@@ -92,22 +92,22 @@ class CommandRunner:
             self._waiting += queued(() if last is None else (cast("Change", last),), change)
 
     def later(self, action: Callable[[], None]) -> None:
-        """Do something that needs the study at rest: now, or when its turn comes."""
+        """Run an action that requires all pending commands to be done: now, or when its turn comes."""
         if self.busy:
             self._waiting.append(action)
         else:
             action()
 
     def undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         self.later(lambda: self._go(self.history.undo))
 
     def redo(self) -> None:
-        """Do again what was undone last."""
+        """Redo the change that was undone last."""
         self.later(lambda: self._go(self.history.redo))
 
     def _go(self, where: Callable[[], Restore]) -> None:
-        # Where to go back to is only known when all before it is done.
+        # The state to restore is only known after all pending commands.
         try:
             self.ask(where())
         except UsageError as problem:
@@ -115,19 +115,19 @@ class CommandRunner:
             self._shown(self.error)
 
     def stop(self) -> None:
-        """Forget what is being computed and what waits for it."""
+        """Cancel the running command and drop the waiting ones."""
         dropped = len(self._running) + len(self._waiting)
         self._waiting = []
         self._end()
-        self._shown(f"stopped; what was asked is dropped ({dropped})" if dropped else "")
+        self._shown(f"stopped; {dropped} command{'s' * (dropped != 1)} dropped" if dropped else "")
 
     def close(self) -> None:
-        """Compute nothing any more."""
+        """Cancel all work and release the worker process."""
         self._end()
         self.beside.close()
 
     async def replay(self, lines: Iterable[str], save: Callable[[], None]) -> None:
-        """Do what the lines of a journal say, one after the other; raise `UsageError` at the first that is refused."""
+        """Perform the lines of a journal in order; raise `UsageError` at the first that fails."""
         for number, line in enumerate(lines, 1):
             if line.strip() and not line.lstrip().startswith("#"):
                 self.error = ""
@@ -154,7 +154,7 @@ class CommandRunner:
             self._task = asyncio.get_running_loop().create_task(self._compute(changes))
 
     def _is_quick(self, change: Change) -> bool:
-        """Whether a change is sure to be quick, for what it has to compute again was quick before."""
+        """Whether a change will be quick, because the terms that it recomputes were quick before."""
         session = self.study.session
         if isinstance(change, Nudge) and change.path in session.program.parameters:
             terms = session.program.downstream(change.path)
@@ -167,7 +167,7 @@ class CommandRunner:
         return False
 
     def _expected(self, at: list[str], over: list[str]) -> float:
-        """The seconds that some terms took at most at the point, and others over the sweep."""
+        """Largest measured time of some terms at the point and others over the sweep (s)."""
         session = self.study.session
         if session.evaluation is None:
             return math.inf
@@ -177,7 +177,7 @@ class CommandRunner:
         )
 
     def _note_counting(self) -> None:
-        """Remember how long messages took to count: what a cache gives back at once takes long elsewhere."""
+        """Remember the time of message counts, which a cache hides when they are repeated."""
         session = self.study.session
         for swept, evaluation in ((False, session.at), (True, session.evaluation)):
             for name, seconds in evaluation.seconds.items() if evaluation is not None else ():
@@ -197,7 +197,7 @@ class CommandRunner:
         self._next()
 
     def _next(self) -> None:
-        """Go on with what has been asked meanwhile, in order."""
+        """Continue with the waiting commands, in order."""
         while self._waiting and not self._running:
             changes = tuple(itertools.takewhile(lambda item: not callable(item), self._waiting))
             first = self._waiting[0]
@@ -215,27 +215,27 @@ class CommandRunner:
     def _end(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            # At once, not when the loop comes to it: the next job must find a process that listens.
+            # At once, not when the event loop gets to it: the next job needs a process that listens.
             self.beside.stop()
         self._task, self._running = None, ()
 
     def _take(self, outcome: CommandOutcome) -> None:
-        """Take in an outcome; after an error the last good picture simply stays."""
-        told = outcome.error
+        """Take over an outcome; after an error the last valid picture stays."""
+        reported = outcome.error
         if outcome.done:
             # The states that came back from another process are copies: the first is our own.
             first, *rest = outcome.done
             done = ((first[0], self.study.state), *rest)
             self.history.record(replace(outcome, done=done))
-            told = told or _no_longer_swept(self.study.session, outcome.study.session)
+            reported = reported or _no_longer_swept(self.study.session, outcome.study.session)
             self.study = outcome.study
             self._note_counting()
         self.error = outcome.error
-        self._shown(told)
+        self._shown(reported)
 
 
 def _no_longer_swept(before: Session, after: Session) -> str:
-    """What to tell where a parameter that was swept is not there any more, such as the GPUs of a machine without."""
+    """Message about swept parameters that the new platform lacks; empty if there are none."""
     known = {PLATFORM_PARAMETER, *after.program.parameters}
     gone = [path for path in before.grid.parameters() if path not in known]
-    return f"{', '.join(gone)} is not there any more, and no longer swept" if gone else ""
+    return f"{', '.join(gone)} does not exist on this platform; removed from the sweep" if gone else ""

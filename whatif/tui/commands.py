@@ -1,4 +1,4 @@
-"""What a person can ask of a study, as plain values: queued, merged, carried out in any process, written as lines."""
+"""Commands of the explorer as plain values: queued, merged, performed in any process, written to the journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whatif.tui.state import ExplorerState, UndoState, View
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Give a parameter another value."""
+    """Set a parameter."""
 
     path: str
     text: str
@@ -34,9 +34,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class EditAll:
-    """Give several parameters other values at once; a table that all of them make need not be there.
+    """Set several parameters at once, creating their table if needed.
 
-    What was said before of a table that takes another part now says nothing of that one.
+    Overrides below a table whose `extends` changes are dropped.
     """
 
     texts: tuple[tuple[str, str], ...]
@@ -56,7 +56,7 @@ class EditAll:
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Move a parameter by steps."""
+    """Nudge a parameter by some steps."""
 
     path: str
     steps: int
@@ -73,7 +73,7 @@ class Nudge:
 
 @dataclass(frozen=True, slots=True)
 class SweepParameter:
-    """Sweep one parameter, over a range or over the default one."""
+    """Sweep one parameter, over a range or over its default range."""
 
     path: str
     text: str | None = None
@@ -89,7 +89,7 @@ class SweepParameter:
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """Sweep a parameter beside the first one; without a range, one that is swept so already is let go."""
+    """Sweep a second parameter; without a range, stop sweeping it if it is the second one."""
 
     path: str
     text: str | None = None
@@ -124,7 +124,7 @@ class SwapAxes:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """Go to another platform; `folder` is looked into as well from now on."""
+    """Change the platform; `folder` joins the folders that are searched for platforms."""
 
     name: str
     folder: str = ""
@@ -144,7 +144,7 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Compare with the present values from now on."""
+    """Make the current values the baseline."""
 
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with a new baseline."""
@@ -157,7 +157,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Revert:
-    """Take back the edits of one parameter, or of all: the file's own values hold."""
+    """Revert one parameter, or all, to the values of the file."""
 
     path: str = ""
 
@@ -177,7 +177,7 @@ class Revert:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Look at the study in another way."""
+    """Set a field of the view."""
 
     key: str
     value: str
@@ -193,14 +193,14 @@ class Show:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choose:
-    """Give an entry of the view the value that follows from what has been asked for by then: a key may be quick."""
+    """Change a field of the view to a value computed from the view requested last: keys may come faster than frames."""
 
     key: str
-    value_in: Callable[[View], str]
+    value_in: Callable[[View], object]
 
     def on(self, view: View) -> Show:
-        """What is asked for, given the view that was asked for before."""
-        return Show(self.key, self.value_in(view))
+        """The command that results from the view requested last."""
+        return Show(self.key, view.text(self.key, self.value_in(view)))
 
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the entry."""
@@ -209,7 +209,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reread:
-    """Take in another text of the file; the edits stay."""
+    """Take over a changed file; the edits stay."""
 
     question: Scenario
 
@@ -218,13 +218,13 @@ class Reread:
         return study.over(self.question)
 
     def line(self) -> str:
-        """Nothing: what others write is no command."""
+        """Empty: changes made by others are not journalled."""
         return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restore:
-    """Go back, or forth, to a state that the study was in."""
+    """Restore an earlier or later state of the history."""
 
     state: UndoState
     word: str
@@ -284,11 +284,11 @@ _WORDS: Final[dict[str, tuple[str, Callable[[str, str], Change]]]] = {
     "revert": ("", lambda path, _: Revert(path)),
 }
 JOURNAL_ONLY: Final = ("undo", "redo", "save")
-"""Lines that are about the history or the file and so no change of a study by itself."""
+"""Commands on the history or the file, which are not changes of the state."""
 
 
 def parse_line(line: str) -> Change | str:
-    """The change that a line of a journal stands for, or one of `JOURNAL_ONLY`; raise `UsageError`."""
+    """Change of a journal line, or one of `JOURNAL_ONLY`; raise `UsageError` for any other line."""
     words = (*_WORDS, *JOURNAL_ONLY)
     found = _LINE.fullmatch(line.strip())
     word = found["word"] if found else line.split(maxsplit=1)[0]
@@ -304,12 +304,12 @@ def parse_line(line: str) -> Change | str:
 
 
 def is_instant(change: Change) -> bool:
-    """Whether a change needs no number to be computed."""
+    """Whether a change requires no evaluation."""
     return isinstance(change, Show | Pin)
 
 
 def queued(queue: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
-    """The queue with one more change; what it makes pointless is dropped, steps of one parameter are added up."""
+    """Queue with one more change: superseded changes are dropped, nudges of one parameter are added up."""
     last = queue[-1] if queue else None
     if isinstance(last, Nudge) and isinstance(change, Nudge) and (last.path, last.size) == (change.path, change.size):
         return (*queue[:-1], replace(last, steps=last.steps + change.steps))
@@ -317,7 +317,7 @@ def queued(queue: tuple[Change, ...], change: Change) -> tuple[Change, ...]:
 
 
 def supersedes(change: Change, last: Change) -> bool:
-    """Whether a change makes the one before it pointless."""
+    """Whether a change supersedes the one before it."""
     if isinstance(change, SweepParameter):
         return isinstance(last, SweepParameter | Also)
     if isinstance(change, Edit):
@@ -329,7 +329,7 @@ def supersedes(change: Change, last: Change) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommandOutcome:
-    """A study after some changes; those that were carried out with the state before each; what was wrong."""
+    """State after some changes, the changes performed with the state before each, and the error if there was one."""
 
     study: ExplorerState
     done: tuple[tuple[Change, UndoState], ...]
@@ -337,14 +337,14 @@ class CommandOutcome:
     seconds: float
 
 
-INTERNAL: Final = "this went wrong inside whatif"
-"""How a message begins that no user can do anything about."""
+INTERNAL: Final = "internal error"
+"""Prefix of messages about defects of the program."""
 # How a message names an edit: right for a command line, no help where the parameter is in sight.
 _SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
 
 
 def perform(study: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
-    """Carry out changes in order; one that fails leaves the study as it was."""
+    """Outcome of changes performed in order; one that fails leaves the state as it was."""
     error, done = "", []
     began = time.perf_counter()
     for change in changes:
@@ -356,7 +356,7 @@ def perform(study: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
         except MemoryError:
             error = f"`{change.line()}` needs more memory than there is"
         except Exception as problem:
-            # A mistake of ours must not end what a person is doing.
+            # A defect of the program must not end the session.
             error = f"{INTERNAL}: {type(problem).__name__}: {problem}"
         else:
             done.append((change, before))
@@ -364,7 +364,7 @@ def perform(study: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
 
 
 def perform_afresh(state: UndoState, changes: tuple[Change, ...]) -> CommandOutcome:
-    """`perform` in another process, which has no numbers yet; of its answer the largest stay there."""
+    """`perform` in a worker process, which has no results yet; the largest results are not sent back."""
     draft = Session.unswept(state.asked)
     outcome = perform(ExplorerState(draft, state.baseline, state.view), changes)
     study = outcome.study

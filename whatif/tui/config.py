@@ -19,7 +19,7 @@ from whatif.schema.fields import StrictTable
 from whatif.schema.load import validate
 from whatif.schema.shipped import is_file
 from whatif.schema.toml import Document, Layer, Layers, dotted, read_document, walk
-from whatif.tui.state import HPL_PAGE, SCREENS
+from whatif.tui import page_registry
 from whatif.tui.themes import THEMES
 
 Marker = Literal["braille", "block", "ascii"]
@@ -112,9 +112,9 @@ def _theme_asked() -> str | None:
     return next((name for name in names if name in _theme_names()), None)
 
 
-def default_keys(classes: Iterable[type[DOMNode]]) -> dict[str, str]:
-    """The keys of every binding with an id in the classes, as the program defines them."""
-    bindings = (binding for node in classes for binding in node.BINDINGS)
+def default_keys(classes: Iterable[type[DOMNode]], others: Iterable[Binding] = ()) -> dict[str, str]:
+    """Default keys of every binding with an id, of some classes and others."""
+    bindings = (*(binding for node in classes for binding in node.BINDINGS), *others)
     return {item.id: item.key for item in bindings if isinstance(item, Binding) and item.id}
 
 
@@ -145,8 +145,8 @@ def _shared(config: Config, defaults: Mapping[str, str]) -> Iterator[Problem]:
                     yield config.problem(binding, f"`{key}` is also a key of `{other}`; give that one another key")
 
 
-# Areas of which one at most listens: a page, what has the focus on it, a window or line above it.
-_APART: Final = (frozenset((*SCREENS, HPL_PAGE)), frozenset({"leaf", "table", "plot", "list", "why"}))
+# At most one widget has the focus, and a window or an input line is above all.
+_FOCUSED: Final = frozenset({"leaf", "table", "plot", "list", "why"})
 _ALONE: Final = frozenset({"line", "reading", "deciding", "asking"})
 
 
@@ -154,7 +154,8 @@ def _together(area: str, other: str) -> bool:
     """Whether the keys of two areas can be meant at the same time."""
     if area == other:
         return True
-    return _ALONE.isdisjoint((area, other)) and not any({area, other} <= areas for areas in _APART)
+    pages = frozenset(page.name for page in page_registry.PAGES)
+    return _ALONE.isdisjoint((area, other)) and not any({area, other} <= areas for areas in (pages, _FOCUSED))
 
 
 def _name(key: str) -> str:

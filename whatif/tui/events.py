@@ -1,4 +1,4 @@
-"""What widgets tell the desk; data goes the other way, by their `show` methods."""
+"""Messages from widgets to the main screen; data goes the other way, through their `show` methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whatif.tui.commands import Change, Choose
 
 
 class ChangeAsked(Message):
-    """The person wants the study changed."""
+    """Request to perform a command."""
 
     def __init__(self, change: Change | Choose) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class ChangeAsked(Message):
 
 
 class Purpose(Enum):
-    """What a typed line is for."""
+    """Purpose of a typed line."""
 
     VALUE = "value"
     RANGE = "sweep"
@@ -28,7 +28,7 @@ class Purpose(Enum):
 
 
 class PromptAsked(Message):
-    """The person wants to type something about the selected parameter."""
+    """Request to type a line about the selected parameter."""
 
     def __init__(self, purpose: Purpose) -> None:
         super().__init__()
@@ -36,8 +36,7 @@ class PromptAsked(Message):
 
 
 class ParameterSelected(Message):
-    """The cursor came to a parameter, or to a table of parameters; `path` is its dotted path, empty where no row is
-    left."""
+    """The cursor moved to a parameter or a table; `path` is its dotted path, empty if there is no row."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -45,7 +44,7 @@ class ParameterSelected(Message):
 
 
 class ErrorTold(Message):
-    """Something that was asked cannot be done."""
+    """A request failed; `text` says why."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -53,15 +52,15 @@ class ErrorTold(Message):
 
 
 class JobAsked(Message):
-    """The page in sight wants its job done again: what it asked for, not what is asked, has changed."""
+    """The current page needs another job although the state has not changed."""
 
 
 class StopAsked(Message):
-    """What is being computed is no longer wanted."""
+    """Request to cancel the running command."""
 
 
 class FileAsked(Message):
-    """The person wants to open another scenario; `source` is its path or name."""
+    """Request to open another scenario; `source` is its path or name."""
 
     def __init__(self, source: str) -> None:
         super().__init__()

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from whatif.core.protocol_limits import limits_text, parse_limits
 from whatif.errors import UsageError, WhatifError
 from whatif.models.quantities import FloatArray
 from whatif.table import Table
-from whatif.tui.state import View
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
     from whatif.fitting.message_parameters import Model, NetworkFit
     from whatif.fitting.points import MessagePoints
+    from whatif.tui.pages.fit import FitView
 
 CURVE_POINTS: Final = 160
 MOST_CURVES: Final = 4
@@ -104,7 +103,7 @@ class FitRefusal:
     reason: str
 
 
-def fitted(view: View) -> DistanceFit | FitRefusal:
+def fitted(view: FitView) -> DistanceFit | FitRefusal:
     """Fit of a view, or the reason why there is none."""
     try:
         return _shown(view, _fit(*_read(view)), fit_of(view))
@@ -112,69 +111,66 @@ def fitted(view: View) -> DistanceFit | FitRefusal:
         return FitRefusal(str(problem))
 
 
-def measured(view: View) -> Measured | None:
+def measured(view: FitView) -> Measured | None:
     """Points of a view with the fewest pairs; None without any."""
     try:
-        return _plain(_fit(*_read(view)).points) if view.measured else None
+        return _plain(_fit(*_read(view)).points) if view.files else None
     except WhatifError:
         return None
 
 
-def fit_of(view: View) -> NetworkFit:
+def fit_of(view: FitView) -> NetworkFit:
     """Fit of a view's measurements. Raise `WhatifError` where they allow none."""
     fit = _fit(*_read(view))
-    return fit if not view.fit_limits else fit.with_limits(*parse_limits(view.fit_limits))
+    return fit if view.limits is None else fit.with_limits(*view.limits)
 
 
-def write_fitted(view: View, path: Path, extends: str, folders: Sequence[Path]) -> None:
+def write_fitted(view: FitView, path: Path, extends: str, folders: Sequence[Path]) -> None:
     """Write a platform that extends another one with the fitted values; raise `WhatifError`."""
     from whatif.files.platform_file import network_change, write_platform  # noqa: PLC0415 - needed once
 
-    source = f"fitted to {', '.join(place.name for place in paths_of(view.measured))}"
+    source = f"fitted to {', '.join(place.name for place in paths_of(view.files))}"
     write_platform(path, network_change(fit_of(view), source), extends, folders)
 
 
-def limits_of(view: View, found: DistanceFit) -> tuple[float, float]:
+def limits_of(view: FitView, found: DistanceFit) -> tuple[float, float]:
     """Stated limits of a view, else those of the fit."""
-    try:
-        return parse_limits(view.fit_limits) if view.fit_limits else found.found_limits
-    except UsageError:
-        return found.limits
+    return found.found_limits if view.limits is None else view.limits
 
 
-def moved(view: View, found: DistanceFit, chosen: int, steps: int) -> str:
-    """Text of the limits with one moved to another measured size; unchanged where it cannot move."""
+def moved(view: FitView, found: DistanceFit, chosen: int, steps: int) -> tuple[float, float] | None:
+    """Limits with one moved to another measured size; unchanged where it cannot move."""
     limits, stops = list(limits_of(view, found)), found.stops
     at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
     at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
     limits[chosen] = float(stops[at])
     if limits[0] > limits[1]:
-        return view.fit_limits
-    return "" if tuple(limits) == found.found_limits else limits_text(limits[0], limits[1])
+        return view.limits
+    return None if tuple(limits) == found.found_limits else (limits[0], limits[1])
 
 
-def paths_of(text: str) -> tuple[Path, ...]:
-    """The files and folders that a text names, with commas between."""
-    return tuple(Path(word.strip()).expanduser() for word in text.split(",") if word.strip())
+def paths_of(names: Sequence[str]) -> tuple[Path, ...]:
+    """Paths of files and folders."""
+    return tuple(Path(name).expanduser() for name in names)
 
 
 class _Files(NamedTuple):
     """Inputs with the times of change of their files: a changed file is read again."""
 
-    measured: str
+    measured: tuple[str, ...]
     columns: str
     rows: str
     stamps: tuple[tuple[str, int, int], ...]
 
 
-def _read(view: View) -> tuple[_Files, str, str]:
-    files = _Files(view.measured, view.measured_columns, view.measured_rows, stamps_of(view.measured))
-    return files, view.measured_buffers, view.fit_distance
+def _read(view: FitView) -> tuple[_Files, str, str]:
+    files = _Files(view.files, view.columns, view.rows, stamps_of(view.files))
+    return files, view.buffers, view.distance
 
 
-def stamps_of(text: str) -> tuple[tuple[str, int, int], ...]:
-    """Files that a text names, those of folders too, with their times of change and sizes."""
-    return tuple(stamp for path in paths_of(text) for stamp in _stamps(path))
+def stamps_of(names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
+    """Files, those of folders too, with their times of change and sizes."""
+    return tuple(stamp for path in paths_of(names) for stamp in _stamps(path))
 
 
 def _stamps(path: Path) -> Iterator[tuple[str, int, int]]:
@@ -208,12 +204,12 @@ def _kinds(table: Table, chosen: str) -> list[str]:
     return sorted(kinds, key=lambda kind: (kind != chosen, kind != "host", kind))
 
 
-def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
+def _shown(view: FitView, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
     from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415 - not for the explorer itself
 
     # To leave points out takes a hundred times longer than to fit with other limits.
     held_out, recommended = found.held_out_errors, found.recommended
-    model = next((name for name in fit.models if name == view.fit_model), recommended)
+    model = next((name for name in fit.models if name == view.model), recommended)
     table, points = _table(_read(view)[0]), fit.points_of(model)
     return DistanceFit(
         source=" ".join(table.notes[key] for key in ("tool", "version") if key in table.notes),
@@ -221,7 +217,7 @@ def _shown(view: View, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
         model=model,
         models=fit.models,
         recommended=recommended,
-        buffers=tuple(_kinds(table, view.measured_buffers)),
+        buffers=tuple(_kinds(table, view.buffers)),
         points=_plain(points),
         fitted=points.time * (1 + fit.residuals(model)),
         curves=tuple(_curves(fit, model)),

@@ -1,4 +1,4 @@
-"""What was done: states to go back and forth to, and the journal of commands, one line each."""
+"""History: states for undo and redo, and the journal of commands, one line each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DISTANCE: Final = re.compile(r"platform\.network\.\w+\.")
 
 @dataclass(slots=True)
 class History:
-    """The states before and after the present one, and every command so far."""
+    """States before and after the current one, and the journal so far."""
 
     past: list[UndoState] = field(default_factory=list)
     future: list[UndoState] = field(default_factory=list)
@@ -30,7 +30,7 @@ class History:
     _last: Change | None = None
 
     def record(self, outcome: CommandOutcome) -> None:
-        """Take in what was carried out."""
+        """Record the changes of an outcome."""
         afters = [*(before for _, before in outcome.done[1:]), outcome.study.state]
         for (change, before), after in zip(outcome.done, afters, strict=False):
             if isinstance(change, Reread):
@@ -56,13 +56,13 @@ class History:
         self._last = None
 
     def undo(self) -> Restore:
-        """The change that takes the last one back."""
+        """Change that undoes the last one; raise `UsageError` if there is none."""
         if not self.past:
             raise UsageError("there is nothing to undo")
         return Restore(self.past[-1], "undo")
 
     def redo(self) -> Restore:
-        """The change that does again what was undone last."""
+        """Change that redoes the one undone last; raise `UsageError` if there is none."""
         if not self.future:
             raise UsageError("there is nothing to redo")
         return Restore(self.future[-1], "redo")
@@ -82,7 +82,7 @@ def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> Undo
 
 
 def _is_navigation(change: Change) -> bool:
-    """Going to another screen changes nothing that anybody would want back."""
+    """Whether a change only goes to another page, which undo skips."""
     return isinstance(change, Show) and change.key == "screen"
 
 
@@ -93,7 +93,7 @@ def _continues(change: Change, last: Change | None) -> bool:
 
 
 def _folder_of(question: Scenario) -> str:
-    """The folder beside the usual ones that holds the platform of a question."""
+    """Extra folder that holds the platform of a scenario; empty if it is in a usual one."""
     holding = (str(folder) for folder in question.folders if is_file(folder / f"{question.platform}.toml"))
     return next(holding, "")
 
@@ -110,7 +110,7 @@ def _table_of(path: str) -> str:
 
 
 def lines_to(study: ExplorerState) -> list[str]:
-    """The commands that lead from the file to the study: short, whatever the way there was."""
+    """Shortest commands that lead from the file to the state."""
     session = study.session
     question = session.question
     lines = [Adopt(question.platform, _folder_of(question)).line()] if question.platform is not None else []

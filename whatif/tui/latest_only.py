@@ -1,4 +1,4 @@
-"""One kind of work at a time beside, of which only the answer to the last request counts."""
+"""One job at a time in a worker process; only the result of the last request is used."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from whatif.tui.pages.page import Job
 from whatif.tui.worker import Worker
 
 _GRACE_SECONDS: Final = 0.5
-"""What a request that is no longer wanted may still take: a new process would take longer."""
+"""Time that a superseded job may still take: starting a new process takes longer."""
 
 
 class LatestOnly:
-    """Hands the answer to the last request, and what it tells before, to `taken`, or what was wrong to `failed`; what
-    comes of earlier requests is dropped."""
+    """Passes results of the last request to `taken` and its error to `failed`; results of earlier ones are dropped."""
 
     def __init__(self, taken: Callable[[Any], None], failed: Callable[[str], None]) -> None:
         self._taken, self._failed = taken, failed
@@ -29,7 +28,7 @@ class LatestOnly:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is on its way."""
+        """Whether a job is running."""
         return self._task is not None
 
     def warm(self) -> None:
@@ -37,7 +36,7 @@ class LatestOnly:
         self._beside.warm()
 
     def ask(self, job: Job) -> None:
-        """Do another job instead of the last one."""
+        """Request a job in place of the last one."""
         self._wanted = job
         if self._task is None:
             self._begin()
@@ -46,7 +45,7 @@ class LatestOnly:
             asyncio.get_running_loop().call_later(max(rest, 0.0), self._give_up, self._task)
 
     def stop(self) -> None:
-        """Want no answer any more."""
+        """Drop the request and kill its job."""
         self._wanted = None
         self._kill()
 
@@ -57,7 +56,7 @@ class LatestOnly:
             self._beside.stop()
 
     def close(self) -> None:
-        """Compute nothing any more."""
+        """Drop the request and release the worker process."""
         self.stop()
         self._beside.close()
 
@@ -74,7 +73,7 @@ class LatestOnly:
         job, error, value = self._wanted, "", None
         if job is not None:
             try:
-                told = partial(self._told, job) if job.tells else None
+                told = partial(self._told, job) if job.reports else None
                 value = await self._beside.run(job.function, *job.arguments, told=told)
             except WhatifError as problem:
                 error = str(problem)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from whatif.errors import WhatifError
-from whatif.profiles.profile_study import ProfileInputs, ProfileView, profile_inputs, profile_view
+from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, profile_inputs, profile_summary
 from whatif.profiles.stream_lanes import Window
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.state import ExplorerState
 
+if TYPE_CHECKING:
+    from whatif.tui.pages.profile import ProfileView
 
-def inputs_of(study: ExplorerState, window: Window | None = None) -> ProfileInputs:
+
+def inputs_of(study: ExplorerState, view: ProfileView, window: Window | None = None) -> ProfileInputs:
     """Inputs of the profile page for a state of the explorer."""
-    return profile_inputs(study.session, study.view.profile, study.view.profile_from, window)
+    return profile_inputs(study.session, view.file, view.source, window)
 
 
-def profiled(asked: ProfileInputs) -> ProfileView | FitRefusal:
-    """Profile for its page, or the error message."""
+def profiled(asked: ProfileInputs) -> ProfileSummary | FitRefusal:
+    """Summary of a profile, or the error message."""
     try:
-        return profile_view(asked)
+        return profile_summary(asked)
     except WhatifError as problem:
         return FitRefusal(str(problem))

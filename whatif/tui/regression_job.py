@@ -14,13 +14,13 @@ from whatif.fitting.formula_edits import first_formula
 from whatif.models.quantities import FloatArray
 from whatif.table import Column, Table
 from whatif.tui.fit_job import FitRefusal, stamps_of
-from whatif.tui.state import View
 from whatif.units import Dimension
 
 if TYPE_CHECKING:
     from whatif.fitting.least_squares import RunsFit
     from whatif.fitting.model_checks import CrossValidation
     from whatif.fitting.regression_review import ModelComparison
+    from whatif.tui.pages.runs import RunsView
 
 LEVEL: Final = 0.95
 FOLDS: Final = 10
@@ -74,7 +74,7 @@ class _Runs(NamedTuple):
     stamps: tuple[tuple[str, int, int], ...]
 
 
-def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
+def regressed(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
     """Regression of a view, compared with the previous one; terms that were `seen` can be added again."""
     try:
         runs = _runs_of(view)
@@ -83,13 +83,13 @@ def regressed(view: View, last: str = "", seen: Sequence[str] = ()) -> Regressed
         return FitRefusal(str(problem))
 
 
-def fit_of(view: View) -> RunsFit:
+def fit_of(view: RunsView) -> RunsFit:
     """Regression of a view. Raise `WhatifError` where the runs allow none."""
     runs = _runs_of(view)
-    return _fit(runs, view.runs_formula or _first(runs))
+    return _fit(runs, view.formula or _first(runs))
 
 
-def write_regressed(view: View, path: Path, platform: str | None) -> SavedModel:
+def write_regressed(view: RunsView, path: Path, platform: str | None) -> SavedModel:
     """Write the model of a view, and with a platform a scenario of it in the same folder. Raise `WhatifError`."""
     from whatif.files.fitted_regression import write_regression  # noqa: PLC0415 - needed once
     from whatif.files.model_file import phase_edits  # noqa: PLC0415
@@ -101,8 +101,8 @@ def write_regressed(view: View, path: Path, platform: str | None) -> SavedModel:
     return SavedModel(phase_edits(fit, path.stem) if scenario is None else (), scenario)
 
 
-def _runs_of(view: View) -> _Runs:
-    return _Runs(view.runs_columns, view.runs_rows, stamps_of(view.runs))
+def _runs_of(view: RunsView) -> _Runs:
+    return _Runs(view.columns, view.rows, stamps_of(view.files))
 
 
 @lru_cache(maxsize=4)
@@ -140,7 +140,7 @@ def _left_out(runs: _Runs, formula: str) -> CrossValidation:
     return cross_validate(fit, min(FOLDS, len(fit.measured)), REPEATS)
 
 
-def _shown(view: View, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]) -> Regressed:
+def _shown(view: RunsView, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]) -> Regressed:
     from whatif.fitting import regression_review as review  # noqa: PLC0415 - not to be loaded by the explorer itself
     from whatif.fitting.model_checks import diagnose  # noqa: PLC0415
     from whatif.fitting.regression_tables import validation_table  # noqa: PLC0415
@@ -166,7 +166,7 @@ def _shown(view: View, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]
         left_out=tuple(review.left_out_in_words(fit, _left_out(runs, fit.formula.text), REPEATS, checks, LEVEL)),
         quality=review.quality_in_words(fit),
         warnings=(*fit.warnings, *warnings_of(_table(runs)), *review.doubts_in_words(fit, checks, _REMEDY)),
-        models=tuple(race.compared(fit, {"pinned": view.runs_pinned, "last": last})),
+        models=tuple(race.compared(fit, {"pinned": view.pinned, "last": last})),
         table=validation_table(fit, Table(kept), fit.measured, predicted),
     )
 

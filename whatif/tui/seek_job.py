@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from whatif.core.result import has_column
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
-from whatif.studies.search_space import is_played, term_named
-from whatif.studies.threshold import SeekResult, parse_target, seek
 from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity, parse_quantity
+
+if TYPE_CHECKING:
+    from whatif.studies.threshold import SeekResult
 
 _DIGITS: Final = (6, 9)
 
@@ -32,6 +33,10 @@ class Seek:
 
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
+        # Not needed before somebody seeks.
+        from whatif.studies.search_space import is_played  # noqa: PLC0415
+        from whatif.studies.threshold import parse_target, seek  # noqa: PLC0415
+
         program = study.session.program
         if is_played(program):
             raise UsageError("each point is played, which takes its time: `whatif seek` shows how far it is")
@@ -56,6 +61,8 @@ def drawn(study: ExplorerState) -> str:
 
 def _text(program: Program, found: SeekResult) -> str:
     """The value in as few digits as still meet the target: rounded away from the present value, else exactly."""
+    from whatif.studies.search_space import term_named  # noqa: PLC0415 - not needed before somebody seeks
+
     parameter, target = found.parameter, found.target
     term = term_named(target.result, program)
     for text in () if parameter.field is None or parameter.field.domain.whole else _rounded(found):

@@ -1,156 +1,106 @@
-"""A study: a session, the values it is compared with, and how it is looked at; every change makes a new study."""
+"""State of the explorer: a session, its baseline and the view; every change makes a new state."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
 
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
 from whatif.errors import UsageError, WhatifError, did_you_mean
+from whatif.plotting.raster import MarkerName
 from whatif.plugins import page_of
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
-from whatif.vocabulary import DISTANCES
+from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
+from whatif.tui.view_entries import PageView, V, choices, entry, entry_names, from_text, to_text
 
-SCREENS: Final = (
-    "explore", "compare", "roofline", "messages", "timeline", "why", "fit", "files", "ranks", "profile", "decide",
-    "runs",
-)  # fmt: skip
-SCREEN_KEYS: Final = "1234567890!@"
-"""The key that goes to each screen."""
-DECISIONS: Final = {
-    "bottlenecks": "What would help: one part ideal, then the next one too",
-    "why": "Why it differs from before, or from another machine",
-    "uncertain": "Which uncertain value is worth measuring",
-    "machines": "Which machine is best for this application",
-    "scaling": "How far it scales, strong and weak",
-    "layout": "Which decomposition and mapping is best",
-    "pareto": "What time costs in energy, money or nodes",
-    "budget": "What the power or the money of this machine buys elsewhere",
-}
-"""The questions of the page `decide`, each with what it asks."""
-HPL_PAGE: Final = "hpl"
-"""The page in the place of the ranks where the application is HPL."""
-HPL_PARTS: Final = ("all", "rates", "components", "panels", "geometries")
-HPL_PANELS: Final = ("1", "2", "3", "5", "8", "12", "20", "32")
+ScaleChoice = Literal["auto", "linear", "log"]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a study is looked at; every entry is a text, so that it can be shown, typed and replayed."""
+    """What is shown and how: fields that several pages share, and the views of single pages by page name.
 
-    screen: str = "explore"
+    In the journal a shared field is named `FIELD`, a field of a page `PAGE.FIELD`.
+    """
+
+    screen: str = FIRST_PAGE
     y: str = "iteration_time"
-    """The result column or `terms.PHASE` that is drawn."""
-    x_scale: str = "auto"
-    y_scale: str = "auto"
-    second: str = "curves"
-    """What a second swept parameter is drawn as."""
-    samples: str = "off"
-    """How many samples of the uncertain values give results a band."""
-    spread: str = "none"
-    """Up to which grade values without a distribution vary too: assumed ones by 20 %, those of data sheets by 10 %."""
-    picture: str = "plot"
-    """A plot, or the table of its numbers."""
-    breakdown: str = "phase"
-    marker: str = "braille"
-    """What curves are made of."""
+    """Result column or `terms.PHASE` that is drawn."""
+    x_scale: ScaleChoice = "auto"
+    y_scale: ScaleChoice = "auto"
+    samples: int | None = entry(None, choices=(None, 1024, 256, 4096), none="off")
+    """Number of samples for uncertainty bands; None for no bands."""
+    spread: Literal["none", "assumed", "datasheet"] = "none"
+    """Grades whose values vary although they state no distribution: assumed by 20 %, data sheets by 10 %."""
+    picture: Literal["plot", "table"] = "plot"
+    breakdown: Literal["phase", "category"] = "phase"
+    marker: MarkerName = "braille"
     why: str = "iteration_time"
-    """The result that is explained."""
-    sort: str = ""
-    """The column by which machines are sorted; `-COLUMN` for the largest first, empty for the order of the files."""
+    """Result that is explained."""
     against: str = ""
-    """The machine that others are compared with; empty for the present one."""
-    gpu_of: str = ""
-    """The machine whose GPU is laid beside the present one; empty for none."""
-    marked: str = ""
-    """Machines to draw, with commas between; empty for all."""
-    measured: str = ""
-    """Files and folders with measurements of messages, with commas between."""
-    measured_columns: str = ""
-    """What the columns of CSV files hold: `message_size=size [B],time=time [us]`."""
-    measured_rows: str = ""
-    """Which rows of CSV files count: `machine=lassen`."""
-    measured_buffers: str = ""
-    """The kind of buffers that is fitted; empty for the only one, or the first."""
-    fit_distance: str = "inter_node"
-    """The distance that was measured."""
-    fit_model: str = "recommended"
-    """The form of the time that is drawn."""
-    fit_limits: str = ""
-    """The short and the eager limit, `128 B, 64 KiB`; empty where they are found."""
+    """Platform that others are compared with; empty for the current one."""
+    pages: Mapping[str, PageView] = field(default_factory=dict)
 
-    profile: str = ""
-    """A profile of a GPU program: a file."""
-    profile_from: str = ""
-    """The machine it was measured on; empty for the present one."""
-    profile_side: str = "projection"
-    """What of the profile is shown."""
-    window: str = ""
-    """The part of the ranks' time line in sight, `0 s, 3 ms`; empty for all of it."""
-    first_rank: str = "0"
-    """The first rank in sight."""
-    iterations: str = "1"
-    """Iterations of a scenario whose ranks are played."""
-    hpl_part: str = "all"
-    """What of a run of HPL is shown."""
-    hpl_panels: str = "5"
-    """Its first panels whose time line is in sight."""
-    hpl_line: str = "row 0"
-    """The process row or column whose processes are lanes: `row 0`, `column 3`."""
-    decision: str = "bottlenecks"
-    """The question of the page `decide`."""
-    front_over: str = ""
-    """The parameter that a Pareto front is over; empty for the ranks."""
-    runs: str = ""
-    """Files and folders with measured runs, with commas between."""
-    runs_columns: str = ""
-    """What the columns of CSV files of runs hold: `time=Wall time [ms]`."""
-    runs_rows: str = ""
-    """Which rows of CSV files of runs count: `machine=lassen`."""
-    runs_formula: str = ""
-    """The regression of the runs; empty for a first one."""
-    runs_pinned: str = ""
-    """The formula that it is compared with."""
-    runs_against: str = ""
-    """The column that residuals are drawn over; empty for the fitted values."""
+    def of(self, kind: type[V]) -> V:
+        """View of one page."""
+        return cast("V", self.pages.get(kind.PAGE, kind()))
 
-    def next_of(self, key: str) -> str:
-        """The choice after the present one."""
-        choices = CHOICES[key]
-        return choices[(choices.index(getattr(self, key)) + 1) % len(choices)]
+    def value(self, key: str) -> Any:
+        """Value of a field; raise `UsageError` if it does not exist."""
+        view, name = self._find(key)
+        return getattr(view, name)
 
-    def with_entry(self, key: str, value: str) -> View:
-        """Another view; raise `UsageError` for an entry or value that does not exist."""
-        names = [item.name for item in fields(self)]
-        if key not in names:
-            raise UsageError(f"show {key}: there is no such entry{did_you_mean(key, names)}")
-        allowed = CHOICES.get(key)
-        if allowed is not None and value not in allowed:
-            raise UsageError(f"show {key}: `{value}` is not one of {', '.join(allowed)}{did_you_mean(value, allowed)}")
-        return replace(self, **{key: value})
+    def choices(self, key: str) -> tuple[object, ...]:
+        """Values allowed for a field; empty if it is not a choice."""
+        view, name = self._find(key)
+        return _screen_names() if key == "screen" else choices(type(view), name)
+
+    def next_of(self, key: str) -> object:
+        """Choice that follows the current one."""
+        allowed = self.choices(key)
+        return allowed[(allowed.index(self.value(key)) + 1) % len(allowed)]
+
+    def text(self, key: str, value: object) -> str:
+        """Text of a value of a field, as the journal has it."""
+        view, name = self._find(key)
+        return to_text(type(view), name, value)
+
+    def with_entry(self, key: str, text: str) -> View:
+        """View with another value of a field; raise `UsageError` for an unknown field or a wrong value."""
+        view, name = self._find(key)
+        try:
+            value = from_text(type(view), name, text)
+        except UsageError as problem:
+            raise UsageError(f"show {key}: {problem}") from None
+        if key == "screen" and value not in _screen_names():
+            near = did_you_mean(value, _screen_names())
+            raise UsageError(f"show {key}: `{value}` is not one of {', '.join(_screen_names())}{near}")
+        if isinstance(view, View):
+            return replace(self, **{name: value})
+        changed: PageView = replace(view, **{name: value})
+        return replace(self, pages={**self.pages, view.PAGE: changed})
+
+    def _find(self, key: str) -> tuple[View | PageView, str]:
+        """View that has a field, and the name of the field there."""
+        page, _, name = key.rpartition(".")
+        found = page_named(page)
+        if page and found is None:
+            known = [f"{item.name}.{name}" for item in screens()]
+            raise UsageError(f"show {key}: there is no page `{page}`{did_you_mean(key, known)}")
+        view = self if found is None else self.of(found.load().VIEW)
+        names = entry_names(type(view))
+        if name not in names:
+            near = did_you_mean(key, [f"{page}.{name}" if page else name for name in names])
+            raise UsageError(f"show {key}: there is no such entry{near}")
+        return view, name
 
 
-CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "screen": SCREENS,
-    "decision": tuple(DECISIONS),
-    "hpl_part": HPL_PARTS,
-    "hpl_panels": HPL_PANELS,
-    "x_scale": ("auto", "linear", "log"),
-    "y_scale": ("auto", "linear", "log"),
-    "second": ("curves", "heat"),
-    "samples": ("off", "1024", "256", "4096"),
-    "spread": ("none", "assumed", "datasheet"),
-    "picture": ("plot", "table"),
-    "breakdown": ("phase", "category"),
-    "marker": ("braille", "block", "ascii"),
-    "profile_side": ("projection", "sizes", "streams", "kernels"),
-    "fit_distance": DISTANCES[::-1],
-    "fit_model": ("recommended", "postal", "max_rate", "injection"),
-}
-"""The entries of a view that are a choice of a few."""
+def _screen_names() -> tuple[str, ...]:
+    return tuple(page.name for page in screens())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Long work in a process of its own: Python's lock stays with the hand, and what nobody wants any more is killed."""
+"""Runs jobs in a worker process that can be killed, so the GIL never blocks the user interface."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from whatif.tui.commands import INTERNAL
 Value = TypeVar("Value")
 Answer = tuple[bool, Any]
 Told = Callable[[Any], None]
-"""Handed what a job tells before its answer is there."""
+"""Callback for results that a job reports before it ends."""
 
 
-class _Helper:
-    """The helping process and the two pipes to it."""
+class _Process:
+    """A worker process and the two pipes to it."""
 
     def __init__(self) -> None:
         # No folder of the user's may hold a module that takes the place of one of ours: -P.
@@ -52,7 +52,7 @@ class _Helper:
         return self.thread is not None and self.thread.is_alive()
 
     def ask(self, job: tuple[Any, ...], told: Told) -> Answer:
-        """Send a job and wait for its answer; what comes before it is told."""
+        """Send a job and wait for its answer; results before it go to the callback."""
         try:
             jobs, answers = self._pipes()
             _write(jobs, pickle.dumps(job, pickle.HIGHEST_PROTOCOL))
@@ -62,7 +62,7 @@ class _Helper:
                     return good, value
                 told(value)
         except (OSError, EOFError):
-            # Only the system ends it without being asked to; that it is gone shows a little later.
+            # Only the operating system ends it unasked, and `poll` notices that a little later.
             self._lost = True
             text = "the computation was ended by the system; it may need more memory than there is"
             return False, WhatifError(text)
@@ -76,7 +76,7 @@ class _Helper:
         return jobs, answers
 
     def kill(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process, whatever it is doing."""
         self.process.kill()
         self.process.wait()
         if self.thread is not None:
@@ -86,8 +86,8 @@ class _Helper:
                 pipe.close()
 
 
-# Processes that nobody uses at present: the next scenario that is opened need not wait for a new one.
-_IDLE: list[_Helper] = []
+# Idle processes: the next scenario need not wait for a new one.
+_IDLE: list[_Process] = []
 
 
 @atexit.register
@@ -97,16 +97,17 @@ def _end() -> None:
 
 
 def keep_memory() -> None:
-    """Spare the garbage collector what stays as long as the program: looking through it takes 30 ms at a key press."""
+    """Exclude what lives as long as the program from garbage collection: scanning it takes 30 ms at a key press."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
 
 class Worker:
-    """One helping process, started when it is first needed or `warm`ed; it does one job at a time."""
+    """Worker process for one job at a time, started by `warm` or by the first job."""
 
     def __init__(self) -> None:
-        self._helper: _Helper | None = None
+        self._helper: _Process | None = None
         self._closed = False
 
     def warm(self) -> None:
@@ -114,22 +115,22 @@ class Worker:
         if not self._closed:
             self._ready()
 
-    def _ready(self) -> _Helper:
+    def _ready(self) -> _Process:
         if self._helper is None or not self._helper.alive:
             self.stop()
             while _IDLE and not _IDLE[-1].alive:
                 _IDLE.pop().kill()
-            self._helper = _IDLE.pop() if _IDLE else _Helper()
+            self._helper = _IDLE.pop() if _IDLE else _Process()
         return self._helper
 
     def stop(self) -> None:
-        """Kill the process and with it what it is doing."""
+        """Kill the process and its job."""
         helper, self._helper = self._helper, None
         if helper is not None:
             helper.kill()
 
     def close(self) -> None:
-        """Have no more work; a process that does nothing may serve somebody else."""
+        """Release the process: an idle one is reused, a busy one killed."""
         helper, self._helper, self._closed = self._helper, None, True
         if helper is not None and helper.alive and not helper.busy:
             _IDLE.append(helper)
@@ -137,9 +138,10 @@ class Worker:
             helper.kill()
 
     async def run(self, function: Callable[..., Value], *arguments: Any, told: Told | None = None) -> Value:
-        """`function(*arguments)` in the process; cancelled, it is killed. Raise what the function raises.
+        """Result of `function(*arguments)` in the process, which is killed if the task is cancelled.
 
-        Where somebody is to be told, the last argument of the function is what it tells by, from any thread.
+        Raises what the function raises. With `told`, the function gets a callback as its last argument, which it may
+        call from any thread.
         """
         helper, folder = self._ready(), os.curdir
         with suppress(OSError):
@@ -158,7 +160,7 @@ class Worker:
             hand(_settle, *helper.ask(job, lambda value: hand(_tell, told, value)))
 
         # Threads of the loop's own pool would hold up the end of the program.
-        helper.thread = Thread(target=exchange, daemon=True, name="whatif beside")
+        helper.thread = Thread(target=exchange, daemon=True, name="whatif worker")
         helper.thread.start()
         try:
             return await future
@@ -196,7 +198,7 @@ def _exactly(pipe: IO[bytes], size: int) -> bytes:
 
 
 def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
-    """Do jobs until there are no more."""
+    """Perform jobs until the pipe is closed."""
     lock = Lock()
 
     def tell(value: Any) -> None:
@@ -228,14 +230,14 @@ def _internal(problem: Exception) -> WhatifError:
 
 
 def _watch(parent: int) -> None:
-    """End with the program that started this one, however it ended."""
+    """End this process when its parent has ended."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
 
 
 def main() -> None:
-    """Serve the process at the other end of stdin and stdout; nothing else may write there."""
+    """Serve jobs over stdin and stdout; nothing else may write there."""
     Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     # An interrupt on the terminal is meant for the program in front.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

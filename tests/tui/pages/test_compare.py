@@ -21,7 +21,7 @@ from whatif.studies.platform_comparison import PlatformRow, known_platforms
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.labels import brief, duration
-from whatif.tui.pages.compare import ComparePage, baseline, chosen_machines, order
+from whatif.tui.pages.compare import ComparePage, CompareView, baseline, chosen_machines, order
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -179,7 +179,7 @@ def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
         assert labels() == ["Summit", "Bridges", "Lassen"]
         desk.page.action_sort(1)
         await pilot.pause()
-        assert desk.study.view.sort == "iteration_time"
+        assert desk.study.view.of(CompareView).sort == "iteration_time"
         assert labels() == ["Lassen", "Summit", "Bridges"]
         assert "iteration ▲" in desk.text()
         desk.page.action_reverse()
@@ -189,7 +189,7 @@ def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
         for _ in range(8):
             desk.page.action_sort(1)
             await pilot.pause()
-        assert desk.study.view.sort == ""
+        assert desk.study.view.of(CompareView).sort == ""
         assert labels() == ["Summit", "Bridges", "Lassen"]
 
     watch(check, ComparePage(), opened())
@@ -201,7 +201,7 @@ def test_sorting_brings_its_column_into_sight():
         for _ in range(8):
             desk.page.action_sort(1)
             await pilot.pause()
-        assert desk.study.view.sort == "terms.overhead"
+        assert desk.study.view.of(CompareView).sort == "terms.overhead"
         assert "overhead ▲" in desk.text()
 
     watch(check, ComparePage(), opened(), (90, 30))
@@ -214,7 +214,7 @@ def test_the_cursor_stays_with_its_machine_when_the_order_changes():
         await pilot.pause()
         desk.page.action_mark()
         await pilot.pause()
-        assert desk.study.view.marked == "lassen"
+        assert desk.study.view.of(CompareView).marked == ("lassen",)
 
     watch(check, ComparePage(), opened())
 
@@ -245,16 +245,16 @@ def test_only_marked_machines_are_drawn_until_none_is_marked():
         await pilot.press("end")
         desk.page.action_mark()
         await pilot.pause()
-        assert (desk.study.view.marked, drawn()) == ("lassen", ["Lassen"])
+        assert (desk.study.view.of(CompareView).marked, drawn()) == (("lassen",), ["Lassen"])
         await pilot.press("home")
         desk.page.action_mark()
         await pilot.pause()
-        assert (desk.study.view.marked, drawn()) == ("lassen,present", ["Summit", "Lassen"])
+        assert (desk.study.view.of(CompareView).marked, drawn()) == (("lassen", "present"), ["Summit", "Lassen"])
         desk.page.action_mark()
         await pilot.press("end")
         desk.page.action_mark()
         await pilot.pause()
-        assert (desk.study.view.marked, drawn()) == ("", ["Summit", "Bridges", "Lassen"])
+        assert (desk.study.view.of(CompareView).marked, drawn()) == ((), ["Summit", "Bridges", "Lassen"])
 
     watch(check, ComparePage(), opened("jacobi2d_strong"))
 
@@ -264,7 +264,7 @@ def test_a_marked_machine_without_a_curve_says_why():
         await pilot.press("down")
         desk.page.action_mark()
         await pilot.pause()
-        assert desk.study.view.marked == "bridges"
+        assert desk.study.view.of(CompareView).marked == ("bridges",)
         assert not desk.page.query_one(PlotView).display
         assert f"No curve of Bridges: {NODES}" in desk.text()
 
@@ -467,10 +467,10 @@ def made_up(name, time, curve=True):
 def test_names_of_machines_are_those_of_their_files():
     machines = (made_up("summit", 1.0), made_up("summit", 2.0), made_up("lassen", None))
     assert [baseline(machines, name) for name in ("", "summit", "lassen", "frontier")] == [0, 1, 2, 0]
-    assert chosen_machines(machines, "") == [0, 1, 2]
-    assert chosen_machines(machines, "present") == [0]
-    assert chosen_machines(machines, "summit,lassen") == [1, 2]
-    assert chosen_machines(machines, "frontier") == [0, 1, 2]
+    assert chosen_machines(machines, ()) == [0, 1, 2]
+    assert chosen_machines(machines, ("present",)) == [0]
+    assert chosen_machines(machines, ("summit", "lassen")) == [1, 2]
+    assert chosen_machines(machines, ("frontier",)) == [0, 1, 2]
     assert order(machines, "-iteration_time") == [1, 0, 2]
     assert math.isnan(machines[2].columns.get("iteration_time", math.nan))
 
@@ -481,9 +481,9 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
         await driver.until(lambda: "ratios to Summit" in driver.screen_text())
         assert isinstance(driver.app.focused, ColumnsView)
         await driver.press("o", "O")
-        assert driver.study.view.sort == "-iteration_time"
+        assert driver.study.view.of(CompareView).sort == "-iteration_time"
         await driver.press("home", "m", "x", "v")
-        machine = driver.study.view.marked
+        (machine,) = driver.study.view.of(CompareView).marked
         assert machine == driver.study.view.against
         assert machine not in ("", "present", "summit")
         await driver.press("enter")

@@ -46,9 +46,9 @@ def study_of(*changes, scenario="jacobi2d"):
 
 def answer(name, *changes, scenario="jacobi2d", result="iteration_time", seconds=0.0, **view) -> Decision:
     study = study_of(*changes, scenario=scenario)
-    looks = replace(study.view, decision=name, **view)
+    front_over = view.pop("front_over", "")
     asked = study.session.asked, study.baseline.asked, study.changed
-    return decide(DecisionRequest(*asked, looks, result, seconds))
+    return decide(DecisionRequest(*asked, name, front_over, replace(study.view, **view), result, seconds))
 
 
 def printed(command):
@@ -63,7 +63,7 @@ def printed(command):
     [
         ("bottlenecks", {"result": "total_energy"}),
         ("why", {"against": "lassen"}),
-        ("uncertain", {"result": "total_energy", "samples": "256", "spread": "datasheet"}),
+        ("uncertain", {"result": "total_energy", "samples": 256, "spread": "datasheet"}),
         ("machines", {"result": "total_energy"}),
         ("scaling", {}),
         ("layout", {"scenario": "jacobi2d_strong"}),
@@ -132,11 +132,11 @@ def test_edits_of_the_present_machine_are_laid_on_none_of_those_in_a_decision(na
 
 
 def test_samples_say_how_likely_a_machine_is_the_best():
-    found = answer("machines", samples="64", spread="assumed")
+    found = answer("machines", samples=64, spread="assumed")
     best = dict(zip(found.table.columns["platform"].values, found.table.columns["best"].values, strict=True))
     assert_allclose(best["lassen"] + best["summit"], 1.0, rtol=1e-12, atol=0)
     assert f"lassen is the best with a probability of {best['lassen']:.0%}." in found.sentences
-    alike = answer("machines", samples="64")
+    alike = answer("machines", samples=64)
     assert any("nothing is uncertain" in sentence for sentence in alike.sentences)
     assert not any("best" in row.text for row in alike.picture.rows)
 
@@ -155,7 +155,7 @@ def test_what_is_taken_gives_the_time_that_was_told(name):
     [
         ("why", {}, "press x for another machine"),
         ("uncertain", {}, "press B to draw"),
-        ("uncertain", {"samples": "256"}, "press % (assumed values vary"),
+        ("uncertain", {"samples": 256}, "press % (assumed values vary"),
         ("bottlenecks", {"result": "total_cost"}, "does not state platform.price.node_price"),
         ("budget", {"result": "total_cost"}, "platform.price.node_price"),
         ("pareto", {"front_over": "platform.no.such"}, "There is no answer"),
@@ -229,7 +229,7 @@ def test_every_question_fills_every_size():
     async def check(page):
         for size in sizes:
             await page.resize(size)
-            await page.change(Show("decision", page.app.study.view.next_of("decision")))
+            await page.change(Show("decide.decision", page.app.study.view.next_of("decide.decision")))
             assert page.fills(size)
 
     on_page(DecidePage, check, size=sizes[0], changes=(FASTER,))
@@ -255,7 +255,7 @@ def test_steps_that_are_far_from_nothing_are_drawn_without_what_is_before_them()
 
 def test_the_page_says_where_bars_begin_and_turns_to_the_table():
     async def check(page):
-        await page.change(Show("decision", "why"))
+        await page.change(Show("decide.decision", "why"))
         assert "bars begin at" in page.text
         assert page.app.focused is page.app.query_one(ChartBars)
         assert "10.22 ms · before" not in page.text
@@ -294,7 +294,7 @@ def test_x_compares_with_one_machine_after_the_other_and_a_click_asks_another_qu
         await page.settle()
         assert "parallel efficiency" in page.text
 
-    on_page(DecidePage, check, changes=(Show("decision", "why"),))
+    on_page(DecidePage, check, changes=(Show("decide.decision", "why"),))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from textual.events import Key
 from tests.driver import GPUS, drive
 from tests.page_harness import SIZES, on_page
 from tests.paths import DATA as TEST_DATA
-from whatif.core.protocol_limits import limits_text, parse_limits
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.errors import UsageError, WhatifError
@@ -25,7 +24,7 @@ from whatif.tui.commands import Edit, EditAll, Show, parse_line
 from whatif.tui.fit_job import fitted
 from whatif.tui.history import lines_to
 from whatif.tui.labels import with_error
-from whatif.tui.pages.fit import NOTHING, FitPage, summary
+from whatif.tui.pages.fit import NOTHING, FitPage, FitView, summary
 from whatif.tui.pages.messages import MessagesPage
 from whatif.tui.screens.dialogs import Asking, Deciding
 from whatif.tui.state import ExplorerState, View
@@ -68,7 +67,7 @@ def several():
 
 
 def opening(file):
-    return {"opening": [Show("measured", file).line(), Show("screen", "fit").line()]}
+    return {"opening": [Show("fit.files", file).line(), Show("screen", "fit").line()]}
 
 
 def found(driver):
@@ -116,7 +115,7 @@ def test_points_curve_residuals_and_parameters_are_shown(osu):
         assert re.search(r"rendezvous +beyond 8 KiB +5(\.0+)?( ± \S+)? us +10(\.0+)?( ± \S+)? GB/s +9 +0.0%", page.text)
         assert "only the postal model" in page.text
 
-    on_page(FitPage, check, changes=(Show("measured", osu),))
+    on_page(FitPage, check, changes=(Show("fit.files", osu),))
 
 
 def test_the_axes_of_both_plots_stand_in_one_column_and_the_mouse_reads_both(several):
@@ -131,22 +130,22 @@ def test_the_axes_of_both_plots_stand_in_one_column_and_the_mouse_reads_both(sev
             await page.settle()
             assert plot.cross is not None, down
 
-    on_page(FitPage, check, changes=(Show("measured", several),))
+    on_page(FitPage, check, changes=(Show("fit.files", several),))
 
 
 def test_several_pair_counts_make_a_curve_each_and_a_recommendation(several):
     async def check(page):
-        view = replace(View(), measured=several)
+        view = FitView(files=tuple(several.split(", ")))
         fit = fitted(view)
         labels = [line.label for line in page.page.query_one(FitPlot).description.lines]
         assert [label for label in labels if "pair" in label] == ["1 pair", "2 pairs"]
         assert f"{fit.recommended.replace('_', '-')} is recommended" in page.text
         assert set(fit.held_out) == {"max_rate", "injection"}
         await page.act("model")
-        assert fitted(replace(view, fit_model=page.app.study.view.fit_model)).model != fit.model
+        assert fitted(replace(view, model=page.app.study.view.of(FitView).model)).model != fit.model
         assert "process bandwidth" not in page.text or fit.model != "injection"
 
-    on_page(FitPage, check, changes=(Show("measured", several),))
+    on_page(FitPage, check, changes=(Show("fit.files", several),))
 
 
 def test_the_table_has_every_point_with_its_residual(osu):
@@ -156,7 +155,7 @@ def test_the_table_has_every_point_with_its_residual(osu):
         assert table.row_count == len(MEASURED_SIZES)
         assert "0.0%" in page.line("8 KiB", "us")
 
-    on_page(FitPage, check, changes=(Show("measured", osu),))
+    on_page(FitPage, check, changes=(Show("fit.files", osu),))
 
 
 @pytest.mark.parametrize("colours", [True, False])
@@ -175,7 +174,7 @@ def test_every_size_of_screen_can_be_drawn(several, monkeypatch, colours):
         await page.act("table")
         assert "fitted" in page.line("message size", "pairs", "measured")
 
-    on_page(FitPage, check, changes=(Show("measured", several),))
+    on_page(FitPage, check, changes=(Show("fit.files", several),))
 
 
 WRONG = {
@@ -199,7 +198,7 @@ def test_what_is_wrong_with_a_file_is_told_on_the_page(tmp_path, monkeypatch, na
         assert words in page.text
         assert not page.page.query_one("#fitted").display
 
-    on_page(FitPage, check, changes=(Show("measured", name),))
+    on_page(FitPage, check, changes=(Show("fit.files", name),))
 
 
 def test_a_limit_moves_by_key_with_the_fit_until_other_measurements_are_read(osu, several):
@@ -208,20 +207,20 @@ def test_a_limit_moves_by_key_with_the_fit_until_other_measurements_are_read(osu
         assert found(driver).limits == (SHORT, EAGER)
         good = found(driver).error
         await driver.press("full_stop")
-        assert driver.study.view.fit_limits == "128 B, 16 KiB"
+        assert driver.study.view.of(FitView).limits == (128, 16 * 1024)
         await driver.until(lambda: found(driver).limits == (SHORT, 2 * EAGER))
         assert found(driver).error > 10 * good
         await driver.press("x", "comma", "comma")
         await driver.until(lambda: found(driver).limits == (SHORT / 4, 2 * EAGER))
         assert "▸ short to 32 B" in driver.screen_text()
         await driver.press("u")
-        assert driver.study.view.fit_limits == "64 B, 16 KiB"
+        assert driver.study.view.of(FitView).limits == (64, 16 * 1024)
         await driver.press("r")
         await driver.until(lambda: found(driver).limits == (SHORT, EAGER))
         await driver.press("full_stop")
         await typed(driver, "n", several)
         await driver.until(lambda: len(found(driver).models) == 3)
-        assert (driver.study.view.measured, driver.study.view.fit_limits) == (several, "")
+        assert (", ".join(driver.study.view.of(FitView).files), driver.study.view.of(FitView).limits) == (several, None)
 
     drive(check, **opening(osu))
 
@@ -236,10 +235,10 @@ def test_keys_pressed_quickly_all_count_and_the_way_back_finds_the_limits(osu):
     async def check(driver):
         await fit_shown(driver)
         await quickly(driver, "comma", ",")
-        assert driver.study.view.fit_limits == f"{SHORT} B, {EAGER // 8 // 1024} KiB"
+        assert driver.study.view.of(FitView).limits == (SHORT, EAGER // 8)
         await driver.until(lambda: "limits moved" in driver.screen_text())
         await quickly(driver, "full_stop", ".")
-        assert driver.study.view.fit_limits == ""
+        assert driver.study.view.of(FitView).limits is None
         await driver.until(lambda: "limits found" in driver.screen_text())
 
     drive(check, **opening(osu))
@@ -270,7 +269,7 @@ def test_a_good_fit_stays_when_other_measurements_cannot_be_read(osu):
         await typed(driver, "n", "page.txt")
         await driver.until(lambda: "web page" in driver.status.full)
         assert found(driver) is good
-        assert driver.study.view.measured == osu
+        assert driver.study.view.of(FitView).files == (osu,)
         assert "limits found" in driver.screen_text()
 
     drive(check, **opening(osu))
@@ -293,7 +292,7 @@ def test_warnings_of_other_models_are_not_shown(osu):
         told = summary(replace(page.page._found, warnings=(*words, "network.inter_node.eager_limit: both"))).plain
         assert ["far" in told, "near" in told, "both" in told] == [False, True, True]
 
-    on_page(FitPage, check, changes=(Show("measured", osu),))
+    on_page(FitPage, check, changes=(Show("fit.files", osu),))
 
 
 @pytest.mark.parametrize(
@@ -311,16 +310,17 @@ def test_limits_never_pass_each_other_nor_leave_the_measured_sizes(osu, start, o
             await page.act("limit")
         for _ in range(4):
             await page.act("move", steps)
-        assert page.app.study.view.fit_limits == end
+        assert page.app.study.view.text("fit.limits", page.app.study.view.value("fit.limits")) == end
 
-    on_page(FitPage, check, size=(80, 24), changes=(Show("measured", osu), Show("fit_limits", start)))
+    on_page(FitPage, check, size=(80, 24), changes=(Show("fit.files", osu), Show("fit.limits", start)))
 
 
 def test_limits_are_read_as_they_are_written():
-    assert parse_limits(limits_text(12288.0, 70001.0)) == (12288.0, 70001.0)
+    text = View().text("fit.limits", (12288.0, 70001.0))
+    assert View().with_entry("fit.limits", text).of(FitView).limits == (12288.0, 70001.0)
     for text in ("128 B", "128 B, 1 s", "128 B, many", "1 B, 2 B, 3 B"):
-        with pytest.raises(UsageError):
-            parse_limits(text)
+        with pytest.raises(UsageError, match="such as `128 B, 64 KiB`"):
+            View().with_entry("fit.limits", text)
 
 
 def test_the_fit_is_accepted_as_one_change(osu):
@@ -380,10 +380,10 @@ def test_measured_points_lie_over_the_curves_of_the_messages_page(osu):
         assert np.isnan(points.y[1::2]).all()
         assert "measured" in page.text
         assert sum(line.count("●") for line in page.lines) > len(MEASURED_SIZES) / 2
-        await page.change(Show("measured", ""))
+        await page.change(Show("fit.files", ""))
         assert "measured" not in page.text
 
-    on_page(MessagesPage, check, changes=(Show("measured", osu),))
+    on_page(MessagesPage, check, changes=(Show("fit.files", osu),))
 
 
 def test_points_that_fall_together_are_drawn_once():
@@ -438,9 +438,9 @@ def test_measurements_are_named_on_the_command_line(tmp_path, whatif_main, monke
     from whatif.cli.open import measured_lines
 
     assert list(measured_lines((Path("a.txt"), Path("b c")), "time=t [s]", "machine=lassen")) == [
-        "show measured_columns = time=t [s]",
-        "show measured_rows = machine=lassen",
-        "show measured = a.txt, b c",
+        "show fit.columns = time=t [s]",
+        "show fit.rows = machine=lassen",
+        "show fit.files = a.txt, b c",
         "show screen = fit",
     ]
     for line in measured_lines((Path("a.txt"),), "time=t [s]", None):

@@ -19,8 +19,9 @@ from whatif.studies.rank_lanes import PARTS
 from whatif.tui.commands import Edit, Revert, Show
 from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import duration
+from whatif.tui.pages.hpl import PARTS as HPL_PARTS
 from whatif.tui.pages.hpl import HPLPage
-from whatif.tui.state import HPL_PARTS, ExplorerState
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.hpl_labels import component_rows, grid_rows, rate_plot, rate_words, share_words
 from whatif.tui.widgets.rank_bars import RankBars
 from whatif.units import FLOP_PER_SECOND, format_quantity
@@ -116,7 +117,7 @@ def test_why_hpl_cannot_be_played_is_told(scenario):
 
     async def check(page):
         for parameter, (value, reason) in wrong.items():
-            await page.change(Edit(parameter, value), Show("hpl_part", "panels"))
+            await page.change(Edit(parameter, value), Show("hpl.part", "panels"))
             assert f"HPL cannot be played: {reason}" in page.text
             assert "process row" not in page.text
             await page.change(Revert(parameter))
@@ -143,9 +144,9 @@ def test_what_there_is_room_for_is_shown_and_a_key_brings_the_rest(scenario):
             # The part in sight has the keys.
             assert all(node.display for node in page.app.focused.ancestors_with_self)
             await page.act("part")
-        for part, size in zip(HPL_PARTS, ((10, 3), (20, 6), (40, 8), (110, 12), (300, 80)), strict=True):
+        for part, size in zip(("all", *HPL_PARTS), ((10, 3), (20, 6), (40, 8), (110, 12), (300, 80)), strict=True):
             await page.resize(size)
-            await page.change(Show("hpl_part", part))
+            await page.change(Show("hpl.part", part))
             assert page.fills(size), (size, part)
 
     on_page(HPLPage, check, scenario, size=(120, 30))
@@ -256,7 +257,7 @@ def test_other_applications_keep_the_page_of_the_ranks(scenario):
 def told_by(job):
     """What a job tells, but for how far it is."""
     told = []
-    assert job.tells
+    assert job.reports
     assert job.function(*job.arguments, told.append) is None
     return [value for value in told if not isinstance(value, Share)]
 

@@ -24,10 +24,10 @@ from whatif.table import Column, Table
 from whatif.tui.commands import Adopt, Edit, Show
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.profile import NOTHING, ProfilePage
+from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
 from whatif.tui.profile_job import inputs_of, profiled
 from whatif.tui.screens.dialogs import Asking
-from whatif.tui.state import CHOICES, ExplorerState
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.profile_bars import kernel_lines, length, short_name, size_classes, size_lines, time_lines
 from whatif.tui.widgets.profile_streams import stream_lines
 
@@ -42,7 +42,7 @@ LANES = "platform.node.host_link.lane_count"
 
 
 def shown(path):
-    return Show("profile", str(path))
+    return Show("profile.file", str(path))
 
 
 def answer(*changes):
@@ -50,7 +50,7 @@ def answer(*changes):
     study = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
     for change in changes:
         study = change.apply(study)
-    return profiled(inputs_of(study))
+    return profiled(inputs_of(study, study.view.of(ProfileView)))
 
 
 def last(table):
@@ -63,14 +63,14 @@ def text_of(lines):
 
 
 def test_without_a_profile_the_page_says_what_to_do_and_with_one_every_side_fits_the_screen():
-    sides = [(side, picture) for side in CHOICES["profile_side"] for picture in CHOICES["picture"]]
+    sides = [(side, picture) for side in View().choices("profile.side") for picture in View().choices("picture")]
 
     async def check(page):
         assert " ".join(NOTHING.split()) in page.text
         await page.change(shown(LAMMPS))
         for size, (side, picture) in zip((*SIZES, *SIZES), (*sides, *sides), strict=False):
             await page.pilot.resize_terminal(*size)
-            await page.change(Show("profile_side", side), Show("picture", picture))
+            await page.change(Show("profile.side", side), Show("picture", picture))
             assert {len(line) for line in page.lines} == {size[0]}
             assert page.text
 
@@ -111,7 +111,7 @@ def test_totals_projection_and_time_lines_are_those_of_the_engine():
         before = total_time(found.timeline.start_time, found.timeline.time)
         assert f"{duration(before)} → {duration(total_time(after, found.times(1.0)))}" in page.text
         # On a machine that is not its own there are no errors, but how many times as long it takes.
-        await page.change(Adopt("titan"), Show("profile_from", "perlmutter"))
+        await page.change(Adopt("titan"), Show("profile.source", "perlmutter"))
         assert "error" not in page.text
         titan, _ = load_platform("titan")
         other = project(profile, perlmutter, titan)
@@ -140,9 +140,9 @@ def test_an_edited_machine_is_followed_and_judged_by_the_rates_of_before():
 def test_a_profile_without_copies_has_no_projection_but_its_kernels_and_streams():
     async def check(page):
         assert "the profile holds no copies and no fills" in page.text
-        await page.change(Show("profile_side", "kernels"))
+        await page.change(Show("profile.side", "kernels"))
         assert "vecCopy" in page.line("100.0%")
-        await page.change(Show("profile_side", "sizes"))
+        await page.change(Show("profile.side", "sizes"))
         assert "There are no copies" in page.text
 
     on_page(ProfilePage, check, size=(100, 30), changes=(shown(VCOPY),))
@@ -184,9 +184,9 @@ def test_a_file_is_asked_for_and_a_bad_one_parameters_the_good_one_and_the_time_
         await driver.until(lambda: "15 copies" in driver.screen_text())
         await typed(driver, tmp_path / "page.nvvp")
         await driver.until(lambda: "web page" in driver.status.full)
-        assert driver.study.view.profile == str(SAXPY)
+        assert driver.study.view.of(ProfileView).file == str(SAXPY)
         await driver.press("x")
-        assert driver.study.view.profile_from == "titan"
+        assert driver.study.view.of(ProfileView).source == "titan"
         await driver.press("m", "m")
         await driver.until(lambda: "measured 1.0973 s" in driver.screen_text())
         whole = driver.desk.page._found.streams

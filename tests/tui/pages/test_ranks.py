@@ -21,9 +21,10 @@ from whatif.simulation.activity import GROUPS
 from whatif.studies.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 from whatif.tui.commands import Edit, Show
 from whatif.tui.labels import duration
-from whatif.tui.pages.ranks import RanksPage, moved
-from whatif.tui.simulation_job import parse_window, played
-from whatif.tui.state import SCREENS, ExplorerState, View
+from whatif.tui.page_registry import screens
+from whatif.tui.pages.ranks import RanksPage, RanksView, moved
+from whatif.tui.simulation_job import played
+from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.rank_bars import RankBars, rank_bars
 from whatif.tui.widgets.title import Title, _word
 
@@ -175,19 +176,19 @@ def test_every_size_has_its_picture(width, height):
 @pytest.mark.parametrize("text", ["3", "1 ms", "2 ms, 1 ms", "1 s, 2 GB", "a, b", "1 ms, 2 ms, 3 ms"])
 def test_a_window_that_is_none_is_told(text):
     with pytest.raises(UsageError, match="window"):
-        parse_window(text)
+        View().with_entry("ranks.window", text)
 
 
 def test_a_window_moves_and_grows_within_the_run():
-    assert moved("", 4.0, 0.0, 0.5) == "1 s, 3 s"
-    assert moved("1 s, 3 s", 4.0, 0.25, 1.0) == "1.5 s, 3.5 s"
-    assert moved("1.5 s, 3.5 s", 4.0, 0.5, 1.0) == "2 s, 4 s"
-    assert moved("1.5 s, 3.5 s", 4.0, 0.0, 4.0) == ""
+    assert moved(None, 4.0, 0.0, 0.5) == (1.0, 3.0)
+    assert moved((1.0, 3.0), 4.0, 0.25, 1.0) == (1.5, 3.5)
+    assert moved((1.5, 3.5), 4.0, 0.5, 1.0) == (2.0, 4.0)
+    assert moved((1.5, 3.5), 4.0, 0.0, 4.0) is None
     # A far zoom is still a window.
-    text = ""
+    window = None
     for _ in range(60):
-        text = moved(text, 4.0, 0.0, 0.5)
-    low, high = parse_window(text)
+        window = moved(window, 4.0, 0.0, 0.5)
+    low, high = View().with_entry("ranks.window", View().text("ranks.window", window)).of(RanksView).window
     assert 0 <= low < high <= 4.0
 
 
@@ -225,22 +226,35 @@ def test_a_modelled_study_is_played_beside_and_both_times_are_told():
         assert f"closed forms say {duration(study)}, the messages played one by one {time}" in page.text
         assert f"2 iterations of jacobi2d · {time} on Summit · 96 ranks on 16 nodes" in page.lines[0]
 
-    on_page(RanksPage, check, changes=(Edit(RANKS, "96"), Show("iterations", "2")))
+    on_page(RanksPage, check, changes=(Edit(RANKS, "96"), Show("ranks.iterations", "2")))
 
 
 @pytest.mark.parametrize(
     ("scenario", "change", "reason"),
     [
         ("jacobi2d", Edit("platform.node_count", "20"), "the ranks need more nodes than the platform has"),
-        ("jacobi2d", Show("window", "2 ms, 1 ms"), "such as `0 s, 3 ms`"),
-        ("jacobi2d", Show("iterations", "0"), "expected a whole number"),
         ("jacobi2d", Edit("application.phases.halo.model", "node_aware"), "cannot be simulated"),
     ],
 )
 def test_why_there_is_no_time_line_is_told(scenario, change, reason):
     study = change.apply(_study(scenario))
-    found = played(study.session.asked, study.view, None, known=False)
+    found = played(study.session.asked, RanksView(), None, known=False)
     assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "reason"),
+    [
+        ("window", "2 ms, 1 ms", "such as `0 s, 3 ms`"),
+        ("window", "2 ms", "such as `0 s, 3 ms`"),
+        ("iterations", "0", "expected a whole number"),
+        ("iterations", "many", "expected a whole number"),
+        ("first_rank", "-1", "expected the number of a rank"),
+    ],
+)
+def test_wrong_view_fields_are_refused(key, text, reason):
+    with pytest.raises(UsageError, match=reason):
+        View().with_entry(f"ranks.{key}", text)
 
 
 def test_a_deadlock_is_told_with_its_ranks(chain):
@@ -265,7 +279,7 @@ def _study(scenario):
 
 def test_a_window_of_many_ranks_is_small_and_its_block_holds_the_ranks_in_sight():
     study = Edit(RANKS, "384").apply(_study("jacobi2d"))
-    view = View(first_rank="200", window="0.5 ms, 0.9 ms")
+    view = RanksView(first_rank=200, window=(0.5e-3, 0.9e-3))
     path = played(study.session.asked, view, None, known=False).summary.path
     parts = path.compute_time + path.latency_time.sum() + path.transfer_time.sum()
     assert_allclose(parts, predicted(f"{RANKS}=384")["iteration_time"], rtol=1e-3, atol=0)
@@ -275,7 +289,7 @@ def test_a_window_of_many_ranks_is_small_and_its_block_holds_the_ranks_in_sight(
     assert lanes.first_rank <= 200 < lanes.first_rank + len(lanes.node) - 90
     assert set(lanes.messages.sender.tolist()) | set(lanes.messages.receiver.tolist()) >= {205}
     assert all(205 in pair for pair in zip(lanes.messages.sender, lanes.messages.receiver, strict=True))
-    last = played(study.session.asked, replace(view, first_rank="99999"), None, known=True).lanes
+    last = played(study.session.asked, replace(view, first_rank=99999), None, known=True).lanes
     assert last.first_rank + len(last.node) == 384
 
 
@@ -289,7 +303,7 @@ def test_the_keys_move_through_the_run(chain):
         assert "9 ranks" in driver.screen_text()
         assert "chain.goal" in driver.screen_text()
         await driver.press("plus", "right")
-        assert parse_window(driver.study.view.window) == pytest.approx((1.5e-3, 3.5e-3), rel=1e-3)
+        assert driver.study.view.of(RanksView).window == pytest.approx((1.5e-3, 3.5e-3), rel=1e-3)
         await driver.press("home", "x")
         assert "Rank 0 on node 0" in driver.screen_text()
         await driver.press("x")
@@ -323,7 +337,7 @@ def test_a_run_that_is_known_or_under_way_is_not_begun_anew(chain):
 
 @pytest.mark.parametrize("width", [80, 96, 119, 120, 139, 140, 200])
 def test_the_title_has_room_for_all_pages_and_some_words(width):
-    for present in SCREENS:
-        words = [_word(name, present, width) for name in SCREENS]
+    for present in screens():
+        words = [_word(page, present.name, width) for page in screens()]
         assert [word[1] for word in words] == list("1234567890!@")
         assert sum(map(len, words)) <= width - len(" whatif* ") - 12

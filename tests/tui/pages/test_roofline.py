@@ -19,7 +19,7 @@ from whatif.studies.kernel_rooflines import kernel_points, second_gpu
 from whatif.tui.commands import Choose, Show
 from whatif.tui.events import ChangeAsked
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.roofline import RooflinePage, rows, scene_of
+from whatif.tui.pages.roofline import RooflinePage, RooflineView, rows, scene_of
 from whatif.tui.state import ExplorerState
 from whatif.tui.themes import series_variables
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -261,7 +261,7 @@ def test_a_second_gpu_lies_below_with_hollow_points_and_its_numbers_in_the_list(
         assert "○" not in desk.text()
         desk.page.action_second(1)
         await pilot.pause()
-        assert desk.changes == [Show("gpu_of", "bridges")]
+        assert desk.changes == [Show("roofline.second", "bridges")]
         text = desk.text()
         assert "╍╍○ Tesla P100-PCIE-16GB of bridges" in text
         assert "DRAM 546.7 GB/s" in text
@@ -276,7 +276,7 @@ def test_a_second_gpu_lies_below_with_hollow_points_and_its_numbers_in_the_list(
         assert "lassen has the same roofs" in desk.text()
         desk.page.action_second(1)
         await pilot.pause()
-        assert desk.study.view.gpu_of == ""
+        assert desk.study.view.of(RooflineView).second == ""
         assert "○" not in desk.text()
 
     watch(check, opened(), (200, 42))
@@ -290,9 +290,9 @@ def test_machines_without_a_gpu_are_passed_over_and_the_comparison_keeps_its_bas
         for _ in range(2):
             desk.page.action_second(1)
         await pilot.pause()
-        assert desk.changes == [Show("gpu_of", "bridges"), Show("gpu_of", "lassen")]
+        assert desk.changes == [Show("roofline.second", "bridges"), Show("roofline.second", "lassen")]
         assert desk.study.view.against == ""
-        desk.show(Show("gpu_of", "dahu").apply(desk.study))
+        desk.show(Show("roofline.second", "dahu").apply(desk.study))
         await pilot.pause()
         frame = next(line for line in desk.lines() if line.startswith("╰"))
         assert "dahu" in frame
@@ -315,7 +315,7 @@ def test_the_present_gpu_without_its_edits_is_a_second_one():
         for _ in range(3):
             desk.page.action_second(1)
             await pilot.pause()
-        assert desk.study.view.gpu_of == "summit"
+        assert desk.study.view.of(RooflineView).second == "summit"
         assert "╍╍○ Tesla V100-SXM2-16GB of summit" in desk.text()
         assert "DRAM 779.4 GB/s" in desk.text()
 
@@ -325,7 +325,7 @@ def test_the_present_gpu_without_its_edits_is_a_second_one():
 @pytest.mark.parametrize(("name", "reason"), [("nowhere", "platform not found"), ("dahu", "has no GPU")])
 def test_a_second_gpu_that_cannot_be_asked_says_why(name, reason):
     async def check(desk, pilot):
-        desk.show(Show("gpu_of", name).apply(desk.study))
+        desk.show(Show("roofline.second", name).apply(desk.study))
         await pilot.pause()
         assert f"on {name}" in desk.text()
         assert reason in desk.text()
@@ -342,7 +342,7 @@ def test_a_machine_without_gpus_has_no_roofs():
         for picture, size in product(("plot", "table"), SIZES):
             await pilot.resize_terminal(*size)
             desk.show(Show("picture", picture).apply(desk.study))
-            desk.show(Show("gpu_of", "summit").apply(desk.study))
+            desk.show(Show("roofline.second", "summit").apply(desk.study))
             await pilot.pause()
             words = " ".join(desk.text().translate(str.maketrans("│╭╮╰╯─", " " * 6)).split())
             assert "nan" not in words
@@ -355,11 +355,11 @@ def test_an_answer_for_another_gpu_than_the_one_asked_for_is_forgotten():
     session = opened()
 
     async def check(desk, pilot):
-        desk.page.show(Show("gpu_of", "bridges").apply(desk.study))
+        desk.page.show(Show("roofline.second", "bridges").apply(desk.study))
         desk.page.take(second_gpu(session.question, "bridges"))
         await pilot.pause()
         assert "Tesla P100" in desk.text()
-        desk.page.show(Show("gpu_of", "lassen").apply(desk.study))
+        desk.page.show(Show("roofline.second", "lassen").apply(desk.study))
         await pilot.pause()
         assert "Tesla P100" not in desk.text()
 
@@ -506,7 +506,7 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
     async def check(driver):
         await driver.press("3", "x")
         await driver.until(lambda: "Tesla P100" in driver.screen_text())
-        assert driver.study.view.gpu_of == "bridges"
+        assert driver.study.view.of(RooflineView).second == "bridges"
         await driver.edit(MEMORY, "1558.8216 GB/s")
         assert "DRAM 1.559 TB/s" in driver.screen_text()
         await driver.press("v")

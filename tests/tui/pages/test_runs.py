@@ -25,14 +25,14 @@ from whatif.fitting.least_squares import fit_runs
 from whatif.fitting.model_checks import compare, diagnose
 from whatif.table import Column, Table
 from whatif.tui.commands import EditAll, Show
-from whatif.tui.pages.runs import NOTHING, RunsPage, term_rows
+from whatif.tui.pages.runs import NOTHING, RunsPage, RunsView, term_rows
 from whatif.tui.regression_job import Regressed, regressed, write_regressed
 from whatif.tui.screens.dialogs import Asking
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.state import ExplorerState
 from whatif.units import ONE, SECOND
 
 FILE = DATA / "runs" / "zeus" / "bert_squad_v100.csv"
-VIEW = View(runs=str(FILE))
+VIEW = RunsView(files=(str(FILE),))
 FIRST = "time_per_epoch ~ batch_size + power_limit"
 COLUMNS = {name: np.arange(1.0, 9.0) ** power for power, name in enumerate(("y", "a", "b", "c"), 1)}
 
@@ -124,11 +124,11 @@ def test_influence_is_what_statsmodels_says_of_it():
 
 def test_models_are_compared_by_f_where_one_holds_the_other_else_by_runs_left_out():
     square = f"{FIRST} + I(power_limit**2)"
-    found = regressed(replace(VIEW, runs_formula=square, runs_pinned=FIRST), "log(time_per_epoch) ~ batch_size")
+    found = regressed(replace(VIEW, formula=square, pinned=FIRST), "log(time_per_epoch) ~ batch_size")
     assert [item.name for item in found.models] == ["present", "pinned", "last"]
     assert "the present one explains more" in found.models[1].verdict
     assert "left out the present one is off by" in found.models[2].verdict
-    gone = regressed(replace(VIEW, runs_formula=square, runs_pinned="time_per_epoch ~ nowhere"))
+    gone = regressed(replace(VIEW, formula=square, pinned="time_per_epoch ~ nowhere"))
     assert "no such column" in gone.models[1].verdict
 
 
@@ -146,16 +146,16 @@ WRONG = {
 def test_what_is_wrong_with_runs_or_a_formula_is_said(tmp_path, text):
     formula, words = WRONG[text]
     (tmp_path / "runs.csv").write_text(text)
-    assert words in regressed(View(runs=str(tmp_path / "runs.csv"), runs_formula=formula.strip())).reason
+    assert words in regressed(RunsView(files=(str(tmp_path / "runs.csv"),), formula=formula.strip())).reason
     (tmp_path / "none").mkdir()
-    assert "holds no files" in regressed(View(runs=str(tmp_path / "none"))).reason
+    assert "holds no files" in regressed(RunsView(files=(str(tmp_path / "none"),))).reason
 
 
 def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
     shutil.copy(ROOT / "scenarios" / "jacobi2d.toml", tmp_path / "own.toml")
     study = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
     for formula in ("", "time_per_epoch ~ log(batch_size)"):
-        view = replace(VIEW, runs_formula=formula)
+        view = replace(VIEW, formula=formula)
         taken = write_regressed(view, tmp_path / "model.toml", None)
         study = EditAll(taken.edits).apply(study)
         fit = regressed(view)
@@ -176,7 +176,7 @@ def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_pat
 
 def test_the_command_line_opens_the_page_with_runs_and_a_formula():
     lines = list(measured_lines((), None, None, (Path("a.csv"),), "time ~\n nodes"))
-    assert lines == ["show runs_formula = time ~ nodes", "show runs = a.csv", "show screen = runs"]
+    assert lines == ["show runs.formula = time ~ nodes", "show runs.files = a.csv", "show screen = runs"]
     for wrong in (((Path("a"),), None, None, (Path("b"),), None), ((), None, None, (), "y ~ x")):
         with pytest.raises(UsageError, match="--runs"):
             list(measured_lines(*wrong))
@@ -209,32 +209,32 @@ def test_every_size_of_screen_can_be_drawn():
             assert "●" in page.text or size[1] < 9
         for action in ("table", "against"):
             await page.act(action)
-        assert page.app.study.view.runs_against == "batch_size"
+        assert page.app.study.view.of(RunsView).against == "batch_size"
         assert "upper" in page.text
 
-    on_page(RunsPage, check, changes=(Show("runs", str(FILE)),))
+    on_page(RunsPage, check, changes=(Show("runs.files", str(FILE)),))
 
 
 def test_terms_go_in_and_out_by_key_and_the_copied_command_fits_the_same(whatif_main):
     async def check(page):
         await page.act("others")
         await page.press("enter")
-        assert page.app.study.view.runs_formula == f"{FIRST} + log(power_limit)"
+        assert page.app.study.view.of(RunsView).formula == f"{FIRST} + log(power_limit)"
         await page.press("up")
         await page.act("term")
         await page.act("link")
         formula = "log(time_per_epoch) ~ batch_size + log(power_limit)"
-        assert page.app.study.view.runs_formula == formula
+        assert page.app.study.view.of(RunsView).formula == formula
         assert "+ power_limit" in page.text
         assert "residual in %" in page.text
-        await page.change(Show("runs_formula", "time_per_epoch ~ nowhere"))
+        await page.change(Show("runs.formula", "time_per_epoch ~ nowhere"))
         assert "refused: time_per_epoch ~ nowhere" in page.text
         await page.act("link")
-        assert page.app.study.view.runs_formula == with_other_link(formula)
+        assert page.app.study.view.of(RunsView).formula == with_other_link(formula)
         words.extend(shlex.split(page.page.command))
 
     words = []
-    on_page(RunsPage, check, size=(160, 42), changes=(Show("runs", str(FILE)),))
+    on_page(RunsPage, check, size=(160, 42), changes=(Show("runs.files", str(FILE)),))
     assert whatif_main(*words[1:])[0] == 0
 
 
@@ -275,5 +275,7 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
         await driver.until(lambda: "application.phases.time_per_epoch.extends" in driver.study.unsaved())
         assert Path("time_per_epoch_model.toml").exists()
 
-    wrong = Show("runs_formula", "time_per_epoch ~ nowhere").line()
-    drive(check, scenario="own.toml", opening=[wrong, Show("runs", str(FILE)).line(), Show("screen", "runs").line()])
+    wrong = Show("runs.formula", "time_per_epoch ~ nowhere").line()
+    drive(
+        check, scenario="own.toml", opening=[wrong, Show("runs.files", str(FILE)).line(), Show("screen", "runs").line()]
+    )

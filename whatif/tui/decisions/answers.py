@@ -26,6 +26,10 @@ class DecisionRequest:
     baseline: SessionInputs
     changed: bool
     """Whether the values differ from those of the baseline."""
+    decision: str
+    """Name of the decision."""
+    front_over: str
+    """Parameter that the Pareto front varies; empty for the ranks."""
     view: View
     result: str
     """The result column or `terms.PHASE` that is asked about."""

@@ -15,7 +15,7 @@ from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.choices import budget, layout, machines
 from whatif.tui.decisions.explanations import bottlenecks, uncertainty, why
 from whatif.tui.decisions.scale_plans import pareto, scaling
-from whatif.tui.state import DECISIONS
+from whatif.tui.decisions.titles import DECISIONS
 
 _PATIENCE: Final = 60.0
 """The seconds that an answer may take where every point is played."""
@@ -38,10 +38,10 @@ _ANSWERS: Final[dict[str, tuple[Callable[[DecisionRequest], Decision], int, str]
 
 def decide(request: DecisionRequest) -> Decision:
     """The answer to the question of a view; where there is none, why."""
-    name = request.view.decision
+    name = request.decision
     answer, points, verb = _ANSWERS[name]
-    if name in _SAMPLED and request.view.samples != "off":
-        points *= int(request.view.samples)
+    if name in _SAMPLED and request.view.samples is not None:
+        points *= request.view.samples
     try:
         seconds = 0.0 if _is_refused(request) else points * _seconds(request, points)
         if seconds > _PATIENCE:
@@ -54,8 +54,7 @@ def decide(request: DecisionRequest) -> Decision:
 
 def _is_refused(request: DecisionRequest) -> bool:
     """Whether a question is none of HPL, as its answer says at once."""
-    view = request.view
-    planned = view.decision in ("scaling", "layout") or (view.decision == "pareto" and not view.front_over)
+    planned = request.decision in ("scaling", "layout") or (request.decision == "pareto" and not request.front_over)
     return planned and bool(request.program.loaded.scenario.application.refused_studies)
 
 

@@ -74,7 +74,7 @@ def uncertainty(request: DecisionRequest) -> Decision:
         )
     found = sobol_indices(program, sampling, result)
     spreads = [word for grade, share in sampling.spreads.items() for word in ("--spread", f"{grade}={share:.0%}")]
-    options = ["--result", result, "--show", "sobol", "--samples", view.samples, *spreads]
+    options = ["--result", result, "--show", "sobol", "--samples", str(sampling.count), *spreads]
     return Decision(
         title,
         found.notes,

@@ -81,7 +81,7 @@ def _price(request: DecisionRequest) -> str:
 
 def _over(request: DecisionRequest) -> tuple[Scenario, Varied, str]:
     """The question, the parameter that it is asked over, and what there is to say of both."""
-    parameter = request.view.front_over
+    parameter = request.front_over
     if parameter:
         return (
             request.question,

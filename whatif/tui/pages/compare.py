@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -21,8 +21,9 @@ from whatif.studies.platform_comparison import PlatformRow, comparison, known_pl
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked
 from whatif.tui.labels import brief, duration
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState, View
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.sweep_plot import PlotView
@@ -30,7 +31,7 @@ from whatif.units import SECOND
 from whatif.vocabulary import CATEGORIES
 
 PRESENT: Final = "present"
-"""How `View.marked` names the machine as it stands; all others by their platform."""
+"""How `CompareView.marked` names the machine as it stands; all others by their platform."""
 RESULTS: Final = (Y_COLUMN, "total_time")
 CATEGORY_TIMES: Final = (*(f"{category}_time" for category in CATEGORIES), "overlap_time")
 _KEPT: Final = 2
@@ -49,11 +50,31 @@ def compared(question: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, 
     return comparison(question, known_platforms(question), grid, column)
 
 
-class ComparePage(Page):
+@dataclass(frozen=True, slots=True)
+class CompareView(PageView):
+    """View of the comparison."""
+
+    PAGE: ClassVar[str] = "compare"
+    sort: str = ""
+    """Column by which platforms are sorted; `-COLUMN` for descending order, empty for the order of the files."""
+    marked: tuple[str, ...] = ()
+    """Platforms to draw; empty for all."""
+
+
+class ComparePage(Page[CompareView]):
     """A table of machines with their results, and below it the swept parameter with a curve for each of them."""
 
     NAME: ClassVar[str] = "compare"
+    VIEW = CompareView
     WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("sort", "o", "sort(1)", "sort", "Sort by the next column"),
+        PageKey("turn", "O", "reverse", "", "Sort the other way round"),
+        PageKey("mark", "m", "mark", "mark", "Mark the machine, to draw only marked ones"),
+        PageKey("against", "x", "against", "against", "Compare all with this machine"),
+        PageKey("next_curve", "y", "curve(1)", "curve", "Draw the next column or phase"),
+        PageKey("table", "v", "table", "table", "The plot, or the table of its numbers"),
+    )
     DEFAULT_CSS = """
     ComparePage ColumnsView, ComparePage #curves {
         border: round $primary 40%;
@@ -119,14 +140,14 @@ class ComparePage(Page):
             self._fill(self._study)
 
     def _fill(self, study: ExplorerState) -> None:
-        machines, view, pointed = self._machines, study.view, self._pointed
-        base, chosen = baseline(machines, view.against), chosen_machines(machines, view.marked)
+        machines, view, pointed = self._machines, self.view_in(study.view), self._pointed
+        base, chosen = baseline(machines, study.view.against), chosen_machines(machines, view.marked)
         drawn = [at for at in chosen if _has_curve(machines[at])][:MAXIMUM_CURVES]
         signs = {at: self._sign(place) for place, at in enumerate(drawn)}
         self._order = order(machines, view.sort)
         names, table = keys(machines), self.query_one(ColumnsView)
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
-        content = rows(machines, self._order, base, signs, view)
+        content = rows(machines, self._order, base, signs, study.view)
         table.border_title = "machines" if machines else "asking the other machines …"
         table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
@@ -186,9 +207,10 @@ class ComparePage(Page):
         machines = self._machines
 
         def sorting(view: View) -> str:
-            return stepped(("", *result_columns(machines, view.breakdown)), view.sort.removeprefix("-"), steps)
+            columns = ("", *result_columns(machines, view.breakdown))
+            return stepped(columns, self.view_in(view).sort.removeprefix("-"), steps)
 
-        self.choose("sort", sorting)
+        self.choose_shared("compare.sort", sorting)
 
     def action_reverse(self) -> None:
         """Sort the other way round; where nothing is sorted, the slowest machine first."""
@@ -198,9 +220,9 @@ class ComparePage(Page):
         """Mark the machine under the cursor, or take its mark away."""
         name = self._pointed
 
-        def marking(view: View) -> str:
-            marks = [mark for mark in view.marked.split(",") if mark]
-            return ",".join([mark for mark in marks if mark != name] if name in marks else [*marks, name])
+        def marking(view: CompareView) -> tuple[str, ...]:
+            marks = view.marked
+            return tuple(mark for mark in marks if mark != name) if name in marks else (*marks, name)
 
         if name:
             self.choose("marked", marking)
@@ -208,12 +230,12 @@ class ComparePage(Page):
     def action_against(self) -> None:
         """Compare all with the machine under the cursor."""
         if self._pointed:
-            self.ask("against", "" if self._pointed == PRESENT else self._pointed)
+            self.ask_shared("against", "" if self._pointed == PRESENT else self._pointed)
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column."""
         columns = result_columns(self._machines, "phase")
-        self.choose("y", lambda view: stepped(columns, view.y, steps) if view.y in columns else columns[0])
+        self.choose_shared("y", lambda view: stepped(columns, view.y, steps) if view.y in columns else columns[0])
 
 
 def keys(machines: tuple[PlatformRow, ...]) -> list[str]:
@@ -228,10 +250,9 @@ def baseline(machines: tuple[PlatformRow, ...], against: str) -> int:
     return next((at for at in reversed(range(len(names))) if against and against in names[at]), 0)
 
 
-def chosen_machines(machines: tuple[PlatformRow, ...], marked: str) -> list[int]:
+def chosen_machines(machines: tuple[PlatformRow, ...], marked: tuple[str, ...]) -> list[int]:
     """The machines to draw: those marked, or all where none of them is."""
-    marks = marked.split(",")
-    return [at for at, key in enumerate(keys(machines)) if key in marks] or list(range(len(machines)))
+    return [at for at, key in enumerate(keys(machines)) if key in marked] or list(range(len(machines)))
 
 
 def _has_curve(machine: PlatformRow) -> bool:
@@ -263,13 +284,13 @@ def rows(
     machines: tuple[PlatformRow, ...], shown: list[int], base: int, signs: dict[int, Cell], view: View
 ) -> TableRows:
     """The table: signs of the curves, machines, and each time with its ratio to that of the baseline."""
-    columns, names, marks = result_columns(machines, view.breakdown), keys(machines), view.marked.split(",")
-    titles = [title for name in columns for title in (_title(name, view.sort), "")]
+    columns, names, own = result_columns(machines, view.breakdown), keys(machines), view.of(CompareView)
+    titles = [title for name in columns for title in (_title(name, own.sort), "")]
     titles[_BEFORE_GRADE:_BEFORE_GRADE] = ["grade"]
     cells = tuple(
         (
             signs.get(at, Cell("  ")),
-            Cell(machines[at].label, "marked" if names[at] in marks else "text"),
+            Cell(machines[at].label, "marked" if names[at] in own.marked else "text"),
             *_cells(machines[at], machines[base], columns),
         )
         for at in shown

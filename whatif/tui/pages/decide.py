@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar, Final
 
@@ -18,10 +19,12 @@ from whatif.studies.platform_comparison import known_platforms
 from whatif.tui.commands import Show
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.decision_job import decide
+from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeAsked, ErrorTold
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.pages.why import explained
-from whatif.tui.state import DECISIONS, ExplorerState
+from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.chart_bars import ChartBars
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.data_table import TableView
@@ -48,14 +51,38 @@ class Questions(Static):
         under = (name for name, end in zip(DECISIONS, ends, strict=True) if offset is not None and offset.x < end)
         name = next(under, None)
         if name is not None:
-            self.post_message(ChangeAsked(Show("decision", name)))
+            self.post_message(ChangeAsked(Show("decide.decision", name)))
 
 
-class DecidePage(Page):
+@dataclass(frozen=True, slots=True)
+class DecideView(PageView):
+    """View of the decisions."""
+
+    PAGE: ClassVar[str] = "decide"
+    decision: str = entry("bottlenecks", choices=tuple(DECISIONS))
+    """Decision that is shown."""
+    front_over: str = ""
+    """Parameter that the Pareto front varies; empty for the ranks."""
+
+
+class DecidePage(Page[DecideView]):
     """From numbers to decisions: bottlenecks, differences, machines, scale, layouts, fronts and budgets."""
 
     NAME: ClassVar[str] = "decide"
+    VIEW = DecideView
     WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("question", "m", "turn('decision')", "question", "The next question"),
+        PageKey("result", "y", "result(1)", "result", "Ask about the next result"),
+        PageKey("last_result", "Y", "result(-1)", "", "Ask about the previous result"),
+        PageKey(
+            "other", "x", "other", "other", "Why: against the next machine; Pareto: over the parameter in the tree"
+        ),
+        PageKey("bands", "B", "turn('samples')", "", "Samples of the uncertain values: off, or how many"),
+        PageKey("spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
+        PageKey("table", "v", "table", "table", "The picture, or the table of its numbers"),
+        PageKey("take", "enter", "take_row", "take", "Take the machine, the layout or the value under the cursor"),
+    )
     DEFAULT_CSS = """
     DecidePage #questions { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     DecidePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
@@ -112,7 +139,7 @@ class DecidePage(Page):
         before, self._asked = self._asked, _asked(study)
         if self._asked != before:
             self._job = None
-        if self._decision is not None and self._answered[0] != study.view.decision:
+        if self._decision is not None and self._answered[0] != self.view_in(study.view).decision:
             self._decision = None
         self._fill(study)
 
@@ -121,10 +148,10 @@ class DecidePage(Page):
         if self._fresh:
             return None
         if self._job is None:
-            session, seconds = study.session, sum(study.session.at.seconds.values())
-            request = DecisionRequest(
-                session.asked, study.baseline.asked, study.changed, study.view, explained(study), seconds
-            )
+            session, view, own = study.session, study.view, self.view_in(study.view)
+            asked = session.asked, study.baseline.asked, study.changed
+            seconds = sum(session.at.seconds.values())
+            request = DecisionRequest(*asked, own.decision, own.front_over, view, explained(study), seconds)
             self._job = Job(decide, (request,))
         return self._job
 
@@ -135,7 +162,7 @@ class DecidePage(Page):
             self._fill(self._study)
 
     def _fill(self, study: ExplorerState) -> None:
-        found, name = self._decision, study.view.decision
+        found, name = self._decision, self.view_in(study.view).decision
         self.query_one(Questions).show(name)
         frame = self.query_one("#frame")
         frame.border_title = Content(DECISIONS[name] if found is None else found.title)
@@ -183,38 +210,37 @@ class DecidePage(Page):
     def offers(self, action: str) -> bool:
         """Nothing else to take but for two questions, nothing to carry out where no row changes anything."""
         if action == "other":
-            return self._study is not None and self._study.view.decision in ("why", "pareto")
+            return self._study is not None and self.view_in(self._study.view).decision in ("why", "pareto")
         return action != "take_row" or (self._decision is not None and any(self._decision.changes))
 
     def action_result(self, steps: int) -> None:
         """Ask about the next result."""
         if self._study is not None:
             names = columns_to_plot(self._study.session.point)
-            self.choose("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
+            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_other(self) -> None:
         """Compare with the next machine, or take the parameter of the tree for the front."""
         study = self._study
         if study is None:
             return
-        if study.view.decision == "pareto":
+        decision = self.view_in(study.view).decision
+        if decision == "pareto":
             self.ask("front_over", self._parameter())
-        elif study.view.decision != "why":
+        elif decision != "why":
             self.post_message(ErrorTold("there is nothing else to take: m goes to why, or to pareto"))
         elif study.changed:
             self.post_message(ErrorTold("the values differ from the baseline: pin them (b) to compare machines"))
         else:
             names = ("", *known_platforms(study.session.question))
-            self.choose("against", lambda view: stepped(names, view.against))
+            self.choose_shared("against", lambda view: stepped(names, view.against))
 
     def _parameter(self) -> str:
         """The parameter under the cursor of the tree; empty where it is the one taken already, or on none."""
         parameter = next((tree.parameter for tree in self.screen.query(ParameterTree)), None)
-        return (
-            ""
-            if parameter is None or self._study is None or parameter.path == self._study.view.front_over
-            else parameter.path
-        )
+        if parameter is None or self._study is None:
+            return ""
+        return "" if parameter.path == self.view_in(self._study.view).front_over else parameter.path
 
     @on(TableView.Chosen)
     def action_take_row(self) -> None:
@@ -230,6 +256,6 @@ class DecidePage(Page):
 
 def _asked(study: ExplorerState) -> tuple[object, ...]:
     """All that an answer follows from; the question first."""
-    view = study.view
-    looks = view.samples, view.spread, view.against, view.front_over
-    return view.decision, study.session.question, study.baseline.question, explained(study), *looks
+    view, own = study.view, study.view.of(DecideView)
+    looks = view.samples, view.spread, view.against, own.front_over
+    return own.decision, study.session.question, study.baseline.question, explained(study), *looks

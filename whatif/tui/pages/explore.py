@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -17,8 +17,9 @@ from whatif.tui.band_job import Uncertainty, sampling_of, uncertainty
 from whatif.tui.commands import SwapAxes
 from whatif.tui.events import ChangeAsked
 from whatif.tui.labels import grade_style
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.headline import HeadlineView
@@ -27,10 +28,32 @@ from whatif.tui.widgets.sweep_plot import PlotView
 _SCALES = {"auto": None, "linear": Scale.LINEAR, "log": Scale.LOG}
 
 
-class ExplorePage(Page):
+@dataclass(frozen=True, slots=True)
+class ExploreView(PageView):
+    """View of the first page."""
+
+    PAGE: ClassVar[str] = "explore"
+    second: Literal["curves", "heat"] = "curves"
+    """Representation of a second swept parameter."""
+
+
+class ExplorePage(Page[ExploreView]):
     """Headline, plot and breakdown of a study."""
 
     NAME: ClassVar[str] = "explore"
+    VIEW = ExploreView
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("next_curve", "y", "curve(1)", "curve", "Draw the next column or phase"),
+        PageKey("last_curve", "Y", "curve(-1)", "", "Draw the previous column or phase"),
+        PageKey("y_scale", "o", "turn('y_scale')", "", "y axis: automatic, linear, logarithmic"),
+        PageKey("x_scale", "O", "turn('x_scale')", "", "x axis: automatic, linear, logarithmic"),
+        PageKey("second", "m", "turn('second')", "", "Two swept parameters: curves or a heat map"),
+        PageKey("swap", "x", "swap", "", "Exchange the two axes"),
+        PageKey("bands", "B", "bands", "band", "Samples of the uncertain values: the band of the result, or none"),
+        PageKey("spread", "percent_sign", "turn('spread')", "", "Let assumed values vary too, then data sheets"),
+        PageKey("table", "v", "table", "table", "The plot, or the table of its numbers"),
+        PageKey("parts", "p", "turn('breakdown')", "", "Break the time down by phase or by category"),
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,13 +125,13 @@ class ExplorePage(Page):
 
     def action_bands(self) -> None:
         """Show the bands, or none."""
-        self.choose("samples", lambda view: "1024" if view.samples == "off" else "off")
+        self.choose_shared("samples", lambda view: 1024 if view.samples is None else None)
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column or phase."""
         if self._study is not None:
             names = columns_to_plot(self._study.session.result)
-            self.choose("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
+            self.choose_shared("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
 
     def action_swap(self) -> None:
         """Exchange the axes."""
@@ -124,7 +147,7 @@ def picture(study: ExplorerState, bands: Uncertainty | None = None) -> PlotDescr
     """What the sweep of a study is drawn as, with bands where they are known."""
     session, view, y = study.session, study.view, drawn_column(study)
     scales = _SCALES[view.x_scale], _SCALES[view.y_scale]
-    if view.second == "heat" and len(session.grid.axes) > 1:
+    if view.of(ExploreView).second == "heat" and len(session.grid.axes) > 1:
         places = [session.place_on(axis) for axis in session.grid.axes[:2]]
         return replace(heat_map(session.result, y, (places[0], places[1]), *scales), title="")
     before = study.behind.result if study.behind is not None else None

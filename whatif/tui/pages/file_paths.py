@@ -24,7 +24,12 @@ def search_folders(question: Scenario) -> tuple[Path, ...]:
     return (*([] if beside is None else [beside]), *question.folders)
 
 
+def file_names(text: str) -> tuple[str, ...]:
+    """Names of files and folders, separated by commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
 def missing_paths(text: str) -> str:
     """What is wrong with the paths that are named; empty where all of them are there."""
-    missing = [str(path) for path in paths_of(text) if not path.exists()]
+    missing = [str(path) for path in paths_of(file_names(text)) if not path.exists()]
     return f"no such file or folder: {', '.join(missing)}" if missing else ""

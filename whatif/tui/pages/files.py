@@ -20,9 +20,10 @@ from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked, ErrorTold, FileAsked, JobAsked
-from whatif.tui.pages.page import Job, Page
+from whatif.tui.pages.page import Job, Page, PageKey
 from whatif.tui.screens.dialogs import Asking, TextDialog, may_write, toml_path
 from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 
@@ -30,11 +31,16 @@ _HINT = "⏎ opens a scenario, takes a platform"
 _COLOURS = {"+": "$text-success", "-": "$text-error", "@": "$text-primary"}
 
 
-class FilesPage(Page):
+class FilesPage(Page[PageView]):
     """A table of files; enter opens a scenario, or takes a platform for the present one."""
 
     NAME: ClassVar[str] = "files"
     WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("new", "n", "new", "new", "A new scenario from a template"),
+        PageKey("copy", "D", "duplicate", "duplicate", "Copy the file under another name"),
+        PageKey("difference", "d", "difference", "difference", "What differs between the open scenario and its file"),
+    )
     DEFAULT_CSS = """
     FilesPage ColumnsView { height: 1fr; max-height: 100%; }
     FilesPage ColumnsView, FilesPage #about { border: round $primary 40%; border-title-color: $text-primary; }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 from textual import events, work
@@ -32,10 +32,11 @@ from whatif.tui.fit_job import (
     write_fitted,
 )
 from whatif.tui.labels import percent, with_error
-from whatif.tui.pages.file_paths import missing_paths, own_folder, search_folders
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
@@ -58,25 +59,63 @@ _WARNINGS: Final = 3
 """Those that are shown; the first ones are of the files."""
 
 
-class FitPage(Page):
+@dataclass(frozen=True, slots=True)
+class FitView(PageView):
+    """View of the fit page: the measurements and the fit."""
+
+    PAGE: ClassVar[str] = "fit"
+    files: tuple[str, ...] = ()
+    """Files and folders with measurements."""
+    columns: str = ""
+    """Columns of CSV files: `message_size=size [B],time=time [us]`."""
+    rows: str = ""
+    """Rows of CSV files to keep: `machine=lassen`."""
+    buffers: str = ""
+    """Kind of buffers to fit; empty for the only one, or the first."""
+    distance: Literal["inter_node", "inter_socket", "intra_socket"] = "inter_node"
+    """Distance that was measured."""
+    model: Literal["recommended", "postal", "max_rate", "injection"] = "recommended"
+    """Model that is drawn."""
+    limits: tuple[float, float] | None = entry(
+        None, unit=BYTE, expected="the short and the eager limit, such as `128 B, 64 KiB`"
+    )
+    """Short and eager protocol limit (B); None to find them."""
+
+
+class FitPage(Page[FitView]):
     """Measured points with the fitted curve, its residuals and parameters; protocol limits move by `,` and `.`."""
 
     NAME: ClassVar[str] = "fit"
+    VIEW = FitView
     WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("open", "n", "open", "measurements", "Read measurements: files or folders of OSU, IMB, Netgauge .."),
+        PageKey("columns", "N", "columns", "", "Say what the columns of CSV files hold"),
+        PageKey("model", "y", "model", "model", "The next form of the time that the measurements allow"),
+        PageKey("distance", "d", "turn('distance')", "", "The next distance that the measurements are of"),
+        PageKey("buffers", "m", "buffers", "", "The next kind of buffers that was measured"),
+        PageKey("limit", "x", "limit", "limit", "Choose the other protocol limit"),
+        PageKey("lower", "comma", "move(-1)", "lower", "Move the limit to the measured size below"),
+        PageKey("higher", "full_stop", "move(1)", "higher", "Move the limit to the measured size above"),
+        PageKey("automatic", "r", "automatic", "find", "Find the limits automatically again"),
+        PageKey("accept", "a", "accept", "accept", "Take the fitted values into this study"),
+        PageKey("write", "A", "write", "platform", "Write a platform with the fitted values, and take it"),
+        PageKey("table", "v", "table", "table", "The picture, or the table of the points"),
+    )
     DEFAULT_CSS = """
-    FitPage #fitted, FitPage #parameters {
+    FitPage #fitted, FitPage #fit-parameters {
         border: round $primary 40%;
         border-title-color: $text-primary;
         border-subtitle-color: $text-muted;
     }
     FitPage #fitted { height: 1fr; }
-    FitPage #parameters { height: auto; max-height: 50%; }
+    FitPage #fit-parameters { height: auto; max-height: 50%; }
     FitPage #fit-words { height: auto; max-height: 5; padding: 0 1; }
-    FitPage.-empty #fitted, FitPage.-empty #parameters { display: none; }
+    FitPage.-empty #fitted, FitPage.-empty #fit-parameters { display: none; }
     FitPage.-empty #fit-words { max-height: 100%; }
-    FitPage.-short #fitted, FitPage.-short #parameters { border: none; border-top: round $primary 40%; }
+    FitPage.-short #fitted, FitPage.-short #fit-parameters { border: none; border-top: round $primary 40%; }
     FitPage.-short #fit-words { max-height: 2; }
-    FitPage.-slight #parameters, FitPage.-slight #fit-words { display: none; }
+    FitPage.-slight #fit-parameters, FitPage.-slight #fit-words { display: none; }
     FitPage.-slight.-empty #fit-words { display: block; }
     FitPage.-slight #fitted { border: none; }
     """
@@ -84,7 +123,7 @@ class FitPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._found: DistanceFit | FitRefusal | None = None
-        self._asked: tuple[str, ...] = ()
+        self._asked: FitView | None = None
         self._chosen = 1
 
     def compose(self) -> ComposeResult:
@@ -92,7 +131,7 @@ class FitPage(Page):
         with Vertical(id="fitted"):
             yield FitPlot()
             yield TableView(id="points")
-        yield ColumnsView(id="parameters")
+        yield ColumnsView(id="fit-parameters")
         yield Static(id="fit-words", markup=False)
 
     def enter(self) -> None:
@@ -108,21 +147,21 @@ class FitPage(Page):
     def show(self, study: ExplorerState) -> None:
         """Show what is known of the measurements of a study."""
         self._study = study
-        if not study.view.measured:
+        if not self.view_in(study.view).files:
             self._found = None
         self._fill()
 
     def job(self, study: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""
-        asked = _asked(study.view)
-        if not study.view.measured or (asked == self._asked and self._found is not None):
+        view = self.view_in(study.view)
+        if not view.files or (view == self._asked and self._found is not None):
             return None
-        return Job(fitted, (study.view,))
+        return Job(fitted, (view,))
 
     def take(self, value: DistanceFit | FitRefusal) -> None:
         """Show a fit, or why there is none."""
         if self._study is not None:
-            self._found, self._asked = value, _asked(self._study.view)
+            self._found, self._asked = value, self.view_in(self._study.view)
             self._fill()
 
     def _fill(self) -> None:
@@ -135,19 +174,21 @@ class FitPage(Page):
             self._draw(study, found)
             words.update(summary(found))
         else:
-            waiting = f"reading {study.view.measured} …" if study.view.measured else NOTHING
+            files = ", ".join(self.view_in(study.view).files)
+            waiting = f"reading {files} …" if files else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
 
     def _draw(self, study: ExplorerState, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
-        limits, tabular = limits_of(study.view, found), study.view.picture == "table"
+        view, tabular = self.view_in(study.view), study.view.picture == "table"
+        limits = limits_of(view, found)
         plot, table, panel = self.query_one(FitPlot), self.query_one("#points", TableView), self.query_one("#fitted")
         plot.display, table.display = not tabular, tabular
         plot.show_fit(found, limits, self._chosen)
         table.show(points_table(found))
-        panel.border_title = Content(headed(found, study.view))
+        panel.border_title = Content(headed(found, view))
         panel.border_subtitle = Content(_limits_words(found, limits))
-        parameters = self.query_one("#parameters", ColumnsView)
+        parameters = self.query_one("#fit-parameters", ColumnsView)
         parameters.border_title = "parameters ± standard errors"
         parameters.fill(parameter_rows(found), 1)
 
@@ -156,21 +197,24 @@ class FitPage(Page):
         """Ask for measurements."""
         if self._study is None:
             return
-        question = "Measurements: files or folders, with commas between"
-        text = await self.app.push_screen_wait(Asking(question, self._study.view.measured, check=missing_paths))
-        if text and text != self._study.view.measured and await self._readable(self._study.view, text):
-            if self._study.view.fit_limits:
-                self.ask("fit_limits", "")
-            self.ask("measured", text)
+        question = "Measurements: files or folders, separated by commas"
+        present = ", ".join(self.view_in(self._study.view).files)
+        text = await self.app.push_screen_wait(Asking(question, present, check=missing_paths))
+        view = self.view_in(self._study.view)
+        files = file_names(text)
+        if files and files != view.files and await self._readable(replace(view, files=files, limits=None)):
+            if view.limits is not None:
+                self.ask("limits", None)
+            self.ask("files", files)
 
-    async def _readable(self, view: View, text: str) -> bool:
+    async def _readable(self, view: FitView) -> bool:
         """Whether measurements may take the place of those that are shown: a good fit gives way to another one only."""
         if not isinstance(self._found, DistanceFit):
             return True
         reader = Worker()
-        self.query_one("#fitted").border_subtitle = Content(f"reading {text} …")
+        self.query_one("#fitted").border_subtitle = Content(f"reading {', '.join(view.files)} …")
         try:
-            value = await reader.run(fitted, replace(view, measured=text, fit_limits=""))
+            value = await reader.run(fitted, view)
         except WhatifError as problem:
             value = FitRefusal(str(problem))
         finally:
@@ -184,18 +228,16 @@ class FitPage(Page):
     async def action_columns(self) -> None:
         """Ask what the columns of CSV files hold."""
         if self._study is not None:
-            present = self._study.view.measured_columns or _EMPTY_COLUMNS
+            present = self.view_in(self._study.view).columns or _EMPTY_COLUMNS
             text = await self.app.push_screen_wait(Asking("Columns of CSV files, as NAME=HEADING [UNIT]", present))
             if text:
-                self.ask("measured_columns", text)
+                self.ask("columns", text)
 
     def action_model(self) -> None:
         """Draw the next model."""
         if isinstance(self._found, DistanceFit):
             models, recommended = self._found.models, self._found.recommended
-            self.choose(
-                "fit_model", lambda view: stepped(models, view.fit_model if view.fit_model in models else recommended)
-            )
+            self.choose("model", lambda view: stepped(models, view.model if view.model in models else recommended))
 
     def action_buffers(self) -> None:
         """Fit the measurements with the next kind of buffers."""
@@ -203,8 +245,8 @@ class FitPage(Page):
             kinds = tuple(sorted(self._found.buffers))
             shown = self._found.buffers[0]
             self.choose(
-                "measured_buffers",
-                lambda view: stepped(kinds, view.measured_buffers if view.measured_buffers in kinds else shown),
+                "buffers",
+                lambda view: stepped(kinds, view.buffers if view.buffers in kinds else shown),
             )
 
     def action_limit(self) -> None:
@@ -216,12 +258,12 @@ class FitPage(Page):
         """Move the limit to another measured size; the other one is never passed."""
         found, chosen = self._found, self._chosen
         if isinstance(found, DistanceFit):
-            self.choose("fit_limits", lambda view: moved(view, found, chosen, steps))
+            self.choose("limits", lambda view: moved(view, found, chosen, steps))
 
     def action_automatic(self) -> None:
         """Find the limits again."""
-        if self._study is not None and self._study.view.fit_limits:
-            self.ask("fit_limits", "")
+        if self._study is not None and self.view_in(self._study.view).limits is not None:
+            self.ask("limits", None)
 
     def action_accept(self) -> None:
         """Take the fitted values into the study, all at once."""
@@ -249,7 +291,9 @@ class FitPage(Page):
         writer = Worker()
         try:
             adoption = _adoption(study.session.question, path)
-            await writer.run(write_fitted, study.view, path, machine, search_folders(study.session.question))
+            await writer.run(
+                write_fitted, self.view_in(study.view), path, machine, search_folders(study.session.question)
+            )
         except WhatifError as problem:
             self.post_message(ErrorTold(str(problem)))
         else:
@@ -263,7 +307,7 @@ class FitPage(Page):
         if self._study is None or not isinstance(self._found, DistanceFit):
             self.post_message(ErrorTold("there is no fit to take; n reads measurements"))
             return None
-        if self._asked != _asked(self._study.view):
+        if self._asked != self.view_in(self._study.view):
             self.post_message(ErrorTold("the fit is on its way; ask again"))
             return None
         return self._found
@@ -281,15 +325,9 @@ def _adoption(question: Scenario, path: Path) -> Adopt:
     return Adopt(path.stem, "" if folder in folders else str(folder))
 
 
-def _asked(view: View) -> tuple[str, ...]:
-    """What decides the fit."""
-    files = view.measured, view.measured_columns, view.measured_rows, view.measured_buffers
-    return (*files, view.fit_distance, view.fit_model, view.fit_limits)
-
-
-def headed(found: DistanceFit, view: View) -> str:
+def headed(found: DistanceFit, view: FitView) -> str:
     """What was measured, where, and what is drawn."""
-    names = ", ".join(path.name for path in paths_of(view.measured))
+    names = ", ".join(path.name for path in paths_of(view.files))
     parts = (names, found.source, DISTANCE_LABELS[found.distance], found.buffers[0], MODEL_LABELS[found.model])
     return " · ".join(part for part in parts if part)
 

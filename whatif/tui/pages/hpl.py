@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -14,15 +15,16 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
-from whatif.linpack.grid_study import Grid, GridRate, HPLRunView, Share, grid_of, grids
+from whatif.linpack.grid_study import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeAsked
 from whatif.tui.hpl_job import simulated
 from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import brief
-from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.simulation_job import SimulationRefusal, first_of
-from whatif.tui.state import HPL_PAGE, HPL_PANELS, HPL_PARTS, ExplorerState, View
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.simulation_job import SimulationRefusal
+from whatif.tui.state import ExplorerState, View
+from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.hpl_labels import (
@@ -45,13 +47,44 @@ _WIDE, _HIGH = 96, 20
 _LOW, _FLAT = 14, 9
 """The heights from which on there is room for frames, for words."""
 _ELSE: Final = "u takes the last change back."
+PARTS: Final = ("rates", "components", "panels", "geometries")
+_PANELS: Final = (1, 2, 3, 5, 8, 12, 20, MOST_PANELS)
 
 
-class HPLPage(Page):
+@dataclass(frozen=True, slots=True)
+class HPLView(PageView):
+    """View of a run of HPL."""
+
+    PAGE: ClassVar[str] = "hpl"
+    part: str = entry("all", choices=("all", *PARTS))
+    """Part that is shown."""
+    panels: int = entry(5, choices=_PANELS)
+    """Number of first panels in the time line."""
+    across: Literal["row", "column"] = "row"
+    """Whether the processes of a row or of a column are shown as lanes."""
+    line: int = entry(0, check=lambda line: line >= 0, expected="the number of a process row or column")
+    """Number of that row or column."""
+    first_process: int = entry(0, check=lambda process: process >= 0, expected="the number of a process")
+    """First process that is shown."""
+
+
+class HPLPage(Page[HPLView]):
     """HPL played step by step: its rate as it goes on, what takes its time, its first panels, and other grids P x Q."""
 
-    NAME: ClassVar[str] = HPL_PAGE
+    NAME: ClassVar[str] = "hpl"
+    VIEW = HPLView
     WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("part", "m", "part", "part", "The next part alone; after the last one, all that there is room for"),
+        PageKey("more", "plus,z", "panels(1)", "panels", "The time line of more panels"),
+        PageKey("fewer", "minus,Z", "panels(-1)", "", "The time line of fewer panels"),
+        PageKey("line", "x", "line(1)", "next row", "The time line of the next process row or column"),
+        PageKey("last_line", "X", "line(-1)", "", "The time line of the process row or column before"),
+        PageKey("across", "y", "across", "columns", "The time line of a process column, or of a process row"),
+        PageKey("up", "up,k", "scroll(-1)", "", "Bring the process above into sight"),
+        PageKey("down", "down,j", "scroll(1)", "", "Bring the process below into sight"),
+        PageKey("table", "v", "table", "table", "The curves of the rate, or the table of their numbers"),
+    )
     DEFAULT_CSS = """
     HPLPage #hpl-words { height: auto; max-height: 3; padding: 0 1; }
     HPLPage #quarters { height: 1fr; grid-size: 2 2; grid-columns: 1fr 1fr; grid-rows: 1fr 1fr; }
@@ -123,7 +156,7 @@ class HPLPage(Page):
             self._fill()
         if not self._finished and self._job is None:
             known = frozenset(self._rates) if self._current else frozenset[Grid]()
-            self._job = Job(simulated, (study.session.asked, known), tells=True)
+            self._job = Job(simulated, (study.session.asked, known), reports=True)
         return None if self._finished else self._job
 
     @property
@@ -187,12 +220,13 @@ class HPLPage(Page):
         self.query_one("#rate-table", TableView).show(plot_table(plot))
         self._title("components", "time of a process, by HPL's timers", THEY_OVERLAP)
         self.query_one("#components ColumnsView", ColumnsView).fill(component_rows(run.outcome), 1)
-        line, count = self._line(view), int(view.hpl_panels)
+        own = self.view_in(view)
+        line, count = self._line(own), own.panels
         lanes = panel_lanes(run.outcome, run.nodes, line, count)
         self._title(
             "panels", lanes_words(line, min(count, len(run.outcome.seen))), "+ - panels · x next · y rows, columns"
         )
-        self.query_one(RankBars).show(lanes, first_of(view))
+        self.query_one(RankBars).show(lanes, own.first_process)
 
     def _draw_grids(self, run: HPLRunView) -> None:
         chosen = run.outcome.configuration
@@ -207,10 +241,10 @@ class HPLPage(Page):
         panel = self.query_one(f"#{part}")
         panel.border_title, panel.border_subtitle = Content(title), Content(subtitle)
 
-    def _line(self, view: View) -> GridLine:
+    def _line(self, view: HPLView) -> GridLine:
         """The processes that are lanes."""
         rows, columns = grid_of(self._run.outcome.configuration) if self._run is not None else (1, 1)
-        return GridLine.of(view.hpl_line, rows, columns)
+        return GridLine.of(f"{view.across} {view.line}", rows, columns)
 
     @property
     def _roomy(self) -> bool:
@@ -222,47 +256,46 @@ class HPLPage(Page):
         study = self._study
         if study is None:
             return
-        wanted = study.view.hpl_part
-        shown = HPL_PARTS[1:] if wanted == "all" and self._roomy else [HPL_PARTS[1] if wanted == "all" else wanted]
-        before = [part for part in HPL_PARTS[1:] if self.query_one(f"#{part}").display]
-        for part in HPL_PARTS[1:]:
+        wanted = self.view_in(study.view).part
+        shown = list(PARTS) if wanted == "all" and self._roomy else [PARTS[0] if wanted == "all" else wanted]
+        before = [part for part in PARTS if self.query_one(f"#{part}").display]
+        for part in PARTS:
             self.query_one(f"#{part}").display = part in shown
         self.set_class(len(shown) == 1, "-alone")
         tabular = study.view.picture == "table"
         self.query_one(PlotView).display = not tabular
         self.query_one("#rate-table").display = tabular
         focused = self.screen.focused
-        if focused is None or (before != list(shown) and self in focused.ancestors):
+        if focused is None or (before != shown and self in focused.ancestors):
             self.call_after_refresh(self.enter)
 
     def action_part(self) -> None:
         """Show the next part alone; where there is room, all of them after the last one."""
-        parts = HPL_PARTS if self._roomy else HPL_PARTS[1:]
-        self.choose("hpl_part", lambda view: stepped(parts, view.hpl_part))
+        parts = ("all", *PARTS) if self._roomy else PARTS
+        self.choose("part", lambda view: stepped(parts, view.part))
 
     def action_panels(self, steps: int) -> None:
         """Bring more panels into sight, or fewer."""
-        last = len(HPL_PANELS) - 1
-        self.choose("hpl_panels", lambda view: HPL_PANELS[min(max(HPL_PANELS.index(view.hpl_panels) + steps, 0), last)])
+        last = len(_PANELS) - 1
+        self.choose("panels", lambda view: _PANELS[min(max(_PANELS.index(view.panels) + steps, 0), last)])
 
     def action_across(self) -> None:
         """Show a process column in the place of a row, or a row in that of a column."""
-        other = {"row": "column", "column": "row"}
-        self.choose("hpl_line", lambda view: f"{other[self._line(view).kind]} {self._line(view).number}")
+        self.action_turn("across")
 
     def action_line(self, steps: int) -> None:
         """Show the next process row or column; after the last one, the first."""
-        self.choose("hpl_line", lambda view: self._stepped(self._line(view), steps))
+        self.choose("line", lambda view: self._stepped(self._line(view), steps))
 
-    def _stepped(self, line: GridLine, steps: int) -> str:
+    def _stepped(self, line: GridLine, steps: int) -> int:
         rows, columns = grid_of(self._run.outcome.configuration) if self._run is not None else (1, 1)
-        return f"{line.kind} {(line.number + steps) % (rows if line.kind == 'row' else columns)}"
+        return (line.number + steps) % (rows if line.kind == "row" else columns)
 
     def action_scroll(self, steps: int) -> None:
         """Bring other processes into sight."""
         bars = self.query_one(RankBars)
         last = max(0, bars.lane_count - lanes_in_sight(bars.lane_count, *bars.size))
-        self.choose("first_rank", lambda view: str(min(max(min(first_of(view), last) + steps, 0), last)))
+        self.choose("first_process", lambda view: min(max(min(view.first_process, last) + steps, 0), last))
 
     @on(RankBars.Turned)
     def _turned(self, event: RankBars.Turned) -> None:

@@ -23,8 +23,10 @@ from whatif.studies.placement_layout import placement_picture
 from whatif.tui.events import JobAsked
 from whatif.tui.fit_job import Measured, measured
 from whatif.tui.labels import duration
-from whatif.tui.pages.page import Job, Page, stepped
-from whatif.tui.state import ExplorerState, View
+from whatif.tui.pages.fit import FitView
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
+from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.message_costs import MessageCosts
 from whatif.tui.widgets.placement_map import Placed, PlacementMap, flowing, node_colours, room_for_ranks
 from whatif.tui.widgets.sweep_plot import Picture
@@ -51,12 +53,12 @@ class Gathered:
 
 
 def gather(
-    asked: SessionInputs, phase: str | None, width: int, height: int, plane: int | None, view: View | None = None
+    asked: SessionInputs, phase: str | None, width: int, height: int, plane: int | None, view: FitView | None = None
 ) -> Gathered:
     """Curves, messages, k and placement of the point as it stands; the latter two of a halo phase.
 
-    The measurements of the view lie over the curves. The placement has at most `width` columns and `height` rows of
-    ranks; `plane` is the one to show, None for that of the busiest node.
+    The measurements of the fit page are drawn over the curves. The placement has at most `width` columns and `height`
+    rows of ranks; `plane` is the one to show, None for that of the busiest node.
     """
     program = asked.program
     evaluation = evaluate(program)
@@ -163,10 +165,16 @@ class Facts(Picture):
         return [*flowing(words, width), *([TextRun(line, "title")] for line in sentence)]
 
 
-class MessagesPage(Page):
+class MessagesPage(Page[PageView]):
     """Time over message size, the messages of one phase, and the placement of its ranks."""
 
     NAME: ClassVar[str] = "messages"
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("phase", "y", "phase(1)", "phase", "The next phase that sends messages"),
+        PageKey("plane", "x", "plane(1)", "plane", "The next plane of a grid with three dimensions"),
+        PageKey("table", "v", "table", "table", "The curves, or the table of their numbers"),
+        PageKey("half", "m", "half", "picture", "Curves or placement, where there is no room for both"),
+    )
     DEFAULT_CSS = """
     MessagesPage Facts, MessagesPage .panel { border: round $primary 40%; border-title-color: $text-primary; }
     MessagesPage Facts { padding: 0 1; max-height: 50%; }
@@ -212,7 +220,7 @@ class MessagesPage(Page):
     def job(self, study: ExplorerState) -> Job:
         """Evaluate the point anew for its curves, messages and placement."""
         self._room = self._present_room()
-        return Job(gather, (study.session.asked, chosen_phase(study), *self._room, self._plane, study.view))
+        return Job(gather, (study.session.asked, chosen_phase(study), *self._room, self._plane, study.view.of(FitView)))
 
     def take(self, value: Gathered) -> None:
         """Show another point."""
@@ -259,7 +267,7 @@ class MessagesPage(Page):
             return
         names = sending_phases(self._study.session.program)
         if len(names) > 1:
-            self.choose("y", lambda view: f"terms.{stepped(names, view.y.removeprefix('terms.'), steps)}")
+            self.choose_shared("y", lambda view: f"terms.{stepped(names, view.y.removeprefix('terms.'), steps)}")
 
     def action_plane(self, steps: int) -> None:
         """Show another plane of ranks."""

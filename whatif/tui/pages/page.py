@@ -1,29 +1,43 @@
-"""What all pages have in common."""
+"""Base class of all pages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, cast
 
+from textual.binding import Binding
 from textual.containers import Container
 from textual.widget import Widget
 
 from whatif.tui.commands import Choose, Show
 from whatif.tui.events import ChangeAsked
 from whatif.tui.state import ExplorerState, View
+from whatif.tui.view_entries import PageView, V, entry_names, to_text
 
 
 class Job(NamedTuple):
-    """What a page wants computed beside: a function of a module, and what it is called with."""
+    """Function of a module to run in a worker process, and its arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    tells: bool = False
-    """Whether the function has one more argument, by which it hands over what there is before its answer."""
+    reports: bool = False
+    """Whether the function takes one more argument, a callback for results that come before its return value."""
+
+
+class PageKey(NamedTuple):
+    """Key of a page. `action` is a method `action_..` of the page, with its arguments; an empty label hides the key
+    in the footer."""
+
+    name: str
+    """Part of the binding id after the name of the page, as the configuration file names it."""
+    key: str
+    action: str
+    label: str
+    help: str
 
 
 def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
-    """The choice some steps after the present one, round and round; from one that is none of them, as from the first.
+    """Choice some steps after the current one, cyclically; counted from the first if the current one is not among them.
 
     `choices` must not be empty.
     """
@@ -31,62 +45,93 @@ def stepped(choices: Sequence[str], present: str, steps: int = 1) -> str:
     return choices[(at + steps) % len(choices)]
 
 
-class Page(Container):
-    """One of the screens. `show` draws at once what is at hand; what takes long is gathered beside and `take`n.
+class Page(Container, Generic[V]):
+    """Base of the pages: `show` draws at once what is known, `job` names what a worker computes, `take` shows that.
 
-    A page is only shown while it is in sight. Its bindings work wherever the focus is on the desk.
+    Only the current page is shown a state. Its keys work wherever the focus is on the main screen.
     """
 
     NAME: ClassVar[str]
+    VIEW: ClassVar[type[PageView]] = PageView
+    KEYS: ClassVar[tuple[PageKey, ...]] = ()
     WIDE: ClassVar[bool] = False
-    """Whether the page is worth more than the parameters beside it."""
+    """Whether the page needs the room of the parameter tree on narrow screens."""
 
     def __init__(self) -> None:
         super().__init__(id=self.NAME)
         self._study: ExplorerState | None = None
 
+    @classmethod
+    def bindings(cls) -> tuple[Binding, ...]:
+        """Key bindings of the page."""
+        return tuple(_binding(cls.NAME, key) for key in cls.KEYS)
+
+    @classmethod
+    def help(cls) -> str:
+        """Description of the page: the first line of its docstring."""
+        return (cls.__doc__ or "").splitlines()[0]
+
     @property
     def command(self) -> str:
-        """The command line that gives what is in sight; empty for that of the sweep."""
+        """Command line that computes what is shown; empty for that of the sweep."""
         return ""
 
     def show(self, study: ExplorerState) -> None:
-        """Show a study."""
+        """Show a state."""
         raise NotImplementedError
 
     def offers(self, action: str) -> bool:
-        """Whether one of the page's keys can do something now."""
+        """Whether an action of the page can do something now."""
         return True
 
-    def ask(self, key: str, value: str) -> None:
-        """Ask for another look."""
-        self.post_message(ChangeAsked(Show(key, value)))
+    def view_in(self, view: View) -> V:
+        """Fields of this page in a view."""
+        return cast("V", view.of(self.VIEW))
 
-    def choose(self, key: str, value_in: Callable[[View], str]) -> None:
-        """Ask for a look that follows from the one asked for last, which may not be shown yet."""
-        self.post_message(ChangeAsked(Choose(key, value_in)))
+    def ask(self, name: str, value: object) -> None:
+        """Ask for another value of a field of this page."""
+        self.post_message(ChangeAsked(Show(f"{self.NAME}.{name}", to_text(self.VIEW, name, value))))
 
-    def action_turn(self, key: str) -> None:
-        """Turn an entry of the view to its next choice."""
-        self.choose(key, lambda view: view.next_of(key))
+    def choose(self, name: str, value_in: Callable[[V], object]) -> None:
+        """Ask for a value of a field of this page that follows from the view requested last, shown or not."""
+        self.post_message(ChangeAsked(Choose(f"{self.NAME}.{name}", lambda view: value_in(self.view_in(view)))))
+
+    def ask_shared(self, name: str, value: object) -> None:
+        """Ask for another value of a field that pages share."""
+        self.post_message(ChangeAsked(Show(name, to_text(View, name, value))))
+
+    def choose_shared(self, name: str, value_in: Callable[[View], object]) -> None:
+        """Ask for a value of a shared field that follows from the view requested last, shown or not."""
+        self.post_message(ChangeAsked(Choose(name, value_in)))
+
+    def action_turn(self, name: str) -> None:
+        """Change a field of this page, or a shared one, to its next choice."""
+        key = f"{self.NAME}.{name}" if name in entry_names(self.VIEW) else name
+        self.choose_shared(key, lambda view: view.next_of(key))
 
     def action_table(self) -> None:
         """Show the picture, or the table of its numbers."""
         self.action_turn("picture")
 
     def job(self, study: ExplorerState) -> Job | None:
-        """What to compute beside for a study; None where nothing is missing."""
+        """Job to run in a worker for a state; None if nothing is missing."""
         return None
 
     def take(self, value: Any) -> None:
-        """Show what was computed beside for the study shown last, or what is told of it before."""
+        """Show the result of the last job, or a result reported before its end."""
 
     def focus_first(self, widgets: Iterable[Widget]) -> None:
-        """Give the keys to the first of the widgets that is in sight and takes them."""
+        """Focus the first of the widgets that is shown and can be focused."""
         for widget in widgets:
             if widget.focusable and all(node.display for node in widget.ancestors_with_self):
                 widget.focus()
                 return
 
     def enter(self) -> None:
-        """Take the focus, where the page wants it."""
+        """Take the focus, if the page needs it."""
+
+
+def _binding(page: str, key: PageKey) -> Binding:
+    method, _, arguments = key.action.partition("(")
+    call = f"page('{method}', {arguments}" if arguments else f"page('{method}')"
+    return Binding(key.key, call, key.label, show=bool(key.label), tooltip=key.help, id=f"{page}.{key.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import events, on
@@ -11,23 +12,22 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.errors import UsageError
-from whatif.studies.rank_lanes import Lanes, RunSummary
+from whatif.studies.rank_lanes import Lanes, RunSummary, Window
 from whatif.tui.events import ErrorTold, JobAsked
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.simulation_job import (
+    MOST_ITERATIONS,
     SimulationPart,
     SimulationRefusal,
     block_of,
-    first_of,
     fitting,
     played,
     window_of,
-    window_text,
 )
 from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.rank_bars import RankBars, lanes_in_sight
@@ -40,20 +40,64 @@ from whatif.tui.widgets.run_labels import (
     sentences,
     window_words,
 )
+from whatif.units import SECOND
 
 _ROOMY, _LOW, _FLAT = 24, 18, 12
 """The heights from which on there is room for both halves, for frames, for words."""
-_STEPS: Final = ("1", "2", "5", "10", "20", "50", "100")
+_STEPS: Final = (1, 2, 5, 10, 20, 50, 100)
 """How many iterations a key asks for, one after the other."""
 _WAITING: Final = "playing the messages one by one …"
 _ELSE: Final = "u takes the last change back; the other pages show what the model says."
 
 
-class RanksPage(Page):
+@dataclass(frozen=True, slots=True)
+class RanksView(PageView):
+    """View of the simulated ranks."""
+
+    PAGE: ClassVar[str] = "ranks"
+    window: tuple[float, float] | None = entry(
+        None,
+        unit=SECOND,
+        check=lambda window: window[0] < window[1],
+        expected="when it begins and ends, such as `0 s, 3 ms`",
+    )
+    """Part of the time line that is shown (s); None for all of it."""
+    first_rank: int = entry(0, check=lambda rank: rank >= 0, expected="the number of a rank")
+    """First rank that is shown."""
+    iterations: int = entry(
+        1,
+        check=lambda count: 1 <= count <= MOST_ITERATIONS,
+        expected=f"a whole number from 1 to {MOST_ITERATIONS}",
+    )
+    """Iterations to simulate."""
+
+
+class RanksPage(Page[RanksView]):
     """What every rank does when, played message by message: zoom, pan, and what the run time is made of."""
 
     NAME: ClassVar[str] = "ranks"
+    VIEW = RanksView
     WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("rank", "y", "rank(1)", "rank", "Choose the next rank: its messages are marked"),
+        PageKey("last_rank", "Y", "rank(-1)", "", "Choose the previous rank"),
+        PageKey("critical", "x", "critical(1)", "critical", "Choose the next rank on the critical path"),
+        PageKey("last_critical", "X", "critical(-1)", "", "Choose the previous rank on the critical path"),
+        PageKey("zoom_in", "plus,z", "zoom(0.5)", "zoom", "Look at half as long a part of the run"),
+        PageKey("zoom_out", "minus,Z", "zoom(2)", "", "Look at twice as long a part of the run"),
+        PageKey("whole", "home", "whole", "", "Look at the whole run"),
+        PageKey("earlier", "left,h", "pan(-0.25)", "", "Look at what was before"),
+        PageKey("later", "right,l", "pan(0.25)", "", "Look at what comes next"),
+        PageKey("up", "up,k", "scroll(-1)", "", "Bring the rank above into sight"),
+        PageKey("down", "down,j", "scroll(1)", "", "Bring the rank below into sight"),
+        PageKey("page_up", "pageup,ctrl+u", "page(-1)", "", "Go up by a screen of ranks"),
+        PageKey("page_down", "pagedown,ctrl+d", "page(1)", "", "Go down by a screen of ranks"),
+        PageKey("first", "g", "scroll(-1000000000)", "", "Go to the first ranks"),
+        PageKey("last", "G", "scroll(1000000000)", "", "Go to the last ranks"),
+        PageKey("half", "m", "half", "summary", "The picture, or what the run time is made of"),
+        PageKey("table", "v", "table", "table", "The picture, or the table of the times of each rank"),
+        PageKey("iterations", "I", "iterations", "more", "Play more iterations of a scenario"),
+    )
     DEFAULT_CSS = """
     RanksPage #lanes, RanksPage #spent {
         border: round $primary 40%;
@@ -119,7 +163,7 @@ class RanksPage(Page):
             return None
         if self._job is None or self._job[0] != wanted:
             known = self._summary is not None and wanted[:2] == self._asked[:2]
-            self._job = wanted, Job(played, (study.session.asked, study.view, self._rank, known))
+            self._job = wanted, Job(played, (study.session.asked, self.view_in(study.view), self._rank, known))
         return self._job[1]
 
     def take(self, value: SimulationPart | SimulationRefusal) -> None:
@@ -132,8 +176,8 @@ class RanksPage(Page):
 
     def _wanted(self, study: ExplorerState) -> tuple[object, ...]:
         """What decides the answer: the run first, then the part of it."""
-        view = study.view
-        return study.session.question, view.iterations, view.window, block_of(view), self._rank
+        view = self.view_in(study.view)
+        return study.session.question, view.iterations, view.window, block_of(view.first_rank), self._rank
 
     def _ready(self) -> RunSummary | None:
         """What is known of the run that is asked for; None while it is on its way, or cannot be."""
@@ -163,7 +207,7 @@ class RanksPage(Page):
         panel.border_title = Content(headed(summary))
         waiting = self._ready() is None
         panel.border_subtitle = Content("playing …" if waiting else window_words(lanes.window, summary.run_time))
-        self.query_one(RankBars).show(lanes, first_of(study.view), self._rank)
+        self.query_one(RankBars).show(lanes, self.view_in(study.view).first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         self.query_one("#spent").border_title = "what the run time is made of"
         self.query_one(Facts).show(path_facts(summary), "")
@@ -208,7 +252,7 @@ class RanksPage(Page):
         summary, study = self._ready(), self._study
         if summary is None or study is None:
             return
-        first, count = min(first_of(study.view), self._last_first), len(summary.node)
+        first, count = min(self.view_in(study.view).first_rank, self._last_first), len(summary.node)
         stop = min(first + self._in_sight, count)
         rank = self._rank + steps if self._rank is not None else first if steps > 0 else stop - 1
         self._choose(rank if 0 <= rank < count else None)
@@ -217,10 +261,11 @@ class RanksPage(Page):
 
     def _bring(self, rank: int) -> None:
         """Bring a rank into sight."""
-        first = min(first_of(self._study.view), self._last_first) if self._study is not None else 0
+        first = self.view_in(self._study.view).first_rank if self._study is not None else 0
+        first = min(first, self._last_first)
         if not first <= rank < first + self._in_sight:
             wanted = rank if rank < first else rank - self._in_sight + 1
-            self.ask("first_rank", str(min(max(wanted, 0), self._last_first)))
+            self.ask("first_rank", min(max(wanted, 0), self._last_first))
 
     def action_critical(self, steps: int) -> None:
         """Choose the next of the ranks that the critical path comes to in the window."""
@@ -239,7 +284,7 @@ class RanksPage(Page):
         """Bring other ranks into sight."""
         if self._ready() is not None:
             last = self._last_first
-            self.choose("first_rank", lambda view: str(min(max(min(first_of(view), last) + steps, 0), last)))
+            self.choose("first_rank", lambda view: min(max(min(view.first_rank, last) + steps, 0), last))
 
     def action_page(self, pages: int) -> None:
         """Bring the next screen of ranks into sight."""
@@ -260,8 +305,8 @@ class RanksPage(Page):
 
     def action_whole(self) -> None:
         """Look at the whole run."""
-        if self._study is not None and self._study.view.window:
-            self.ask("window", "")
+        if self._study is not None and self.view_in(self._study.view).window is not None:
+            self.ask("window", None)
 
     def _look(self, shift: float, factor: float) -> None:
         """Move the window by a share of its length, and make it so many times as long around its middle."""
@@ -286,14 +331,17 @@ class RanksPage(Page):
         if self._summary is not None and self._summary.traced:
             self.post_message(ErrorTold("a trace is played once: it has no iterations to choose"))
         else:
-            self.choose("iterations", lambda view: stepped(_STEPS, view.iterations))
+            self.choose("iterations", lambda view: _next_iterations(view.iterations))
 
 
-def moved(text: str, run_time: float, shift: float, factor: float) -> str:
-    """A window moved by a share of its length, and so many times as long around its middle."""
-    try:
-        low, high = window_of(text, run_time)
-    except UsageError:
-        return ""
+def moved(window: Window | None, run_time: float, shift: float, factor: float) -> Window | None:
+    """Window moved by a share of its length and scaled around its middle; None for the whole run."""
+    low, high = window_of(window, run_time)
     length = (high - low) * factor
-    return window_text(fitting((low + high - length) / 2 + shift * (high - low), length, run_time), run_time)
+    low, high = fitting((low + high - length) / 2 + shift * (high - low), length, run_time)
+    return None if high - low >= run_time else (low, high)
+
+
+def _next_iterations(count: int) -> int:
+    at = _STEPS.index(count) if count in _STEPS else 0
+    return _STEPS[(at + 1) % len(_STEPS)]

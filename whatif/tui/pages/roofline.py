@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from textual import events, on
@@ -19,8 +19,9 @@ from whatif.schema.load import load_platform, stated_platform
 from whatif.studies.kernel_rooflines import KernelPoint, Roofs, SecondGpu, gpu_roofs, kernel_points, second_gpu
 from whatif.studies.platform_comparison import known_platforms
 from whatif.tui.labels import brief, duration, percent
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import SHORT, SLIGHT, WORDS, ColumnsView, times
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.roofline_plot import OPERATIONS, RoofsView, Scene, letter, limit_style
@@ -50,10 +51,24 @@ NO_KERNELS: Final = "This scenario has no kernels: no phase is of the kind `kern
 NO_GPU: Final = "This machine has no GPU, so there are no roofs to draw. P goes to another platform."
 
 
-class RooflinePage(Page):
+@dataclass(frozen=True, slots=True)
+class RooflineView(PageView):
+    """View of the roofline."""
+
+    PAGE: ClassVar[str] = "roofline"
+    second: str = ""
+    """Platform whose GPU is compared; empty for none."""
+
+
+class RooflinePage(Page[RooflineView]):
     """Roofs with the kernels below them, and a list of the kernels; `x` lays another GPU beside it."""
 
     NAME: ClassVar[str] = "roofline"
+    VIEW = RooflineView
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("second", "x", "second(1)", "second GPU", "Lay the GPU of the next platform beside it"),
+        PageKey("table", "v", "table", "table", "The roofs, or the table of the kernels"),
+    )
     DEFAULT_CSS = """
     RooflinePage #roofs, RooflinePage ColumnsView {
         border: round $primary 40%;
@@ -95,13 +110,13 @@ class RooflinePage(Page):
     def show(self, study: ExplorerState) -> None:
         """Show a study: the present GPU at once, the second one as it was until it has been asked."""
         self._study = study
-        if self._second is not None and self._second.platform != study.view.gpu_of:
+        if self._second is not None and self._second.platform != self.view_in(study.view).second:
             self._second = None
         self._fill()
 
     def job(self, study: ExplorerState) -> Job | None:
         """Ask the second GPU."""
-        name = study.view.gpu_of
+        name = self.view_in(study.view).second
         return Job(second_gpu, (study.session.question, name)) if name else None
 
     def take(self, value: SecondGpu) -> None:
@@ -114,19 +129,20 @@ class RooflinePage(Page):
         if study is None:
             return
         scene, reason = scene_of(study, self._second)
+        second = self.view_in(study.view).second
         # A machine without GPUs has no peaks.
         roofed = bool(scene.gpu.peaks)
         tabular = study.view.picture == "table" and roofed
         panel, table = self.query_one("#roofs"), self.query_one(ColumnsView)
         panel.border_title = Content(f"{scene.gpu.name} of {study.session.program.loaded.scenario.platform.name}")
-        panel.border_subtitle = Content(_in_words(scene, study.view.gpu_of))
+        panel.border_subtitle = Content(_in_words(scene, second))
         self.set_class(tabular, "-tabular")
         self.set_class(not scene.kernels, "-bare")
         self.query_one("#no-kernels", Static).update(reason)
         self.query_one("#no-kernels").display = bool(reason)
         self.query_one(RoofsView).display = roofed
         table.border_title = "kernels and roofs" if tabular else "kernels"
-        hint = reason if tabular else "" if study.view.gpu_of else "x lays another GPU beside it"
+        hint = reason if tabular else "" if second else "x lays another GPU beside it"
         table.fill(rows(scene, with_roofs=tabular), _KEPT, hint)
         self._scene = scene if roofed else None
         self._stress()
@@ -142,7 +158,7 @@ class RooflinePage(Page):
         if self._study is not None:
             question = self._study.session.question
             choices = ("", *_others(question))
-            self.choose("gpu_of", lambda view: _next_with_gpu(question, choices, view.gpu_of, steps))
+            self.choose("second", lambda view: _next_with_gpu(question, choices, view.second, steps))
 
 
 def _others(question: Scenario) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -20,11 +20,12 @@ from whatif.fitting.formula_edits import with_other_link, with_term, without_ter
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.fit_job import FitRefusal, paths_of
-from whatif.tui.pages.file_paths import missing_paths, own_folder, search_folders
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.regression_job import Regressed, SavedModel, regressed, write_regressed
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.runs_plot import RunsPlot
@@ -42,11 +43,53 @@ _STARS: Final = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
 """As R prints them."""
 
 
-class RunsPage(Page):
+@dataclass(frozen=True, slots=True)
+class RunsView(PageView):
+    """View of measured runs and their regression."""
+
+    PAGE: ClassVar[str] = "runs"
+    files: tuple[str, ...] = ()
+    """Files and folders with measured runs."""
+    columns: str = ""
+    """Columns of CSV files: `time=Wall time [ms]`."""
+    rows: str = ""
+    """Rows of CSV files to keep: `machine=lassen`."""
+    formula: str = ""
+    """Formula of the regression; empty for a first one."""
+    pinned: str = ""
+    """Formula to compare with."""
+    against: str = ""
+    """Column on the x axis of the residuals; empty for the fitted values."""
+
+    @property
+    def source(self) -> tuple[object, ...]:
+        """The fields that determine the data."""
+        return self.files, self.columns, self.rows
+
+    @property
+    def fit(self) -> tuple[object, ...]:
+        """The fields that determine the fit."""
+        return *self.source, self.formula, self.pinned
+
+
+class RunsPage(Page[RunsView]):
     """Measured runs over those that a formula gives, with residuals and coefficients; enter takes a term out or in."""
 
     NAME: ClassVar[str] = "runs"
+    VIEW = RunsView
     WIDE: ClassVar[bool] = True
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("open", "n", "open", "runs", "Read runs: files or folders with a run in each row"),
+        PageKey("columns", "N", "columns", "", "Say what the columns of CSV files hold"),
+        PageKey("formula", "f", "formula", "formula", "Write another formula"),
+        PageKey("term", "d", "term", "out or in", "Take the term under the cursor out of the model, or into it"),
+        PageKey("others", "plus", "others", "terms", "List the terms that could be added, the most telling first"),
+        PageKey("link", "o", "link", "log", "Fit the logarithm of the response, or the response itself"),
+        PageKey("against", "x", "against", "over", "Draw the residuals over the next column"),
+        PageKey("accept", "a", "accept", "accept", "Write the model to a file, and take it into the scenario"),
+        PageKey("table", "v", "table", "table", "The picture, or the table of the runs"),
+        PageKey("pin", "b", "pin", "pin", "Compare with the present model from now on"),
+    )
     DEFAULT_CSS = """
     RunsPage #runs-body { height: 1fr; }
     RunsPage #runs-fit, RunsPage #terms, RunsPage #models {
@@ -77,7 +120,7 @@ class RunsPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._found: Regressed | FitRefusal | None = None
-        self._asked: tuple[str, ...] = ()
+        self._asked: RunsView | None = None
         self._refused = ""
         self._last = ""
         self._seen: dict[str, None] = {}
@@ -111,42 +154,44 @@ class RunsPage(Page):
         """The command line that fits the same."""
         if self._study is None or not isinstance(self._found, Regressed):
             return ""
-        view = self._study.view
-        words = ["whatif", "fit", "regression", *map(str, paths_of(view.runs)), "--formula", self._found.formula]
-        words += ["--columns", view.runs_columns] if view.runs_columns else []
-        words += ["--where", view.runs_rows] if view.runs_rows else []
+        view = self.view_in(self._study.view)
+        words = ["whatif", "fit", "regression", *map(str, paths_of(view.files)), "--formula", self._found.formula]
+        words += ["--columns", view.columns] if view.columns else []
+        words += ["--where", view.rows] if view.rows else []
         return shlex.join(words)
 
     def show(self, study: ExplorerState) -> None:
         """Show what is known of the runs of a study."""
         self._study = study
-        if self._asked[:1] != (study.view.runs,):
+        files = self.view_in(study.view).files
+        if self._asked is None or self._asked.files != files:
             self._seen, self._last, self._refused = {}, "", ""
-            if not study.view.runs:
+            if not files:
                 self._found = None
         self._fill()
 
     def job(self, study: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""
-        view = study.view
-        if not view.runs or (_asked(view) == self._asked and self._found is not None):
+        view = self.view_in(study.view)
+        if not view.files or (self._found is not None and self._is_current(study)):
             return None
         return Job(regressed, (view, self._before(view), tuple(self._seen)))
 
-    def _before(self, view: View) -> str:
+    def _before(self, view: RunsView) -> str:
         """The formula that the one of a view follows, of the same runs."""
         found = self._found
-        if not isinstance(found, Regressed) or self._asked[:3] != _asked(view)[:3]:
+        if not isinstance(found, Regressed) or self._asked is None or self._asked.source != view.source:
             return ""
-        return found.formula if found.formula != (view.runs_formula or found.first) else self._last
+        return found.formula if found.formula != (view.formula or found.first) else self._last
 
     def take(self, value: Regressed | FitRefusal) -> None:
         """Show a fit; where there can be none, say why and keep the last one of the same runs."""
         if self._study is None:
             return
-        view, same = self._study.view, self._asked[:1] == (self._study.view.runs,)
-        before, self._asked = self._before(view), _asked(view)
-        self._refused = view.runs_formula if isinstance(value, FitRefusal) else ""
+        view = self.view_in(self._study.view)
+        same = self._asked is not None and self._asked.files == view.files
+        before, self._asked = self._before(view), view
+        self._refused = view.formula if isinstance(value, FitRefusal) else ""
         if isinstance(value, FitRefusal) and same and isinstance(self._found, Regressed):
             self.post_message(ErrorTold(value.reason))
         else:
@@ -167,7 +212,8 @@ class RunsPage(Page):
             self._draw(study.view, found)
             words.update(told(found))
         else:
-            waiting = f"reading {study.view.runs} …" if study.view.runs else NOTHING
+            files = ", ".join(self.view_in(study.view).files)
+            waiting = f"reading {files} …" if files else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
 
     def _draw(self, view: View, found: Regressed) -> None:
@@ -179,7 +225,7 @@ class RunsPage(Page):
             self.query_one("#runs-fit"),
         )
         plot.display, table.display = not tabular, tabular
-        plot.show_runs(found, view.runs_against)
+        plot.show_runs(found, self.view_in(view).against)
         table.show(found.table)
         panel.border_title = Content(found.formula)
         refused = f"refused: {self._refused} · " if self._refused else ""
@@ -201,19 +247,21 @@ class RunsPage(Page):
         """Ask for runs."""
         if self._study is None:
             return
-        question = "Runs: files or folders, with commas between"
-        text = await self.app.push_screen_wait(Asking(question, self._study.view.runs, check=missing_paths))
-        if text and text != self._study.view.runs and await self._readable(text):
-            if self._study.view.runs_formula:
-                self.ask("runs_formula", "")
-            self.ask("runs", text)
+        question = "Runs: files or folders, separated by commas"
+        present = ", ".join(self.view_in(self._study.view).files)
+        text = await self.app.push_screen_wait(Asking(question, present, check=missing_paths))
+        view, files = self.view_in(self._study.view), file_names(text)
+        if files and files != view.files and await self._readable(replace(view, files=files, formula="")):
+            if view.formula:
+                self.ask("formula", "")
+            self.ask("files", files)
 
-    async def _readable(self, text: str) -> bool:
+    async def _readable(self, view: RunsView) -> bool:
         """Whether runs may take the place of those that are shown: a good fit gives way to another one only."""
-        if not isinstance(self._found, Regressed) or self._study is None:
+        if not isinstance(self._found, Regressed):
             return True
-        self.query_one("#runs-fit").border_subtitle = Content(f"reading {text} …")
-        value = await _beside(regressed, replace(self._study.view, runs=text, runs_formula=""))
+        self.query_one("#runs-fit").border_subtitle = Content(f"reading {', '.join(view.files)} …")
+        value = await _beside(regressed, view)
         if isinstance(value, FitRefusal):
             self._fill()
             self.post_message(ErrorTold(value.reason))
@@ -223,10 +271,10 @@ class RunsPage(Page):
     async def action_columns(self) -> None:
         """Ask what the columns of CSV files hold."""
         if self._study is not None:
-            present = self._study.view.runs_columns or "time=Wall time [ms],nodes=nodes"
+            present = self.view_in(self._study.view).columns or "time=Wall time [ms],nodes=nodes"
             text = await self.app.push_screen_wait(Asking("Columns of CSV files, as NAME=HEADING [UNIT]", present))
             if text:
-                self.ask("runs_columns", text)
+                self.ask("columns", text)
 
     @work
     async def action_formula(self) -> None:
@@ -238,14 +286,14 @@ class RunsPage(Page):
         text = await self.app.push_screen_wait(Asking(question, self._refused or getattr(found, "formula", "")))
         if text:
             self._seen = {}
-            self.ask("runs_formula", text)
+            self.ask("formula", text)
 
     def _change(self, change: Callable[[str], str]) -> None:
         """Ask for another formula, made of the one asked for last; one that was refused counts as never asked for."""
         found, refused = self._found, self._refused
         if isinstance(found, Regressed):
             good = found.formula if refused else ""
-            self.choose("runs_formula", lambda view: change(good or view.runs_formula or found.first))
+            self.choose("formula", lambda view: change(good or view.formula or found.first))
         else:
             self.post_message(ErrorTold("there is no fit to change; n reads runs"))
 
@@ -279,28 +327,32 @@ class RunsPage(Page):
     def action_pin(self) -> None:
         """Compare with the present model from now on."""
         if isinstance(self._found, Regressed):
-            self.ask("runs_pinned", self._found.formula)
+            self.ask("pinned", self._found.formula)
 
     def action_against(self) -> None:
         """Draw the residuals over the next column."""
         if isinstance(self._found, Regressed):
             names = ("", *(name for name, _, _ in self._found.variables))
-            self.choose("runs_against", lambda view: stepped(names, view.runs_against))
+            self.choose("against", lambda view: stepped(names, view.against))
 
     @work
     async def action_accept(self) -> None:
         """Write the model to a file, and take it into the scenario."""
         study, found = self._study, self._found
-        if study is None or not isinstance(found, Regressed) or self._asked != _asked(study.view):
+        if study is None or not isinstance(found, Regressed) or not self._is_current(study):
             self.post_message(ErrorTold("there is no fit to take yet; n reads runs"))
             return
         start = str(own_folder(study) / f"{found.response}_model.toml")
         name = await self.app.push_screen_wait(Asking("Write the model to", start))
         path = toml_path(name) if name else None
         if path is not None and await may_write(self.app, path):
-            await self._write(study, replace(study.view, runs_formula=found.formula), path)
+            await self._write(study, replace(self.view_in(study.view), formula=found.formula), path)
 
-    async def _write(self, study: ExplorerState, view: View, path: Path) -> None:
+    def _is_current(self, study: ExplorerState) -> bool:
+        """Whether the fit in sight is the one of the view."""
+        return self._asked is not None and self._asked.fit == self.view_in(study.view).fit
+
+    async def _write(self, study: ExplorerState, view: RunsView, path: Path) -> None:
         """Write a model; where the scenario finds it, take it in, else write a scenario that asks it."""
         folders = [folder.resolve() for folder in search_folders(study.session.question)]
         within = path.parent.resolve() in folders
@@ -324,11 +376,6 @@ async def _beside(function: Callable[..., Any], *arguments: object) -> Any:
         return await worker.run(function, *arguments)
     finally:
         worker.close()
-
-
-def _asked(view: View) -> tuple[str, ...]:
-    """What decides the fit, the files first."""
-    return view.runs, view.runs_columns, view.runs_rows, view.runs_formula, view.runs_pinned
 
 
 def _listed(found: Regressed, seen: list[str], *, adding: bool) -> list[Coefficient]:

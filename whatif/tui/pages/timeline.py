@@ -15,8 +15,9 @@ from whatif.core.iteration_timeline import timeline
 from whatif.core.session import Session
 from whatif.errors import ImpossiblePointError
 from whatif.tui.labels import duration, percent
-from whatif.tui.pages.page import Page
+from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.time_bars import TimeBars, hidden, was_of, words_of
 from whatif.vocabulary import CATEGORIES
@@ -24,10 +25,13 @@ from whatif.vocabulary import CATEGORIES
 _COUNT = "application.iteration_count"
 
 
-class TimelinePage(Page):
+class TimelinePage(Page[PageView]):
     """When each phase of an iteration begins and ends; a table of the same, and a few words."""
 
     NAME: ClassVar[str] = "timeline"
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("table", "v", "table", "table", "The bars, or the table of their times"),
+    )
     DEFAULT_CSS = """
     TimelinePage #frame { border: round $primary 40%; border-title-color: $text-primary; padding: 0 1; }
     TimelinePage #frame:focus-within { border: round $primary; }

@@ -15,8 +15,9 @@ from whatif.core.result import has_column
 from whatif.core.sweep_figure import Y_COLUMN, columns_to_plot
 from whatif.studies.elasticity import Elasticity
 from whatif.tui.elasticity_job import Leverage, is_time, leverage, sentence, written
-from whatif.tui.pages.page import Job, Page, stepped
+from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.state import ExplorerState
+from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.cursor_list import CursorList
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.elasticity_bars import ElasticityBars
@@ -27,10 +28,16 @@ _UNDO = "u takes the last change back."
 _WIDE, _TALL = 100, 26
 
 
-class WhyPage(Page):
+class WhyPage(Page[PageView]):
     """An explanation as an outline, and the elasticities of its result beside or below it."""
 
     NAME: ClassVar[str] = "why"
+    KEYS: ClassVar[tuple[PageKey, ...]] = (
+        PageKey("next_result", "y", "result(1)", "result", "Explain the next result"),
+        PageKey("last_result", "Y", "result(-1)", "", "Explain the previous result"),
+        PageKey("half", "m", "half", "leverage", "The tree or the elasticities, where there is no room for both"),
+        PageKey("table", "v", "table", "table", "The elasticities as bars, or as a table"),
+    )
     DEFAULT_CSS = """
     WhyPage #halves { layout: vertical; }
     WhyPage.-beside #halves { layout: horizontal; }
@@ -155,7 +162,7 @@ class WhyPage(Page):
         """Explain the next result."""
         if self._study is not None:
             names = columns_to_plot(self._study.session.point)
-            self.choose("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
+            self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_half(self) -> None:
         """Go to the other half."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from textual.content import Content
 from textual.screen import Screen
@@ -20,12 +21,12 @@ from whatif.tui.widgets.prompt import PromptInput
 Part = tuple[str, str]
 
 
-def help_text(screen: Screen[None], page: Page, tree: ParameterTree) -> tuple[Content, str]:
+def help_text(screen: Screen[None], page: Page[Any], tree: ParameterTree) -> tuple[Content, str]:
     """Text and title for what has the focus: a parameter, also while it is edited, or else the page."""
     if isinstance(screen.focused, ParameterTree | PromptInput) and tree.parameter is not None:
         parts, title = _parameter(tree.parameter, tree.session), tree.parameter.path
     else:
-        parts, title = [(f"{(page.__doc__ or '').splitlines()[0]}\n\n", "")], page.NAME
+        parts, title = [(f"{page.help()}\n\n", "")], page.NAME
     return Content.assemble(*parts, *_keys(screen)), title
 
 

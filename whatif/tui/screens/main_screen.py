@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import App, ComposeResult, SystemCommand
-from textual.binding import Binding, BindingType
+from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from whatif.core.sweep_figure import breakdown
-from whatif.plotting.raster import MarkerName
-from whatif.plugins import registered_pages, resolve
+from whatif.tui import page_registry
 from whatif.tui.commands import Change, Choose, Pin, Revert, Show
+from whatif.tui.decisions.titles import DECISIONS
 from whatif.tui.events import ChangeAsked, ErrorTold, JobAsked, ParameterSelected, StopAsked
-from whatif.tui.key_bindings import FIRST_KEYS, PAGE_KEYS
 from whatif.tui.latest_only import LatestOnly
 from whatif.tui.pages.explore import ExplorePage
 from whatif.tui.pages.page import Job, Page
 from whatif.tui.screens.dialogs import TextDialog
-from whatif.tui.screens.help import help_text
-from whatif.tui.state import DECISIONS, SCREEN_KEYS, SCREENS, ExplorerState
+from whatif.tui.state import ExplorerState
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.key_bar import KeyBar
 from whatif.tui.widgets.parameter_help import ParameterHelp
@@ -35,22 +33,11 @@ from whatif.tui.widgets.status import Status
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.tui.widgets.title import Title
 
-# Only the first page is needed for the first frame.
-_LATER: Final[dict[str, str]] = {
-    **{name: f"whatif.tui.pages.{name}:{name.capitalize()}Page" for name in SCREENS if name != ExplorePage.NAME},
-    **{name: registered.page for name, registered in registered_pages().items()},
-}
-
 
 class MainScreen(Screen[None]):
     """Shows a study; what the person asks for goes on to the app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(
-            Binding(key, f"go('{name}')", show=False, tooltip=f"Go to {name}", id=f"go.{name}")
-            for key, name in zip(SCREEN_KEYS, SCREENS, strict=True)
-        ),
-        *FIRST_KEYS,
         Binding("b", "pin", "pin", tooltip="Compare with the present values from now on", id="desk.pin"),
         Binding("R", "revert", show=False, tooltip="Take back all edits", id="desk.revert"),
         Binding("t", "tree", show=False, tooltip="Show or hide the parameters", id="desk.leaves"),
@@ -58,7 +45,6 @@ class MainScreen(Screen[None]):
         Binding("e", "detail", "more", tooltip="Show the whole message", id="desk.message"),
         Binding("f1,?", "help", "help", key_display="F1", tooltip="Explain what has the focus", id="desk.help"),
         Binding("escape", "stop", show=False, tooltip="Stop computing, forget the message", id="desk.stop"),
-        *PAGE_KEYS,
     ]
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar by Textual
         (0, "-mini"),
@@ -77,6 +63,8 @@ class MainScreen(Screen[None]):
         self._tree: bool | None = None
         self._gathered: Job | None = None
         self.latest = LatestOnly(self._taken, self._failed)
+        self._screen_bindings = self._bindings
+        self._bind_keys(ExplorePage)
 
     def compose(self) -> ComposeResult:
         """Lay out the panels."""
@@ -106,9 +94,18 @@ class MainScreen(Screen[None]):
         self._arrange()
 
     @property
-    def page(self) -> Page:
+    def page(self) -> Page[Any]:
         """The page in sight."""
         return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Page)
+
+    def _bind_keys(self, page: type[Page[Any]]) -> None:
+        """Bind the keys of all pages and those of one page, which precede the same keys of the screen."""
+        added = (*page_registry.go_bindings(), *page.bindings())
+        self.key_list = (*self.BINDINGS, *added)
+        bound = self._screen_bindings.copy()
+        for key, bindings in BindingsMap(added).key_to_bindings.items():
+            bound.key_to_bindings[key] = [*bindings, *bound.key_to_bindings.get(key, ())]
+        self._bindings = bound
 
     def show(self, study: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
         """Show another study, or only what was wrong with the last wish, or that it is being computed.
@@ -139,9 +136,11 @@ class MainScreen(Screen[None]):
         """Go to a page, made when it is first wanted."""
         switcher = self.query_one(ContentSwitcher)
         if not switcher.query_children(f"#{name}"):
-            page: Page = resolve(_LATER[name])()
-            await switcher.add_content(page)
+            entry = page_registry.page_named(name)
+            assert entry is not None  # noqa: S101 - the view allows registered names only
+            await switcher.add_content(entry.load()())
         switcher.current = name
+        self._bind_keys(type(self.page))
         self._arrange()
         self._show_page(self.page)
         if not self.query_one(ParameterPanel).display or self.page.WIDE:
@@ -151,9 +150,9 @@ class MainScreen(Screen[None]):
         self.refresh_bindings()
         self._show_words()
 
-    def _show_page(self, page: Page) -> None:
+    def _show_page(self, page: Page[Any]) -> None:
         for picture in page.query(Picture):
-            picture.marker = cast("MarkerName", self.study.view.marker)
+            picture.marker = self.study.view.marker
         page.show(self.study)
         self._gather()
 
@@ -214,7 +213,7 @@ class MainScreen(Screen[None]):
 
     def action_decide(self, name: str) -> None:
         """Go to one of the questions of the page `decide`."""
-        self.change(Show("decision", name))
+        self.change(Show("decide.decision", name))
         self.action_go("decide")
 
     def action_pin(self) -> None:
@@ -253,35 +252,36 @@ class MainScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Explain what has the focus, and its keys."""
+        from whatif.tui.screens.help import help_text  # noqa: PLC0415 - not for the first frame
+
         self.app.push_screen(TextDialog(*help_text(self, self.page, self.query_one(ParameterTree))))
 
-    def action_page(self, page: str, action: str, *arguments: object) -> None:
-        """Do what a key of the page in sight asks for."""
+    def action_page(self, action: str, *arguments: object) -> None:
+        """Run an action of the page in sight."""
         getattr(self.page, f"action_{action}")(*arguments)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the whole message only where there is one, and the keys of a page only where they do something."""
         if action == "page":
-            return parameters[0] == self.page.NAME and self.page.offers(str(parameters[1]))
+            return self.page.offers(str(parameters[0]))
         return self.query_one(Status).telling if action == "detail" else True
 
     def commands(self, *others: App[Any]) -> Iterable[SystemCommand]:
         """What the keys can do here and in others, for the command palette; moving the cursor is for keys alone."""
-        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(ParameterTree), self)
+        places: tuple[App[Any] | Widget, ...] = (*others, self.query_one(ParameterTree))
         for widget in places:
-            for binding in widget.BINDINGS:
-                if isinstance(binding, Binding) and binding.tooltip and _in_sight(binding, self.page):
-                    run = partial(widget.run_action, binding.action)
-                    yield SystemCommand(binding.tooltip, f"key {self._key_of(binding)}", run)
+            yield from self._commands(widget, widget.BINDINGS)
+        yield from self._commands(self, self.key_list)
         for name, words in DECISIONS.items():
             yield SystemCommand(words, f"page decide, {name}", partial(self.action_decide, name))
+
+    def _commands(self, widget: App[Any] | Widget, bindings: Iterable[BindingType]) -> Iterable[SystemCommand]:
+        for binding in bindings:
+            if isinstance(binding, Binding) and binding.tooltip:
+                run = partial(widget.run_action, binding.action)
+                yield SystemCommand(binding.tooltip, f"key {self._key_of(binding)}", run)
 
     def _key_of(self, binding: Binding) -> str:
         """The first key that a binding has now."""
         known = (item for item in self.active_bindings.values() if item.binding.id == binding.id)
         return next((self.app.get_key_display(item.binding) for item in known), binding.key.split(",")[0])
-
-
-def _in_sight(binding: Binding, page: Page) -> bool:
-    """Whether a binding belongs to the desk or to the page in sight."""
-    return not binding.action.startswith("page(") or (binding.id or "").startswith(f"{page.NAME}.")

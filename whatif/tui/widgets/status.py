@@ -71,5 +71,9 @@ def _plain(study: ExplorerState) -> str:
     )
     changes = f"{edited} value{'s' * (edited != 1)} edited, not saved" if edited else "nothing edited"
     view = study.view
-    drawn = "" if (view.samples, view.spread) == ("off", "none") else f"samples {view.samples}, spread {view.spread}"
+    drawn = (
+        ""
+        if view.samples is None and view.spread == "none"
+        else f"samples {view.samples or 'off'}, spread {view.spread}"
+    )
     return " · ".join(part for part in (swept, changes, drawn) if part)

@@ -8,7 +8,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from whatif.tui.state import SCREEN_KEYS, SCREENS
+from whatif.tui.page_registry import PageEntry, screens
 
 # Room for the full names of the pages, or for the beginnings of them, beside some words of the question.
 _ROOMY, _TIGHT = 140, 119
@@ -39,20 +39,21 @@ class Pages(Static):
 
     def show(self, page: str, width: int) -> None:
         """Show which page is in sight."""
-        before, self._words = self._words, [_word(name, page, width) for name in SCREENS]
-        styles = ("bold reverse $text-primary" if name == page else "$text-muted" for name in SCREENS)
+        before, self._words = self._words, [_word(entry, page, width) for entry in screens()]
+        styles = ("bold reverse $text-primary" if entry.name == page else "$text-muted" for entry in screens())
         self.update(Content.assemble(*zip(self._words, styles, strict=True)), layout=before != self._words)
 
     async def on_click(self, event: events.Click) -> None:
         """Go to the page under the mouse."""
         end = 0
-        for name, word in zip(SCREENS, self._words, strict=True):
+        for entry, word in zip(screens(), self._words, strict=True):
             end += len(word)
             if event.x < end:
-                await self.run_action(f"screen.go('{name}')")
+                await self.run_action(f"screen.go('{entry.name}')")
                 return
 
 
-def _word(name: str, page: str, width: int) -> str:
-    shown = name if width >= _ROOMY or name == page else name[:4] if width >= _TIGHT else ""
-    return f" {SCREEN_KEYS[SCREENS.index(name)]} {shown}".rstrip() + " "
+def _word(entry: PageEntry, page: str, width: int) -> str:
+    title = entry.title
+    shown = title if width >= _ROOMY or entry.name == page else title[:4] if width >= _TIGHT else ""
+    return f" {entry.key} {shown}".rstrip() + " "

@@ -1,0 +1,195 @@
+"""Pages as modules: what they define, how their views are written, and what a new page takes."""
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass, fields
+from typing import ClassVar, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.widgets import Static
+
+from tests.driver import drive
+from whatif.core.scenario import Scenario
+from whatif.core.session import Session
+from whatif.errors import UsageError
+from whatif.tui import page_registry
+from whatif.tui.commands import Show, parse_line, perform
+from whatif.tui.page_registry import PAGES, PageEntry, screens
+from whatif.tui.pages.page import Page, PageKey
+from whatif.tui.state import ExplorerState, View
+from whatif.tui.view_entries import PageView, entry, entry_names
+
+NAMES = [page.name for page in PAGES]
+
+
+@pytest.fixture(scope="module")
+def study():
+    return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_page_defines_its_name_view_keys_and_help(page):
+    kind = page.load()
+    assert page.name == kind.NAME
+    assert kind.VIEW.PAGE in {page.name, ""}
+    assert kind.help()
+    names = [key.name for key in kind.KEYS]
+    assert len(names) == len(set(names))
+    assert all(hasattr(kind, f"action_{key.action.partition('(')[0]}") for key in kind.KEYS)
+
+
+def test_pages_have_different_names_and_keys():
+    assert len({page.name for page in PAGES}) == len(PAGES)
+    assert len({page.key for page in screens()}) == len(screens())
+
+
+FIELDS = [*entry_names(View), *(f"{page.name}.{name}" for page in PAGES for name in entry_names(page.load().VIEW))]
+WORDS = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters=".-~*_/ "), max_size=12)
+NUMBERS = st.floats(min_value=1e-9, max_value=1e12)
+SPECIAL = {"screen": st.sampled_from([page.name for page in screens()]), "ranks.iterations": st.integers(1, 100_000)}
+
+
+def values_of(key):
+    """Strategy for the values of a field."""
+    if key in SPECIAL:
+        return SPECIAL[key]
+    if choices := View().choices(key):
+        return st.sampled_from(choices)
+    page, _, name = key.rpartition(".")
+    hint = get_type_hints(page_registry.page_named(page).load().VIEW if page else View)[name]
+    if get_origin(hint) is tuple:
+        return st.lists(WORDS.map(str.strip).filter(bool), max_size=3).map(tuple)
+    if type(None) in get_args(hint):
+        pairs = st.tuples(NUMBERS, NUMBERS).filter(lambda pair: pair[0] < pair[1])
+        return st.none() | pairs
+    return {int: st.integers(0, 10_000), str: WORDS.map(str.strip)}[hint]
+
+
+@pytest.mark.parametrize("key", FIELDS)
+@given(data=st.data())
+def test_view_field_survives_the_journal_and_undo(key, data, study):
+    value = data.draw(values_of(key))
+    change = Show(key, View().text(key, value))
+    changed = perform(study, (parse_line(change.line()),))
+    assert not changed.error
+    view = changed.study.view
+    assert view.value(key) == value
+    assert pickle.loads(pickle.dumps(view)) == view  # noqa: S301
+    assert changed.study.at(study.state).view == study.view
+
+
+@pytest.mark.parametrize("key", FIELDS)
+def test_view_field_is_typed(key):
+    view = View().with_entry(key, View().text(key, View().value(key)))
+    page, _, name = key.rpartition(".")
+    hint = get_type_hints(page_registry.page_named(page).load().VIEW if page else View)[name]
+    kinds = {type(choice) for choice in view.choices(key)} or {kind for kind in (hint, get_origin(hint)) if kind}
+    assert isinstance(view.value(key), (*(kind for kind in kinds if isinstance(kind, type)), type(None)))
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "reason"),
+    [
+        ("fit.distnce", "inter_node", "did you mean `fit.distance`"),
+        ("fit.distance", "inter_nod", "did you mean `inter_node`"),
+        ("fitt.distance", "inter_node", "did you mean `fit.distance`"),
+        ("screen", "explor", "did you mean `explore`"),
+        ("hpl.panels", "4", "not one of 1, 2, 3, 5, 8, 12, 20, 32"),
+        ("hpl.line", "many", "expected the number of a process row or column"),
+        ("pages", "x", "no such entry"),
+    ],
+)
+def test_unknown_fields_and_wrong_values_are_explained(key, text, reason):
+    with pytest.raises(UsageError, match=reason):
+        View().with_entry(key, text)
+
+
+def test_views_of_pages_are_small_and_frozen():
+    for page in PAGES:
+        kind = page.load().VIEW
+        assert len(fields(kind)) <= 8
+        assert kind.__dataclass_params__.frozen
+
+
+@dataclass(frozen=True, slots=True)
+class NoteView(PageView):
+    """View of the page below."""
+
+    PAGE: ClassVar[str] = "note"
+    colour: Literal["red", "blue"] = "red"
+    count: int = entry(1, check=lambda count: count > 0, expected="a positive number")
+
+
+class NotePage(Page[NoteView]):
+    """A page of a test."""
+
+    NAME: ClassVar[str] = "note"
+    VIEW = NoteView
+    KEYS = (
+        PageKey("colour", "n", "turn('colour')", "colour", "The next colour"),
+        PageKey("more", "N", "more(2)", "", "Count on"),
+    )
+
+    def compose(self):
+        yield Static(id="note")
+
+    def show(self, study):
+        view = self.view_in(study.view)
+        self.query_one("#note", Static).update(f"{view.count} in {view.colour}")
+
+    def action_more(self, steps):
+        self.choose("count", lambda view: view.count + steps)
+
+
+def test_new_page_takes_its_module_and_one_line_in_the_registry(monkeypatch):
+    line = PageEntry("note", "%", "note", "tests", f"{__name__}:NotePage")
+    monkeypatch.setattr(page_registry, "PAGES", (*PAGES, line))
+
+    async def check(driver):
+        assert "%" in driver.screen_text().splitlines()[0]
+        await driver.press("%", "n", "N", "N")
+        assert "5 in blue" in driver.screen_text()
+        lines = driver.app.conductor.history.lines
+        assert lines == ["show screen = note", "show note.colour = blue", "show note.count = 3", "show note.count = 5"]
+        await driver.press("u", "u")
+        assert "1 in blue" in driver.screen_text()
+        driver.desk.set_focus(None)
+        await driver.press("f1")
+        assert "A page of a test." in driver.screen_text()
+        assert "Count on" in driver.screen_text()
+        await driver.press("escape", "U", "U", "1")
+        assert driver.study.view.of(NoteView) == NoteView("blue", 5)
+        await driver.press("N")
+        assert driver.study.view.of(NoteView).count == 5
+
+    drive(check, (160, 40))
+
+
+def test_keys_of_a_page_keep_those_of_the_screen():
+    async def check(driver):
+        await driver.press("tab")
+        assert driver.app.focused is driver.plot
+        await driver.press("@", "b", "1", "b")
+        assert driver.app.conductor.history.lines == ["show screen = runs", "show screen = explore", "pin"]
+
+    drive(check)
+
+
+def test_start_imports_the_first_page_only():
+    code = """
+        import sys
+        from whatif.core.scenario import Scenario
+        from whatif.tui.app import Explorer
+        Explorer(Scenario.open("jacobi2d"))
+        print(*(name for name in sys.modules if name.startswith("whatif.tui.pages.")))
+        print(*({"pandas", "scipy", "matplotlib", "numba", "plotext"} & set(sys.modules)))
+    """
+    script = "\n".join(line.strip() for line in code.splitlines())
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
+    pages, heavy = done.stdout.split("\n")[:2]
+    assert set(pages.split()) == {"whatif.tui.pages.page", "whatif.tui.pages.explore"}
+    assert not heavy
