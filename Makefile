@@ -1,29 +1,39 @@
-# Two commands: `make run` opens the explorer, `make test` runs everything that must pass.
+# `make run` opens the explorer, `make check` is for every change, `make test` runs everything that must pass.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+JOBS   ?= auto
 
 # Hundreds of processes start in the tests: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test checks tests bench screenshots clean
+.PHONY: run check test style fast tests architecture bench screenshots clean
 
 run: $(VENV)/.installed
 	$(BIN)/whatif open jacobi2d
 
-# Beside each other: the checks keep one core busy at a time, the tests wait now and then.
-test: $(VENV)/.installed-test
-	$(MAKE) -j2 checks tests
+# The style checks keep one core busy while the tests use the other.
+check: $(VENV)/.installed-test
+	$(MAKE) -j2 style fast
 
-checks: $(VENV)/.installed-test
+test: $(VENV)/.installed-test
+	$(MAKE) -j2 style tests
+
+style: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+fast: $(VENV)/.installed-test
+	$(BIN)/pytest -n $(JOBS) -m 'not slow'
 
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m compileall -q whatif
 	$(BIN)/pytest -n 4
+
+architecture: $(VENV)/.installed-test
+	$(BIN)/python docs/architecture_table.py
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'

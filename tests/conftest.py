@@ -1,11 +1,12 @@
-"""What several test files share."""
+"""Fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import gc
 import itertools
 import os
+import sqlite3
 import sys
 import tempfile
 from pathlib import Path
@@ -15,30 +16,57 @@ import pytest
 from hypothesis import settings
 
 import whatif.cli.main
+from tests.paths import ROOT
 
-# A build must not fail on a case that no change in it caused: there the examples are always the same ones, and as
-# many as there is time for.
+SLOW = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if line and not line.startswith("#")]
+
+# A build must not fail on an example that no change in it caused: in CI the examples are always the same.
 settings.register_profile("ci", derandomize=True, max_examples=50)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--shared-data", action="store_true", help="Also compare with the full-size data in ../shared.")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark slow tests; leave out comparisons with data outside the project, whose code samples in tests/data cover."""
+    slow = tuple(str(ROOT / name) for name in SLOW)
+    for item in items:
+        if str(item.path).startswith(slow):
+            item.add_marker("slow")
+    if config.getoption("--shared-data"):
+        return
+    shared = [item for item in items if item.get_closest_marker("shared_data")]
+    config.hook.pytest_deselected(items=shared)
+    items[:] = [item for item in items if item not in set(shared)]
+
+
 def pytest_collection_finish():
-    """What is there when the tests begin stays to their end: it need not be searched for garbage again and again."""
+    """Objects that exist when the tests begin are excluded from garbage collection: they stay to the end."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
+@contextlib.contextmanager
+def only_one(path):
+    """A lock among processes, also on Windows; the system releases it when the process ends, however it ends."""
+    with contextlib.closing(sqlite3.connect(path, timeout=600, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
+
+
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory):
-    """A folder that does not exist yet, one after another: thousands of `mktemp` would search those before them."""
+    """Names of new folders, numbered: thousands of `mktemp` would each search the folders before."""
     folder = tmp_path_factory.mktemp("homes")
     return (folder / str(number) for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
 def _own_home(monkeypatch, _homes):
-    """What a person prefers, or left unsaved, must not decide a test; nor must what the terminal can do."""
+    """A test does not depend on the user's configuration, unsaved edits or terminal."""
     home = next(_homes)
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
@@ -48,7 +76,7 @@ def _own_home(monkeypatch, _homes):
 
 @pytest.fixture(scope="session", autouse=True)
 def _styles_are_parsed_once():
-    """Hundreds of explorers in one process have the same stylesheets."""
+    """Stylesheets are parsed once for the hundreds of explorers in one process."""
     from textual.css.stylesheet import Stylesheet
 
     parse, parsed = Stylesheet._parse_rules, {}
@@ -66,7 +94,7 @@ def _styles_are_parsed_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def _loops_are_compiled_once(request, tmp_path_factory):
-    """A loop takes up to half a minute to compile: one worker does it, and the others find it in numba's cache."""
+    """A loop takes up to half a minute to compile: one worker compiles it, the others load it from numba's cache."""
     if not hasattr(request.config, "workerinput"):
         return
     from numba.core.dispatcher import Dispatcher
@@ -77,9 +105,8 @@ def _loops_are_compiled_once(request, tmp_path_factory):
     def compile_alone(dispatcher, signature):
         if held:  # One loop calls another.
             return compile_it(dispatcher, signature)
-        with (shared / f"{dispatcher.py_func.__name__}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            held.append(lock)
+        with only_one(shared / f"{dispatcher.py_func.__name__}.lock"):
+            held.append(dispatcher)
             try:
                 return compile_it(dispatcher, signature)
             finally:
@@ -109,16 +136,15 @@ def whatif_main(monkeypatch, capsys, tmp_path):
 
 
 def pytest_runtest_setup(item):
-    """Tests of HPL may start processes that are given less time than its loops take to compile: they are there."""
+    """The loops of HPL are compiled before a test that may start several processes which all need them."""
     run = getattr(item.config, "workerinput", {}).get("testrunuid")
-    plays = item.path.stem in ("test_tune", "test_readme", "test_page_hpl") or item.path.stem.startswith("test_hpl")
-    if run is None or not plays or getattr(item.config, "has_hpl", False):
+    simulates = "linpack" in item.path.parts or item.path.stem in ("test_hpl", "test_hpl_runs", "test_readme")
+    if run is None or not simulates or getattr(item.config, "has_hpl", False):
         return
     from whatif.linpack.simulation.configuration import Configuration
     from whatif.linpack.simulation.simulator import HPLMachine, simulate
 
-    with (Path(tempfile.gettempdir()) / f"whatif-{run}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with only_one(Path(tempfile.gettempdir()) / f"whatif-{run}.lock"):
         machine = HPLMachine(np.zeros((19, 5)), np.zeros((2, 1, 8)), np.zeros(4, dtype=np.int64), np.ones(4))
         simulate(Configuration(8, 2, 2, 2), machine)
     item.config.has_hpl = True

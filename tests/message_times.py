@@ -1,28 +1,18 @@
-"""Times of messages with known parameters and limits, as tables of measurements; and the developer's real ones."""
+"""Times of messages with known parameters and limits, as tables of measurements."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from tests.paths import ROOT
 from whatif.importers.measurements import measurements
 from whatif.models.max_rate import max_rate, max_rate_injection, max_rate_short
 from whatif.models.postal import postal
 
-DATA = ROOT.parent / "shared" / "data"
 SIZES = 2.0 ** np.arange(0, 23)
 LATENCIES = np.array([1.2e-6, 2.9e-6, 8.8e-6])
 BANDWIDTHS = np.array([8.4e8, 6.6e9, 1.4e10])
 LIMITS = (128.0, 65536.0)
 KINDS = "are these one distance, one machine, one library"
-
-
-def developer_data(name):
-    path = DATA / name
-    if not path.exists():
-        pytest.skip(f"the developer data folder has no {name}: its licence keeps it out of the project")
-    return path
 
 
 def place(size, limits=LIMITS):

@@ -1,4 +1,4 @@
-"""Folders that tests read: the checkout, its test data, and the shared data beside it where there is any."""
+"""Folders that tests read."""
 
 from __future__ import annotations
 
@@ -6,3 +6,5 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
+SHARED = ROOT.parent / "shared" / "data"
+"""Data whose size or licence keeps it out of the project; only tests marked `shared_data` read it."""

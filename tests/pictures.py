@@ -113,7 +113,7 @@ async def _drawn(scenes):
 
 
 async def _shown(driver, scene):
-    app, pilot = driver.app, driver.pilot
+    app = driver.app
     app.theme = scene.theme
     await app.conductor.replay(scene.lines[len(app.conductor.history.lines) :], app.action_save)
     await driver.calm()
@@ -122,10 +122,19 @@ async def _shown(driver, scene):
     driver.tree.select(scene.parameter)
     for key in scene.keys:
         await driver.press(key)
-    for _ in range(5):
-        await driver.calm()
-        await pilot.pause(0.05)
+    await _steady(driver)
     return app.export_screenshot(title="whatif")
+
+
+async def _steady(driver, looks=5):
+    """Wait until several looks at the screen, one after the other, see the same."""
+    same, before = 0, None
+    while same < looks:
+        await driver.calm()
+        await driver.pilot.pause(0.02)
+        seen = driver.app.screen._compositor.render_strips()
+        same = same + 1 if seen == before else 0
+        before = seen
 
 
 def pictures(scenes, name="terminal"):

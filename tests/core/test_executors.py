@@ -6,10 +6,8 @@ import asyncio
 import errno
 import os
 import signal
-import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from queue import Queue
@@ -18,6 +16,7 @@ import pandas as pd
 import pytest
 from distributed import Client, Scheduler, Worker
 
+from tests.ended_processes import ended_process
 from whatif.cli.main import main
 from whatif.core import executors as places
 from whatif.core.executors import opened
@@ -102,12 +101,8 @@ def test_what_a_killed_run_left_is_gone_on_with(whatif_main, tmp_path):
     sweeps = ("--sweep", f"{BANDWIDTH}=1 TB/s .. 2 TB/s linear 60", *CHOICES[2:])
     arguments = ["run", "jacobi2d", *sweeps, "--on", "threads", "--workers", "1", "--part-points", "2", "-o", "parts"]
     folder = tmp_path / "parts"
-    process = subprocess.Popen([sys.executable, "-m", "whatif", *arguments], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while parts_kept(folder) < 5 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    done = ended_process(signal.SIGKILL, tmp_path, arguments, renamed="part-", count=6)
+    assert done.returncode == -signal.SIGKILL
     kept = parts_kept(folder)
     assert 5 <= kept < 60
     # What a process leaves that is killed while it writes.

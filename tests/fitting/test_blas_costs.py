@@ -8,7 +8,6 @@ import pytest
 import tomli
 
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
 from whatif.errors import InvalidFileError, UsageError
 from whatif.fitting.blas_costs import fit_kernel
 from whatif.fitting.coefficients import fit_coefficients
@@ -23,7 +22,6 @@ from whatif.units import BYTE, ONE, SECOND
 
 DATA = TEST_DATA / "kernels"
 COEFFICIENTS, MESSAGES = DATA / "dahu_dgemm_calibration.csv", DATA / "dahu_pycewise_data.csv"
-LAPTOP = ROOT.parent / "shared" / "data" / "hpl" / "whatif" / "blas_reg"
 # One core of Dahu as Ezibenroc/hpl (branch homogeneous_dgemm) has it: constant, M N K, M N, M K, N K.
 DGEMM = np.array([2.8447e-07, 6.317136e-11, 1.489053e-10, 2.107985e-09, 3.332944e-09])
 DEVIATION = np.array([1.087202e-07, 2.976703e-12, 8.365868e-12, 1.528598e-10, 9.931248e-11])
@@ -59,10 +57,13 @@ def calls(time, columns, **texts):
     return Table({"time": Column(time, SECOND), **numbers, **labels}, {"kind": "samples"})
 
 
-def laptop(kernel):
-    path = LAPTOP / f"laptop_{kernel}.csv"
-    if not path.is_file():
-        pytest.skip("the developer data folder is not beside the checkout")
+def written_calibration(path, kernel):
+    """A file of 30 calls with 3 % scatter: M N K of a dgemm, M N N of a dtrsm, and a constant."""
+    random = np.random.default_rng(7)
+    m, n, k = sizes(random, 30)
+    columns = {"m": m, "n": n} | ({"k": k} if kernel == "dgemm" else {})
+    time = (0.5 + 7e-11 * m * n * (k if kernel == "dgemm" else n)) * (1 + random.normal(0, 0.03, 30))
+    pd.DataFrame(columns | {"time": time}).to_csv(path, index=False)
     return path
 
 
@@ -100,8 +101,8 @@ def test_the_criterion_finds_the_model_and_the_processors_that_made_the_times():
 
 
 @pytest.mark.parametrize("kernel", ["dgemm", "dtrsm"])
-def test_plain_regressions_are_those_of_numpy(kernel):
-    path = laptop(kernel)
+def test_plain_regressions_are_those_of_numpy(tmp_path, kernel):
+    path = written_calibration(tmp_path / f"{kernel}.csv", kernel)
     rows, table = pd.read_csv(path), read_calibration(path)
     product = rows.m * rows.n * (rows.k if kernel == "dgemm" else rows.n)
     design, time = np.stack((np.ones(len(rows)), product), axis=1), rows.time.to_numpy()
@@ -118,8 +119,8 @@ def test_plain_regressions_are_those_of_numpy(kernel):
     np.testing.assert_allclose(found.values[0], scatter, rtol=1e-9, atol=0)
 
 
-def test_of_the_two_triangular_solves_the_one_on_which_the_times_lie_is_taken():
-    fit = fit_kernel(read_calibration(laptop("dtrsm")), "dtrsm")
+def test_of_the_two_triangular_solves_the_one_on_which_the_times_lie_is_taken(tmp_path):
+    fit = fit_kernel(read_calibration(written_calibration(tmp_path / "dtrsm.csv", "dtrsm")), "dtrsm")
     assert "M N N" in fit.warnings[0]
     assert fit.comparison.columns["error"].values.min() < 0.1
 

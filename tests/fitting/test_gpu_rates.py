@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.paths import ROOT
+from tests.paths import ROOT, SHARED
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
@@ -20,7 +20,7 @@ from whatif.units import BYTE, BYTE_PER_SECOND, FLOP_PER_BYTE, FLOP_PER_SECOND, 
 HERE = ROOT / "tests"
 V100 = HERE / "data" / "gpuroofperf" / "gpu_params" / "tesla_v100.csv"
 BABELSTREAM = HERE / "data" / "importers" / "gpu" / "babelstream"
-MIXBENCH = HERE.parent.parent / "shared" / "data" / "gpu" / "mixbench"
+MIXBENCH = SHARED / "gpu" / "mixbench"
 INTENSITIES = np.array(
     [0.25 + 0.5 * n for n in (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256)]
 )
@@ -224,6 +224,7 @@ def test_several_gpus_in_one_file_are_a_question_not_a_mean(tmp_path: Path):
         fit_gpu([read_gpu(path)])
 
 
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -234,8 +235,5 @@ def test_several_gpus_in_one_file_are_a_question_not_a_mean(tmp_path: Path):
     ],
 )
 def test_outputs_of_the_manual_of_mixbench(name: str, expected: dict[str, float]):
-    path = MIXBENCH / f"{name}.txt"
-    if not path.is_file():
-        pytest.skip(f"no developer data: {path} (GPL, not part of the project)")
-    fit = fit_gpu([read_gpu(path)])
+    fit = fit_gpu([read_gpu(MIXBENCH / f"{name}.txt")])
     assert_allclose([fit.values[parameter] for parameter in expected], list(expected.values()), rtol=0.025, atol=0)

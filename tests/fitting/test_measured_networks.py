@@ -8,15 +8,15 @@ import re
 import numpy as np
 import pytest
 
-from tests.message_times import KINDS, SIZES, developer_data, table
-from tests.paths import ROOT
+from tests.message_times import KINDS, SIZES, table
+from tests.paths import DATA, ROOT, SHARED
 from whatif.fitting.message_parameters import fit_network
 from whatif.importers.message_files import read_networks
 
 
 def test_mixed_distances_are_reported():
     """CSCS: some of these runs are on one node, others between two."""
-    fit = fit_network(read_networks([developer_data("network/osu/cscs")]), buffers="host")
+    fit = fit_network(read_networks([DATA / "importers" / "network" / "cscs"]), buffers="host")
     said = "\n".join(fit.warnings)
     assert "the points scatter by 48% around postal.eager" in said
     assert re.search(
@@ -25,8 +25,7 @@ def test_mixed_distances_are_reported():
 
 
 def lassen_shared(mode):
-    path = developer_data("choi/network/maxrate_measured.csv")
-    with path.open() as file:
+    with (SHARED / "choi/network/maxrate_measured.csv").open() as file:
         return [row for row in csv.DictReader(file) if (row["machine"], row["mode"]) == ("lassen", mode)]
 
 
@@ -42,6 +41,7 @@ def fitted_protocol(rows, protocol, model):
 
 
 # Choi et al., ICS 2020, Tables 3 and 4. Eager between sockets is printed 1.53E-6; the raw data give 1.35E-6.
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("mode", "protocol", "printed"),
     [
@@ -61,13 +61,14 @@ def test_tables_3_and_4_of_the_paper_are_reproduced_to_the_printed_digits(mode, 
 
 
 def lassen_log(distance):
-    folder = developer_data(f"choi/network/raw/lassen-{distance}")
+    folder = SHARED / f"choi/network/raw/lassen-{distance}"
     sizes = np.array(sorted(int(path.stem[:-1]) for path in folder.glob("*b.out")), dtype=float)
     logs = [(folder / f"{size:.0f}b.out").read_text() for size in sizes]
     return sizes, np.array([np.mean([float(t) for t in re.findall(r"comm time: ([\d.]+)", log)]) / 2 for log in logs])
 
 
 # Choi et al., Table 2, with their grouping: eager to 8 KiB, rendezvous to 2 MiB, the last size left out.
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("distance", "protocol", "printed", "rtol"),
     [
@@ -86,12 +87,13 @@ def test_table_2_of_the_paper_is_reproduced(distance, protocol, printed, rtol):
     np.testing.assert_allclose([latency, 1 / bandwidth], printed, rtol=rtol, atol=0)
 
 
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("distance", "known"), [("inter-node", (128, 65536)), ("intra-socket", (128, 8192)), ("inter-socket", (256, 8192))]
 )
 def test_the_limits_of_lassen_are_found(distance, known):
     """The authors have 128 B and 8 KiB on the node, 64 KiB off it; between sockets 128 B and 256 B fit alike."""
-    with developer_data("choi/network/pingpong_oneway.csv").open() as file:
+    with (SHARED / "choi/network/pingpong_oneway.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if (row["machine"], row["mode"]) == ("lassen", distance)]
     size, micro = (np.array([float(row[name]) for row in rows]) for name in ("bytes", "oneway_us_maxrank_mean"))
     fit = fit_network(table(size, micro * 1e-6))
@@ -111,10 +113,11 @@ def test_the_jumps_of_pleiades_are_its_limits():
     assert fit.error("postal") < 0.04
 
 
+@pytest.mark.shared_data
 def test_the_eager_limit_of_stampede_is_that_of_its_configuration():
     """The calibration of SimGrid for Stampede states an eager threshold of 17,420 B."""
     name = "network/simgrid_calibration/data/stampede_17_06_01-17:14/calibration/testplatform_PingPong.csv"
-    with developer_data(name).open() as file:
+    with (SHARED / name).open() as file:
         rows = list(csv.reader(file))
     size = np.array([float(row[1]) for row in rows[::2]])
     times = np.array([float(row[3]) for row in rows])
@@ -123,8 +126,8 @@ def test_the_eager_limit_of_stampede_is_that_of_its_configuration():
 
 
 def test_sharing_on_blue_waters_keeps_to_what_is_physical_and_recommends_the_injection_form():
-    with developer_data("network/bluewaters/bluewaters_maxrate.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["file"] == "orig/max_rate1"]
+    with (DATA / "importers" / "network" / "blue_waters" / "orig_max_rate1.csv").open() as file:
+        rows = list(csv.DictReader(file))
     size, count, times = (np.array([float(row[name]) for row in rows]) for name in ("bytes", "k_pairs", "oneway_s"))
     fit = fit_network(table(size, times, count))
     assert fit.fit_of("max_rate", "rendezvous").values[2] == 0
@@ -135,11 +138,10 @@ def test_sharing_on_blue_waters_keeps_to_what_is_physical_and_recommends_the_inj
     assert fit.fit_of("injection", "rendezvous").values[2] == pytest.approx(6.45e9, rel=0.15)
 
 
+@pytest.mark.shared_data
 def test_the_tables_of_the_documentation_are_what_the_command_prints():
-    from benchmarks.fitting import SOURCES, limits_table, paper_table, sharing_table
+    from benchmarks.fitting import limits_table, paper_table, sharing_table
 
-    for source in SOURCES:
-        developer_data(source.path)
     document = (ROOT / "docs" / "fits.md").read_text()
     for printed in (limits_table, sharing_table, paper_table):
         assert "\n".join(printed()) in document

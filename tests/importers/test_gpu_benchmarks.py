@@ -11,7 +11,7 @@ import pytest
 import tomli
 from numpy.testing import assert_allclose
 
-from tests.paths import ROOT
+from tests.paths import ROOT, SHARED
 from whatif.axes import Grid
 from whatif.core.evaluate import evaluate
 from whatif.core.result import run_whole
@@ -35,7 +35,6 @@ GPUROOFPERF = HERE / "data" / "gpuroofperf"
 MINIFE = GPUROOFPERF / "kernel_params" / "miniFE" / "weak-rcb" / "rcb-P2.json"
 V100 = GPUROOFPERF / "gpu_params" / "tesla_v100.csv"
 BABELSTREAM = HERE / "data" / "importers" / "gpu" / "babelstream"
-DEVELOPER_DATA = HERE.parent.parent / "shared" / "data"
 HEAD = 'platform = "summit"\n[application]\nname = "t"\nrank_count = 1\niteration_count = 1\n'
 
 MIXBENCH = """mixbench-cuda (v0.04-9-gabcdef0)
@@ -130,6 +129,7 @@ def test_mixbench_that_was_cut_off_after_a_whole_row_is_told():
     assert "cut off" in parse_mixbench(MIXBENCH[: MIXBENCH.rindex("------")].rstrip("-\n") + "\n").notes["warnings"]
 
 
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("name", "rows", "precisions"),
     [
@@ -139,10 +139,7 @@ def test_mixbench_that_was_cut_off_after_a_whole_row_is_told():
     ],
 )
 def test_outputs_that_mixbench_prints_in_its_manual(name: str, rows: int, precisions: list[str]):
-    path = DEVELOPER_DATA / "gpu" / "mixbench" / f"{name}.txt"
-    if not path.is_file():
-        pytest.skip(f"no developer data: {path} (GPL, not part of the project)")
-    table = read_gpu(path)
+    table = read_gpu(SHARED / "gpu" / "mixbench" / f"{name}.txt")
     assert len(table) == rows
     assert list(dict.fromkeys(table.columns["precision"].values)) == precisions
     # Two columns of the file say the third, to their printed digits.

@@ -9,14 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
 from whatif.errors import InvalidFileError, UsageError
 from whatif.importers.mapped_csv import parse_columns, read_columns
 from whatif.importers.mapping import parse_mapping
 from whatif.importers.message_files import read_network
 
 DATA = TEST_DATA / "importers" / "network" / "fugaku"
-DEVELOPER_DATA = ROOT.parent / "shared" / "data"
 SMALL = "size (bytes),time (us)\n8,1.5\n16,2.5\n"
 
 
@@ -192,36 +190,24 @@ def test_a_csv_in_many_pieces_reads_as_the_whole(tmp_path, monkeypatch):
     assert ":502: 1 row left out" in whole.notes["warnings"]
 
 
-@pytest.mark.parametrize(
-    ("name", "mapping", "where", "count", "first"),
-    [
-        (
-            "choi/network/maxrate_measured.csv",
-            "message_size=bytes [B],time=oneway_us [us],pair_count=k_pairs_per_node",
-            {"machine": "lassen", "mode": "inter-node"},
-            68,
-            (8, 1, 1.52e-6),
-        ),
-        (
-            "network/osu/zhuang_osu_stats.csv",
-            "message_size=bytes [B],time=value [us],test=test,pair_count=1",
-            {"site": "pleiades", "test": "lat", "stat": "mean", "mpi_case": "Native RDMA"},
-            24,
-            None,
-        ),
-    ],
-)
-def test_long_files_of_the_developer_data(name, mapping, where, count, first):
-    path = DEVELOPER_DATA / name
-    if not path.exists():
-        pytest.skip(f"{name} is not in the developer data folder")
-    table = read_columns(path, parse_mapping(mapping), where)
-    assert len(table) == count
+def test_rows_of_a_long_file_are_chosen_by_four_columns():
+    mapping = parse_mapping("message_size=bytes [B],time=value [us],test=test,pair_count=1")
+    where = {"site": "pleiades", "test": "lat", "stat": "mean", "mpi_case": "Native RDMA"}
+    table = read_columns(DATA.parent / "pleiades_osu.csv", mapping, where)
+    assert len(table) == 24
     assert set(values(table, "test")) == {"ping_pong"}
-    if first:
-        row = [values(table, column)[0] for column in ("message_size", "pair_count", "time")]
-        assert_allclose(row, first, rtol=1e-12)
     assert np.all(np.diff(values(table, "message_size")) >= 0)
+
+
+def test_pairs_of_a_node_are_read_from_their_column(tmp_path):
+    path = tmp_path / "shared.csv"
+    rows = ("a,inter-node,8,1,1.5", "a,intra-node,8,1,0.5", "b,inter-node,8,1,2.5", "a,inter-node,8,4,1.75")
+    path.write_text("\n".join(("machine,mode,bytes,k_pairs_per_node,oneway_us", *rows, "")))
+    mapping = parse_mapping("message_size=bytes [B],time=oneway_us [us],pair_count=k_pairs_per_node")
+    table = read_columns(path, mapping, {"machine": "a", "mode": "inter-node"})
+    assert set(values(table, "test")) == {"ping_pong"}
+    assert values(table, "pair_count") == [1, 4]
+    assert_allclose(values(table, "time"), [1.5e-6, 1.75e-6], rtol=1e-12)
 
 
 def test_a_last_row_without_a_line_end_is_left_out_with_its_line(tmp_path):

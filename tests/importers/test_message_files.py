@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
+from tests.paths import SHARED
 from whatif.errors import InvalidFileError, UsageError, WhatifError
 from whatif.importers.imb import parse_imb
 from whatif.importers.mapped_csv import parse_columns
@@ -23,7 +23,6 @@ from whatif.importers.ping_pong_log import parse_ping_pong_log, read_ping_pong_l
 from whatif.importers.simgrid import parse_platform, parse_simgrid
 
 DATA = TEST_DATA / "importers" / "network"
-DEVELOPER_DATA = ROOT.parent / "shared" / "data"
 
 OSU_V3 = """\
 # OSU MPI Latency Test v3.1.1
@@ -123,13 +122,6 @@ def values(table, name):
     return table.columns[name].values.tolist()
 
 
-def developer_file(name):
-    path = DEVELOPER_DATA / name
-    if not path.exists():
-        pytest.skip(f"{name} is not in the developer data folder")
-    return path
-
-
 def test_an_old_imb_output_counts_mbytes_of_two_to_the_twenty():
     table = parse_imb(IMB_OLD, "i.txt")
     assert_allclose(values(table, "time"), [1.19e-6, 1.2e-6, 178.65e-6, 351.31e-6, 701.69e-6], rtol=1e-12)
@@ -191,19 +183,21 @@ def test_loggp_rows_with_nan_parameters_give_half_their_round_trip():
     assert_allclose(values(parse_netgauge(LOGGP), "time"), [1.4e-6, 1.39e-6], rtol=1e-12)
 
 
+@pytest.mark.shared_data
 @pytest.mark.parametrize(("name", "count", "last"), [("one_one", 52, 67108864), ("loggp", 27, 67108864)])
 def test_netgauge_on_summit(name, count, last):
-    table = read_netgauge(developer_file(f"network/netgauge/netgauge-summit-{name}.out"))
+    table = read_netgauge(SHARED / f"network/netgauge/netgauge-summit-{name}.out")
     assert len(table) == count
     assert values(table, "message_size")[-1] == last
     assert values(table, "time")[0] == pytest.approx(1.42e-6, rel=0.02)
 
 
+@pytest.mark.shared_data
 def test_the_logs_of_paper_1_give_half_the_round_trips_of_both_ranks():
-    with developer_file("choi/network/pingpong_oneway.csv").open() as file:
+    with (SHARED / "choi/network/pingpong_oneway.csv").open() as file:
         rows = {(row["mode"], row["bytes"]): row for row in csv.DictReader(file) if row["machine"] == "lassen"}
     for mode in ("inter-socket", "intra-socket"):
-        for path in developer_file(f"choi/network/raw/lassen-{mode}").iterdir():
+        for path in (SHARED / f"choi/network/raw/lassen-{mode}").iterdir():
             # The summary has the means of the slower rank and the least time of both.
             row = rows[mode, path.stem.removesuffix("b")]
             table = read_ping_pong_log(path)
@@ -233,9 +227,9 @@ def test_blue_waters_logs_count_integers_and_round_trips():
 
 
 def test_blue_waters_logs_agree_with_their_summary():
-    with developer_file("network/bluewaters/bluewaters_maxrate.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["file"] == "orig/max_rate1"]
-    table = read_network(developer_file("network/bluewaters/raw/orig_max_rate1.txt"))
+    with (DATA / "blue_waters" / "orig_max_rate1.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    table = read_network(DATA / "blue_waters" / "orig_max_rate1.txt")
     for name, column in (("message_size", "bytes"), ("pair_count", "k_pairs"), ("time", "oneway_s")):
         assert_allclose(values(table, name), [float(row[column]) for row in rows], rtol=1e-12)
 
@@ -299,9 +293,8 @@ def test_a_missing_file_is_refused(tmp_path):
         read_networks([tmp_path / "none.txt"])
 
 
-def test_every_real_network_file_of_the_developer_data_is_read():
-    folder = developer_file("network/osu/cscs")
-    table = read_networks([folder])
+def test_every_output_of_osu_on_alps_is_read():
+    table = read_networks([DATA / "cscs"])
     assert len(table) == 12 * 23 + 4 * 21
     assert all(math.isfinite(time) and time > 0 for time in values(table, "time"))
 

@@ -13,7 +13,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
 from whatif.errors import InvalidFileError, UsageError, WhatifError
 from whatif.importers.caliper import parse_caliper, read_caliper
 from whatif.importers.caliper_json import parse_caliper_json
@@ -26,7 +25,6 @@ from whatif.units import ONE, SECOND, WATT
 
 DATA = TEST_DATA / "runs"
 EXTRAP = DATA / "extrap"
-DEVELOPER_DATA = ROOT.parent / "shared" / "data" / "runs"
 NAN = float("nan")
 SMALL = "ranks,Wall time [ms],gpu\n1,20,V100\n2,NA,K80\n"
 LONG = "n,metric,value\n1,time [ms],3\n1,power [W],100\n1,time [ms],4\n2,time [ms],9\n"
@@ -302,9 +300,8 @@ def test_runs_of_extra_p_take_names_units_and_choices():
     assert (values(table, "ranks"), values(table, "time")) == ([8.0] * 5, [0.0055] * 5)
 
 
-@pytest.mark.skipif(not DEVELOPER_DATA.exists(), reason="the developers' data folder")
 def test_every_file_of_extra_p_is_read():
-    files = [path for path in (DEVELOPER_DATA / "extrap").rglob("*") if path.suffix in (".txt", ".json", ".jsonl")]
+    files = [path for path in EXTRAP.rglob("*") if path.suffix in (".txt", ".json", ".jsonl")]
     assert len(files) > 40
     assert all(len(read_runs([path])) >= 6 for path in files)
 

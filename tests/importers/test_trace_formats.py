@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.jacobi2d_trace import write_jacobi2d
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
 from whatif.errors import InvalidFileError
 from whatif.importers.dumpi import read_dumpi
 from whatif.importers.goal import parse_goal, read_goal
@@ -33,9 +33,6 @@ from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import ANY, Kind
 
 DATA = TEST_DATA / "traces"
-SHARED = ROOT.parent / "shared" / "data" / "traces"
-JACOBI = SHARED / "dumpi_jacobi2d" / "summit_n12_txt"
-needs_jacobi = pytest.mark.skipif(not JACOBI.is_dir(), reason="the traces of Jacobi2D are not beside the checkout")
 C, S, R, IS, IR, W = Kind.COMPUTE, Kind.SEND, Kind.RECEIVE, Kind.ISEND, Kind.IRECEIVE, Kind.WAIT
 
 
@@ -60,10 +57,14 @@ def refused(read, *arguments):
 # DUMPI
 
 
-@needs_jacobi
-def test_calls_bytes_and_computation_of_jacobi2d_are_those_that_stand_in_its_files():
-    trace = read_dumpi(JACOBI)
-    texts = [file.read_text() for file in sorted(JACOBI.glob("*.txt"))]
+@pytest.fixture(scope="module")
+def jacobi2d(tmp_path_factory):
+    return write_jacobi2d(tmp_path_factory.mktemp("jacobi2d"))
+
+
+def test_calls_bytes_and_computation_of_jacobi2d_are_those_that_stand_in_its_files(jacobi2d):
+    trace = read_dumpi(jacobi2d)
+    texts = [file.read_text() for file in sorted(jacobi2d.glob("*.txt"))]
     calls = Counter(name for text in texts for name in re.findall(r"^(\w+) entering", text, re.MULTILINE))
     assert trace.call_names == dict(sorted(calls.items()))
     for program, text in zip(trace.programs, texts, strict=True):
@@ -83,15 +84,14 @@ def test_calls_bytes_and_computation_of_jacobi2d_are_those_that_stand_in_its_fil
         assert_allclose(program.size[program.kind == C].sum(), float(expected), rtol=1e-12, atol=0)
 
 
-@needs_jacobi
-def test_the_k_of_jacobi2d_counted_from_its_messages_is_that_of_its_4_x_3_grid():
-    schedule, node = lower(read_trace(JACOBI / "n12-0003.txt")), np.arange(12, dtype=np.int32) // 6
+def test_the_k_of_jacobi2d_counted_from_its_messages_is_that_of_its_4_x_3_grid(jacobi2d):
+    schedule, node = lower(read_trace(jacobi2d / "n12-0003.txt")), np.arange(12, dtype=np.int32) // 6
     known = message_counts(GridPattern((4, 3), 6, 3))
-    dims = re.search(r"dims.out\[2\]=\[(\d+), (\d+)\]", (JACOBI / "n12-0000.txt").read_text())
+    dims = re.search(r"dims.out\[2\]=\[(\d+), (\d+)\]", (jacobi2d / "n12-0000.txt").read_text())
     assert dims.groups() == ("4", "3")
     assert (known.inter_node_count, known.total_count) == (3, 17)
     assert node_message_counts(schedule, node, collectives=False) == (300, 1700)
-    barriers = (JACOBI / "n12-0000.txt").read_text().count("MPI_Barrier entering")
+    barriers = (jacobi2d / "n12-0000.txt").read_text().count("MPI_Barrier entering")
     # A barrier of 12 ranks is 4 rounds, to ranks 1, 2, 4 and 8 further: 1, 2, 4 and 4 of a node of 6 leave it.
     assert node_message_counts(schedule, node) == (300 + 11 * barriers, 1700 + 24 * barriers)
 
@@ -376,10 +376,9 @@ def test_actions_of_simgrid_are_read_with_their_sizes_and_times(name, rank, expe
     assert_allclose([row[2] for row in found], [row[2] for row in expected], rtol=1e-12, atol=0)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the 32 files of SimGrid's example are not beside the checkout")
 @pytest.mark.parametrize("name", ["smpi_replay.txt", "ti_traces_32_1"])
 def test_an_index_file_and_its_folder_hold_the_same_32_ranks(name):
-    folder = SHARED / "simgrid_ti" / "examples" / "smpi" / "replay_multiple"
+    folder = DATA / "simgrid" / "replay_multiple"
     trace = read_trace(folder / name)
     files = [folder / "ti_traces_32_1" / f"ti_trace{rank}.txt" for rank in range(32)]
     verbs = Counter(line.split()[1] for file in files for line in file.read_text().splitlines())
@@ -524,9 +523,8 @@ def test_the_binary_tree_of_loggopsim_sends_31_messages_that_wait_for_their_rece
     assert {(source, rank) for rank, sources in received.items() for source in sources} == sent
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the schedules of LogGOPSim are not beside the checkout")
-def test_every_schedule_beside_the_checkout_has_the_operations_of_its_text():
-    for path in sorted((SHARED / "loggops" / "schedules").glob("*.goal")):
+def test_every_schedule_has_the_operations_of_its_text():
+    for path in sorted((DATA / "goal").glob("*.goal")):
         trace, text = read_goal(path), path.read_text()
         sizes = [int(size) for size in re.findall(r"send (\d+)b", text)]
         assert sum(float(p.size[p.kind == S].sum()) for p in trace.programs) == sum(sizes)
@@ -623,10 +621,9 @@ def test_the_ping_pong_of_score_p_is_read_with_its_sizes_and_tags():
     assert_allclose(first.size[0], (7397467382750926 - 7397467382698364) / 2095197216, rtol=1e-12, atol=0)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the archives of TraceR are not beside the checkout")
 def test_a_4d_stencil_of_32_ranks_sends_what_its_ranks_receive():
     pytest.importorskip("otf2")
-    folder = SHARED / "tracer_otf2_stencil4d" / "examples" / "stencil4d-otf"
+    folder = DATA / "stencil4d"
     trace = read_trace(folder / "traces-32")
     assert trace.rank_count == 32
     pairs = {kind: Counter() for kind in (S, IR)}

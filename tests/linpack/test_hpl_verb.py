@@ -7,13 +7,12 @@ import io
 import json
 import re
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.ended_processes import ended_process
 from tests.paths import DATA as TEST_DATA
 from whatif.linpack.input_reader import parse_hpl_input
 from whatif.linpack.output_reader import parse_hpl_output
@@ -202,13 +201,9 @@ def test_a_platform_that_says_too_little_is_refused(hpl, tmp_path):
 
 
 def test_an_interrupted_list_keeps_the_lines_that_were_printed(tmp_path):
-    (tmp_path / "HPL.dat").write_text(hpl_input(N="2000" + " 100000" * 15, P="4", Q="8"))
-    command = [sys.executable, "-m", "whatif", "hpl", "HPL.dat", "--platform", "dahu"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    while "2000   120" not in process.stdout.readline():
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert told.rstrip().endswith("whatif: interrupted")
+    (tmp_path / "HPL.dat").write_text(hpl_input(N="2000 2400 2800", P="4", Q="8"))
+    done = ended_process(signal.SIGINT, tmp_path, ["hpl", "HPL.dat", "--platform", "dahu"], written="2000   120")
+    assert done.returncode == 130
+    assert "2000   120" in done.stdout
+    assert "2400   120" not in done.stdout
+    assert done.stderr.rstrip().endswith("whatif: interrupted")

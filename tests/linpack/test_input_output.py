@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
+from tests.paths import SHARED
 from whatif.errors import InvalidFileError, UsageError
 from whatif.linpack.input_reader import parse_hpl_input, read_hpl_input
 from whatif.linpack.output_reader import decoded_variant, parse_hpl_output, read_hpl_output, runs_table, variant_code
@@ -18,7 +18,6 @@ from whatif.linpack.output_writer import HPLRow, hpl_table
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, Mapping, RowSwap
 
 DATA = TEST_DATA / "hpl"
-DEVELOPER_DATA = ROOT.parent / "shared" / "data" / "hpl"
 INPUT = (DATA / "HPL.dat.144").read_text()
 BLOCK = "NB     :     192 \nPMAP   : Row-major process mapping\nSWAP   : {}\nL1     : transposed form\n"
 ROW = "WR00C2R4      118848   192     4     4            3839.37              2.915e+02\n"
@@ -208,11 +207,9 @@ def test_runs_of_hpcc_are_read_among_its_other_benchmarks():
     assert [run.component_times for run in runs] == [{}, {}]
 
 
+@pytest.mark.shared_data
 def test_the_run_of_stampede_is_read_through_the_marks_of_its_paper():
-    path = DEVELOPER_DATA / "stampede" / "fullrun_hpl.txt"
-    if not path.exists():
-        pytest.skip(f"no developer data: {path}")
-    (run,) = read_hpl_output(path)
+    (run,) = read_hpl_output(SHARED / "hpl" / "stampede" / "fullrun_hpl.txt")
     assert variant_code(run.configuration) == "WC05C2R4"
     assert run.configuration.swap is RowSwap.BINARY_EXCHANGE
     assert (run.configuration.matrix_size, run.configuration.rank_count, run.configuration.depth) == (3875000, 6006, 0)

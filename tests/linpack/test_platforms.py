@@ -10,14 +10,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.linpack.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, PieceColumn, matrix_mean, size_time
 from whatif.schema.load import load_platform
 
 DATA = TEST_DATA / "hpl_platforms"
-WINTER = ROOT.parent / "shared" / "data" / "hpl" / "dahu" / "dgemm_calibration.csv"
+WINTER = DATA / "dahu_dgemm_2020.csv"
 TERMS = ("intercept", "mnk", "mn", "mk", "nk")
 # Sizes of the updates of HPL with NB = 128, from the first step of a large matrix to late ones.
 UPDATES = [(15625, 15625, 128), (8000, 8000, 128), (8000, 2000, 128), (3000, 3000, 128)]
@@ -141,7 +140,6 @@ def test_messages_of_dahu_are_charged_as_simgrid_charges_them(machine, distance,
     assert pieces[:, PieceColumn.PROTOCOL].tolist() == expected
 
 
-@pytest.mark.skipif(not WINTER.exists(), reason=f"{WINTER} is not there: the calibrations are too large to be shipped")
 def test_the_processors_of_2020_are_those_of_its_calibrations():
     times: dict[str, list[float]] = {}
     for row in rows_of(WINTER):

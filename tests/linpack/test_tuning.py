@@ -6,15 +6,12 @@ import csv
 import io
 import itertools
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.ended_processes import ended_process
 from whatif.linpack.input_reader import read_hpl_input
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, RowSwap
 from whatif.linpack.tuning import factorisations, neighbours, scaled, search
@@ -125,13 +122,8 @@ def test_a_killed_search_goes_on_and_plays_nothing_twice(whatif_main, tmp_path):
     code, undisturbed, _ = whatif_main(*QUESTION, "--candidates", "40", "-o", "whole.jsonl", "--format", "csv")
     assert code == 0
     file = tmp_path / "cut.jsonl"
-    command = [sys.executable, "-m", "whatif", *QUESTION, "--candidates", "40", "-o", "cut.jsonl"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while (not file.exists() or file.read_bytes().count(b"\n") < 3) and time.monotonic() < deadline:
-        time.sleep(0.002)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    arguments = [*QUESTION, "--candidates", "40", "-o", "cut.jsonl"]
+    assert ended_process(signal.SIGKILL, tmp_path, arguments, written="best so far").returncode == -signal.SIGKILL
     # What a process leaves that is killed while it writes.
     with file.open("a") as end:
         end.write('{"matrix_size": 2000, "block_')
@@ -146,19 +138,15 @@ def test_a_killed_search_goes_on_and_plays_nothing_twice(whatif_main, tmp_path):
 
 
 def test_an_interrupted_search_prints_the_best_so_far(tmp_path):
-    question = [*QUESTION[:5], "32", "--matrix-sizes", "100000", "--block-sizes", "128", "-o", "runs.jsonl"]
-    command = [sys.executable, "-m", "whatif", *question, "--format", "csv"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    while "best so far" not in process.stderr.readline():
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, told = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "interrupted; the same command continues from runs.jsonl" in told
-    assert 2 <= len(rows(out)) <= 10
+    arguments = [*QUESTION, "--candidates", "40", "-o", "runs.jsonl", "--format", "csv"]
+    done = ended_process(signal.SIGINT, tmp_path, arguments, written="best so far")
+    assert done.returncode == 130
+    assert "interrupted; the same command continues from runs.jsonl" in done.stderr
+    assert done.stderr.count("best so far") == 1
+    assert 2 <= len(rows(done.stdout)) <= 10
     kept = (tmp_path / "runs.jsonl").read_text().splitlines()[1:]
-    assert min(float(row["time [s]"]) for row in rows(out)) in [json.loads(line)["time"] for line in kept]
+    assert 2 <= len(kept) < 40
+    assert min(float(row["time [s]"]) for row in rows(done.stdout)) in [json.loads(line)["time"] for line in kept]
 
 
 @pytest.mark.parametrize(

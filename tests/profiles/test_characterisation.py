@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.paths import ROOT
+from tests.paths import SHARED
 from tests.profiles_at_hand import copy, kernel, profile
 from whatif.profiles.characterisation import (
     characterise,
@@ -19,8 +19,7 @@ from whatif.profiles.characterisation import (
 )
 from whatif.profiles.formats import read_profile
 
-DEVELOPER_DATA = ROOT.parent / "shared" / "data" / "profiles"
-LAMMPS = DEVELOPER_DATA / "ahead/Summit_Data/Applications_Traces/lammps/peak-51127-lammps-h41n08-54871.nvvp"
+LAMMPS = SHARED / "profiles" / "ahead/Summit_Data/Applications_Traces/lammps/peak-51127-lammps-h41n08-54871.nvvp"
 READ, WRITE, INSIDE = "host_to_device", "device_to_host", "device_to_device"
 OPERATIONS = profile([
     copy(WRITE, "pageable", 8.0, 1e-6),
@@ -38,9 +37,8 @@ def rows(table):
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows()]
 
 
+@pytest.mark.shared_data
 def test_table_1_of_the_paper_for_lammps():
-    if not LAMMPS.exists():
-        pytest.skip(f"no developer data: {LAMMPS}")
     (row,) = rows(totals(read_profile(LAMMPS).operations))
     # Printed: 2.88 s, 2.23 s, 43.64 % (of the rounded times), 2K.
     assert (round(row["kernel_time"], 2), round(row["transfer_time"], 2), row["transfer_count"]) == (2.88, 2.23, 2089)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from tests.paths import DATA as TEST_DATA
-from tests.paths import ROOT
+from tests.paths import SHARED
 from whatif.errors import InvalidFileError
 from whatif.importers.sqlite import open_database
 from whatif.profiles.formats import is_profile, read_profile
@@ -34,7 +34,7 @@ DATA = TEST_DATA / "profiles"
 LAMMPS, SAXPY = DATA / "ahead" / "lammps_summit.nvvp", DATA / "nsys" / "saxpy_a100.sqlite"
 A100_TRACE, MI250_TRACE = DATA / "kineto" / "a100_trace.json.gz", DATA / "kineto" / "mi250_trace.json.gz"
 TIMESTAMPS = DATA / "rocprof" / "timestamps.csv"
-DEVELOPER_DATA = ROOT.parent / "shared" / "data" / "profiles" / "ahead"
+RELEASED = SHARED / "profiles" / "ahead"
 READ, WRITE, INSIDE, PEER = "host_to_device", "device_to_host", "device_to_device", "peer_to_peer"
 KINDS = "CUPTI_ACTIVITY_KIND_"
 
@@ -73,10 +73,9 @@ def test_every_tool_gives_the_same_columns_in_the_order_of_the_starts(path):
     assert profile.operations.notes["file"] == shown_path(path)
 
 
+@pytest.mark.shared_data
 def test_lammps_on_summit_has_the_times_of_table_one():
-    path = DEVELOPER_DATA / "Summit_Data/Applications_Traces/lammps/peak-51127-lammps-h41n08-54871.nvvp"
-    if not path.exists():
-        pytest.skip(f"no developer data: {path}")
+    path = RELEASED / "Summit_Data/Applications_Traces/lammps/peak-51127-lammps-h41n08-54871.nvvp"
     profile = read_profile(path)
     kernels, copies = summed(profile, operation="kernel"), summed(profile, operation="copy")
     assert (kernels[2], copies[2], copies[0]) == (2_881_201_305, 2_228_052_680, 2089)
@@ -85,12 +84,17 @@ def test_lammps_on_summit_has_the_times_of_table_one():
     assert_allclose(100 * copies[2] / (copies[2] + kernels[2]), 43.64, rtol=1e-3, atol=0)
 
 
-def nvprof_files():
-    return [LAMMPS, *(sorted(DEVELOPER_DATA.rglob("*.nvvp")) if DEVELOPER_DATA.exists() else [])]
+@pytest.mark.shared_data
+def test_sums_of_every_released_nvprof_profile_are_those_of_the_database():
+    for path in sorted(RELEASED.rglob("*.nvvp")):
+        assert_sums_of_the_database(path)
 
 
-@pytest.mark.parametrize("path", nvprof_files(), ids=lambda path: "-".join((path.parts[-3], path.stem)))
-def test_sums_of_an_nvprof_profile_are_those_of_the_database(path):
+def test_sums_of_an_nvprof_profile_are_those_of_the_database():
+    assert_sums_of_the_database(LAMMPS)
+
+
+def assert_sums_of_the_database(path):
     profile = read_nvprof(path)
     directions = {1: READ, 2: WRITE, 8: INSIDE}
     memories = {1: "pageable", 2: "pinned", 3: "device"}

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.paths import DATA, ROOT
+from tests.paths import DATA, SHARED
 from whatif.errors import InvalidFileError
 from whatif.profiles.nvprof import parse_copy_summary, read_copies, read_copy_summary
 from whatif.schema.toml import shown_path
 
 SWEEP = DATA / "ahead" / "memcpy_sweep.csv"
 PROFILE = DATA / "importers" / "transfer" / "titan_copies.nvvp"
-DEVELOPER_DATA = ROOT.parent / "shared" / "data" / "profiles"
 READ, WRITE = "host_to_device", "device_to_host"
 
 
@@ -35,14 +34,13 @@ def test_the_copies_of_a_profile_have_direction_memory_size_and_time():
     assert table.notes == {"tool": "nvprof", "version": "11", "file": shown_path(PROFILE)}
 
 
+@pytest.mark.shared_data
 def test_every_released_profile_has_the_means_of_the_summary():
-    if not DEVELOPER_DATA.exists():
-        pytest.skip(f"no developer data: {DEVELOPER_DATA}")
-    with (DEVELOPER_DATA / "ahead_memcpy_sweep_summary.csv").open() as file:
+    with (SHARED / "profiles" / "ahead_memcpy_sweep_summary.csv").open() as file:
         rows = list(csv.DictReader(file))
     spelled = {"HtoD": READ, "DtoH": WRITE, "DtoD": "device_to_device"}
     for source in sorted({row["source_file"] for row in rows}):
-        table = read_copies(DEVELOPER_DATA / "ahead" / source.removeprefix("data/"))
+        table = read_copies(SHARED / "profiles" / "ahead" / source.removeprefix("data/"))
         for row in (row for row in rows if row["source_file"] == source):
             chosen = table.columns["message_size"].values == float(row["bytes"])
             chosen &= table.columns["direction"].values == spelled[row["direction"]]

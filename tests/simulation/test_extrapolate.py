@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.paths import ROOT
+from tests.jacobi2d_trace import write_jacobi2d
 from tests.simulation.test_lower import assert_same
 from tests.simulation.traces import fold_all
 from tests.written_programs import halo, op, program, trace
@@ -18,8 +18,6 @@ from whatif.simulation.extrapolate import extrapolate
 from whatif.simulation.folding import share
 from whatif.simulation.lower import lower
 from whatif.simulation.rank_programs import ANY, Kind, Trace
-
-JACOBI2D = ROOT.parent / "shared" / "data" / "traces" / "dumpi_jacobi2d" / "summit_n12_txt"
 
 
 @pytest.mark.parametrize(
@@ -117,9 +115,8 @@ def test_extents_that_do_not_fit_are_refused():
         extrapolate(GRID, 24, (5, 5))
 
 
-@pytest.mark.skipif(not JACOBI2D.exists(), reason=f"no traced Jacobi2D in {JACOBI2D}")
-def test_the_traced_jacobi2d_extrapolates_from_summit_s_two_nodes_to_eight():
-    small = read_dumpi(JACOBI2D)
+def test_the_traced_jacobi2d_extrapolates_from_summit_s_two_nodes_to_eight(tmp_path):
+    small = read_dumpi(write_jacobi2d(tmp_path))
     found = extrapolate(small, 48)
     assert found.notes["extrapolated"] == "from 12 ranks (4 x 3) to 48 (8 x 6)"
     messages = [np.count_nonzero(one.kind == Kind.ISEND) for one in (found.programs[at] for at in found.program_of)]

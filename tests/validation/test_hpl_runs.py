@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks import validation_hpl as tables
-from tests.paths import ROOT
+from tests.paths import DATA, ROOT
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.costs import DTRSM, KERNELS, RENDEZVOUS, WHEN_RECEIVED, matrix_mean
 from whatif.linpack.simulation.simulator import HPLMachine, simulate
@@ -29,7 +29,6 @@ from whatif.validation.hpl_runs import (
 )
 from whatif.validation.tables import rows_of
 
-DATA = ROOT.parent / "shared" / "data" / "hpl"
 DOCS = ROOT / "docs" / "validation.md"
 LETTERS = ("A1", "C1", "D1", "A1_het", "C1_het")
 
@@ -90,9 +89,7 @@ def test_ranks_that_share_a_node_are_within_2_percent_of_the_emulator(emulated):
 
 
 def test_the_reference_rows_are_those_of_the_emulators_file():
-    path = DATA / "emulator" / "smpi_clean_polling.csv"
-    if not path.exists():
-        pytest.skip(f"no {path}")
+    path = DATA / "hpl" / "emulator" / "smpi_clean_polling.csv"
     heading, *lines = (line.split(",") for line in path.read_text().splitlines())
     theirs = [dict(zip(heading, line, strict=True)) for line in lines]
     ours = [row for row in rows_of("hpl_emulator.csv") if row["origin"] == "reference"]
