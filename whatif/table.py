@@ -73,11 +73,7 @@ class Table:
 
     def head(self, count: int) -> Table:
         """Table of the first rows."""
-        columns = {
-            name: Column(column.values[:count], column.dimension, column.written)
-            for name, column in self.columns.items()
-        }
-        return Table(columns, self.notes)
+        return self.at(slice(count))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in base units: `{"notes": {..}, "units": {column: unit}, "rows": [{column: value}]}`."""

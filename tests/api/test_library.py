@@ -46,14 +46,6 @@ def test_examples_of_the_document_run(tmp_path, monkeypatch):
     assert (tmp_path / "gpus.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_functions_have_the_names_of_the_verbs():
-    names = {name for name in whatif.__all__ if name[0].islower()} - {"load", "sweep"}
-    functions = {name.partition("_")[0] for name in names}
-    assert functions <= set(VERBS)
-    with pytest.raises(AttributeError, match="no attribute `nope`"):
-        _ = whatif.nope
-
-
 def test_numbers_are_those_of_the_command_line(whatif_main):
     out = whatif_main("run", "minimd", "--platform", "frontier", "--set", f"{GPUS}=4", "--sweep",
                       "application.rank_count=8, 64", "--samples", "64", "--spread", "assumed=20%",

@@ -14,7 +14,7 @@ from whatif.fitting.message_parameters import fit_network
 from whatif.importers.message_files import read_networks
 
 
-def test_outputs_of_two_distances_together_are_reported():
+def test_mixed_distances_are_reported():
     """CSCS: some of these runs are on one node, others between two."""
     fit = fit_network(read_networks([DATA / "importers" / "network" / "cscs"]), buffers="host")
     said = "\n".join(fit.warnings)

@@ -141,7 +141,7 @@ def test_an_interrupted_search_prints_the_best_so_far(tmp_path):
     arguments = [*QUESTION, "--candidates", "40", "-o", "runs.jsonl", "--format", "csv"]
     done = ended_process(signal.SIGINT, tmp_path, arguments, written="best so far")
     assert done.returncode == 130
-    assert "interrupted; the same command goes on from runs.jsonl" in done.stderr
+    assert "interrupted; the same command continues from runs.jsonl" in done.stderr
     assert done.stderr.count("best so far") == 1
     assert 2 <= len(rows(done.stdout)) <= 10
     kept = (tmp_path / "runs.jsonl").read_text().splitlines()[1:]

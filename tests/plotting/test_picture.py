@@ -138,7 +138,7 @@ def test_heat_map_has_values_in_place_and_gaps():
     assert draw(heat(values=np.full((2, 3), np.nan))).axes[0].collections[:] == []
 
 
-def test_a_waterfall_goes_from_one_result_to_the_other():
+def test_waterfall_connects_both_results():
     chart = bars.waterfall_bars(attribute(program(), program(a=4.0, b=5.0, c=0.5)), ("here", "there"))
     # 2 * 3 + 1 = 7; a explains 8, b 6, c takes 0.5.
     spans = [(row.label.removeprefix("parameters."), row.start, row.end, row.style) for row in chart.rows]

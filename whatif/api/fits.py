@@ -35,13 +35,13 @@ from whatif.importers.measurement_files import (
     read_run_files,
     warnings_of,
 )
-from whatif.limits import DISTANCES
 from whatif.profiles import link_fit
 from whatif.profiles.copy_files import read_transfer_files
 from whatif.profiles.link_fit import TransferFit
 from whatif.schema.load import load_platform
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table_writers import column_lines
+from whatif.vocabulary import DISTANCES
 
 
 def fit_network(

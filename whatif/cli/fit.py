@@ -6,7 +6,8 @@ from typing import Final
 
 import click
 
-from whatif.cli.lazy_group import LazyGroup, Verb
+from whatif.cli.lazy_group import LazyGroup
+from whatif.plugins import Verb
 
 VERBS: Final = {
     "gpu": Verb("whatif.cli.fit_gpu", "Peaks and bandwidths: mixbench, BabelStream, gpuroofperf."),

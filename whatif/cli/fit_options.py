@@ -12,7 +12,8 @@ import click
 
 from whatif.cli.options import print_table
 from whatif.errors import UsageError
-from whatif.limits import DISTANCES, TABLE_FORMATS
+from whatif.limits import TABLE_FORMATS
+from whatif.vocabulary import DISTANCES
 
 if TYPE_CHECKING:
     from whatif.files.fitted_model import FittedModel

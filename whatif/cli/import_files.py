@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from whatif.cli.fit_options import columns_option, files_argument, format_option, long_option, tell, where_option
-from whatif.cli.options import named_platform, platforms_option
+from whatif.cli.lazy_group import LazyGroup
+from whatif.cli.options import platforms_option
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 from whatif.plugins import registered_verbs
@@ -104,27 +105,22 @@ def runs(
 @click.option(
     "--format", "file_format", type=click.Choice(["toml", *TABLE_FORMATS]), default="table", show_default=True
 )
-def trace(file: Path, output: Path | None, platform: str, folders: tuple[Path, ...], file_format: str) -> None:
-    """Print what the ranks of a trace do, or write a scenario that replays it."""
-    from whatif.api.measurements import ImportedTable
-    from whatif.atomic import atomic_file
-    from whatif.files.trace_scenario import trace_scenario
-    from whatif.importers.trace_formats import read_trace
-    from whatif.studies.simulation_tables import trace_table
+def trace(
+    file: Path, output: Path | None, platform: str | None, platform_dirs: tuple[Path, ...], file_format: str
+) -> None:
+    """Print the operations of each rank of a trace, or write a scenario that replays it."""
+    from whatif.api.simulations import import_trace
 
-    if output is None and file_format != "toml":
-        _print(ImportedTable(trace_table(read_trace(file))), file_format)
-        return
-    platform, folders = named_platform(platform, folders)
-    text = trace_scenario(file, platform, folders=folders).text
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    if output.resolve().parent != file.resolve().parent:
-        raise UsageError(f"{output}: a scenario lies beside its trace, in {file.resolve().parent}")
-    with atomic_file(output) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    click.echo(f"written: {output}", err=True)
+    if output is None and file_format != "toml" and (platform is not None or platform_dirs):
+        raise UsageError("--platform and --platform-dir: no effect on a table; add -o SCENARIO.toml or --format toml")
+    found = import_trace(file, platform=platform, platform_dirs=platform_dirs)
+    if output is not None:
+        found.write(output)
+        click.echo(f"written: {output}", err=True)
+    elif file_format == "toml":
+        click.echo(found.to_toml(), nl=False)
+    else:
+        _print(found, file_format)
 
 
 def _print(result: Presentable, file_format: str) -> None:

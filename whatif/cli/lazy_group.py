@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-
-class Verb(NamedTuple):
-    """Verb of the command line; `module` has a click command of the name `command`."""
-
-    module: str
-    help: str
+from whatif.plugins import Verb
 
 
 class LazyGroup(click.Group):

@@ -18,8 +18,8 @@ from whatif.plugins import Verb, registered_verbs
 _HELP: Final[dict[str, str]] = {
     "open": "Open the explorer on a scenario.",
     "serve": "Show the explorer in a browser.",
-    "run": "Evaluate a scenario, or sweep any of its parameters.",
-    "simulate": "Play a trace, or a scenario, message by message.",
+    "run": "Evaluate a scenario, or sweep its parameters.",
+    "simulate": "Simulate a trace, or a scenario, message by message.",
     "tune": "Search the parameters of HPL, or the decomposition of a grid.",
     "fit": "Fit a platform to measurements, or a model to your own runs.",
     "import": "Read files of measurements and profiles of other programs.",

@@ -65,8 +65,8 @@ def command(
     from whatif.tui.fast_start import fast_start
 
     fast_start()
-    source = open_source(scenario, platform, folders, sets)
-    question = source.question
+    source = open_source(scenario, platform, platform_dirs, overrides)
+    question = source.scenario
     # Errors in the files are reported before the terminal is taken over.
     _ = question.program
     opening = [*source_lines(source), *measured_lines(measured, columns, where, runs, formula)]

@@ -189,8 +189,8 @@ def tell_worth(*questions: Scenario) -> None:
         machine = program.loaded.scenario.platform.name
         if program.grade == "assumed":
             click.echo(f"{machine}: rests on assumed values", err=True)
-        # A run of HPL costs too much for a remark.
-        for text in () if "hpl.times" in program.terms else extrapolations(evaluate(program)):
+        # A simulation costs too much for a remark.
+        for text in () if program.loaded.scenario.application.costly_points else extrapolations(evaluate(program)):
             click.echo(f"warning: {machine}: {text}", err=True)
 
 

@@ -11,11 +11,11 @@ from whatif.errors import UsageError
 from whatif.files.platform_file import PlatformChange, present, unfitted_tables, write_platform
 from whatif.fitting.fit_result import Fit
 from whatif.fitting.fit_tables import parameter_table
-from whatif.limits import DISTANCES
 from whatif.plotting.presentable import Presentable
 from whatif.schema.load import load_platform_document
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.table import Table
+from whatif.vocabulary import DISTANCES
 
 PROCESSORS = "kernels.processors"
 Detail = TypeVar("Detail")

@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from whatif.errors import UsageError
-from whatif.files.toml_text import toml_text
 from whatif.fitting.grid import GridFit
 from whatif.fitting.grid_advice import unidentified
 from whatif.fitting.grid_runs import RATES, GridRuns
 from whatif.fitting.grid_tables import rate_or_time
+from whatif.schema.toml_text import toml_text
 
 UNLIMITED: Final = 1e18
 """Cells a second that take no time: what a file says of a rate at its bound."""

@@ -19,6 +19,8 @@ from whatif.schema.parameters import covers, provenance
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.shipped import is_file, shipped_folder
 from whatif.schema.toml import Document, KeyPath, parse_document, read_document, walk
+from whatif.schema.toml_sections import with_values
+from whatif.schema.toml_text import toml_value
 from whatif.table import Table
 from whatif.units import BYTE, ONE, Dimension, format_quantity
 from whatif.vocabulary import MESSAGE_MODELS

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import add
 from typing import Final
 
 import numpy as np
@@ -15,15 +17,10 @@ _BELOW: Final = np.array([0.5 * math.erfc(-z / math.sqrt(2)) for z in _Z])
 
 
 @model("t = kernel + communication + transfer + overhead − overlap", "Choi et al. 2020, sec. 3.4")
-def iteration_time(
-    kernel_time: Seconds,
-    communication_time: Seconds,
-    transfer_time: Seconds,
-    overhead_time: Seconds,
-    overlap_time: Seconds,
-) -> Seconds:
-    """Time of one iteration: the sum of its phases by category, minus the stated overlaps. Elementwise."""
-    return kernel_time + communication_time + transfer_time + overhead_time - overlap_time
+def iteration_time(*times: Seconds) -> Seconds:
+    """Time of one iteration: the sum of the times of all categories, minus the overlap (last argument). Elementwise."""
+    *category_times, hidden_time = times
+    return reduce(add, category_times) - hidden_time
 
 
 @model("T = I t + setup", "Choi et al. 2020, sec. 5.1; Sharif et al., Eq. 4")

@@ -50,7 +50,7 @@ class ProfileInputs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProjectionView:
+class ProjectionSummary:
     """Copies and fills of a profile on the present machine."""
 
     source: str
@@ -66,13 +66,13 @@ class ProjectionView:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProfileView:
+class ProfileSummary:
     """Profile in tables (`whatif.profiles.characterisation.characterise`), projected, and its time lines."""
 
     tool: str
     devices: tuple[str, ...]
     tables: Mapping[str, Table]
-    projected: ProjectionView | None
+    projected: ProjectionSummary | None
     reason: str
     """Error message instead of a projection; empty where there is one."""
     streams: Streams
@@ -80,7 +80,7 @@ class ProfileView:
 
 
 def profile_inputs(session: Session, path: str, latencies: str, window: Window | None = None) -> ProfileInputs:
-    """Inputs of `profile_view` for the present machine of a session."""
+    """Inputs of `profile_summary` for the present machine of a session."""
     scenario = session.question
     # Counts, which are one level up, make no copy faster.
     edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in scenario.sets)
@@ -112,13 +112,13 @@ def _with_values(part: StrictTable, path: str, values: Mapping[str, float]) -> S
     return part.model_copy(update={**tables, **numbers})
 
 
-def profile_view(asked: ProfileInputs) -> ProfileView:
+def profile_summary(asked: ProfileInputs) -> ProfileSummary:
     """Profile in tables, projected, and as time lines. Raise `WhatifError` for a file that is not a profile."""
     file = _file(asked.path)
     profile = _profile(file)
     projected, reason, cases = _answer(asked, file)
     notes = profile.operations.notes
-    return ProfileView(
+    return ProfileSummary(
         tool=" ".join(notes[key] for key in ("tool", "version") if key in notes),
         devices=_device_names(profile),
         tables=_tables(file),
@@ -187,7 +187,7 @@ def _measured(file: _File) -> Replay:
     return replay_of("measured", columns["start_time"].values, columns["time"].values, _lanes(file).kind)
 
 
-def _answer(asked: ProfileInputs, file: _File) -> tuple[ProjectionView | None, str, tuple[Replay, ...]]:
+def _answer(asked: ProfileInputs, file: _File) -> tuple[ProjectionSummary | None, str, tuple[Replay, ...]]:
     """Projection or error message, and the projected time lines."""
     try:
         machines, own = _machines(asked, _profile(file))
@@ -195,7 +195,8 @@ def _answer(asked: ProfileInputs, file: _File) -> tuple[ProjectionView | None, s
     except WhatifError as problem:
         return None, str(problem), ()
     names = machines.source.name, machines.target.name
-    return ProjectionView(*names, asked.edited, own, classes, projection.kernel_range, projection.warnings), "", cases
+    found = ProjectionSummary(*names, asked.edited, own, classes, projection.kernel_range, projection.warnings)
+    return found, "", cases
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def _sheet(table: Table) -> ReportTable:
 
 
 def _texts(heads: tuple[str, ...], rows: Iterable[Iterable[object]], words: Collection[str]) -> ReportTable:
-    """A table of texts, all of them numbers but for those of the columns named in `words`."""
+    """Table of texts; all columns are numbers except those in `words`."""
     cells = tuple(tuple(typographic(str(cell)) for cell in row) for row in rows)
     return ReportTable(heads, cells, tuple(head not in words for head in heads))
 

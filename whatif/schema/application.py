@@ -25,7 +25,7 @@ from whatif.schema.fields import (
     StrictTable,
     Unit,
 )
-from whatif.vocabulary import HaloModel, MessageModel, TraceModel
+from whatif.vocabulary import Category, DistanceName, HaloModel, MessageModel, TraceModel
 
 Key = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -131,7 +131,7 @@ class CollectivePhase(StrictTable):
     model: MessageModel
     message_size: Bytes = 0.0
     """Size of the buffer that is broadcast, reduced or gathered; not used by a dissemination barrier."""
-    distance: Literal["intra_socket", "inter_socket", "inter_node"] = "inter_node"
+    distance: DistanceName = "inter_node"
     """Distance whose parameters apply to every round."""
     operation_count: CountOrZero = 1.0
     """Operations in one iteration."""
@@ -243,7 +243,7 @@ class RegressionPhase(StrictTable):
 
     kind: Literal["regression"]
     """A regression fitted to measured runs."""
-    category: Literal["kernel", "communication", "transfer", "overhead"] = "kernel"
+    category: Category = "kernel"
     """Category of the time, if the response is a time."""
     formula: str
     """Fitted formula, as written by its author."""

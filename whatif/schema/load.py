@@ -58,8 +58,8 @@ def load_document(
     folders: Sequence[Path] = (),
     built: Mapping[str, Document] | None = None,
 ) -> Loaded:
-    """Scenario of a document that is already read, as by `load_scenario`."""
-    layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders)
+    """Scenario of a document that is already read, as by `load_scenario`; `built` are platforms without a file."""
+    layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders, built=built or {})
     scenario = validate(ScenarioSpec, layers)
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
 

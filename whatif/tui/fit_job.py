@@ -104,7 +104,7 @@ class FitRefusal:
 
 
 def fitted(view: FitView) -> DistanceFit | FitRefusal:
-    """The fit that a view asks for."""
+    """Fit of a view, or the reason why there is none."""
     try:
         return _shown(view, _fit(*_read(view)), fit_of(view))
     except WhatifError as problem:
@@ -112,7 +112,7 @@ def fitted(view: FitView) -> DistanceFit | FitRefusal:
 
 
 def measured(view: FitView) -> Measured | None:
-    """The points of a view, those with the fewest pairs; None where there are none to show."""
+    """Points of a view with the fewest pairs; None without any."""
     try:
         return _plain(_fit(*_read(view)).points) if view.files else None
     except WhatifError:
@@ -120,7 +120,7 @@ def measured(view: FitView) -> Measured | None:
 
 
 def fit_of(view: FitView) -> NetworkFit:
-    """The fit of a view's measurements; raise `WhatifError` where there can be none."""
+    """Fit of a view's measurements. Raise `WhatifError` where they allow none."""
     fit = _fit(*_read(view))
     return fit if view.limits is None else fit.with_limits(*view.limits)
 
@@ -134,12 +134,12 @@ def write_fitted(view: FitView, path: Path, extends: str, folders: Sequence[Path
 
 
 def limits_of(view: FitView, found: DistanceFit) -> tuple[float, float]:
-    """The limits that are asked for: those of the fit may be on their way."""
+    """Stated limits of a view, else those of the fit."""
     return found.found_limits if view.limits is None else view.limits
 
 
 def moved(view: FitView, found: DistanceFit, chosen: int, steps: int) -> tuple[float, float] | None:
-    """The entry of a view with one limit moved up or down to another measured size; where it may not go, as it is."""
+    """Limits with one moved to another measured size; unchanged where it cannot move."""
     limits, stops = list(limits_of(view, found)), found.stops
     at = int(np.searchsorted(stops, limits[chosen], side="right" if steps > 0 else "left"))
     at = min(max(at if steps > 0 else at - 1, 0), len(stops) - 1)
@@ -169,7 +169,7 @@ def _read(view: FitView) -> tuple[_Files, str, str]:
 
 
 def stamps_of(names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
-    """The files that a text names, those of folders too, with what tells whether they were written anew."""
+    """Files, those of folders too, with their times of change and sizes."""
     return tuple(stamp for path in paths_of(names) for stamp in _stamps(path))
 
 
@@ -205,19 +205,19 @@ def _kinds(table: Table, chosen: str) -> list[str]:
 
 
 def _shown(view: FitView, found: NetworkFit, fit: NetworkFit) -> DistanceFit:
+    from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415 - not for the explorer itself
+
     # To leave points out takes a hundred times longer than to fit with other limits.
     held_out, recommended = found.held_out_errors, found.recommended
     model = next((name for name in fit.models if name == view.model), recommended)
     table, points = _table(_read(view)[0]), fit.points_of(model)
-    kinds = _kinds(table)
-    chosen = view.buffers if view.buffers in kinds else kinds[0]
     return DistanceFit(
         source=" ".join(table.notes[key] for key in ("tool", "version") if key in table.notes),
         distance=fit.distance,
         model=model,
         models=fit.models,
         recommended=recommended,
-        buffers=tuple(_kinds(table, view.measured_buffers)),
+        buffers=tuple(_kinds(table, view.buffers)),
         points=_plain(points),
         fitted=points.time * (1 + fit.residuals(model)),
         curves=tuple(_curves(fit, model)),

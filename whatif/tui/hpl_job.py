@@ -11,10 +11,6 @@ from whatif.errors import WhatifError
 from whatif.linpack.grid_study import Grid, Share, simulate_grids
 from whatif.tui.simulation_job import SimulationRefusal
 
-MOST_PANELS: Final = 32
-"""First panels that are written down for every process."""
-_MOST_SEEN: Final = 2**18
-"""Panels times processes that are written down: 10 MB."""
 _PAUSE_SECONDS: Final = 0.1
 
 

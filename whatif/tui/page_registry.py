@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from whatif.plugins import registered_pages, resolve
 
 if TYPE_CHECKING:
     from textual.binding import Binding
@@ -26,8 +27,7 @@ class PageEntry(NamedTuple):
 
     def load(self) -> type[Page[Any]]:
         """Class of the page, imported on first use."""
-        module, _, kind = self.module.partition(":")
-        page: type[Page[Any]] = getattr(import_module(module), kind)
+        page: type[Page[Any]] = resolve(self.module)
         return page
 
 
@@ -46,7 +46,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("profile", "0", "profile", _MEASUREMENT, "whatif.tui.pages.profile:ProfilePage"),
     PageEntry("decide", "!", "decide", _STUDY, "whatif.tui.pages.decide:DecidePage"),
     PageEntry("runs", "@", "runs", _MEASUREMENT, "whatif.tui.pages.runs:RunsPage"),
-    PageEntry("hpl", "", "ranks", _SIMULATION, "whatif.tui.pages.hpl:HPLPage"),
+    *(PageEntry(name, "", page.screen, _SIMULATION, page.page) for name, page in registered_pages().items()),
 )
 
 

@@ -19,6 +19,7 @@ from whatif.units import Dimension
 if TYPE_CHECKING:
     from whatif.fitting.least_squares import RunsFit
     from whatif.fitting.model_checks import CrossValidation
+    from whatif.fitting.regression_review import ModelComparison
     from whatif.tui.pages.runs import RunsView
 
 LEVEL: Final = 0.95
@@ -74,7 +75,7 @@ class _Runs(NamedTuple):
 
 
 def regressed(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> Regressed | FitRefusal:
-    """The regression that a view asks for, beside the one before it; terms that were `seen` can be added again."""
+    """Regression of a view, compared with the previous one; terms that were `seen` can be added again."""
     try:
         runs = _runs_of(view)
         return _shown(view, runs, fit_of(view), last, seen)
@@ -83,14 +84,15 @@ def regressed(view: RunsView, last: str = "", seen: Sequence[str] = ()) -> Regre
 
 
 def fit_of(view: RunsView) -> RunsFit:
-    """The regression of a view; raise `WhatifError` where there can be none."""
+    """Regression of a view. Raise `WhatifError` where the runs allow none."""
     runs = _runs_of(view)
     return _fit(runs, view.formula or _first(runs))
 
 
-def write_regressed(view: RunsView, path: Path, platform: str | None) -> Taken:
-    """Write the model of a view, and with a platform a scenario beside it that asks the model; raise `WhatifError`."""
-    from whatif.files.model_file import phase_edits  # noqa: PLC0415 - needed once
+def write_regressed(view: RunsView, path: Path, platform: str | None) -> SavedModel:
+    """Write the model of a view, and with a platform a scenario of it in the same folder. Raise `WhatifError`."""
+    from whatif.files.fitted_regression import write_regression  # noqa: PLC0415 - needed once
+    from whatif.files.model_file import phase_edits  # noqa: PLC0415
 
     fit = fit_of(view)
     scenario = None if platform is None else path.with_name(f"{path.stem}_question.toml")
@@ -139,8 +141,10 @@ def _left_out(runs: _Runs, formula: str) -> CrossValidation:
 
 
 def _shown(view: RunsView, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[str]) -> Regressed:
+    from whatif.fitting import regression_review as review  # noqa: PLC0415 - not to be loaded by the explorer itself
     from whatif.fitting.model_checks import diagnose  # noqa: PLC0415
     from whatif.fitting.regression_tables import validation_table  # noqa: PLC0415
+    from whatif.importers.measurement_files import warnings_of  # noqa: PLC0415
 
     race = review.ModelRace(partial(_fit, runs), partial(_left_out, runs))
     column, predicted, checks = fit.runs.columns[fit.formula.response], fit.predict(fit.columns, LEVEL), diagnose(fit)
@@ -159,13 +163,10 @@ def _shown(view: RunsView, runs: _Runs, fit: RunsFit, last: str, seen: Sequence[
         variables=tuple((name, kept[name].values, _dimension(kept[name])) for name in varying_columns(fit)),
         terms=tuple(coefficients(fit)),
         others=tuple(candidates(fit, seen)),
-        left_out=tuple(_for_others(fit, _left_out(runs, fit.formula.text), checks)),
-        quality=(
-            f"residual standard error {_residual(fit)}, {fit.freedom} degrees of freedom",
-            f"R² {fit.results.rsquared:.4f}, adjusted {fit.results.rsquared_adj:.4f}",
-        ),
-        warnings=(*fit.warnings, *_table(runs).notes.get("warnings", "").splitlines(), *_warnings(fit, checks)),
-        models=tuple(_models(runs, fit, {"pinned": view.pinned, "last": last})),
+        left_out=tuple(review.left_out_in_words(fit, _left_out(runs, fit.formula.text), REPEATS, checks, LEVEL)),
+        quality=review.quality_in_words(fit),
+        warnings=(*fit.warnings, *warnings_of(_table(runs)), *review.doubts_in_words(fit, checks, _REMEDY)),
+        models=tuple(race.compared(fit, {"pinned": view.pinned, "last": last})),
         table=validation_table(fit, Table(kept), fit.measured, predicted),
     )
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from whatif.core.session import SessionInputs
 from whatif.errors import WhatifError
-from whatif.tui.rank_lanes import Lanes, Window
+from whatif.studies.rank_lanes import Lanes, RunSummary, Window
 
 if TYPE_CHECKING:
+    from whatif.studies.simulation_summary import SummarisedRun
     from whatif.tui.pages.ranks import RanksView
 
 _BLOCK_STEP: Final = 32
@@ -35,13 +36,14 @@ class SimulationRefusal:
 
 
 def played(asked: SessionInputs, view: RanksView, rank: int | None, known: bool) -> SimulationPart | SimulationRefusal:
-    """The part of the run that a view asks for; `rank` is the one whose messages are wanted, `known` says that the
-    summary is."""
+    """Lanes of the run in the window of a view, with the messages of `rank`; without the summary if it is `known`."""
+    from whatif.studies.simulation_summary import BLOCK, lanes_of  # noqa: PLC0415 - only the worker process needs it
+
     try:
         kept = _kept(_Run.of(asked, view))
         window = window_of(view.window, kept.summary.run_time)
         last = max(0, len(kept.summary.node) - BLOCK)
-        lanes = _lanes(kept, window, min(block_of(view.first_rank), last), rank)
+        lanes = lanes_of(kept, window, min(block_of(view.first_rank), last), rank)
     except WhatifError as problem:
         return SimulationRefusal(str(problem))
     except MemoryError:

@@ -11,7 +11,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.session import Session, SessionInputs, still_there
 from whatif.errors import UsageError, WhatifError, did_you_mean
 from whatif.plotting.raster import MarkerName
-from whatif.schema.hpl_application import HPLApplication
+from whatif.plugins import page_of
 from whatif.schema.load import stated_platform
 from whatif.schema.parameters import Parameter
 from whatif.tui.page_registry import FIRST_PAGE, page_named, screens
@@ -162,7 +162,7 @@ class ExplorerState:
     def page(self) -> str:
         """The page that shows its screen."""
         application = self.session.program.loaded.scenario.application
-        return "hpl" if self.view.screen == "ranks" and isinstance(application, HPLApplication) else self.view.screen
+        return page_of(self.view.screen, application)
 
     @property
     def changed(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from whatif.tui.rank_lanes import PARTS
 
 from tests.driver import drive
 from tests.page_harness import on_page

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
-from whatif.tui.rank_lanes import PARTS, Lanes, MessageLines, main_groups, path_owners
 
 from tests.driver import GPUS, RANKS, drive, predicted
 from tests.page_harness import SIZES, on_page

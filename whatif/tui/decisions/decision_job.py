@@ -55,7 +55,7 @@ def decide(request: DecisionRequest) -> Decision:
 def _is_refused(request: DecisionRequest) -> bool:
     """Whether a question is none of HPL, as its answer says at once."""
     planned = request.decision in ("scaling", "layout") or (request.decision == "pareto" and not request.front_over)
-    return planned and isinstance(request.program.loaded.scenario.application, HPLApplication)
+    return planned and bool(request.program.loaded.scenario.application.refused_studies)
 
 
 def _seconds(request: DecisionRequest, points: int) -> float:

@@ -40,6 +40,7 @@ from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
 from whatif.tui.widgets.data_table import Cell, TableRows, TableView
 from whatif.tui.widgets.fit_plot import FitPlot
+from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.tui.worker import Worker
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
@@ -327,7 +328,7 @@ def _adoption(question: Scenario, path: Path) -> Adopt:
 def headed(found: DistanceFit, view: FitView) -> str:
     """What was measured, where, and what is drawn."""
     names = ", ".join(path.name for path in paths_of(view.files))
-    parts = (names, found.source, DISTANCES[found.distance], found.buffers[0], MODELS[found.model])
+    parts = (names, found.source, DISTANCE_LABELS[found.distance], found.buffers[0], MODEL_LABELS[found.model])
     return " · ".join(part for part in parts if part)
 
 

@@ -15,11 +15,11 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
-from whatif.linpack.grid_study import Grid, GridRate, HPLRunView, Share, grid_of, grids
+from whatif.linpack.grid_study import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeAsked
-from whatif.tui.hpl_job import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids, played
-from whatif.tui.hpl_lanes import GridLine, panel_lanes
+from whatif.tui.hpl_job import simulated
+from whatif.tui.hpl_lanes import panel_lanes
 from whatif.tui.labels import brief
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.simulation_job import SimulationRefusal
@@ -156,7 +156,7 @@ class HPLPage(Page[HPLView]):
             self._fill()
         if not self._finished and self._job is None:
             known = frozenset(self._rates) if self._current else frozenset[Grid]()
-            self._job = Job(played, (study.session.asked, known), reports=True)
+            self._job = Job(simulated, (study.session.asked, known), reports=True)
         return None if self._finished else self._job
 
     @property

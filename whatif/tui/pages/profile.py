@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from whatif.errors import WhatifError
-from whatif.profiles.profile_study import ProfileInputs, ProfileView, ProjectionView, has_latencies, readable
+from whatif.profiles.profile_study import ProfileInputs, ProfileSummary, ProjectionSummary, has_latencies, readable
 from whatif.profiles.stream_lanes import Window
 from whatif.studies.platform_comparison import known_platforms
 from whatif.table import Column, Table
@@ -22,7 +22,7 @@ from whatif.tui.events import ErrorTold, JobAsked
 from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
-from whatif.tui.profile_job import Profiled, Window, has_latencies, profiled, readable, wanted
+from whatif.tui.profile_job import inputs_of, profiled
 from whatif.tui.screens.dialogs import Asking
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
@@ -108,7 +108,7 @@ class ProfilePage(Page[ProfileView]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: ProfileView | FitRefusal | None = None
+        self._found: ProfileSummary | FitRefusal | None = None
         self._asked: ProfileInputs | None = None
         self._job: Job | None = None
         self._window: Window | None = None
@@ -147,14 +147,14 @@ class ProfilePage(Page[ProfileView]):
         """Read, characterise and project, unless only something else has changed; what is under way is not begun
         anew."""
         view = self.view_in(study.view)
-        asked = wanted(study, view, self._window)
+        asked = inputs_of(study, view, self._window)
         if not view.file or (asked == self._asked and self._found is not None):
             return None
         if self._job is None or self._job.arguments != (asked,):
             self._job = Job(profiled, (asked,))
         return self._job
 
-    def take(self, value: ProfileView | FitRefusal) -> None:
+    def take(self, value: ProfileSummary | FitRefusal) -> None:
         """Show a profile, or why there is none."""
         if self._study is None or self._job is None:
             return
@@ -166,8 +166,8 @@ class ProfilePage(Page[ProfileView]):
         if study is None:
             return
         words = self.query_one("#profile-words", Static)
-        self.set_class(not isinstance(found, ProfileView), "-empty")
-        if isinstance(found, ProfileView):
+        self.set_class(not isinstance(found, ProfileSummary), "-empty")
+        if isinstance(found, ProfileSummary):
             self._draw(found, study.view)
             self.query_one("#profile-head", Static).update(head(found))
             words.update(summary(found, self.view_in(study.view).side))
@@ -176,7 +176,7 @@ class ProfilePage(Page[ProfileView]):
             waiting = f"reading {file} …" if file else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
 
-    def _draw(self, found: ProfileView, view: View) -> None:
+    def _draw(self, found: ProfileSummary, view: View) -> None:
         """One side of the profile: its picture, its table, or for the projection both."""
         own, projected, tabular = self.view_in(view), found.projected, view.picture == "table"
         side = own.side
@@ -201,7 +201,7 @@ class ProfilePage(Page[ProfileView]):
         rows, kept = table_of(found, side)
         table.fill(rows, kept, self._told(found, side) if tabular and side == "projection" else "")
 
-    def _told(self, found: ProfileView, side: str) -> str:
+    def _told(self, found: ProfileSummary, side: str) -> str:
         """What the border says of a side."""
         if side == "projection" and found.projected is not None:
             return "x other latencies"
@@ -223,7 +223,7 @@ class ProfilePage(Page[ProfileView]):
 
     async def _readable(self, path: str) -> bool:
         """Whether a file may take the place of a good profile."""
-        if not isinstance(self._found, ProfileView):
+        if not isinstance(self._found, ProfileSummary):
             return True
         reader = Worker()
         self.query_one("#profiled").border_subtitle = Content(f"reading {path} …")
@@ -261,7 +261,7 @@ class ProfilePage(Page[ProfileView]):
 
     def _look(self, shift: float, factor: float) -> None:
         found, study = self._found, self._study
-        if study is None or not isinstance(found, Profiled) or self.view_in(study.view).side != "streams":
+        if study is None or not isinstance(found, ProfileSummary) or self.view_in(study.view).side != "streams":
             return
         (low, high), whole = self._window or found.streams.window, found.streams.whole
         length = min((high - low) * factor, whole)
@@ -282,7 +282,7 @@ def _next_measured(names: Sequence[str], present: str, folders: Sequence[Path]) 
     return name
 
 
-def _machines(projected: ProjectionView) -> str:
+def _machines(projected: ProjectionSummary) -> str:
     """Whose latencies and whose data sheet the projection rests on."""
     edited = " (edited)" * projected.edited
     if projected.source == projected.target:
@@ -290,7 +290,7 @@ def _machines(projected: ProjectionView) -> str:
     return f"Latencies of {projected.source}, data sheet of {projected.target}{edited}"
 
 
-def head(found: ProfileView) -> Content:
+def head(found: ProfileSummary) -> Content:
     """AHEAD's Table I in a line: time of kernels, of copies, the copies' share in both, how many there are."""
     totals = {name: float(column.values[0]) for name, column in found.tables["totals"].columns.items()}
     parts: list[str | Part] = []
@@ -303,7 +303,7 @@ def head(found: ProfileView) -> Content:
     return Content.assemble(*parts)
 
 
-def summary(found: ProfileView, side: str) -> Content:
+def summary(found: ProfileSummary, side: str) -> Content:
     """What comes of it, and what to mind."""
     sentences = {"projection": _time_line, "sizes": _symbols, "streams": _overlaps, "kernels": _kernel_range}[side](
         found
@@ -315,7 +315,7 @@ def summary(found: ProfileView, side: str) -> Content:
     return Content.assemble(*parts)
 
 
-def _time_line(found: ProfileView) -> list[str]:
+def _time_line(found: ProfileSummary) -> list[str]:
     """The time line before and after, or why there is nothing after."""
     if found.projected is None:
         return [f"No projection: {found.reason}."]
@@ -326,14 +326,14 @@ def _time_line(found: ProfileView) -> list[str]:
     return [f"{_machines(found.projected)}: {times}", *_kernel_range(found), whose]
 
 
-def _kernel_range(found: ProfileView) -> list[str]:
+def _kernel_range(found: ProfileSummary) -> list[str]:
     low, high = found.projected.kernel_range if found.projected is not None else (1.0, 1.0)
     if low == high:
         return []
     return [f"Kernels {low:.3g} to {high:.3g} times as long: a range of both rooflines."]
 
 
-def _symbols(found: ProfileView) -> list[str]:
+def _symbols(found: ProfileSummary) -> list[str]:
     """What the bars are, and which copies touch variables of the program."""
     sentences = ["Above by number, below by time."]
     table = found.tables.get("symbols")
@@ -348,13 +348,13 @@ def _symbols(found: ProfileView) -> list[str]:
     return sentences
 
 
-def _overlaps(found: ProfileView) -> list[str]:
+def _overlaps(found: ProfileSummary) -> list[str]:
     bands = [band for band in found.streams.bands if band.overlapped_time > 0]
     shared = ", ".join(f"{band.name} {duration(band.overlapped_time)}" for band in bands)
     return ["A bar is as high as the stream is busy.", f"Different kinds run at once for: {shared}." if shared else ""]
 
 
-def table_of(found: ProfileView, side: str) -> tuple[TableRows, int]:
+def table_of(found: ProfileSummary, side: str) -> tuple[TableRows, int]:
     """The numbers of a side, and how many columns stay in sight."""
     if side == "projection":
         return (class_rows(found.projected), 1) if found.projected is not None else (TableRows((), ()), 0)
@@ -383,7 +383,7 @@ def _cell(name: str, column: Column, row: int) -> Cell:
     return Cell(format_quantity(float(value), column.dimension, 5) if value == value else "–")  # noqa: PLR0124
 
 
-def class_rows(projected: ProjectionView) -> TableRows:
+def class_rows(projected: ProjectionSummary) -> TableRows:
     """Each class of copies and fills with its times, three projected; with errors where the profile is the machine's
     own, else as so many times the measured time."""
     table = projected.classes

@@ -12,11 +12,11 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.studies.rank_lanes import Lanes, RunSummary, Window
 from whatif.tui.events import ErrorTold, JobAsked
 from whatif.tui.labels import brief
 from whatif.tui.pages.messages import Facts
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
-from whatif.tui.rank_lanes import Lanes, Window
 from whatif.tui.simulation_job import (
     MOST_ITERATIONS,
     SimulationPart,

@@ -22,7 +22,7 @@ from whatif.tui.events import ChangeAsked, ErrorTold
 from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
-from whatif.tui.regression_job import Regressed, regressed, write_regressed
+from whatif.tui.regression_job import Regressed, SavedModel, regressed, write_regressed
 from whatif.tui.screens.dialogs import Asking, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
