@@ -1,6 +1,6 @@
 """Plug-ins: self-contained packages that add applications, verbs and pages, registered as plain data.
 
-A plug-in has a module with a `PLUGIN`, listed in `PLUGINS`. It names everything by text (`module:name`), so that
+A plug-in is a package with a `PLUGIN`, listed in `PLUGINS`. It names everything by text (`module:name`), so that
 nothing behind it is imported before it is used, and the packages below need not know of it.
 """
 
@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-PLUGINS: Final = ("whatif.linpack.plugin", "whatif.profiles.plugin")
+PLUGINS: Final = ("whatif.linpack", "whatif.profiles")
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 

@@ -28,7 +28,7 @@ from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.reporting import contents as findings
 from whatif.reporting import sections as report_sections
-from whatif.reporting.page import report_command, report_html
+from whatif.reporting.html_page import report_command, report_html
 from whatif.tui.report_job import report
 from whatif.units import SECOND, format_quantity
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
 @click.option("--platform", "platforms", multiple=True, required=True, metavar="NAME",
               help="A platform, once for each; the first one gives the reference times.")  # fmt: skip
-@click.option("--weight", "weights", multiple=True, metavar="SCENARIO=NUMBER", help="Weight of an application; 1 by default.")
+@click.option(
+    "--weight", "weights", multiple=True, metavar="SCENARIO=NUMBER", help="Weight of an application; 1 by default."
+)
 @click.option("--reference", "references", multiple=True, metavar="SCENARIO=TIME",
               help="Reference time of an application, e.g. minife='120 s'.")  # fmt: skip
 @platforms_option

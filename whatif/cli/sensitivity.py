@@ -13,7 +13,7 @@ from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.core.uncertainty import Sampling
-    from whatif.studies.sensitivity import SensitivityKind
+    from whatif.studies.sensitivity_study import SensitivityKind
 
 
 @click.command("sensitivity", short_help="Rank parameters by elasticity, or list bottlenecks in order.")

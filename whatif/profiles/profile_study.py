@@ -18,7 +18,7 @@ from whatif.profiles.copy_times import RATES, is_profiled_on
 from whatif.profiles.profile_data import Profile
 from whatif.profiles.projection import Projection, project
 from whatif.profiles.stream_lanes import (
-    Replay,
+    OperationTimes,
     StreamOperations,
     Streams,
     Window,
@@ -182,12 +182,12 @@ def _device_names(profile: Profile) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=2)
-def _measured(file: _File) -> Replay:
+def _measured(file: _File) -> OperationTimes:
     columns = _profile(file).operations.columns
     return replay_of("measured", columns["start_time"].values, columns["time"].values, _lanes(file).kind)
 
 
-def _answer(asked: ProfileInputs, file: _File) -> tuple[ProjectionSummary | None, str, tuple[Replay, ...]]:
+def _answer(asked: ProfileInputs, file: _File) -> tuple[ProjectionSummary | None, str, tuple[OperationTimes, ...]]:
     """Projection or error message, and the projected time lines."""
     try:
         machines, own = _machines(asked, _profile(file))
@@ -257,7 +257,7 @@ def _unedited(asked: ProfileInputs) -> PlatformSpec:
 
 
 @lru_cache(maxsize=2)
-def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[Replay, ...]]:
+def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[OperationTimes, ...]]:
     """Projection, its summary and its time lines, with kernels at both ends of their range."""
     profile, kind = _profile(file), _lanes(file).kind
     found = project(profile, machines.source, machines.target, profile if own else None)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from whatif.core.session import SessionInputs
 from whatif.errors import WhatifError
-from whatif.linpack.grid_study import Grid, Share, simulate_grids
+from whatif.linpack.process_grids import Grid, Share, simulate_grids
 from whatif.tui.simulation_job import SimulationRefusal
 
 _PAUSE_SECONDS: Final = 0.1

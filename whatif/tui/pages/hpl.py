@@ -15,7 +15,7 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
-from whatif.linpack.grid_study import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
+from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeAsked
 from whatif.tui.hpl_job import simulated
