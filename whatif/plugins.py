@@ -41,6 +41,17 @@ class PluginPage(NamedTuple):
     application: str
 
 
+class FileKind(NamedTuple):
+    """Files of another program from which a scenario is made, by the references of their functions."""
+
+    recognise: str
+    """Whether a path is such a file."""
+    read: str
+    """Content of a file; raises `InvalidFileError`."""
+    scenario: str
+    """Text of a scenario, from a path, the name of a platform and its `PlatformSpec`."""
+
+
 class Plugin(NamedTuple):
     """Everything that one package adds."""
 
@@ -50,6 +61,8 @@ class Plugin(NamedTuple):
     """By the words of the command line: `hpl`, `tune hpl`."""
     pages: Mapping[str, PluginPage] = _NONE
     """By the page's name."""
+    files: Mapping[str, FileKind] = _NONE
+    """By the name of the kind."""
 
 
 @cache
@@ -77,6 +90,11 @@ def registered_verbs(group: str = "") -> dict[str, Verb]:
 def registered_pages() -> dict[str, PluginPage]:
     """Pages of all plug-ins by their name."""
     return {name: page for plugin in _plugins() for name, page in plugin.pages.items()}
+
+
+def registered_files() -> dict[str, FileKind]:
+    """Kinds of files of all plug-ins by their name."""
+    return {name: kind for plugin in _plugins() for name, kind in plugin.files.items()}
 
 
 def page_of(screen: str, application: object) -> str:
