@@ -18,6 +18,7 @@ from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
+from whatif.studies.bracketing import narrowed
 from whatif.studies.population import Told
 from whatif.studies.search_space import Span, Varied, idle_parameter, is_played, quantity_named, span_of, term_named
 from whatif.units import Dimension
@@ -180,20 +181,15 @@ def _crossing(found: BreakEven, pair: _Pair, point: tuple[float, float], leaders
 
 
 def _narrowed(pair: _Pair, others: FloatArray, between: tuple[FloatArray, FloatArray], sides: FloatArray) -> FloatArray:
-    """The first places where the sign is no longer that of the lower side, as near as float64, or whole numbers, go."""
+    """First places [bracket] at which the sign is no longer that of the lower side, to the precision of float64."""
     lower, upper = between
     if pair.span.values is not None:
-        return upper  # There is nothing between listed values.
+        return upper  # Listed values have nothing between them.
+
+    def passed(places: FloatArray) -> NDArray[np.bool_]:
+        first, second = pair(places.ravel(), np.repeat(others, places.shape[1]))
+        return np.asarray(_signs(first, second).reshape(places.shape) != sides[:, None])
+
     parts, rounds = (_PLAYED_PARTS, _PLAYED_ROUNDS) if pair.is_played else (_PARTS, _ROUNDS)
-    shares, rows = np.linspace(0.0, 1.0, parts + 1), np.arange(len(lower))
-    for _ in range(rounds if len(lower) else 0):
-        places = lower[:, None] + (upper - lower)[:, None] * shares
-        places = np.clip(np.round(places) if pair.span.whole else places, lower[:, None], upper[:, None])
-        first, second = pair(places.ravel(), np.repeat(others, parts + 1))
-        changed: NDArray[np.bool_] = _signs(first, second).reshape(places.shape) != sides[:, None]
-        changed[:, 0], changed[:, -1] = False, True
-        at = changed.argmax(axis=1)
-        lower, upper = places[rows, at - 1], places[rows, at]
-        if pair.span.whole and (upper - lower <= 1).all():
-            break
-    return upper
+    rounding = np.round if pair.span.whole else None
+    return narrowed(lower, upper, passed, parts=parts, rounds=rounds, rounding=rounding)[1]

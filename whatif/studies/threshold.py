@@ -21,6 +21,7 @@ from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
+from whatif.studies.bracketing import narrowed
 from whatif.studies.search_space import (
     ends,
     idle_parameter,
@@ -34,8 +35,10 @@ from whatif.units import SECOND, Dimension, UnitError, format_quantity, parse_qu
 
 Choices = NDArray[np.bool_]
 _TARGET: Final = re.compile(r"\s*(?P<result>[\w.]+)\s*(?P<sense><=|>=|<|>)\s*(?P<bound>.+?)\s*")
-_POINTS, _FINER, _ROUNDS = 2049, 129, 6
-"""Points of the first grid, of each finer one, and how often it is refined: to 10^-12 of the first distance."""
+_POINTS: Final = 2049
+"""Points of the grid on which a target is looked for first."""
+_PARTS, _ROUNDS = 128, 6
+"""Parts of a bracket in each round, and the rounds: to 10^-12 of a distance of the grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +133,9 @@ def seek(
     met = target.met(evaluation.numbers(term))
     if not met.any():
         return _sought(program, target, parameter, _closest(grid, evaluation, target, parameter), now)
-    for _ in range(_ROUNDS):
-        grid = _between(grid, met, present, parameter)
-        met = target.met(evaluate(program, {path: grid}).numbers(term))
-    return _sought(program, target, parameter, float(grid[_nearest(grid, met, present)]), now)
+    at = _nearest(grid, met, present)
+    value = _narrowed(program, target, parameter, _before(grid, at, present), float(grid[at]))
+    return _sought(program, target, parameter, value, now)
 
 
 def _parameter(program: Program, path: str, target: Target) -> Parameter:
@@ -160,16 +162,24 @@ def _nearest(grid: FloatArray, met: Choices, present: float) -> int:
     return int(np.where(met, np.abs(far), np.inf).argmin())
 
 
-def _between(grid: FloatArray, met: Choices, present: float, parameter: Parameter) -> FloatArray:
-    """A finer grid from the value that meets the target nearest to the present one to its neighbour on that side."""
-    assert parameter.field is not None
-    at = _nearest(grid, met, present)
+def _before(grid: FloatArray, at: int, present: float) -> float:
+    """Value of the grid next to a place, on the side of the present value; that of the place at an end of the grid."""
     beside = at + (1 if grid[at] < present else -1)
-    beside = min(max(beside, 0), len(grid) - 1)
-    finer = np.linspace(grid[beside], grid[at], _FINER)
-    if parameter.field.domain.whole:
-        finer = np.round(finer)
-    return np.unique(np.append(finer, grid[at]))
+    return float(grid[min(max(beside, 0), len(grid) - 1)])
+
+
+def _narrowed(program: Program, target: Target, parameter: Parameter, missing: float, meeting: float) -> float:
+    """First value that meets a target, from one that misses it to one that meets it."""
+    assert parameter.field is not None
+    term = term_named(target.result, program)
+
+    def met(places: FloatArray) -> Choices:
+        numbers = evaluate(program, {parameter.path: places.ravel()}).numbers(term)
+        return target.met(np.broadcast_to(numbers, places.size)).reshape(places.shape)
+
+    rounding = np.round if parameter.field.domain.whole else None
+    ends = np.array([missing]), np.array([meeting])
+    return float(narrowed(*ends, met, parts=_PARTS, rounds=_ROUNDS, rounding=rounding)[1][0])
 
 
 def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, parameter: Parameter) -> float:
