@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from whatif.api.scenarios import list_ as list_
     from whatif.api.scenarios import resolve as resolve
     from whatif.api.scenarios import validate as validate
+    from whatif.api.search import break_even as break_even
+    from whatif.api.search import pareto_front as pareto_front
+    from whatif.api.search import seek as seek
     from whatif.core.platform import Platform as Platform
     from whatif.core.result import Result as Result
     from whatif.core.scenario import Scenario as Scenario
@@ -48,6 +51,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.decisions": ("budget", "compare", "scale", "tune_grid"),
     "whatif.api.evaluation": ("explain", "report", "run", "sweep", "sweep_parts"),
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
+    "whatif.api.search": ("break_even", "pareto_front", "seek"),
     "whatif.core.platform": ("Platform",),
     "whatif.core.result": ("Result",),
     "whatif.core.scenario": ("Scenario",),

@@ -17,7 +17,7 @@ from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import PlotDescription
-from whatif.studies.population import Objective, Told
+from whatif.studies.population import Objective, Progress
 from whatif.studies.scaling_tables import front_picture, front_table
 from whatif.studies.search_space import (
     Combination,
@@ -188,7 +188,7 @@ def _dominated(points: FloatArray, by: FloatArray) -> NDArray[np.bool_]:
 
 def front(
     question: Scenario, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target] = (),
-    points: int | None = None, told: Told = lambda count: None,
+    points: int | None = None, progress: Progress = lambda count: None,
 ) -> Front:  # fmt: skip
     """Pareto front over a grid of the parameters and all choices, of the points that meet all targets.
 
@@ -208,7 +208,7 @@ def front(
                 continue
             for part in _grid_points(combination, combination.program, within, objectives, targets, points):
                 parts.append(part)
-                told(sum(part.count for part in parts))
+                progress(sum(part.count for part in parts))
     except KeyboardInterrupt:
         if not parts:
             raise

@@ -30,7 +30,7 @@ _WALK: Final = np.concatenate([np.linspace(0.0, 1.2, 121), 1.0 - np.geomspace(1e
 """Shares of the way to where targets bind at which a polish looks."""
 _GENERATIONS, _BATCH = 25, 8
 """Fewer generations than that are no evolution; points that are drawn at a time then."""
-Told = Callable[[int], None]
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class Population:
     """
 
     def __init__(
-        self, program: Program, within: Sequence[Span], wish: Wish, before: Sequence[float], told: Told
+        self, program: Program, within: Sequence[Span], wish: Wish, before: Sequence[float], progress: Progress
     ) -> None:
-        self.program, self.within, self.wish, self.told = program, within, wish, told
+        self.program, self.within, self.wish, self.progress = program, within, wish, progress
         self.terms = wish.terms(program)
         self.chunk = 1 if is_played(program) else CHUNK_POINTS
         self.before = before
@@ -98,7 +98,7 @@ class Population:
         self.count += len(ways)
         if found[at] < self.best[0]:
             self.best = (float(found[at]), ways[at].copy())
-        self.told(self.count)
+        self.progress(self.count)
         return found
 
     def aims(self, ways: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -72,11 +72,12 @@ class Optimum:
 
 def search(
     question: Scenario, varied: Sequence[Varied], wish: Wish, seed: int = 0, points: int | None = None,
-    told: Callable[[Combination, int], None] = lambda combination, count: None,
+    progress: Callable[[Combination, int], None] = lambda combination, count: None,
 ) -> Iterator[Optimum | Combination]:  # fmt: skip
-    """The answer of each combination of choices, or the combination where it has none; ends after an interruption.
+    """Answer of each combination of choices, or the combination if it is infeasible; ends after an interruption.
 
-    `told` hears how many points of a combination are evaluated. Raise `UsageError` for a parameter without any effect.
+    `progress` receives each combination and its number of evaluated points. Raise `UsageError` for a parameter without
+    any effect.
     """
     before = results_of(evaluate(question.program), wish.terms(question.program))
     for combination, within in prepared(question, varied, wish.names):
@@ -85,7 +86,7 @@ def search(
             yield combination
             continue
         limit = points or (PLAYED_POINTS if is_played(program) else POINTS)
-        population = Population(program, within, wish, before, partial(told, combination))
+        population = Population(program, within, wish, before, partial(progress, combination))
         answer = _searched(combination, population, seed, limit)
         yield answer
         if not answer.ended:
