@@ -174,7 +174,7 @@ def test_few_points_close_in_on_the_best():
     assert_allclose([found.values[X], found.values[Y]], [3.0, 5.0], rtol=0, atol=0.05)
 
 
-def test_what_is_played_is_searched_with_few_points():
+def test_simulated_points_have_no_root_finder():
     hpl = 'platform = "dahu"\n[application]\nkind = "hpl"\nmatrix_size = 1000\nblock_size = 100\n'
     hpl += "process_rows = 2\nprocess_columns = 2\nranks_per_node = 4\n"
     for text, simple in ((hpl, False), (one_phase("1 s"), True)):

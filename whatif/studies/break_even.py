@@ -22,15 +22,15 @@ from whatif.plotting.description import PlotDescription
 from whatif.studies.bracketing import narrowed
 from whatif.studies.break_even_tables import break_even_picture, break_even_table, never_equal
 from whatif.studies.population import Progress
-from whatif.studies.search_space import Span, Varied, idle_parameter, is_played, quantity_named, span_of, term_named
+from whatif.studies.search_space import Span, Varied, idle_parameter, is_simulated, quantity_named, span_of, term_named
 from whatif.studies.study_result import StudyResult
 from whatif.table import Table
 from whatif.units import Dimension
 
-_POINTS, _PLAYED_POINTS, _CURVE_POINTS = 2049, 17, 17
+_POINTS, _SIMULATED_POINTS, _CURVE_POINTS = 2049, 17, 17
 _PARTS, _ROUNDS = 32, 11
 """Parts of a bracket in each round, and the rounds: to the precision of float64."""
-_PLAYED_PARTS, _PLAYED_ROUNDS = 2, 20
+_SIMULATED_PARTS, _SIMULATED_ROUNDS = 2, 20
 _EQUAL: Final = 1e-12
 """Relative difference up to which results are equal."""
 
@@ -127,7 +127,7 @@ def break_even(
     along = span_of(first, varied[1]) if len(varied) == 2 else None
     pair = _Pair((first, second), span, along, result, same_platform, progress)
     pair.refuse_idle()
-    grid = span.grid(_PLAYED_POINTS if pair.is_played else _POINTS)
+    grid = span.grid(_SIMULATED_POINTS if pair.is_simulated else _POINTS)
     seconds = np.array([np.nan]) if along is None else along.grid(_CURVE_POINTS)
     places, others = np.meshgrid(grid, seconds)
     results = [array.reshape(places.shape) for array in pair(places.ravel(), others.ravel())]
@@ -147,7 +147,7 @@ class _Pair:
         self.paths = [span.path] if along is None else [span.path, along.path]
         self.terms = [term_named(result, program) for program in programs]
         self.progress, self.count = progress, 0
-        self.is_played = any(is_played(program) for program in programs)
+        self.is_simulated = any(is_simulated(program) for program in programs)
         self.own = [path for path in self.paths if same_platform or not path.startswith("platform.")]
 
     def refuse_idle(self) -> None:
@@ -159,7 +159,7 @@ class _Pair:
 
     def __call__(self, places: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Results [point] of both programs; the second one keeps parameters of its platform, and lacks some."""
-        step = 1 if self.is_played else max(len(places), 1)
+        step = 1 if self.is_simulated else max(len(places), 1)
         parts = []
         for at in range(0, len(places), step):
             parts.append(self._results(places[at : at + step], others[at : at + step]))
@@ -226,6 +226,6 @@ def _narrowed(pair: _Pair, others: FloatArray, between: tuple[FloatArray, FloatA
         first, second = pair(places.ravel(), np.repeat(others, places.shape[1]))
         return np.asarray(_signs(first, second).reshape(places.shape) != sides[:, None])
 
-    parts, rounds = (_PLAYED_PARTS, _PLAYED_ROUNDS) if pair.is_played else (_PARTS, _ROUNDS)
+    parts, rounds = (_SIMULATED_PARTS, _SIMULATED_ROUNDS) if pair.is_simulated else (_PARTS, _ROUNDS)
     rounding = np.round if pair.span.whole else None
     return narrowed(lower, upper, passed, parts=parts, rounds=rounds, rounding=rounding)[1]

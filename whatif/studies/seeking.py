@@ -16,7 +16,7 @@ from whatif.studies.pareto import Front, front
 from whatif.studies.population import Objective, Wish
 from whatif.studies.search import Optimum, ranked, search
 from whatif.studies.search_result import SearchResult
-from whatif.studies.search_space import Combination, Varied, is_played, parse_varied, quantity_named
+from whatif.studies.search_space import Combination, Varied, is_simulated, parse_varied, quantity_named
 from whatif.studies.study_result import positive_share
 from whatif.studies.threshold import SeekResult, Target, parse_target, seek
 
@@ -49,7 +49,7 @@ def has_root_finder(
 ) -> bool:
     """Whether one range and one target are stated, without a simulation: a root finder needs thousands of points."""
     single = len(varied) == len(targets) == 1 and objective is None
-    return single and not (varied[0].choices or varied[0].values) and not is_played(scenario.program)
+    return single and not (varied[0].choices or varied[0].values) and not is_simulated(scenario.program)
 
 
 def _searched(
@@ -75,7 +75,7 @@ def break_even_study(
     path = str(equal_to).partition("=")[0].strip()
     if any(item.path == path for item in varied):
         raise UsageError(
-            f"--equal-to {equal_to}: `{path}` is moved by --vary; set another parameter, or name a machine"
+            f"--equal-to {equal_to}: `{path}` is moved by --vary; set another parameter, or name a platform"
         )
     with _blamed("--equal-to", [path]):
         other, names, same_platform = _opponent(scenario, equal_to)

@@ -14,7 +14,7 @@ from whatif.core.result import has_column
 from whatif.core.sweep_figure import Y_COLUMN
 from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
-from whatif.studies.search_space import is_played, term_named
+from whatif.studies.search_space import is_simulated, term_named
 from whatif.studies.threshold import SeekResult, parse_target, seek
 from whatif.tui.state import ExplorerState
 from whatif.units import format_quantity, parse_quantity
@@ -33,7 +33,7 @@ class Seek:
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
         program = study.session.program
-        if is_played(program):
+        if is_simulated(program):
             raise UsageError("each point is played, which takes its time: `whatif seek` shows how far it is")
         study.session.parameter(self.path)
         text = f"{drawn(study)} {self.target}" if self.target.startswith(("<", ">")) else self.target
