@@ -13,7 +13,12 @@ from whatif.cli.main import program
 
 FRONT_ENDS = {"open", "serve"}
 """Verbs that start the explorer."""
-FUNCTIONS = {"list": ("list_",), "schema": ("json_schema",), "run": ("run", "sweep", "sweep_parts")}
+FUNCTIONS = {
+    "list": ("list_",),
+    "run": ("run", "sweep", "sweep_parts"),
+    "schema": ("json_schema",),
+    "seek": ("seek", "break_even", "pareto_front"),
+}
 """Functions of verbs whose path is not their name: `list` is a type of Python, `schema` says too little."""
 PRESENTATION = {"file_format", "output", "plot"}
 """Options that choose how a result is shown, and where it is written."""

@@ -58,9 +58,9 @@ def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platf
 
 @pytest.mark.parametrize("platform", ["summit", "dahu", "fugaku"])
 def test_a_trace_takes_as_long_as_run_says_also_without_gpus(platform: str) -> None:
-    from whatif.cli.scenario_sources import open_source
+    from whatif.studies.scenario_sources import open_source
 
-    question = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform, (), ()).scenario
+    question = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform=platform).scenario
     evaluation = evaluate(question.program)
     found = simulate(question.program, evaluation)
     total = float(np.ravel(evaluation.column("total_time"))[0])
@@ -102,11 +102,11 @@ def test_what_cannot_be_played_is_refused_with_the_reason(words: tuple[str, ...]
 
 
 def test_a_sweep_says_why_a_point_cannot_be_played() -> None:
-    from whatif.cli.scenario_sources import open_source
     from whatif.core.result import run_whole
     from whatif.core.sweep import grid_of, parse_option
+    from whatif.studies.scenario_sources import open_source
 
-    question = open_source(str(DATA / "goal" / "binary_tree_32.goal"), "lassen", (), ()).scenario
+    question = open_source(str(DATA / "goal" / "binary_tree_32.goal"), platform="lassen").scenario
     axis = parse_option("application.rank_count=32, 33", question.program, 10)
     result = run_whole(question, grid_of([axis], 10))
     assert np.isfinite(result.columns["total_time"][0])

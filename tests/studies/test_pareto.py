@@ -102,12 +102,12 @@ def test_the_verb_prints_the_front_and_draws_it(whatif_main):
 
 
 def test_an_interrupted_front_is_that_of_what_was_evaluated():
-    def told(count):
+    def progress(count):
         raise KeyboardInterrupt
 
     question = Scenario.open("jacobi2d")
     varied = [parse_varied(text, question.program) for text in (BANDWIDTH, "platform=summit, lassen")]
-    found = front(question, varied, [Objective("total_time"), Objective(BANDWIDTH)], points=5, told=told)
+    found = front(question, varied, [Objective("total_time"), Objective(BANDWIDTH)], points=5, progress=progress)
     assert (found.points, found.ended) == (5, False)
     assert {choices["platform"] for choices in found.choices} == {"summit"}
 

@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
-from whatif.cli.seek import _is_simple
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -20,6 +19,7 @@ from whatif.schema.toml import parse_document
 from whatif.studies.population import Objective, Wish
 from whatif.studies.search import Optimum, ranked, search
 from whatif.studies.search_space import Combination, Varied, parse_varied
+from whatif.studies.seeking import has_root_finder
 from whatif.studies.threshold import Target, parse_target, seek
 
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
@@ -153,12 +153,12 @@ def test_points_without_a_number_are_no_answers():
 
 
 def test_an_interrupted_search_keeps_the_best_so_far_and_ends():
-    def told(combination, count):
+    def progress(combination, count):
         if count > 100:
             raise KeyboardInterrupt
 
     question = question_of("12 / x + 8 / y", x=2.0, y=2.0)
-    (found,), _ = searched(question, [X, Y], ["iteration_time <= 3 s"], told=told)
+    (found,), _ = searched(question, [X, Y], ["iteration_time <= 3 s"], progress=progress)
     assert not found.ended
     assert found.is_met
     assert found.then["iteration_time"] <= 3.0
@@ -168,19 +168,19 @@ def test_few_points_close_in_on_the_best():
     question = question_of("(x - 3) ** 2 + (y - 5) ** 2 + 1", x=2.0, y=2.0)
     counted = []
     (found,), _ = searched(question, [f"{X}=1 .. 9", f"{Y}=1 .. 9"], [], Objective("total_time"), points=200,
-                           told=lambda combination, count: counted.append(count))  # fmt: skip
+                           progress=lambda combination, count: counted.append(count))  # fmt: skip
     assert found.points == counted[-1] <= 200
     assert searched(question, [X, Y], [], Objective("total_time"), points=1)[0][0].points == 1
     assert_allclose([found.values[X], found.values[Y]], [3.0, 5.0], rtol=0, atol=0.05)
 
 
-def test_what_is_played_is_searched_with_few_points():
+def test_simulated_points_have_no_root_finder():
     hpl = 'platform = "dahu"\n[application]\nkind = "hpl"\nmatrix_size = 1000\nblock_size = 100\n'
     hpl += "process_rows = 2\nprocess_columns = 2\nranks_per_node = 4\n"
     for text, simple in ((hpl, False), (one_phase("1 s"), True)):
         question = Scenario(parse_document(text, "t.toml"))
         target = Target("total_time", at_most=True, bound=1.0)
-        assert _is_simple(question, [Varied("application.rank_count")], (target,), None) == simple
+        assert has_root_finder(question, [Varied("application.rank_count")], (target,), None) == simple
 
 
 def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_main):

@@ -34,12 +34,12 @@ class Seek:
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
         # Not needed before somebody seeks.
-        from whatif.studies.search_space import is_played  # noqa: PLC0415
+        from whatif.studies.search_space import is_simulated  # noqa: PLC0415
         from whatif.studies.threshold import parse_target, seek  # noqa: PLC0415
 
         program = study.session.program
-        if is_played(program):
-            raise UsageError("each point is played, which takes its time: `whatif seek` shows how far it is")
+        if is_simulated(program):
+            raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
         study.session.parameter(self.path)
         text = f"{drawn(study)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(program, self.path, parse_target(text, program))
