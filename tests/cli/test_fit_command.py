@@ -293,7 +293,7 @@ def test_a_fit_entry_must_be_square(whatif_main, measured):
 def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": "1 MiB"}
-    program = Scenario.open("jacobi2d", platform="ours", folders=[Path()], sets=sets).program
+    program = Scenario.open("jacobi2d", platform="ours", folders=[Path()], overrides=sets).program
     time = float(evaluate(program).values["halo.inter_node.message_time"].ravel()[0])
     assert time == pytest.approx(three_protocols(2**20), rel=2e-3)
 
@@ -447,7 +447,7 @@ def test_parts_are_listed(whatif_main):
 def test_the_explorer_says_what_is_extrapolated(whatif_main, measured, size, mark):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": size}
-    question = Scenario.open("jacobi2d", platform="ours", folders=[Path()], sets=sets)
+    question = Scenario.open("jacobi2d", platform="ours", folders=[Path()], overrides=sets)
     session = Session.start(question).sweep("platform.node.gpu.dram_bandwidth")
     said = _message(ExplorerState.start(session), "", busy=False)
     assert said[0] == mark

@@ -53,7 +53,7 @@ TEXT = MACHINE + KERNEL.format(name="work", time="3 s") + WAITING
 
 def question(text=TEXT, **sets):
     return Scenario(
-        parse_document(text, "t.toml"), sets={path.replace("__", "."): value for path, value in sets.items()}
+        parse_document(text, "t.toml"), overrides={path.replace("__", "."): value for path, value in sets.items()}
     )
 
 

@@ -89,7 +89,7 @@ def times(question: Scenario, sweep: str = "", column: str = "communication_time
 def test_with_one_models_times_a_simulated_scenario_is_the_closed_form(scenario: str, model: str) -> None:
     halos = [name for name, phase in _phases(scenario).items() if phase.kind == "halo"]
     sets = {f"application.phases.{name}.model": model for name in halos}
-    modelled = Scenario.open(scenario, sets=sets)
+    modelled = Scenario.open(scenario, overrides=sets)
     simulated = modelled.changed({**sets, "application.communication": "simulated"})
     np.testing.assert_allclose(times(simulated), times(modelled), rtol=1e-9, atol=0)
 
@@ -106,7 +106,7 @@ def test_collectives_of_one_distance_are_the_closed_form(algorithm: str) -> None
     )
     # One rank on a node: every message goes between nodes, as the closed form has it.
     question = asked(text, application__ranks_per_node="1")
-    modelled = question.changed({**question.sets, "application.communication": "modelled"})
+    modelled = question.changed({**question.overrides, "application.communication": "modelled"})
     np.testing.assert_allclose(times(question), times(modelled), rtol=1e-9, atol=0)
 
 

@@ -30,7 +30,7 @@ SWEEP = f"{MEMORY}=0.5 TB/s .. 4 TB/s log 7"
 
 
 def swept(scenario, *sweeps, **sets):
-    question = Scenario.open(scenario, sets={path.replace("__", "."): value for path, value in sets.items()})
+    question = Scenario.open(scenario, overrides={path.replace("__", "."): value for path, value in sets.items()})
     axes = [parse_option(text, question.program, 10**6) for text in sweeps]
     return run_whole(question, grid_of(axes, 10**6))
 

@@ -107,7 +107,7 @@ def file(tmp_path):
 
 
 def asking(path, sets, platform=None, folders=()):
-    question = Scenario.open(path, sets=sets, platform=platform, folders=folders)
+    question = Scenario.open(path, overrides=sets, platform=platform, folders=folders)
     return question.document, question
 
 
@@ -673,22 +673,25 @@ def sessions():
     open_ = Scenario.open
     edits = {GPUS: "8", MEMORY: "1 TB/s", RANKS: "= 2 * 32", "application.grid.periodic": "true"}
     halo = {"application.phases.halo.kind": "overhead", "application.phases.halo.overhead_time": "3 us"}
-    yield "one parameter", Session.start(open_("jacobi2d", sets={GPUS: "8", MEMORY: "1 TB/s"}))
+    yield "one parameter", Session.start(open_("jacobi2d", overrides={GPUS: "8", MEMORY: "1 TB/s"}))
     yield (
         "two parameters",
         swept(
-            open_("jacobi2d", platform="lassen", sets=edits),
+            open_("jacobi2d", platform="lassen", overrides=edits),
             "application.phases.stencil.launch_count=1, 2",
             "application.phases.reduce.launch_count=1 .. 4 step 1",
         ),
     )
-    bridges = open_("jacobi2d", platform="bridges", sets={RANKS: "64"})
+    bridges = open_("jacobi2d", platform="bridges", overrides={RANKS: "64"})
     yield "a choice, half of it impossible", swept(bridges, f"{MODEL}=postal, k_model", f"{GPUS}=1, 2")
-    yield "platforms", swept(open_("minimd", sets={"parameters.cells": "32"}), "platform=summit, lassen")
-    yield "tied parameters", Session.start(open_("minife_devices", sets={"application.phases.dot.launch_count": "4"}))
-    yield "a list of numbers", Session.start(open_("minife_gpus_per_node", sets={RANKS: "128"}))
-    yield "another kind", Session.start(open_("jacobi2d", sets=halo))
-    yield "no sweep", Session.start(open_("jacobi2d_strong", sets={RANKS: "96"})).over(())
+    yield "platforms", swept(open_("minimd", overrides={"parameters.cells": "32"}), "platform=summit, lassen")
+    yield (
+        "tied parameters",
+        Session.start(open_("minife_devices", overrides={"application.phases.dot.launch_count": "4"})),
+    )
+    yield "a list of numbers", Session.start(open_("minife_gpus_per_node", overrides={RANKS: "128"}))
+    yield "another kind", Session.start(open_("jacobi2d", overrides=halo))
+    yield "no sweep", Session.start(open_("jacobi2d_strong", overrides={RANKS: "96"})).over(())
 
 
 SESSIONS = dict(sessions())
@@ -737,7 +740,7 @@ def test_a_patch_gives_the_rows_of_the_session(name, tmp_path):
 
 
 def test_a_command_line_is_the_one_that_a_person_types():
-    question = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "8", MEMORY: "1 TB/s"})
+    question = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "8", MEMORY: "1 TB/s"})
     axis = parse_option(f"{RANKS}=1 .. 8 step 1; application.iteration_count=1..8 step 1", question.program, 100)
     assert command_line(question, [axis]) == (
         f"whatif run jacobi2d --platform lassen --set {GPUS}=8 --set '{MEMORY}=1 TB/s' "
@@ -747,7 +750,7 @@ def test_a_command_line_is_the_one_that_a_person_types():
 
 
 def test_a_patch_is_the_file_that_a_person_writes():
-    question = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "8", "application.grid.periodic": "true"})
+    question = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "8", "application.grid.periodic": "true"})
     axis = parse_option(f"{RANKS}=1 .. 8 step 1", question.program, 100)
     assert toml_patch(question, [axis]) == (
         "# What if jacobi2d were changed like this?\n\n"
@@ -763,7 +766,7 @@ def test_a_file_of_ones_own_and_a_folder_of_platforms(tmp_path):
     (folder / "mine.toml").write_text('extends = "lassen"\nname = "Mine"\nnode_count = 7\n')
     path = tmp_path / "it's mine.toml"
     path.write_text(SMALL)
-    question = Scenario.open(path, platform="mine", sets={GPUS: "2"}, folders=(folder,))
+    question = Scenario.open(path, platform="mine", overrides={GPUS: "2"}, folders=(folder,))
     session = Session.start(question)
     _, *arguments = shlex.split(command_line(question, session.grid.axes))
     check_rows(answered(arguments), session)
@@ -777,7 +780,7 @@ def test_a_file_of_ones_own_and_a_folder_of_platforms(tmp_path):
     assert document.data["platform"] == {"extends": "mine", "node": {"gpu_count": 2}}
     plain = path.rename(tmp_path / "own.toml")
     (tmp_path / "mine.toml").write_text((folder / "mine.toml").read_text())
-    session = Session.start(Scenario.open(plain, sets={RANKS: "4"}))
+    session = Session.start(Scenario.open(plain, overrides={RANKS: "4"}))
     (tmp_path / "patch.toml").write_text(toml_patch(session.question, session.grid.axes))
     check_rows(answered(["run", str(tmp_path / "patch.toml")]), session)
 

@@ -476,7 +476,7 @@ def test_the_stated_times_of_the_paper_come_out_of_the_assumed_triton():
     minutes, hours = [], []
     for cells, width in ((1890063, 60), (7562646, 30), (68080474, 10), (272321896, 5)):
         harvey = Scenario.open(
-            "triton", sets={"parameters.cells": str(cells), "parameters.cell_width_in_m": str(width)}
+            "triton", overrides={"parameters.cells": str(cells), "parameters.cell_width_in_m": str(width)}
         )
         times = evaluate(harvey.program, grid.arrays()).column("total_time")
         minutes.append(times.sum() / 60)

@@ -266,7 +266,7 @@ def test_a_depth_that_cannot_be_is_told_before_anything_is_played(whatif_main, t
 def plan_and_values(tmp_path, platform, **sets):
     path = tmp_path / "hpl.toml"
     path.write_text(SCENARIO.format(platform=platform))
-    question = Scenario.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
+    question = Scenario.open(path, overrides={name.replace("__", "."): value for name, value in sets.items()})
     values = evaluate(question.program).values
     plan = question.program.terms["hpl.times"].options["plan"]
     return plan, {parameter: float(values[parameter]) for parameter in plan.parameters}
@@ -319,7 +319,7 @@ def test_the_host_and_its_link_are_what_ifs_like_any_other(tmp_path):
     def time(**sets):
         path = tmp_path / "hpl.toml"
         path.write_text(SCENARIO.format(platform="frontier"))
-        question = Scenario.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
+        question = Scenario.open(path, overrides={name.replace("__", "."): value for name, value in sets.items()})
         return float(evaluate(question.program).values["total.time"])
 
     base = time()

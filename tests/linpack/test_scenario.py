@@ -65,7 +65,7 @@ def file(tmp_path):
 
 
 def plan_and_values(path, **sets):
-    question = Scenario.open(path, sets=sets)
+    question = Scenario.open(path, overrides=sets)
     values = evaluate(question.program).values
     plan = question.program.terms["hpl.times"].options["plan"]
     return plan, {parameter: float(values[parameter]) for parameter in plan.parameters}
@@ -92,7 +92,7 @@ def test_every_number_of_hpl_dat_sweeps(file):
     }  # fmt: skip
     question = Scenario.open(file())
     for name, values in moved.items():
-        times = [evaluate(Scenario.open(file(), sets={f"application.{name}": value}).program).values["total.time"]
+        times = [evaluate(Scenario.open(file(), overrides={f"application.{name}": value}).program).values["total.time"]
                  for value in values.split(", ")]  # fmt: skip
         assert times[0] != times[1], name
     assert set(question.program.terms["hpl.times"].options["plan"].parameters) >= {
@@ -103,7 +103,7 @@ def test_every_number_of_hpl_dat_sweeps(file):
 def test_a_faster_network_is_never_slower(file):
     def time(**sets):
         pieces = "platform.network.inter_node.pieces.all"
-        question = Scenario.open(file(), sets={f"{pieces}.{key}": value for key, value in sets.items()})
+        question = Scenario.open(file(), overrides={f"{pieces}.{key}": value for key, value in sets.items()})
         return float(evaluate(question.program).values["total.time"])
 
     assert time(latency="0 s", bandwidth="1 TB/s") < time() < time(latency="20 us") < time(latency="200 us")
@@ -123,7 +123,7 @@ def test_the_ranks_follow_from_the_grid_of_processes(file):
     ],
 )
 def test_a_point_that_cannot_be_says_why(file, path, value, told):
-    evaluation = evaluate(Scenario.open(file(), sets={path: value}).program)
+    evaluation = evaluate(Scenario.open(file(), overrides={path: value}).program)
     assert np.isnan(evaluation.masked(evaluation.values["total.time"])).all()
     assert told in " ".join(evaluation.reasons())
 

@@ -167,7 +167,7 @@ def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_
         whatif_main, "jacobi2d", "--set", "platform.node.gpu.dram_bandwidth=1 TB/s", "--against", "mine.toml"
     )
     page = Read(text)
-    program = Scenario.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
+    program = Scenario.open("jacobi2d", overrides={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
     table, found = "", {}
     for row in page.rows["values"][1:]:
         if len(row) == 1:
@@ -348,7 +348,7 @@ def test_a_browser_shows_the_page_alone_in_light_and_dark_and_on_a_narrow_screen
 
 def test_the_explorer_writes_the_page_that_its_command_writes(whatif_main, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    question = Scenario.open("minife", platform="lassen", sets={"platform.node.gpu_count": "2"})
+    question = Scenario.open("minife", platform="lassen", overrides={"platform.node.gpu_count": "2"})
     grid = grid_of([parse_option("application.rank_count = 8, 16", question.program, 10)], 10)
     assert report(EvaluationRequest(question, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
     page = (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -124,7 +124,7 @@ def test_every_source_of_a_scenario_covers_a_value(path):
 def test_grades_of_values_that_are_overridden():
     path = "platform.node.gpu.dram_bandwidth"
     assert parameter_table(load_scenario("jacobi2d"))[path].grade == "measured"
-    changed = parameter_table(load_scenario("jacobi2d", sets={path: "1 TB/s"}))
+    changed = parameter_table(load_scenario("jacobi2d", overrides={path: "1 TB/s"}))
     assert (changed[path].grade, changed[path].source) == ("assumed", f"--set {path}=1 TB/s")
     assert changed["platform.node.gpu.l2_bandwidth"].grade == "measured"
 
@@ -158,8 +158,8 @@ def test_grade_of_a_default_in_a_table_that_was_replaced(tmp_path):
 def test_result_carries_the_worst_grade_that_it_used():
     plain = Scenario.open("jacobi2d").program
     assert plain.grade == "datasheet"
-    assert Scenario.open("jacobi2d", sets={"platform.node.gpu_count": "4"}).program.grade == "assumed"
-    unused = Scenario.open("jacobi2d", sets={"platform.node.gpu.l2_bandwidth": "4 TB/s"}).program
+    assert Scenario.open("jacobi2d", overrides={"platform.node.gpu_count": "4"}).program.grade == "assumed"
+    unused = Scenario.open("jacobi2d", overrides={"platform.node.gpu.l2_bandwidth": "4 TB/s"}).program
     assert unused.parameters["platform.node.gpu.l2_bandwidth"].grade == "assumed"
     assert unused.grade == "datasheet"
 

@@ -54,7 +54,7 @@ def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
 
 
 def test_what_has_no_answer_has_no_ladder():
-    question = Scenario.open("minife", sets={"application.rank_count": "1000000"})
+    question = Scenario.open("minife", overrides={"application.rank_count": "1000000"})
     with pytest.raises(ImpossiblePointError, match="impossible: "):
         ladder(question.program)
 

@@ -21,7 +21,7 @@ RANKS = "application.rank_count"
 
 
 def time_of(question, sets):
-    return float(run_whole(question.changed({**question.sets, **sets}), Grid()).columns["iteration_time"])
+    return float(run_whole(question.changed({**question.overrides, **sets}), Grid()).columns["iteration_time"])
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def time_of(question, sets):
     [("jacobi2d", 12, "xy", ("block", "round_robin", "tiles"), 6), ("minimd", 8, "xyz", ("round_robin",), 10)],
 )
 def test_every_layout_has_the_time_of_a_run_with_it(name, ranks, dimensions, mappings, count):
-    question = Scenario.open(name, sets={RANKS: str(ranks)})
+    question = Scenario.open(name, overrides={RANKS: str(ranks)})
     found = layouts(question)
     shapes = [shape for shape in product(range(1, ranks + 1), repeat=len(dimensions)) if np.prod(shape) == ranks]
     assert len(shapes) == count
@@ -49,17 +49,17 @@ def test_every_layout_has_the_time_of_a_run_with_it(name, ranks, dimensions, map
 
 
 def test_a_bisection_is_one_of_them_and_of_equal_ones_the_present_stands_first():
-    question = Scenario.open("minife", sets={RANKS: "8"})
+    question = Scenario.open("minife", overrides={RANKS: "8"})
     found = layouts(question)
     assert (found.present.decomposition, found.present.ranks) == ("bisection", ())
     assert [item.result for item in found.ranked if item.decomposition == "bisection"] == [found.present.result]
-    strong = Scenario.open("jacobi2d_strong", sets={RANKS: "16"})
+    strong = Scenario.open("jacobi2d_strong", overrides={RANKS: "16"})
     assert same(layouts(strong).ranked[0], layouts(strong).present)
-    given = Scenario.open("minife", sets={RANKS: "8", f"{GRID}.decomposition": "balanced"})
+    given = Scenario.open("minife", overrides={RANKS: "8", f"{GRID}.decomposition": "balanced"})
     bisected = next(item for item in layouts(given).ranked if not item.ranks)
     assert time_of(given, settings(bisected, given)) == bisected.result
     extents = {f"{GRID}.ranks.{key}": extent for key, extent in zip("xyz", "311", strict=True)}
-    wrong = layouts(Scenario.open("minife", sets={RANKS: "8", f"{GRID}.decomposition": "given", **extents}))
+    wrong = layouts(Scenario.open("minife", overrides={RANKS: "8", f"{GRID}.decomposition": "given", **extents}))
     assert "do not multiply" in wrong.present.reason
     assert not any(same(item, wrong.present) for item in wrong.ranked)
 
@@ -79,7 +79,7 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
     # The file's 24 ranks are 6 x 4 with 16384 x 16384 cells each.
     cells = {f"{GRID}.cells.x": str(6 * 16384), f"{GRID}.cells.y": str(4 * 16384), f"{GRID}.scaling": "strong"}
     (now,) = (row for row in rows if row["present"])
-    present = Scenario.open("jacobi2d", sets={RANKS: "24", **cells})
+    present = Scenario.open("jacobi2d", overrides={RANKS: "24", **cells})
     assert float(now["iteration_time [s]"]) == time_of(present, {})
     assert float(rows[0]["change"]) == time / time_of(present, {}) - 1
     assert "as it stands" in err

@@ -189,7 +189,7 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
     needed = {row["platform"]: row["jacobi2d_strong nodes"] for row in json.loads(out)["rows"]}
     assert needed["summit"] == found < needed["lassen"]
     # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
-    roomy = Scenario.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
+    roomy = Scenario.open("jacobi2d_strong", overrides={"application.memory_size": "4 GB"})
     assert required_nodes(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
 
 

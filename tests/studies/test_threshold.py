@@ -95,7 +95,7 @@ def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing
 
 def test_a_parameter_that_decides_what_can_exist_has_an_effect():
     memory = "application.memory_size"
-    program = Scenario.open("jacobi2d_strong", sets={memory: "40 GB"}).program
+    program = Scenario.open("jacobi2d_strong", overrides={memory: "40 GB"}).program
     target = parse_target("iteration_time <= 20 ms", program)
     room = float(program.parameters["platform.node.gpu.memory_size"].value)
     assert_allclose(seek(program, memory, target).value, room, rtol=1e-9, atol=0)

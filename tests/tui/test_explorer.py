@@ -82,7 +82,7 @@ def test_taking_a_rounded_value_back_changes_nothing():
         driver.tree.select("platform.node.gpu.peak_double_rate")
         await driver.press("enter", "enter")
         assert not driver.prompt.display
-        assert not driver.session.question.sets
+        assert not driver.session.question.overrides
 
     drive(check)
 

@@ -66,7 +66,7 @@ def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
 def test_edits_of_the_machine_stay_with_it_and_those_of_the_application_with_all(whatif_main):
     model = "application.phases.halo.model=postal"
     sets = {GPUS: "8", "application.phases.halo.model": "postal", "application.rank_count": "48"}
-    found = comparison(Scenario.open("jacobi2d", sets=sets), PLATFORMS, Grid())
+    found = comparison(Scenario.open("jacobi2d", overrides=sets), PLATFORMS, Grid())
     assert [(machine.name, machine.label) for machine in found] == [
         ("summit", "Summit (edited)"),
         ("summit", "Summit"),
@@ -83,12 +83,12 @@ def test_edits_of_the_machine_stay_with_it_and_those_of_the_application_with_all
 
 
 def test_the_machine_that_the_question_is_asked_on_comes_first():
-    question = Scenario.open("jacobi2d", platform="lassen", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d", platform="lassen", overrides={"application.rank_count": "48"})
     assert [machine.name for machine in comparison(question, ["summit", "lassen", "summit"], Grid())] == [
         "lassen",
         "summit",
     ]
-    edited = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "2"})
+    edited = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "2"})
     assert [machine.label for machine in comparison(edited, ["lassen"], Grid())] == ["Lassen (edited)", "Lassen"]
 
 
@@ -102,7 +102,7 @@ def test_a_machine_that_is_too_small_has_a_reason_and_no_numbers():
 
 def test_a_machine_that_lacks_parameters_is_a_row_that_says_so():
     sets = {"application.phases.device_to_host.direction": "peer_to_peer"}
-    question = Scenario.open("jacobi2d_strong", sets=sets)
+    question = Scenario.open("jacobi2d_strong", overrides=sets)
     grid = over(question, "application.rank_count=6, 12")
     summit, bridges, nowhere, lassen = comparison(question, ["bridges", "nowhere", "lassen"], grid)
     assert "Bridges does not state `platform.node.peer_link`" in bridges.reason
@@ -113,7 +113,7 @@ def test_a_machine_that_lacks_parameters_is_a_row_that_says_so():
 
 
 def test_a_question_that_fails_is_a_row_as_well():
-    wrong = Scenario.open("jacobi2d", sets={GPUS: "-1"})
+    wrong = Scenario.open("jacobi2d", overrides={GPUS: "-1"})
     first, unedited = comparison(wrong, [], Grid())
     assert "platform.node.gpu_count: `-1` is not allowed" in first.reason
     assert first.label == "summit (edited)"
@@ -136,14 +136,14 @@ def test_curves_are_those_of_the_command_line(whatif_main):
 
 
 def test_a_structural_axis_has_a_curve_where_all_its_choices_compile():
-    question = Scenario.open("jacobi2d_strong", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d_strong", overrides={"application.rank_count": "48"})
     grid = over(question, "application.phases.device_to_host.direction=device_to_host, peer_to_peer")
     summit, bridges, lassen = comparison(question, ["bridges", "lassen"], grid)
     for machine in (summit, lassen):
         expected = []
         for choice in ("device_to_host", "peer_to_peer"):
-            sets = {**question.sets, "application.phases.device_to_host.direction": choice}
-            alone = run_whole(Scenario.open("jacobi2d_strong", platform=machine.name, sets=sets), Grid())
+            sets = {**question.overrides, "application.phases.device_to_host.direction": choice}
+            alone = run_whole(Scenario.open("jacobi2d_strong", platform=machine.name, overrides=sets), Grid())
             expected.append(float(alone.columns["iteration_time"]))
         assert machine.curve.tolist() == expected
     assert bridges.reason == ""
@@ -152,7 +152,7 @@ def test_a_structural_axis_has_a_curve_where_all_its_choices_compile():
 
 
 def test_an_axis_over_what_a_machine_lacks_draws_no_flat_line():
-    question = Scenario.open("jacobi2d_strong", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d_strong", overrides={"application.rank_count": "48"})
     parameter = "platform.node.host_link.link_count"
     summit, bridges = comparison(question, ["bridges"], over(question, f"{parameter}=1, 2"))
     assert summit.curve[0] > summit.curve[1]
@@ -183,7 +183,7 @@ def test_an_axis_over_platforms_is_no_curve_of_one_of_them():
 
 def test_another_gpu_costs_by_its_rates():
     """By memory and by operations: P100 against V100, see the roofline of each kernel; Lassen has Summit's."""
-    question = Scenario.open("jacobi2d", sets={"application.rank_count": "48"})
+    question = Scenario.open("jacobi2d", overrides={"application.rank_count": "48"})
     summit, bridges, lassen, nowhere = (
         machine.columns.get("kernel_time") for machine in comparison(question, ["bridges", "lassen", "nowhere"], Grid())
     )
@@ -243,9 +243,9 @@ def test_values_that_the_scenario_itself_gives_its_machine_stay_on_all(whatif_ma
 
 def test_the_question_on_another_platform_keeps_the_edits_of_the_application():
     sets = {GPUS: "8", "parameters.cells": "32", "application.rank_count": "64"}
-    other = Scenario.open("minimd", sets=sets).on_platform("summit")
+    other = Scenario.open("minimd", overrides=sets).on_platform("summit")
     assert other.platform == "summit"
-    assert other.sets == {"parameters.cells": "32", "application.rank_count": "64"}
+    assert other.overrides == {"parameters.cells": "32", "application.rank_count": "64"}
 
 
 def test_a_comparison_crosses_to_another_process_and_is_small():

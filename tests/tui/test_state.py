@@ -119,7 +119,7 @@ def test_queues_keep_only_what_counts():
 
 def test_a_failed_change_keeps_those_around_it(study):
     outcome = perform(study, (Edit(GPUS, "8"), Edit(GPUS, "nonsense"), Edit(MEMORY, "1 TB/s")))
-    assert outcome.study.session.question.sets == {GPUS: "8", MEMORY: "1 TB/s"}
+    assert outcome.study.session.question.overrides == {GPUS: "8", MEMORY: "1 TB/s"}
     assert "nonsense" in outcome.error
     assert [change for change, _ in outcome.done] == [Edit(GPUS, "8"), Edit(MEMORY, "1 TB/s")]
 

@@ -60,7 +60,7 @@ def load(
     if folders:
         opened = replace(opened, folders=(*folders, *opened.folders), _programs={}, _original=[])
     if overrides:
-        opened = opened.changed({**opened.sets, **checked_overrides(overrides)}, opened.platform)
+        opened = opened.changed({**opened.overrides, **checked_overrides(overrides)}, opened.platform)
     return opened if platform is None else opened.on(platform)
 
 

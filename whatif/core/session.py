@@ -148,7 +148,7 @@ class Session:
         parameter, original = self.parameter(path), self._original(path)
         value = self._number(parameter, text)
         back = original is not None and _says(original, value, text)
-        sets = {key: item for key, item in self.question.sets.items() if key != path}
+        sets = {key: item for key, item in self.question.overrides.items() if key != path}
         question = self.question.changed(sets if back else {**sets, path: text}, self.question.platform)
         # A number in place of a number changes no term: the compiled program is kept and only fed anew.
         if value is not None and not isinstance(parameter.value, Expression):

@@ -83,7 +83,7 @@ def profile_inputs(session: Session, path: str, latencies: str, window: Window |
     """Inputs of `profile_summary` for the present machine of a session."""
     scenario = session.question
     # Counts, which are one level up, make no copy faster.
-    edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in scenario.sets)
+    edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in scenario.overrides)
     unedited = Scenario(scenario.document, scenario.platform, {}, scenario.folders)
     return ProfileInputs(path, latencies, _present_platform(session), edited, unedited, window)
 

@@ -54,7 +54,7 @@ def comparison(
     """
     present = question.platform or stated_platform(question.document, question.folders) or ""
     unedited = question.on_platform(question.platform)
-    edited = unedited.sets != question.sets
+    edited = unedited.overrides != question.overrides
     rows = [_machine(question, present, " (edited)" if edited else "", grid, column)]
     if edited:
         rows.append(_machine(unedited, present, "", grid, column))

@@ -205,7 +205,8 @@ def _answers(
 ) -> tuple[dict[str, dict[str, MachineScore]], int]:
     """Scores by platform and application, and the number of uncertain values."""
     asked = {
-        name: {app: scenario.changed(scenario.sets, name) for app, scenario in scenarios.items()} for name in platforms
+        name: {app: scenario.changed(scenario.overrides, name) for app, scenario in scenarios.items()}
+        for name in platforms
     }
     found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in asked.items()}
     if sampling is None:

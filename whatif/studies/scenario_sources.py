@@ -46,10 +46,10 @@ def open_source(
     path = Path() if isinstance(source, Scenario) else Path(source)
     kind = "scenario" if isinstance(source, Scenario) else _kind(path)
     if isinstance(source, Scenario):
-        changed = source.changed({**source.sets, **stated}, source.platform) if stated else source
+        changed = source.changed({**source.overrides, **stated}, source.platform) if stated else source
         return ScenarioSource(changed if platform is None else changed.on(platform), kind)
     if kind == "scenario":
-        return ScenarioSource(Scenario.open(source, platform=platform, sets=stated, folders=folders), kind)
+        return ScenarioSource(Scenario.open(source, platform=platform, overrides=stated, folders=folders), kind)
     machine, searched = opened_platform(platform, folders)
     document = trace_document(path, machine, model) if kind == "trace" else _document(kind, path, machine)
     built = {machine.name: machine.document} if isinstance(platform, Platform) else {}

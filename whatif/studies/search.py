@@ -117,8 +117,8 @@ def present_choice(scenario: Scenario, path: str) -> str:
     """Present text of a choice; empty if the files do not state it."""
     if path == PLATFORM_PARAMETER:
         return scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
-    if path in scenario.sets:
-        return str(scenario.sets[path])
+    if path in scenario.overrides:
+        return str(scenario.overrides[path])
     parameter = scenario.program.parameters.get(path)
     if parameter is not None:
         return parameter.text()

@@ -45,7 +45,7 @@ class EditAll:
         """The study with the values."""
         question = study.session.question
         parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(".extends"))
-        kept = {path: text for path, text in question.sets.items() if not path.startswith(parts)}
+        kept = {path: text for path, text in question.overrides.items() if not path.startswith(parts)}
         sets = {**kept, **dict(self.texts)}
         return study.asking(study.session.asking(question.changed(sets, question.platform)))
 
@@ -164,9 +164,9 @@ class Revert:
     def apply(self, study: ExplorerState) -> ExplorerState:
         """The study with the values of the file."""
         question = study.session.question
-        kept = {path: text for path, text in question.sets.items() if self.path not in ("", path)}
+        kept = {path: text for path, text in question.overrides.items() if self.path not in ("", path)}
         platform = question.platform if self.path else None
-        if kept == question.sets and platform == question.platform:
+        if kept == question.overrides and platform == question.platform:
             return study
         return study.asking(study.session.asking(question.changed(kept, platform)))
 

@@ -82,7 +82,7 @@ class FileSync:
     def save_as(self, path: Path) -> str:
         """Write the scenario with its edits to another file, and go on with that one."""
         question = self._question
-        text = rewritten(question.document, question.sets, question.platform, question.folders)
+        text = rewritten(question.document, question.overrides, question.platform, question.folders)
         with atomic_file(path) as temporary:
             temporary.write_bytes(text.encode())
         moved = Scenario.open(path, folders=question.folders)

@@ -77,7 +77,7 @@ class History:
 def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> UndoState:
     question = state.asked.question
     platform = question.platform or before.get(PLATFORM_PARAMETER)
-    sets = {path: text for path, text in before.items() if path != PLATFORM_PARAMETER} | dict(question.sets)
+    sets = {path: text for path, text in before.items() if path != PLATFORM_PARAMETER} | dict(question.overrides)
     return replace(state, asked=SessionInputs(Scenario(document, platform, sets, question.folders), state.asked.grid))
 
 
@@ -114,7 +114,7 @@ def lines_to(study: ExplorerState) -> list[str]:
     session = study.session
     question = session.question
     lines = [Adopt(question.platform, _folder_of(question)).line()] if question.platform is not None else []
-    lines += [EditAll(texts).line() for texts in _together(question.sets)]
+    lines += [EditAll(texts).line() for texts in _together(question.overrides)]
     axes = session.grid.axes
     if all(len(axis.parameters) == 1 for axis in axes):
         texts = [next(iter(axis.texts.items())) for axis in axes]

@@ -91,6 +91,8 @@ def values_before(question: Scenario) -> dict[str, str]:
     original = question.original
     if original is None:
         return {}
-    values = {path: original.parameters[path].text(digits=17) for path in question.sets if path in original.parameters}
+    values = {
+        path: original.parameters[path].text(digits=17) for path in question.overrides if path in original.parameters
+    }
     platform = stated_platform(question.document, question.folders)
     return values | ({"platform": platform} if question.platform is not None and platform is not None else {})

@@ -80,7 +80,7 @@ class _Run:
     @classmethod
     def of(cls, asked: SessionInputs, view: RanksView) -> _Run:
         question = asked.question
-        sets = tuple(sorted((path, str(value)) for path, value in question.sets.items()))
+        sets = tuple(sorted((path, str(value)) for path, value in question.overrides.items()))
         document = question.document
         words = (document.text, str(document.folder), question.platform, sets, question.folders)
         return cls(words, view.iterations, asked)

@@ -120,7 +120,7 @@ class UndoState:
 def _words_of(state: UndoState) -> tuple[object, ...]:
     asked, before = state.asked, state.baseline.question
     axes = [(axis.name, dict(axis.texts)) for axis in asked.grid.axes]
-    return state.view, asked.question.sets, asked.question.platform, axes, before.sets, before.platform
+    return state.view, asked.question.overrides, asked.question.platform, axes, before.overrides, before.platform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,11 @@ class ExplorerState:
     def changed(self) -> bool:
         """Whether the question differs from the baseline's."""
         now, before = self.session.question, self.baseline.question
-        return (now.document.text, now.sets, now.platform) != (before.document.text, before.sets, before.platform)
+        return (now.document.text, now.overrides, now.platform) != (
+            before.document.text,
+            before.overrides,
+            before.platform,
+        )
 
     def _compared(self) -> ExplorerState:
         """The study with its baseline over the present sweep."""
@@ -194,7 +198,7 @@ class ExplorerState:
         """The changes that the file on disk does not have: parameter path and text; `platform` for another machine."""
         question = self.session.question
         named = {"platform": question.platform} if question.platform is not None else {}
-        return named | {path: str(text) for path, text in question.sets.items()}
+        return named | {path: str(text) for path, text in question.overrides.items()}
 
     def parameter_before(self, path: str) -> Parameter | None:
         """The parameter of the baseline, where it differs from the present one."""

@@ -306,7 +306,7 @@ def test_an_impossible_point_is_a_reason_in_every_row():
     async def check(desk, pilot):
         assert [" ".join(row_of(desk, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
 
-    watch(check, ComparePage(), opened(sets={RANKS: "60000"}))
+    watch(check, ComparePage(), opened(overrides={RANKS: "60000"}))
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_a_machine_that_lacks_values_says_which():
         assert "Bridges does not state `platform.node.peer_link`" in " ".join(row_of(desk, "bridges"))
         assert "2 of 3 drawn" in desk.text()
 
-    session = opened("jacobi2d_strong", sets={"application.phases.device_to_host.direction": "peer_to_peer"})
+    session = opened("jacobi2d_strong", overrides={"application.phases.device_to_host.direction": "peer_to_peer"})
     watch(check, ComparePage(), session)
 
 
@@ -340,7 +340,7 @@ def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
         assert " ".join(row_of(desk, "Bridges")).startswith(duration(expected))
         assert f"2 of 3 drawn · Bridges: `{parameter}`: there is no such parameter" in desk.text()
 
-    watch(check, ComparePage(), opened("jacobi2d_strong", sets={RANKS: "48"}).sweep(parameter, "1, 2"))
+    watch(check, ComparePage(), opened("jacobi2d_strong", overrides={RANKS: "48"}).sweep(parameter, "1, 2"))
 
 
 def test_a_sweep_of_platforms_has_no_curves_and_says_so():

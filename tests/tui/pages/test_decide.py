@@ -307,7 +307,7 @@ def test_seeking_sets_a_parameter_to_a_value_that_meets_the_target(path, target,
     assert change == Seek(path, target)
     assert change.line() == f"seek {path} = {target}"
     after = change.apply(study)
-    text = after.session.question.sets[path]
+    text = after.session.question.overrides[path]
     row = predicted(f"{path}={text}")
     name = "total_time" if path == COUNT else "iteration_time"
     before, now = predicted()[name], row[name]

@@ -52,7 +52,7 @@ def scenario(tmp_path):
 
 def outcome(scenario, **sets):
     """The run that `simulate` plays for some parameters of the application."""
-    question = Scenario.open(scenario, sets={f"application.{name}": str(value) for name, value in sets.items()})
+    question = Scenario.open(scenario, overrides={f"application.{name}": str(value) for name, value in sets.items()})
     values, term = evaluate(question.program).values, question.program.terms["hpl.times"]
     plan = term.options["plan"]
     numbers = (float(values[str(term.inputs[name])]) for name in ("rank_count", "ranks_per_node", "socket_count"))

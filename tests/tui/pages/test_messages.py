@@ -118,9 +118,13 @@ class Driver:
         return self.app.query_one(PlacementMap)
 
 
-def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, sets=None):
+def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, overrides=None):
     async def main():
-        question = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, sets=sets)
+        question = (
+            scenario
+            if isinstance(scenario, Scenario)
+            else Scenario.open(scenario, platform=platform, overrides=overrides)
+        )
         app = Harness(ExplorerState.start(Session.start(question)))
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
@@ -130,16 +134,18 @@ def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, sets=None):
     asyncio.run(main())
 
 
-def predicted(scenario, *sets):
+def predicted(scenario, *overrides):
     """The times of the phases by the command line."""
-    options = [word for text in sets for word in ("--set", text)]
+    options = [word for text in overrides for word in ("--set", text)]
     done = CliRunner().invoke(program, ["run", scenario, "--point", "--format", "json", *options])
     assert done.exit_code == 0
     return json.loads(done.stdout)["rows"][0]["terms"]
 
 
-def gathered(scenario="jacobi2d", width=400, height=400, plane=None, sets=None, platform=None, phase=None):
-    question = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, sets=sets)
+def gathered(scenario="jacobi2d", width=400, height=400, plane=None, overrides=None, platform=None, phase=None):
+    question = (
+        scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, overrides=overrides)
+    )
     study = ExplorerState.start(Session.start(question))
     return gather(study.session.asked, phase or chosen_phase(study), width, height, plane)
 
@@ -247,7 +253,7 @@ def test_sizes_close_to_each_other_bear_one_mark():
     ],
 )
 def test_on_the_node_the_model_of_the_phase_is_drawn_or_what_stands_in_for_it(platform, model, labels):
-    found = gathered(platform=platform, sets={"application.phases.halo.model": model})
+    found = gathered(platform=platform, overrides={"application.phases.halo.model": model})
     every = [*lines_of(found)]
     assert [label for label in every if not label.startswith("across nodes")] == [*labels, "sent"]
     assert {f"across nodes {name}" for name in ("postal", "max-rate", "K-model")} <= {
@@ -261,8 +267,8 @@ def test_on_the_node_the_model_of_the_phase_is_drawn_or_what_stands_in_for_it(pl
 
 
 def test_a_node_aware_phase_adds_what_its_node_sends():
-    sets = "application.phases.halo.model=node_aware"
-    expected = predicted("jacobi2d", sets)["halo"]
+    overrides = "application.phases.halo.model=node_aware"
+    expected = predicted("jacobi2d", overrides)["halo"]
 
     async def check(driver):
         seen = driver.words()
@@ -272,18 +278,18 @@ def test_a_node_aware_phase_adds_what_its_node_sends():
         assert f"the sum {format_quantity(expected, SECOND)}" in seen
         assert "halo: node-aware, serialised, K counted" in seen
 
-    drive(check, sets=dict([sets.split("=")]))
+    drive(check, overrides=dict([overrides.split("=")]))
 
 
 def test_of_concurrent_messages_the_slowest_is_the_time():
-    sets = "application.phases.halo.concurrency=concurrent"
-    expected = predicted("jacobi2d", sets)["halo"]
+    overrides = "application.phases.halo.concurrency=concurrent"
+    expected = predicted("jacobi2d", overrides)["halo"]
 
     async def check(driver):
         assert f"the slowest {format_quantity(expected, SECOND)}" in driver.words()
         assert "halo: K-model, concurrent, K counted" in driver.words()
 
-    drive(check, sets=dict([sets.split("=")]))
+    drive(check, overrides=dict([overrides.split("=")]))
 
 
 def test_counts_of_the_file_are_said_to_be_stated():
@@ -294,18 +300,18 @@ def test_counts_of_the_file_are_said_to_be_stated():
         # 135 / 156 of four ranks.
         assert f"K_inter 135 K_total 156 k' 4 k {135 / 156 * 4:.4g}" in driver.words()
 
-    drive(check, "minife", sets={f"{path}.inter_node_count": "135", f"{path}.total_count": "156"})
+    drive(check, "minife", overrides={f"{path}.inter_node_count": "135", f"{path}.total_count": "156"})
 
 
 def test_a_message_says_whose_parameters_it_is_charged_with():
-    found = gathered("minife_gpus_per_node", platform="bridges", sets={"application.rank_count": "16"})
+    found = gathered("minife_gpus_per_node", platform="bridges", overrides={"application.rank_count": "16"})
     rows = message_rows(found.phase, 200)
     column = rows.titles.index("model")
     on_node = {cells[0].text: cells[column].text for cells in rows.cells}
     assert on_node["across sockets"] == "postal"
     assert on_node["across nodes"] == "max-rate"
     near = gathered(
-        "jacobi2d", platform="bridges", sets={"application.rank_count": "16", "platform.node.gpu_count": "4"}
+        "jacobi2d", platform="bridges", overrides={"application.rank_count": "16", "platform.node.gpu_count": "4"}
     )
     assert message_rows(near.phase, 200).cells[0][column].text == "postal, as across sockets"
 
@@ -433,7 +439,7 @@ def test_a_grid_of_one_plane_has_no_next_one():
 
 def test_ranks_bear_their_numbers_where_there_is_room():
     """Eight ranks on two nodes of Lassen; each rank is as large as the screen allows."""
-    found = gathered(platform="lassen", sets={"application.rank_count": "8"})
+    found = gathered(platform="lassen", overrides={"application.rank_count": "8"})
     lines = ["".join(run.text for run in line) for line in placement_runs(found.placed, 70, 30)]
     assert "4 x 2 ranks" in "\n".join(lines)
     numbers = [line.split() for line in lines if "·0" in line or "·4" in line or "+2" in line or "+6" in line]
@@ -443,10 +449,10 @@ def test_ranks_bear_their_numbers_where_there_is_room():
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
 @pytest.mark.parametrize("mapping", ["block", "round_robin", "tiles"])
 def test_neighbouring_nodes_have_other_colours(name, mapping):
-    sets = {"application.grid.mapping": mapping} if name != "minife" else {}
+    overrides = {"application.grid.mapping": mapping} if name != "minife" else {}
     if mapping == "tiles" and name == "jacobi2d":
-        sets["platform.node.gpu_count"] = "4"
-    found = gathered(name, 60, 30, sets=sets)
+        overrides["platform.node.gpu_count"] = "4"
+    found = gathered(name, 60, 30, overrides=overrides)
     nodes, colours = found.placed.picture.nodes, found.placed.colours
     assert set(np.unique(colours)) <= set(range(COLOURS))
     for one, other in ((np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:], np.s_[:-1])):
@@ -594,7 +600,7 @@ def test_a_point_that_cannot_exist_says_why():
             assert "postal" in driver.text()
             assert "K-model" not in driver.text()
 
-    drive(check, sets={"platform.node_count": "10"})
+    drive(check, overrides={"platform.node_count": "10"})
 
 
 def test_after_an_impossible_point_the_page_is_as_before():
@@ -616,7 +622,7 @@ def test_a_rank_alone_sends_nothing():
         assert "the sum 0 s" in driver.words()
         assert "1 x 1 ranks" in driver.words()
 
-    drive(check, sets={"application.rank_count": "1"})
+    drive(check, overrides={"application.rank_count": "1"})
 
 
 def test_more_ranks_than_can_be_drawn_have_a_reason(monkeypatch):
@@ -626,7 +632,7 @@ def test_more_ranks_than_can_be_drawn_have_a_reason(monkeypatch):
         assert "There is no placement to draw: 10,001 ranks are too many for a picture" in driver.words()
         assert "K_inter" in driver.text()
 
-    drive(check, sets={"application.rank_count": "10001"})
+    drive(check, overrides={"application.rank_count": "10001"})
 
 
 # Sizes.

@@ -221,7 +221,7 @@ def test_the_second_level_cache_is_a_roof_where_a_kernel_has_it():
         assert "L2 cache" in row_of(desk, "force")
         assert "DRAM" in row_of(desk, "pack")
 
-    watch(check, opened("minimd", sets=sets))
+    watch(check, opened("minimd", overrides=sets))
 
 
 def test_the_list_has_the_numbers_of_the_engine_and_of_the_command_line():
@@ -319,7 +319,7 @@ def test_the_present_gpu_without_its_edits_is_a_second_one():
         assert "╍╍○ Tesla V100-SXM2-16GB of summit" in desk.text()
         assert "DRAM 779.4 GB/s" in desk.text()
 
-    watch(check, opened(sets={MEMORY: "2 TB/s"}))
+    watch(check, opened(overrides={MEMORY: "2 TB/s"}))
 
 
 @pytest.mark.parametrize(("name", "reason"), [("nowhere", "platform not found"), ("dahu", "has no GPU")])
@@ -392,14 +392,14 @@ def test_an_impossible_point_has_roofs_and_a_reason():
         assert "No kernel can be drawn: the ranks need more nodes" in desk.text()
         assert "779.4 GB/s" in desk.text()
 
-    watch(check, opened(sets={RANKS: "60000"}))
+    watch(check, opened(overrides={RANKS: "60000"}))
 
 
 def test_the_reason_is_there_in_the_smallest_window():
     async def check(desk, pilot):
         assert "No kernel can be drawn" in desk.text()
 
-    watch(check, opened(sets={RANKS: "60000"}), (24, 4))
+    watch(check, opened(overrides={RANKS: "60000"}), (24, 4))
 
 
 def test_kernels_without_bytes_or_operations_stand_at_the_rim():
@@ -480,7 +480,7 @@ def test_every_size_shows_kernels(name, sizes):
 
 @pytest.mark.parametrize("marker", ["braille", "block", "ascii"])
 def test_every_marker_fills_every_size(marker):
-    session = opened("minimd", sets={"application.phases.force.model": "roofline_l2"})
+    session = opened("minimd", overrides={"application.phases.force.model": "roofline_l2"})
     second = second_gpu(session.question, "bridges")
     for width in (0, 1, 7, 16, 17, 40, 141):
         for height in (0, 1, 2, 5, 9, 30):

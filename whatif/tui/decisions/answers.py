@@ -60,7 +60,7 @@ class DecisionRequest:
     @property
     def edited(self) -> bool:
         """Whether values of the present machine are edited."""
-        return self.unedited.sets != self.question.sets
+        return self.unedited.overrides != self.question.overrides
 
     def platforms(self) -> list[str]:
         """All platforms that are known, the present one first."""

@@ -97,7 +97,7 @@ def _over(request: DecisionRequest) -> tuple[Scenario, Varied, str]:
 
 def _changes(found: Front, present: Scenario, asked: Scenario) -> Iterator[EditAll]:
     """What leads from the present question to each point of the front."""
-    beside = [(path, str(text)) for path, text in asked.sets.items() if present.sets.get(path) != text]
+    beside = [(path, str(text)) for path, text in asked.overrides.items() if present.overrides.get(path) != text]
     for at, choices in enumerate(found.choices):
         values = ((path, array[at]) for path, array in found.values.items() if np.isfinite(array[at]))
         texts = ((path, _text(asked.program, path, float(value))) for path, value in values)

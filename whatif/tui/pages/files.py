@@ -115,7 +115,7 @@ class FilesPage(Page[PageView]):
         if self._study is None:
             return ""
         question = self._study.session.question
-        text = rewritten(question.document, question.sets, question.platform, question.folders)
+        text = rewritten(question.document, question.overrides, question.platform, question.folders)
         return difference(question.document.text, text, question.document.name)
 
     @on(TableView.Chosen)

@@ -164,7 +164,7 @@ class RooflinePage(Page[RooflineView]):
 def _others(question: Scenario) -> list[str]:
     """The platforms whose GPU is another one; that of the present platform is, where its values were changed."""
     present = question.platform or stated_platform(question.document, question.folders)
-    edited = any(path.startswith("platform.node.gpu.") for path in question.sets)
+    edited = any(path.startswith("platform.node.gpu.") for path in question.overrides)
     return [name for name in known_platforms(question) if edited or name != present]
 
 

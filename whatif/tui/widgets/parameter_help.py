@@ -57,7 +57,7 @@ def _origin(parameter: Parameter, study: ExplorerState) -> tuple[Part, ...]:
     """Where its value comes from and how far to trust it; of an edited value, what it was."""
     before = study.parameter_before(parameter.path)
     if before is not None:
-        word = "edited" if parameter.path in study.session.question.sets else "changed"
+        word = "edited" if parameter.path in study.session.question.overrides else "changed"
         return ((word, "$text-warning"), (f"  was {before.text()} ({before.grade}: {before.source})", MUTED))
     idle = () if matters(study.session.program, parameter) else (("  not used in this scenario", "$text-warning"),)
     written = f"{parameter.value.text}  " if isinstance(parameter.value, Expression) else ""

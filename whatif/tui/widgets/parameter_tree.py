@@ -290,7 +290,7 @@ class ParameterTree(ScrollView, can_focus=True):
         """What the tree says of a parameter."""
         session = self.session
         number, unit = _words_of(parameter, session)
-        swept, edited = parameter.path in session.grid.parameters(), parameter.path in session.question.sets
+        swept, edited = parameter.path in session.grid.parameters(), parameter.path in session.question.overrides
         if swept or edited:
             return Shown(number, unit, SWEPT if swept else EDITED, "edited" if edited else "swept")
         if isinstance(parameter.value, Expression):
