@@ -28,8 +28,8 @@ STRUCTURED = (
 )
 
 
-def drawn(question: Scenario):
-    return timeline(question.program, evaluate(question.program))
+def drawn(scenario: Scenario):
+    return timeline(scenario.program, evaluate(scenario.program))
 
 
 def text_of(times, overlaps=()) -> str:

@@ -25,10 +25,10 @@ TRACES = DATA / "traces"
 @pytest.fixture(scope="module", params=["goal/binary_tree_32.goal", "simgrid", "otf2"])
 def played(request: pytest.FixtureRequest) -> tuple[Activity, list[int]]:
     file = "simgrid/actions_waitall.txt" if request.param == "simgrid" else request.param
-    question = open_source(
+    scenario = open_source(
         str(TRACES / file), platform="lassen", overrides={"application.ranks_per_node": "2"}
     ).scenario
-    simulation = simulate(question.program, evaluate(question.program))
+    simulation = simulate(scenario.program, evaluate(scenario.program))
     return simulation.activity, simulation.places.node.tolist()
 
 

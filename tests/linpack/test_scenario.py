@@ -65,9 +65,9 @@ def file(tmp_path):
 
 
 def plan_and_values(path, **sets):
-    question = Scenario.open(path, overrides=sets)
-    values = evaluate(question.program).values
-    plan = question.program.terms["hpl.times"].options["plan"]
+    scenario = Scenario.open(path, overrides=sets)
+    values = evaluate(scenario.program).values
+    plan = scenario.program.terms["hpl.times"].options["plan"]
     return plan, {parameter: float(values[parameter]) for parameter in plan.parameters}
 
 
@@ -90,12 +90,12 @@ def test_every_number_of_hpl_dat_sweeps(file):
         "matrix_size": "2000, 4000", "block_size": "64, 192", "process_rows": "1, 3", "process_columns": "1, 4",
         "look_ahead_depth": "0, 1", "recursion_minimum": "1, 64", "recursion_divisions": "2, 5",
     }  # fmt: skip
-    question = Scenario.open(file())
+    scenario = Scenario.open(file())
     for name, values in moved.items():
         times = [evaluate(Scenario.open(file(), overrides={f"application.{name}": value}).program).values["total.time"]
                  for value in values.split(", ")]  # fmt: skip
         assert times[0] != times[1], name
-    assert set(question.program.terms["hpl.times"].options["plan"].parameters) >= {
+    assert set(scenario.program.terms["hpl.times"].options["plan"].parameters) >= {
         f"application.{name}" for name in moved
     }
 
@@ -103,8 +103,8 @@ def test_every_number_of_hpl_dat_sweeps(file):
 def test_a_faster_network_is_never_slower(file):
     def time(**sets):
         pieces = "platform.network.inter_node.pieces.all"
-        question = Scenario.open(file(), overrides={f"{pieces}.{key}": value for key, value in sets.items()})
-        return float(evaluate(question.program).values["total.time"])
+        scenario = Scenario.open(file(), overrides={f"{pieces}.{key}": value for key, value in sets.items()})
+        return float(evaluate(scenario.program).values["total.time"])
 
     assert time(latency="0 s", bandwidth="1 TB/s") < time() < time(latency="20 us") < time(latency="200 us")
 

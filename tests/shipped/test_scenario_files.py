@@ -58,9 +58,9 @@ def test_scenario_has_a_finite_answer(name):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_own_sweep_runs(name):
-    question = Scenario.open(name)
-    axes = file_axes(question.program, 100_000)
-    results = list(run(question, grid_of(axes, 100_000)))
+    scenario = Scenario.open(name)
+    axes = file_axes(scenario.program, 100_000)
+    results = list(run(scenario, grid_of(axes, 100_000)))
     assert sum(result.impossible for result in results) == 0
     times = np.concatenate([result.grid.spread(result.columns["total_time"]).ravel() for result in results])
     assert (times > 0).all()
@@ -90,10 +90,10 @@ def test_first_line_names_the_schema(kind, path):
 def test_scenario_begins_with_its_question(path):
     lines = path.read_text(encoding="utf-8").splitlines()[1:]
     assert lines[0].startswith("# ")
-    question = load_scenario(path).question
-    assert question.endswith(("?", "."))
-    assert 20 < len(question) < 200
-    assert question.startswith(lines[0].removeprefix("# ")[:20])
+    scenario = load_scenario(path).scenario
+    assert scenario.endswith(("?", "."))
+    assert 20 < len(scenario) < 200
+    assert scenario.startswith(lines[0].removeprefix("# ")[:20])
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

@@ -34,8 +34,8 @@ load_store_fraction = {mix_ldst!r}
 """
 
 
-def points_of(question: Scenario):
-    return {point.name: point for point in kernel_points(question.program, evaluate(question.program))}
+def points_of(scenario: Scenario):
+    return {point.name: point for point in kernel_points(scenario.program, evaluate(scenario.program))}
 
 
 def points(name: str, **sets: str):
@@ -187,8 +187,8 @@ def test_a_point_that_cannot_exist_has_no_kernels():
 
 
 def test_points_and_roofs_cross_to_another_process():
-    question = Scenario.open("minimd")
-    found = second_gpu(question, "bridges")
+    scenario = Scenario.open("minimd")
+    found = second_gpu(scenario, "bridges")
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - what has just been packed
-    first = kernel_points(question.program, evaluate(question.program))
+    first = kernel_points(scenario.program, evaluate(scenario.program))
     assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301

@@ -159,7 +159,7 @@ def test_loggp_is_drawn_where_the_platform_has_it():
         'latency = "1 us"\noverhead_time = "0.5 us"\nbandwidth = "10 GB/s"'
         for protocol in ("short", "eager", "rendezvous")
     )
-    program = question(protocols + GRID + HALO.format(model="loggp")).program
+    program = scenario(protocols + GRID + HALO.format(model="loggp")).program
     found = message_curves(program, evaluate(program))
     assert [item.distance for item in found.curves if item.model == "loggp"] == ["inter_node"]
     assert_allclose(time_at(found, "inter_node", "loggp", 129), 2e-6 + 128 / 10e9, rtol=1e-13, atol=0)
@@ -334,14 +334,14 @@ operation_count = 3
 """
 
 
-def question(body: str, ranks: int = 36, folder=None) -> Scenario:
+def scenario(body: str, ranks: int = 36, folder=None) -> Scenario:
     text = HEAD.format(ranks=ranks) + body.replace("{{", "{").replace("}}", "}")
     return Scenario(parse_document(text, "test.toml", folder))
 
 
 @pytest.mark.parametrize("algorithm", ["recursive_doubling", "ring", "rabenseifner", "bruck_allgather"])
 def test_the_rounds_of_a_collective_take_its_time(algorithm):
-    program = question(COLLECTIVE.format(algorithm=algorithm)).program
+    program = scenario(COLLECTIVE.format(algorithm=algorithm)).program
     evaluation = evaluate(program)
     (phase,) = message_curves(program, evaluation).phases
     spent = sum(item.count * item.time for item in phase.messages)
@@ -350,7 +350,7 @@ def test_the_rounds_of_a_collective_take_its_time(algorithm):
 
 
 def test_recursive_doubling_sends_the_buffer_in_every_round_and_has_no_k():
-    program = question(COLLECTIVE.format(algorithm="recursive_doubling")).program
+    program = scenario(COLLECTIVE.format(algorithm="recursive_doubling")).program
     found = message_curves(program, evaluate(program))
     # 36 processes: 5 rounds, and 2 for those beyond 32; three operations.
     ((only,),) = (phase.messages for phase in found.phases)
@@ -462,7 +462,7 @@ def picture(name, width=1000, height=1000, plane=None, platform=None, overrides=
 def on_grid(x: int, y: int, more: str = "", folder=None, gpu_count: int = 4, socket_count: int = 2) -> Scenario:
     grid = f'decomposition = "given"\nranks = {{ x = {x}, y = {y} }}\n{more}\n'
     node = f"[platform.node]\ngpu_count = {gpu_count}\nsocket_count = {socket_count}\n"
-    return question(node + GRID + grid + HALO.format(model="postal"), x * y, folder)
+    return scenario(node + GRID + grid + HALO.format(model="postal"), x * y, folder)
 
 
 def test_consecutive_ranks_share_a_node_and_its_first_half_a_socket():
@@ -526,11 +526,11 @@ def test_a_window_stays_inside_the_grid():
 def test_a_chain_of_ranks_is_one_row():
     chain = 'cells = { x = 1000 }\ndecomposition = "balanced"\n'
     body = f'[application.grid]\nscaling = "weak"\n{chain}' + HALO.format(model="postal")
-    drawn = picture(question(body, 12))
+    drawn = picture(scenario(body, 12))
     assert_array_equal(drawn.nodes, [[0] * 6 + [1] * 6])
     assert (drawn.axes, drawn.part.shown) == (("x",), "12 ranks")
     assert drawn.sent == {"intra_socket": 8, "inter_socket": 2, "inter_node": 1}
-    assert picture(question(body, 12), width=5).part.shown == "5 of 12 ranks"
+    assert picture(scenario(body, 12), width=5).part.shown == "5 of 12 ranks"
 
 
 def test_a_grid_in_three_dimensions_is_drawn_plane_by_plane():
@@ -551,7 +551,7 @@ def test_four_dimensions_have_a_plane_for_each_place_in_the_first_two():
     ranks = "ranks = { w = 2, x = 3, y = 4, z = 5 }\n"
     cells = 'cells = { w = 9, x = 9, y = 9, z = 9 }\ndecomposition = "given"\norder = "fortran"\n'
     body = f'[application.grid]\nscaling = "weak"\n{cells}{ranks}' + HALO.format(model="postal")
-    drawn = picture(question(body, 120), plane=4)
+    drawn = picture(scenario(body, 120), plane=4)
     assert_array_equal(drawn.part.ranks, np.arange(120).reshape(2, 3, 4, 5, order="F")[1, 1])
     assert (drawn.part.plane_count, drawn.part.plane_name) == (6, "w = 1, x = 1")
 
@@ -600,7 +600,7 @@ neighbours = "all"
 def test_each_cell_of_any_bisection_belongs_to_the_box_that_holds_it(ranks, cells):
     """Cuts that do not line up, and more ranks than cells; every plane between two cuts, cell by cell."""
     stated = "{ " + ", ".join(f"{axis} = {extent}" for axis, extent in zip("xyz", cells, strict=False)) + " }"
-    asked = question(BISECTION.format(cells=stated), ranks)
+    asked = scenario(BISECTION.format(cells=stated), ranks)
     boxes = decomposition.bisection(ranks, cells)
     planes = picture(asked).part.plane_count
     for plane in range(planes):
@@ -617,7 +617,7 @@ def test_each_cell_of_any_bisection_belongs_to_the_box_that_holds_it(ranks, cell
 
 def test_cells_are_sampled_in_the_middle_of_what_they_stand_for():
     """Five boxes of 23 cells begin at 0, 5, 10, 15 and 19; two samples stand for a half each: cells 5 and 17."""
-    drawn = picture(question(BISECTION.format(cells="{ x = 23 }"), 5), width=2)
+    drawn = picture(scenario(BISECTION.format(cells="{ x = 23 }"), 5), width=2)
     boxes = decomposition.bisection(5, (23,))
     begins = boxes[:, 0, 0]
     assert begins.tolist() == [0, 5, 10, 15, 19]

@@ -122,8 +122,8 @@ def test_a_trace_has_a_rank_for_each_core_where_they_are_numbers():
 
 
 def test_the_scenario_of_a_trace_asks_for_three_replays():
-    question = opened(TRACE.name).scenario
-    grid = grid_of(file_axes(question.program, 1000), 1000)
+    scenario = opened(TRACE.name).scenario
+    grid = grid_of(file_axes(scenario.program, 1000), 1000)
     assert grid.shape == (3,)
     result = CliRunner().invoke(program, ["import", "trace", TRACE.name, "-o", "tree.toml"])
     assert result.exit_code == 0, result.output

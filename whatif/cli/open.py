@@ -66,9 +66,9 @@ def command(
 
     fast_start()
     source = open_source(scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides))
-    question = source.scenario
+    opened = source.scenario
     # Errors in the files are reported before the terminal is taken over.
-    _ = question.program
+    _ = opened.program
     opening = [*source_lines(source), *measured_lines(measured, columns, where, runs, formula)]
     lines = read_journal(replay) if replay is not None else []
     from whatif.tui.app import Explorer
@@ -77,7 +77,7 @@ def command(
     patience = Timer(1.0, lambda: click.echo("computing the first picture; ctrl+c gives it up", err=True))
     patience.start()
     try:
-        explorer = Explorer(question, read_config(), opening=opening, replay=lines, journal=journal)
+        explorer = Explorer(opened, read_config(), opening=opening, replay=lines, journal=journal)
     finally:
         patience.cancel()
     explorer.run()

@@ -49,10 +49,10 @@ SHARED = 12.3e9, 2.58e7
 class Harness(App[None]):
     """The page alone; jobs are done at once, changes carried out as the explorer would."""
 
-    def __init__(self, study: ExplorerState) -> None:
+    def __init__(self, state: ExplorerState) -> None:
         super().__init__()
-        self.study = study
-        self.asked: list[str] = []
+        self.state = state
+        self.inputs: list[str] = []
 
     def get_theme_variable_defaults(self):
         return series_variables(self.current_theme)
@@ -61,16 +61,16 @@ class Harness(App[None]):
         yield MessagesPage()
 
     def on_mount(self) -> None:
-        self.show(self.study)
+        self.show(self.state)
 
-    def show(self, study: ExplorerState) -> None:
-        self.study = study
-        self.query_one(MessagesPage).show(study)
+    def show(self, state: ExplorerState) -> None:
+        self.state = state
+        self.query_one(MessagesPage).show(state)
         self.work()
 
     def work(self) -> None:
         page = self.query_one(MessagesPage)
-        job = pickle.loads(pickle.dumps(page.job(self.study)))  # noqa: S301 - as it goes to another process
+        job = pickle.loads(pickle.dumps(page.job(self.state)))  # noqa: S301 - as it goes to another process
         page.take(pickle.loads(pickle.dumps(job.function(*job.arguments))))  # noqa: S301
 
     def on_job_asked(self, event: JobAsked) -> None:
@@ -78,9 +78,9 @@ class Harness(App[None]):
 
     def on_change_asked(self, event: ChangeAsked) -> None:
         wish = event.change
-        change = wish.on(self.study.view) if isinstance(wish, Choose) else wish
-        self.asked.append(change.line())
-        self.show(change.apply(self.study))
+        change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
+        self.inputs.append(change.line())
+        self.show(change.apply(self.state))
 
 
 class Driver:
@@ -120,12 +120,12 @@ class Driver:
 
 def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, overrides=None):
     async def main():
-        question = (
+        opened = (
             scenario
             if isinstance(scenario, Scenario)
             else Scenario.open(scenario, platform=platform, overrides=overrides)
         )
-        app = Harness(ExplorerState.start(Session.start(question)))
+        app = Harness(ExplorerState.start(Session.start(opened)))
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
             await driver.settle()
@@ -143,11 +143,11 @@ def predicted(scenario, *overrides):
 
 
 def gathered(scenario="jacobi2d", width=400, height=400, plane=None, overrides=None, platform=None, phase=None):
-    question = (
+    scenario = (
         scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, overrides=overrides)
     )
-    study = ExplorerState.start(Session.start(question))
-    return gather(study.session.asked, phase or chosen_phase(study), width, height, plane)
+    state = ExplorerState.start(Session.start(scenario))
+    return gather(state.session.inputs, phase or chosen_phase(state), width, height, plane)
 
 
 def lines_of(found, detail=Detail.ALL):
@@ -167,7 +167,7 @@ def test_the_digits_are_those_of_table_5_and_of_the_command_line():
 
 def test_an_edit_moves_the_numbers_to_those_of_the_command_line():
     async def check(driver):
-        driver.app.show(driver.app.study.asking(driver.app.study.session.edit("platform.node.gpu_count", "8")))
+        driver.app.show(driver.app.state.with_session(driver.app.state.session.edit("platform.node.gpu_count", "8")))
         await driver.settle()
         expected = predicted("jacobi2d", "platform.node.gpu_count=8")["halo"]
         assert expected != predicted("jacobi2d")["halo"]
@@ -338,7 +338,7 @@ def test_the_table_has_the_numbers_of_every_curve():
     async def check(driver):
         assert driver.sees(driver.plot)
         await driver.press("table")
-        assert driver.app.asked == ["show picture = table"]
+        assert driver.app.inputs == ["show picture = table"]
         assert not driver.sees(driver.plot)
         numbers = driver.app.query_one("#numbers", TableView)
         assert driver.sees(numbers)
@@ -490,10 +490,10 @@ def test_the_next_phase_that_sends_messages():
         row = predicted("minimd")
         assert f"exchange takes {duration(row['exchange'])}" in driver.words()
         await driver.press("phase", 1)
-        assert driver.app.asked == ["show y = terms.reverse_exchange"]
+        assert driver.app.inputs == ["show y = terms.reverse_exchange"]
         assert f"reverse_exchange takes {duration(row['reverse_exchange'])}" in driver.words()
         await driver.press("phase", 1)
-        assert driver.app.asked[1:] == ["show y = terms.exchange"]
+        assert driver.app.inputs[1:] == ["show y = terms.exchange"]
 
     drive(check, "minimd")
 
@@ -511,7 +511,7 @@ def test_another_phase_shows_the_plane_of_its_own_busiest_node():
 def test_one_phase_alone_has_no_next_one():
     async def check(driver):
         await driver.press("phase", 1)
-        assert driver.app.asked == []
+        assert driver.app.inputs == []
 
     drive(check)
 
@@ -548,24 +548,24 @@ neighbours = "faces"
 """
 
 
-def question(body: str) -> Scenario:
+def scenario(body: str) -> Scenario:
     return Scenario(parse_document(HEAD + body, "test.toml"))
 
 
 def test_a_collective_has_rounds_and_no_placement():
-    asked = question(REDUCE)
-    expected = evaluate(asked.program).values["reduce"].item()
+    inputs = scenario(REDUCE)
+    expected = evaluate(inputs.program).values["reduce"].item()
 
     async def check(driver):
         seen = driver.words()
         # 36 ranks: two rounds before and after five halvings and five doublings.
-        assert f"reduce takes {duration(expected)} rounds {len(gathered(asked).phase.messages)}" in seen
+        assert f"reduce takes {duration(expected)} rounds {len(gathered(inputs).phase.messages)}" in seen
         assert "A collective such as reduce has no placement to draw: its ranks have no neighbours on a grid." in seen
         assert "6 × round 1 1 MiB" in seen
         assert f"the sum {format_quantity(expected, SECOND)}" in seen
         assert not driver.sees(driver.placement)
 
-    drive(check, asked)
+    drive(check, inputs)
 
 
 def test_a_collective_beside_a_halo_says_how_to_get_there():
@@ -576,7 +576,7 @@ def test_a_collective_beside_a_halo_says_how_to_get_there():
         assert "halo takes" in driver.text()
         assert driver.sees(driver.placement)
 
-    drive(check, question(REDUCE + HALO))
+    drive(check, scenario(REDUCE + HALO))
 
 
 def test_an_application_without_messages_has_the_curves_of_the_platform():
@@ -588,7 +588,7 @@ def test_an_application_without_messages_has_the_curves_of_the_platform():
             await driver.press(*action)
             assert "No phase of this application" in driver.text()
 
-    drive(check, question(WAIT))
+    drive(check, scenario(WAIT))
 
 
 def test_a_point_that_cannot_exist_says_why():
@@ -605,11 +605,11 @@ def test_a_point_that_cannot_exist_says_why():
 
 def test_after_an_impossible_point_the_page_is_as_before():
     async def check(driver):
-        before, study = driver.text(), driver.app.study
-        driver.app.show(study.asking(study.session.edit("platform.node_count", "10")))
+        before, state = driver.text(), driver.app.state
+        driver.app.show(state.with_session(state.session.edit("platform.node_count", "10")))
         await driver.settle()
         assert "This point cannot exist" in driver.text()
-        driver.app.show(study)
+        driver.app.show(state)
         await driver.settle()
         assert driver.text() == before
 
