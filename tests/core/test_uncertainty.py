@@ -287,20 +287,20 @@ def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
 
 def test_the_explorer_shows_bands_and_takes_them_away():
     async def check(page):
-        page.app.show(Adopt("frontier").apply(page.app.study))
+        page.app.show(Adopt("frontier").apply(page.app.state))
         await page.settle()
         before = page.lines
-        page.app.show(Show("samples", "256").apply(page.app.study))
+        page.app.show(Show("samples", "256").apply(page.app.state))
         await page.settle()
         assert "nothing is uncertain" in str(page.page.query_one("#sweep").border_subtitle)
-        page.app.show(Show("spread", "assumed").apply(page.app.study))
+        page.app.show(Show("spread", "assumed").apply(page.app.state))
         await page.settle()
         assert "p5 to p95 of 256 samples" in str(page.page.query_one("#sweep").border_subtitle)
-        program = page.app.study.session.program
+        program = page.app.state.session.program
         lower, _, upper = bands_of(program, Grid(), Sampling(256, spreads={"assumed": 0.2})).values["iteration_time"]
         # The unit stands once, or a narrow tile would cut the upper end.
         assert f"{duration(float(lower), 3).removesuffix(' ms')} .. {duration(float(upper), 3)}" in page.line(" .. ")
-        page.app.show(Show("samples", "off").apply(page.app.study))
+        page.app.show(Show("samples", "off").apply(page.app.state))
         await page.settle()
         assert page.lines == before
 

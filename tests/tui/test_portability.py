@@ -84,7 +84,7 @@ def test_explorer_starts_edits_and_quits_without_posix_modules(tmp_path):
                 await pilot.pause(0.2)
                 app.runner.ask(Edit("platform.node.gpu_count", "8"))
                 await app.runner.idle()
-                app.keeper.write_down()
+                app.file_sync.write_down()
                 print(app.state.unsaved())
 
         asyncio.run(main())
