@@ -26,10 +26,10 @@ _JOB_SECONDS = 10.0
 class Long(Edit):
     """An edit that keeps Python busy for ten seconds."""
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """State with the new value, after ten seconds."""
         busy()
-        return super().apply(study)
+        return super().apply(state)
 
 
 def busy() -> None:
@@ -45,13 +45,13 @@ async def _typed(folder: Path, in_thread: bool) -> list[float]:
     times = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(1)
-        app.desk.query_one(ParameterTree).select(GPUS)
+        app.main_screen.query_one(ParameterTree).select(GPUS)
         await pilot.press("enter")
         await pilot.pause(0.5)
         if in_thread:
             Thread(target=busy, daemon=True).start()
         else:
-            app.conductor.ask(Long(GPUS, "8"))
+            app.runner.ask(Long(GPUS, "8"))
         await pilot.pause(0.5)
         for _ in range(40):
             app.frames.clear()
@@ -60,9 +60,9 @@ async def _typed(folder: Path, in_thread: bool) -> list[float]:
             await pilot.pause(0.05)
             # Textual repeats the layout after every character; the first frame already shows the character.
             times.append(app.frames[0] - start)
-        if not in_thread and not app.conductor.busy:
+        if not in_thread and not app.runner.busy:
             raise RuntimeError("the job ended before the typing")
-        app.conductor.stop()
+        app.runner.stop()
     return sorted(times)
 
 

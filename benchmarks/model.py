@@ -45,7 +45,9 @@ def million_points() -> Iterator[Row]:
     seconds = median_seconds(lambda: _sweep(scenario, grid), 7)
 
     def one_point() -> None:
-        evaluate(Scenario(scenario.document, sets={BANDWIDTH: "12 GB/s", MEMORY: "800 GB/s", OVERHEAD: "1 us"}).program)
+        evaluate(
+            Scenario(scenario.document, overrides={BANDWIDTH: "12 GB/s", MEMORY: "800 GB/s", OVERHEAD: "1 us"}).program
+        )
 
     each = median_seconds(one_point, 15)
     rate = grid.size / seconds

@@ -60,15 +60,15 @@ async def _presses(count: int, folder: Path) -> list[float]:
     times = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(1)
-        app.conductor.ask(SweepParameter(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000"))
-        app.desk.query_one(ParameterTree).select(MEMORY)
-        await app.conductor.idle()
+        app.runner.ask(SweepParameter(BANDWIDTH, "1 GB/s .. 100 GB/s log 10000"))
+        app.main_screen.query_one(ParameterTree).select(MEMORY)
+        await app.runner.idle()
         await pilot.pause(1)
         explorer.keep_memory()
         for number in range(count):
             start = time.perf_counter()
             await pilot.press("plus" if number % 2 else "minus")
-            await app.conductor.idle()
+            await app.runner.idle()
             await pilot.pause(0.1)
             times.append(app.frames[-1] - start)
     if min(times) <= 0:

@@ -102,9 +102,9 @@ def tree_table(runs: Sequence[RunComparison]) -> Iterator[str]:
 
 def simulated(letters: Sequence[str], sizes: Sequence[int]) -> Times:
     """Simulated times on Dahu."""
-    asked = [(letter, size) for size in sizes for letter in letters]
-    plays = [Play(dahu_configuration(size), dahu_machine(letter), letter[0] in "BD") for letter, size in asked]
-    return dict(zip(asked, times(plays), strict=True))
+    inputs = [(letter, size) for size in sizes for letter in letters]
+    plays = [Play(dahu_configuration(size), dahu_machine(letter), letter[0] in "BD") for letter, size in inputs]
+    return dict(zip(inputs, times(plays), strict=True))
 
 
 if __name__ == "__main__":

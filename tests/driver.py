@@ -29,23 +29,23 @@ class Driver:
         self.app, self.pilot = app, pilot
 
     @property
-    def desk(self) -> MainScreen:
-        return self.app.desk
+    def main_screen(self) -> MainScreen:
+        return self.app.main_screen
 
     @property
-    def study(self):
-        return self.app.study
+    def state(self):
+        return self.app.state
 
     @property
     def session(self):
-        return self.study.session
+        return self.state.session
 
     def __getattr__(self, name):
         kind = {"tree": ParameterTree, "plot": PlotView, "prompt": Prompt, "status": Status}[name]
-        return self.desk.query_one(kind)
+        return self.main_screen.query_one(kind)
 
     def tile(self, name):
-        return str(self.desk.query_one(f"#{name}", Tile).content)
+        return str(self.main_screen.query_one(f"#{name}", Tile).content)
 
     def screen_text(self):
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
@@ -61,7 +61,7 @@ class Driver:
     async def calm(self):
         """Wait until what was asked is done and shown."""
         await self.pilot.pause()
-        await self.until(lambda: not self.app.conductor.busy and not self.desk.latest.busy)
+        await self.until(lambda: not self.app.runner.busy and not self.main_screen.latest.busy)
 
     async def press(self, *keys):
         for key in keys:

@@ -39,9 +39,9 @@ def few_machines(monkeypatch: pytest.MonkeyPatch) -> None:
 class PageApp(App[None]):
     """Shows a study on one page."""
 
-    def __init__(self, kind: type[Page], study: ExplorerState) -> None:
+    def __init__(self, kind: type[Page], state: ExplorerState) -> None:
         super().__init__()
-        self.kind, self.study = kind, study
+        self.kind, self.state = kind, state
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return series_variables(self.current_theme)
@@ -53,11 +53,11 @@ class PageApp(App[None]):
     def page(self) -> Page:
         return self.query_one(self.kind)
 
-    def show(self, study: ExplorerState, *, work: bool = True) -> None:
+    def show(self, state: ExplorerState, *, work: bool = True) -> None:
         """Show a study; without `work` the answer of its job is still on its way."""
-        self.study = study
-        self.page.show(study)
-        job = self.page.job(study)
+        self.state = state
+        self.page.show(state)
+        job = self.page.job(state)
         if job is not None and work:
             function, arguments, tells = pickle.loads(pickle.dumps(job))  # noqa: S301 - as it goes to another process
             self._take(function(*arguments, *([self._take] if tells else [])))
@@ -66,7 +66,7 @@ class PageApp(App[None]):
         self.page.take(pickle.loads(pickle.dumps(value)))  # noqa: S301
 
     def on_change_asked(self, event: ChangeAsked) -> None:
-        self.show(event.change.apply(self.study))
+        self.show(event.change.apply(self.state))
 
 
 class OnePage:
@@ -114,10 +114,10 @@ class OnePage:
         return {len(line) for line in self.lines} == {size[0]} and len(self.lines) == size[1] and bool(self.text)
 
     async def change(self, *changes: Change, work: bool = True) -> None:
-        study = self.app.study
+        state = self.app.state
         for change in changes:
-            study = change.apply(study)
-        self.app.show(study, work=work)
+            state = change.apply(state)
+        self.app.show(state, work=work)
         await self.settle()
 
 
@@ -125,12 +125,12 @@ def on_page(kind: type[Page], check, scenario="jacobi2d", size=(140, 42), change
     """Show a scenario on a page, after some changes, and let `check(OnePage)` work with it."""
 
     async def main() -> None:
-        study = ExplorerState.start(Session.start(Scenario.open(scenario)))
+        state = ExplorerState.start(Session.start(Scenario.open(scenario)))
         for change in changes:
-            study = change.apply(study)
-        app = PageApp(kind, study)
+            state = change.apply(state)
+        app = PageApp(kind, state)
         async with app.run_test(size=size) as pilot:
-            app.show(study)
+            app.show(state)
             app.page.enter()
             driver = OnePage(app, pilot)
             await driver.settle()

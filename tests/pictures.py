@@ -108,14 +108,14 @@ async def _drawn(scenes):
     async with app.run_test(size=scenes[0].size) as pilot:
         driver = Driver(app, pilot)
         await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in app.screen_stack))
-        await driver.until(lambda: len(app.conductor.history.lines) == len(scenes[0].lines))
+        await driver.until(lambda: len(app.runner.history.lines) == len(scenes[0].lines))
         return [await _shown(driver, scene) for scene in scenes]
 
 
 async def _shown(driver, scene):
     app = driver.app
     app.theme = scene.theme
-    await app.conductor.replay(scene.lines[len(app.conductor.history.lines) :], app.action_save)
+    await app.runner.replay(scene.lines[len(app.runner.history.lines) :], app.action_save)
     await driver.calm()
     # From its top, as in an explorer that has just been opened.
     driver.tree.action_move(-1000)

@@ -1,6 +1,6 @@
 """Plug-ins: self-contained packages that add applications, verbs and pages, registered as plain data.
 
-A plug-in has a module with a `PLUGIN`, listed in `PLUGINS`. It names everything by text (`module:name`), so that
+A plug-in is a package with a `PLUGIN`, listed in `PLUGINS`. It names everything by text (`module:name`), so that
 nothing behind it is imported before it is used, and the packages below need not know of it.
 """
 
@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-PLUGINS: Final = ("whatif.linpack.plugin", "whatif.profiles.plugin")
+PLUGINS: Final = ("whatif.linpack", "whatif.profiles")
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -41,6 +41,17 @@ class PluginPage(NamedTuple):
     application: str
 
 
+class FileKind(NamedTuple):
+    """Files of another program from which a scenario is made, by the references of their functions."""
+
+    recognise: str
+    """Whether a path is such a file."""
+    read: str
+    """Content of a file; raises `InvalidFileError`."""
+    scenario: str
+    """Text of a scenario, from a path, the name of a platform and its `PlatformSpec`."""
+
+
 class Plugin(NamedTuple):
     """Everything that one package adds."""
 
@@ -50,6 +61,8 @@ class Plugin(NamedTuple):
     """By the words of the command line: `hpl`, `tune hpl`."""
     pages: Mapping[str, PluginPage] = _NONE
     """By the page's name."""
+    files: Mapping[str, FileKind] = _NONE
+    """By the name of the kind."""
 
 
 @cache
@@ -77,6 +90,11 @@ def registered_verbs(group: str = "") -> dict[str, Verb]:
 def registered_pages() -> dict[str, PluginPage]:
     """Pages of all plug-ins by their name."""
     return {name: page for plugin in _plugins() for name, page in plugin.pages.items()}
+
+
+def registered_files() -> dict[str, FileKind]:
+    """Kinds of files of all plug-ins by their name."""
+    return {name: kind for plugin in _plugins() for name, kind in plugin.files.items()}
 
 
 def page_of(screen: str, application: object) -> str:

@@ -52,8 +52,8 @@ def test_numbers_are_those_of_the_command_line(whatif_main):
                       "--format", "json")[1]  # fmt: skip
     rows = json.loads(out)["rows"]
     samples = whatif.Sampling(64, spreads={"assumed": 0.2})
-    question = whatif.load("minimd", platform="frontier", overrides={GPUS: 4})
-    found = whatif.sweep(question, {"application.rank_count": [8, 64]}, samples=samples)
+    scenario = whatif.load("minimd", platform="frontier", overrides={GPUS: 4})
+    found = whatif.sweep(scenario, {"application.rank_count": [8, 64]}, samples=samples)
     frame = found.to_pandas()
     for name in ("total_time", "iteration_time.p95", "terms.force"):
         expected = [row["terms"]["force"] if name == "terms.force" else row[name] for row in rows]

@@ -163,10 +163,10 @@ def current_mask():
 def test_an_error_in_the_middle_parameters_the_old_file(tmp_path, form):
     target = tmp_path / "x"
     target.write_text("old")
-    question = Scenario.open("jacobi2d")
+    scenario = Scenario.open("jacobi2d")
 
     def broken():
-        yield from run(question, Grid((parse_option(f"{GPUS}=1, 2", question.program, 10),)), chunk_points=1)
+        yield from run(scenario, Grid((parse_option(f"{GPUS}=1, 2", scenario.program, 10),)), chunk_points=1)
         raise RuntimeError("in the middle")
 
     with pytest.raises(RuntimeError, match="in the middle"):
@@ -189,12 +189,12 @@ def test_output_goes_through_links_and_into_pipes(good, tmp_path):
 
 
 def test_a_sweep_of_several_chunks_equals_one_of_one_chunk(good):
-    question = Scenario.open("jacobi2d")
+    scenario = Scenario.open("jacobi2d")
     options = [f"{BANDWIDTH}=100 GB/s .. 4 TB/s log 300", f"{GPUS}=1 .. 250 step 1"]
-    grid = grid_of([parse_option(option, question.program, 10**6) for option in options], 10**6)
+    grid = grid_of([parse_option(option, scenario.program, 10**6) for option in options], 10**6)
     assert grid.size == 75_000 > whatif.core.result.CHUNK_POINTS
-    whole = run_whole(question, grid)
-    parts = list(run(question, grid))
+    whole = run_whole(scenario, grid)
+    parts = list(run(scenario, grid))
     assert len(parts) == 2
     for name in ("columns", "terms"):
         for key, array in getattr(whole, name).items():
@@ -349,7 +349,7 @@ def test_list(good):
     assert [line.split("\t")[0] for line in good("list", "platforms").splitlines()] == list(shipped_names("platforms"))
     scenarios = [line.split("\t") for line in good("list", "scenarios").splitlines()]
     assert [name for name, _ in scenarios] == list(shipped_names("scenarios"))
-    assert all(question.endswith(("?", ".")) for _, question in scenarios)
+    assert all(scenario.endswith(("?", ".")) for _, scenario in scenarios)
     parameters = {line.split("\t")[0]: line.split("\t")[1:] for line in good("list", "parameters").splitlines()}
     assert parameters[GPUS][:3] == ["6", "numeric", "datasheet"]
     assert parameters[MODEL][:2] == ["k_model", "structural"]

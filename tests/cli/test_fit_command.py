@@ -121,20 +121,20 @@ def test_fitting_twice_changes_nothing(whatif_main, measured):
 def test_predictions_beyond_the_measured_sizes_say_so(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     halo = "application.phases.halo"
-    question = "run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", "--set", f"{halo}.model=postal"
+    scenario = "run", "jacobi2d", "--platform", "ours", "--platform-dir", ".", "--set", f"{halo}.model=postal"
     said = "halo: sizes of 8 MiB lie outside the 1 B to 4 MiB that network.inter_node.postal was fitted to"
-    assert said in whatif_main(*question, "--point", "--set", f"{halo}.message_size=8 MiB")[2]
-    assert "lie outside" not in whatif_main(*question, "--point", "--set", f"{halo}.message_size=4 MiB")[2]
+    assert said in whatif_main(*scenario, "--point", "--set", f"{halo}.message_size=8 MiB")[2]
+    assert "lie outside" not in whatif_main(*scenario, "--point", "--set", f"{halo}.message_size=4 MiB")[2]
     sweep = "--set", f"{halo}.message_size=1 B", "--sweep", f"{halo}.message_size=1 MiB, 8 MiB, 16 MiB"
-    assert "sizes of 8 MiB to 16 MiB lie" in whatif_main(*question, *sweep)[2]
+    assert "sizes of 8 MiB to 16 MiB lie" in whatif_main(*scenario, *sweep)[2]
 
 
 def test_a_value_set_from_outside_is_no_longer_the_fitted_one(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     path = "platform.network.inter_node.postal.eager.latency"
-    question = Scenario.open("jacobi2d", platform="ours", folders=[Path()])
-    assert question.program.parameters[path].fitted is not None
-    assert question.changed({path: "1 us"}, "ours").program.parameters[path].fitted is None
+    scenario = Scenario.open("jacobi2d", platform="ours", folders=[Path()])
+    assert scenario.program.parameters[path].fitted is not None
+    assert scenario.changed({path: "1 us"}, "ours").program.parameters[path].fitted is None
 
 
 def test_explain_shows_the_standard_error(whatif_main, measured):
@@ -293,7 +293,7 @@ def test_a_fit_entry_must_be_square(whatif_main, measured):
 def test_the_fitted_platform_answers_as_its_formula_says(whatif_main, measured):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": "1 MiB"}
-    program = Scenario.open("jacobi2d", platform="ours", folders=[Path()], sets=sets).program
+    program = Scenario.open("jacobi2d", platform="ours", folders=[Path()], overrides=sets).program
     time = float(evaluate(program).values["halo.inter_node.message_time"].ravel()[0])
     assert time == pytest.approx(three_protocols(2**20), rel=2e-3)
 
@@ -447,8 +447,8 @@ def test_parts_are_listed(whatif_main):
 def test_the_explorer_says_what_is_extrapolated(whatif_main, measured, size, mark):
     whatif_main("fit", "network", "osu", "-o", "ours.toml", "--extends", "lassen")
     sets = {"application.phases.halo.model": "postal", "application.phases.halo.message_size": size}
-    question = Scenario.open("jacobi2d", platform="ours", folders=[Path()], sets=sets)
-    session = Session.start(question).sweep("platform.node.gpu.dram_bandwidth")
+    scenario = Scenario.open("jacobi2d", platform="ours", folders=[Path()], overrides=sets)
+    session = Session.start(scenario).sweep("platform.node.gpu.dram_bandwidth")
     said = _message(ExplorerState.start(session), "", busy=False)
     assert said[0] == mark
     assert (f"halo: sizes of {size} lie outside the 1 B to 4 MiB" in said[2]) == bool(mark)

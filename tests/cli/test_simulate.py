@@ -47,9 +47,9 @@ def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platf
     kept = {name: table for name, table in text.data["application"]["phases"].items() if name == halo}
     text.data["application"]["phases"] = {halo: {**kept[halo], "model": "postal"}}
     text.data.pop("sweep", None)
-    question = Scenario(text, platform, {**sets, "application.communication": "simulated"})
-    evaluation = evaluate(question.program)
-    found = simulate(question.program, evaluation)
+    scenario = Scenario(text, platform, {**sets, "application.communication": "simulated"})
+    evaluation = evaluate(scenario.program)
+    found = simulate(scenario.program, evaluation)
     expected = float(np.ravel(evaluation.column("communication_time"))[0])
     exchanges = float(np.ravel(evaluation.values[f"application.phases.{halo}.exchange_count"])[0])
     assert exchanges == 1
@@ -58,11 +58,11 @@ def test_a_scenario_takes_as_long_as_its_communication_says(scenario: str, platf
 
 @pytest.mark.parametrize("platform", ["summit", "dahu", "fugaku"])
 def test_a_trace_takes_as_long_as_run_says_also_without_gpus(platform: str) -> None:
-    from whatif.cli.scenario_sources import open_source
+    from whatif.studies.scenario_sources import open_source
 
-    question = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform, (), ()).scenario
-    evaluation = evaluate(question.program)
-    found = simulate(question.program, evaluation)
+    scenario = open_source(str(DATA / "simgrid" / "actions_bcast_reduce_datatypes.txt"), platform=platform).scenario
+    evaluation = evaluate(scenario.program)
+    found = simulate(scenario.program, evaluation)
     total = float(np.ravel(evaluation.column("total_time"))[0])
     np.testing.assert_allclose(found.activity.run_time, total, rtol=1e-9, atol=0)
     assert total > 1.5
@@ -102,13 +102,13 @@ def test_what_cannot_be_played_is_refused_with_the_reason(words: tuple[str, ...]
 
 
 def test_a_sweep_says_why_a_point_cannot_be_played() -> None:
-    from whatif.cli.scenario_sources import open_source
     from whatif.core.result import run_whole
     from whatif.core.sweep import grid_of, parse_option
+    from whatif.studies.scenario_sources import open_source
 
-    question = open_source(str(DATA / "goal" / "binary_tree_32.goal"), "lassen", (), ()).scenario
-    axis = parse_option("application.rank_count=32, 33", question.program, 10)
-    result = run_whole(question, grid_of([axis], 10))
+    scenario = open_source(str(DATA / "goal" / "binary_tree_32.goal"), platform="lassen").scenario
+    axis = parse_option("application.rank_count=32, 33", scenario.program, 10)
+    result = run_whole(scenario, grid_of([axis], 10))
     assert np.isfinite(result.columns["total_time"][0])
     assert result.reason[0] == ""
     assert "33 ranks" in result.reason[1] or "rank" in result.reason[1]

@@ -51,18 +51,18 @@ WAITING = '[application.phases.waiting]\nkind = "overhead"\noverhead_time = "1 s
 TEXT = MACHINE + KERNEL.format(name="work", time="3 s") + WAITING
 
 
-def question(text=TEXT, **sets):
+def scenario(text=TEXT, **sets):
     return Scenario(
-        parse_document(text, "t.toml"), sets={path.replace("__", "."): value for path, value in sets.items()}
+        parse_document(text, "t.toml"), overrides={path.replace("__", "."): value for path, value in sets.items()}
     )
 
 
-def columns(asked):
-    return {name: float(array) for name, array in run_whole(asked, Grid()).columns.items()}
+def columns(inputs):
+    return {name: float(array) for name, array in run_whole(inputs, Grid()).columns.items()}
 
 
 def test_idle_power_counts_all_the_time_and_dynamic_power_while_kernels_run():
-    found = columns(question())
+    found = columns(scenario())
     # 1.5 (2 nodes x 200 W x 4 s + 4 GPUs x 250 W x 3 s), ten times in 40 s.
     assert_allclose(found["iteration_energy"], 1.5 * (2 * 200 * 4 + 4 * 250 * 3), rtol=1e-12, atol=0)
     assert_allclose(found["total_energy"], 69_000, rtol=1e-12, atol=0)
@@ -72,26 +72,26 @@ def test_idle_power_counts_all_the_time_and_dynamic_power_while_kernels_run():
 
 def test_a_job_pays_its_share_of_the_capital_and_its_energy():
     # 2 nodes x 40 s of 87,660 EUR in half of 5 years, which are 43,830 h: 4 EUR/h.
-    found = columns(question())
+    found = columns(scenario())
     assert_allclose(found["total_cost"], 2 * 40 * 4 / 3600 + 69_000 / 3.6e6 * 0.1, rtol=1e-12, atol=0)
-    whole = columns(question(TEXT.replace('node_price = "87660 EUR"', 'machine_price = "= 280 * 87660 EUR"')))
+    whole = columns(scenario(TEXT.replace('node_price = "87660 EUR"', 'machine_price = "= 280 * 87660 EUR"')))
     assert_allclose(whole["total_cost"], found["total_cost"], rtol=1e-12, atol=0)
 
 
 def test_rent_includes_the_energy_unless_its_price_is_stated():
     head, _, rest = TEXT.partition('node_price = "87660 EUR"')
     rented = f'{head}node_rate = "9 EUR/h"{rest}'
-    assert_allclose(columns(question(rented))["total_cost"], 0.2 + 69_000 / 3.6e7, rtol=1e-12, atol=0)
+    assert_allclose(columns(scenario(rented))["total_cost"], 0.2 + 69_000 / 3.6e7, rtol=1e-12, atol=0)
     without = rented.replace('energy_price = "0.1 EUR/kWh"', "")
-    assert_allclose(columns(question(without))["total_cost"], 0.2, rtol=1e-12, atol=0)
+    assert_allclose(columns(scenario(without))["total_cost"], 0.2, rtol=1e-12, atol=0)
 
 
 def test_two_kernels_that_overlap_keep_a_device_busy_once():
     both = KERNEL.format(name="one", time="3 s") + KERNEL.format(name="two", time="2 s")
     overlap = '[application.overlaps.pair]\nphases = ["one", "{}"]\nfraction = 1\n'
-    found = columns(question(MACHINE + both + overlap.format("two")))
+    found = columns(scenario(MACHINE + both + overlap.format("two")))
     assert_allclose(found["iteration_energy"], 1.5 * (2 * 200 * 3 + 4 * 250 * 3), rtol=1e-12, atol=0)
-    hidden = columns(question(TEXT.replace("phases.work", "phases.one") + overlap.format("waiting")))
+    hidden = columns(scenario(TEXT.replace("phases.work", "phases.one") + overlap.format("waiting")))
     assert_allclose(hidden["iteration_energy"], 1.5 * (2 * 200 * 3 + 4 * 250 * 3), rtol=1e-12, atol=0)
 
 
@@ -107,23 +107,23 @@ def test_two_kernels_that_overlap_keep_a_device_busy_once():
 )
 def test_devices_without_a_rank_stay_idle(ranks, per_gpu, per_node, nodes, devices):
     placed = {"rank_count": ranks, "ranks_per_gpu": per_gpu, "ranks_per_node": per_node}
-    found = columns(question(**{f"application__{key}": str(value) for key, value in placed.items()}))
+    found = columns(scenario(**{f"application__{key}": str(value) for key, value in placed.items()}))
     assert_allclose(found["iteration_energy"], 1.5 * (nodes * 200 * 4 + devices * 250 * 3), rtol=1e-12, atol=0)
 
 
 def test_kernels_of_a_machine_without_gpus_run_on_its_sockets():
     text = TEXT.replace('"dgx_a100"', '"dahu"').replace("gpu_count = 2\nsocket_count = 1", "socket_count = 2")
     lines = [line for line in text.splitlines() if not line.startswith("gpu =")]
-    asked = question("\n".join(lines), application__ranks_per_node="2")
+    inputs = scenario("\n".join(lines), application__ranks_per_node="2")
     # A node idles at 2 x 40 + 50 + 10 W; four ranks of two a node are on all four sockets.
-    assert_allclose(columns(asked)["iteration_energy"], 1.5 * (2 * 140 * 4 + 4 * 200 * 3), rtol=1e-12, atol=0)
+    assert_allclose(columns(inputs)["iteration_energy"], 1.5 * (2 * 140 * 4 + 4 * 200 * 3), rtol=1e-12, atol=0)
 
 
 def test_setup_is_spent_at_idle_power():
     cells = '[application.grid]\nscaling = "strong"\ncells = { x = 4 }\n'
     cells += '[application.phases.cells]\nkind = "structured_grid"\n'
     rates = 'halo_cell_count = 1\ncell_rate = "1 cell/s"\nhalo_rate = "1e9 cell/s"\nstartup_time = "7 s"\n'
-    found = columns(question(MACHINE + cells + rates))
+    found = columns(scenario(MACHINE + cells + rates))
     assert_allclose(found["total_energy"] - 10 * found["iteration_energy"], 1.5 * 2 * 200 * 7, rtol=1e-9, atol=0)
 
 
@@ -137,7 +137,7 @@ def test_setup_is_spent_at_idle_power():
     ],
 )
 def test_what_is_not_stated_gives_no_number_but_a_reason(line, lost, kept):
-    program = question(TEXT.replace(line, "")).program
+    program = scenario(TEXT.replace(line, "")).program
     parameter = "host.power" if "host" in line else line.partition(" ")[0]
     assert kept in program.columns
     for name in lost:
@@ -161,11 +161,11 @@ def test_what_is_not_stated_gives_no_number_but_a_reason(line, lost, kept):
 )
 def test_prices_that_make_no_sense_are_refused(path, value, said):
     with pytest.raises(InvalidFileError, match=said):
-        _ = question(**{f"platform__price__{path}": value}).program
+        _ = scenario(**{f"platform__price__{path}": value}).program
 
 
 def test_energies_follow_power_and_times_do_not():
-    program = question().program
+    program = scenario().program
     followed = {its.path: its.elasticity for its in elasticities(program, "total_energy")}
     assert_allclose(followed["platform.node.gpu.dynamic_power"], 45_000 / 69_000, rtol=1e-3, atol=0)
     assert "platform.node.gpu.dynamic_power" not in {its.path for its in elasticities(program, "total_time")}
@@ -174,14 +174,14 @@ def test_energies_follow_power_and_times_do_not():
 
 
 def test_machines_in_one_sweep_may_lack_energy_but_not_differ_in_currency():
-    asked = Scenario(parse_document(one_phase("1 s", platform="frontier"), "t.toml"))
-    result = run_whole(asked, grid_of([parse_option("platform=titan, frontier, jupiter", asked.program, 10)], 10))
+    inputs = Scenario(parse_document(one_phase("1 s", platform="frontier"), "t.toml"))
+    result = run_whole(inputs, grid_of([parse_option("platform=titan, frontier, jupiter", inputs.program, 10)], 10))
     assert np.isnan(result.columns["total_energy"]).tolist() == [True, False, False]
     assert result.table().columns["total_energy"].unit == "J"
     energy = "= 0 * platform.price.machine_price / 1 J"
-    asked = asked.changed({"platform.price.lifetime": "5 year", "platform.price.energy_price": energy})
+    inputs = inputs.changed({"platform.price.lifetime": "5 year", "platform.price.energy_price": energy})
     with pytest.raises(UsageError, match="`total_cost` is in USD on some of these machines and in EUR on others"):
-        run_whole(asked, grid_of([parse_option("platform=frontier, jupiter", asked.program, 10)], 10))
+        run_whole(inputs, grid_of([parse_option("platform=frontier, jupiter", inputs.program, 10)], 10))
 
 
 CAPPED = """
@@ -199,7 +199,7 @@ load_store_fraction = 0
 
 def capped(operations, size, cap):
     """An A100: 9.7 Tflop/s, 1.555 TB/s."""
-    found = columns(question(MACHINE + CAPPED.format(operations, size), platform__node__gpu__power_cap=cap))
+    found = columns(scenario(MACHINE + CAPPED.format(operations, size), platform__node__gpu__power_cap=cap))
     return found["iteration_time"], found["iteration_energy"]
 
 
@@ -221,7 +221,7 @@ def test_the_exponent_of_power_and_clock_can_be_stated():
     text = (MACHINE + CAPPED.format(9700, 0)).replace(
         'dynamic_power = "250 W"', 'dynamic_power = "250 W", power_exponent = 2'
     )
-    found = columns(question(text, platform__node__gpu__power_cap="131.25 W"))
+    found = columns(scenario(text, platform__node__gpu__power_cap="131.25 W"))
     slower = (250 / 81.25) ** (1 / 2)
     assert_allclose(found["iteration_time"], slower, rtol=1e-12, atol=0)
     assert_allclose(found["iteration_energy"], slower * 1.5 * (400 + 4 * 81.25), rtol=1e-12, atol=0)
@@ -229,7 +229,7 @@ def test_the_exponent_of_power_and_clock_can_be_stated():
 
 def test_a_cap_needs_the_powers_that_it_caps_and_parameters_some_to_compute_with():
     waiting = MACHINE + WAITING
-    low = run_whole(question(waiting, platform__node__gpu__power_cap="50 W"), Grid())
+    low = run_whole(scenario(waiting, platform__node__gpu__power_cap="50 W"), Grid())
     assert low.reasons[0].startswith("the power cap leaves nothing to compute with")
     rates = ("peak_single_rate", "peak_double_rate", "peak_integer_rate", "peak_add_rate", "peak_shared_rate")
     gpu = "".join(f'{key} = "1 Gop/s"\n' for key in rates) + 'dram_bandwidth = "1 GB/s"\nl2_bandwidth = "1 GB/s"\n'
@@ -237,21 +237,21 @@ def test_a_cap_needs_the_powers_that_it_caps_and_parameters_some_to_compute_with
     machine = f'[platform]\nname = "m"\nnode_count = 9\n{node}[platform.node.gpu]\nname = "g"\n{gpu}'
     application = '[application]\nname = "a"\nrank_count = 1\niteration_count = 1\n'
     with pytest.raises(InvalidFileError, match=r"a power cap needs .*gpu.idle_power and .*gpu.dynamic_power"):
-        _ = question(machine + application + WAITING, platform__node__gpu__power_cap="200 W").program
+        _ = scenario(machine + application + WAITING, platform__node__gpu__power_cap="200 W").program
 
 
 def test_a_cap_that_cannot_be_kept_or_followed_is_refused():
-    impossible = run_whole(question(MACHINE + CAPPED.format(9700, 0), platform__node__gpu__power_cap="50 W"), Grid())
+    impossible = run_whole(scenario(MACHINE + CAPPED.format(9700, 0), platform__node__gpu__power_cap="50 W"), Grid())
     assert impossible.reasons == (
         "the power cap leaves nothing to compute with (platform.node.gpu.power_cap is not above idle_power)",
     )
     with pytest.raises(InvalidFileError, match="`work` was measured and does not follow a power cap"):
-        _ = question(platform__node__gpu__power_cap="200 W").program
+        _ = scenario(platform__node__gpu__power_cap="200 W").program
 
 
 def bought(limits, **sets):
     given = checked_limits({name: parse_quantity(text) for name, text in limits.items()})
-    return offers({"t": question(**sets)}, ["dgx_a100"], given)[0]
+    return offers({"t": scenario(**sets)}, ["dgx_a100"], given)[0]
 
 
 def test_a_budget_buys_whole_nodes_and_the_tightest_limit_binds():

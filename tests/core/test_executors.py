@@ -41,9 +41,9 @@ def cluster():
         yield place
 
 
-def asked(*sweeps):
-    question = Scenario.open("jacobi2d")
-    return question, grid_of([parse_option(text, question.program, 10**6) for text in sweeps[1::2]], 10**6)
+def inputs(*sweeps):
+    scenario = Scenario.open("jacobi2d")
+    return scenario, grid_of([parse_option(text, scenario.program, 10**6) for text in sweeps[1::2]], 10**6)
 
 
 def same(folder: Path, whole: Path) -> bool:
@@ -73,8 +73,8 @@ def test_parts_are_the_whole_to_the_last_bit_wherever_they_go(whatif_main, tmp_p
 
 
 def test_a_killed_worker_costs_its_part_only(cluster, tmp_path):
-    question, grid = asked(*NUMBERS)
-    data_set, ended = DataSet(tmp_path / "parts", EvaluationRequest(question, grid), 3), []
+    scenario, grid = inputs(*NUMBERS)
+    data_set, ended = DataSet(tmp_path / "parts", EvaluationRequest(scenario, grid), 3), []
     with Client(cluster.executor.client.scheduler.address, set_as_default=False) as client:
         workers = client.run(os.getpid)
         for _ in data_set.fill(cluster):
@@ -83,14 +83,14 @@ def test_a_killed_worker_costs_its_part_only(cluster, tmp_path):
                 os.kill(next(iter(workers.values())), signal.SIGKILL)
         assert set(client.run(os.getpid).values()) != set(workers.values())
     assert ended == list(range(1, 21))
-    write_file(run(question, grid), "parquet", tmp_path / "whole.parquet")
+    write_file(run(scenario, grid), "parquet", tmp_path / "whole.parquet")
     assert same(tmp_path / "parts", tmp_path / "whole.parquet")
 
 
 def test_results_come_in_the_order_of_the_points_though_parts_end_in_another(cluster):
-    question, grid = asked(*CHOICES)
-    results = list(run_on(cluster, EvaluationRequest(question, grid), 1))
-    expected = list(run(question, grid, 1))
+    scenario, grid = inputs(*CHOICES)
+    results = list(run_on(cluster, EvaluationRequest(scenario, grid), 1))
+    expected = list(run(scenario, grid, 1))
     assert len(results) == len(expected) == 6
     for result, other in zip(results, expected, strict=True):
         assert [*result.table().rows()] == [*other.table().rows()]
@@ -209,20 +209,20 @@ def test_a_full_disk_and_an_interrupt_keep_what_was_written(monkeypatch, capsys,
 
 
 def test_a_lost_process_is_told_and_what_was_computed_is_kept(tmp_path):
-    question, grid = asked(*NUMBERS)
-    data_set = DataSet(tmp_path / "parts", EvaluationRequest(question, grid), 3)
+    scenario, grid = inputs(*NUMBERS)
+    data_set = DataSet(tmp_path / "parts", EvaluationRequest(scenario, grid), 3)
     with opened("processes", 1) as place:
         parts = data_set.fill(place)
         next(parts)
         os.kill(next(iter(place.executor._processes)), signal.SIGKILL)
         with pytest.raises(UsageError, match="processes: a worker was ended by the system"):
             list(parts)
-    assert 1 <= len(DataSet(tmp_path / "parts", EvaluationRequest(question, grid), 3).known) < 20
+    assert 1 <= len(DataSet(tmp_path / "parts", EvaluationRequest(scenario, grid), 3).known) < 20
 
 
 def test_a_worker_of_another_version_is_told():
-    question, grid = asked(*NUMBERS)
-    (part,) = parts_of(EvaluationRequest(question, grid).compiled(), [(0, grid)])
+    scenario, grid = inputs(*NUMBERS)
+    (part,) = parts_of(EvaluationRequest(scenario, grid).compiled(), [(0, grid)])
     with pytest.raises(UsageError, match=r"whatif 0\.0 asks a worker that has whatif"):
         replace(part, version="0.0").results()
     assert isinstance(part, GridTask)
@@ -254,12 +254,12 @@ def test_a_scheduler_that_dies_is_told_and_what_was_computed_is_kept(whatif_main
 
 
 def test_workers_draw_the_same_samples(tmp_path):
-    question = Scenario.open("minimd", platform="frontier")
-    grid = grid_of([parse_option("application.rank_count = 8, 16, 32, 64", question.program, 100)], 100)
+    scenario = Scenario.open("minimd", platform="frontier")
+    grid = grid_of([parse_option("application.rank_count = 8, 16, 32, 64", scenario.program, 100)], 100)
     sampling = Sampling(64, spreads={"assumed": 0.2})
-    alone = run_whole(question, grid, sampling).table()
+    alone = run_whole(scenario, grid, sampling).table()
     with opened("threads", 2) as place:
-        parts = [result.table() for result in run_on(place, EvaluationRequest(question, grid, sampling), 2)]
+        parts = [result.table() for result in run_on(place, EvaluationRequest(scenario, grid, sampling), 2)]
     assert len(parts) == 2
     for name in ("total_time", "total_time.p95"):
         drawn = [value for part in parts for value in part.columns[name].values.tolist()]

@@ -28,8 +28,8 @@ STRUCTURED = (
 )
 
 
-def drawn(question: Scenario):
-    return timeline(question.program, evaluate(question.program))
+def drawn(scenario: Scenario):
+    return timeline(scenario.program, evaluate(scenario.program))
 
 
 def text_of(times, overlaps=()) -> str:
@@ -170,7 +170,7 @@ def test_whatever_overlaps_the_last_end_is_the_iterations_time(case):
 
 def test_a_point_that_cannot_exist_has_no_timeline():
     with pytest.raises(ImpossiblePointError, match=r"^impossible: the ranks need more nodes"):
-        drawn(Scenario.open("jacobi2d", sets={"platform.node_count": "10"}))
+        drawn(Scenario.open("jacobi2d", overrides={"platform.node_count": "10"}))
 
 
 def test_a_timeline_crosses_to_another_process():

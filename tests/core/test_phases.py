@@ -41,12 +41,12 @@ neighbours = "faces"
 """
 
 
-def question(text: str, folder: Path | None = None) -> Scenario:
+def scenario(text: str, folder: Path | None = None) -> Scenario:
     return Scenario(parse_document(text, "test.toml", folder))
 
 
 def point(text: str, folder: Path | None = None) -> Result:
-    return run_whole(question(text, folder), Grid())
+    return run_whole(scenario(text, folder), Grid())
 
 
 def head(platform: str = "summit", ranks: int = 36) -> str:
@@ -109,7 +109,7 @@ def test_injection_limit_of_the_node():
 def test_models_that_the_platform_has_no_parameters_for():
     with pytest.raises(InvalidFileError, match="`loggp` has no parameters; Summit has postal, max_rate, injection"):
         point(NINE + halo("loggp"))
-    tree = lines(explain(evaluate(question(head("lassen", 16) + halo("max_rate")).program), "halo"))
+    tree = lines(explain(evaluate(scenario(head("lassen", 16) + halo("max_rate")).program), "halo"))
     assert any(
         "Lassen has no max_rate parameters for intra_socket messages: the postal model is applied" in x for x in tree
     )
@@ -117,7 +117,7 @@ def test_models_that_the_platform_has_no_parameters_for():
 
 def test_a_distance_without_parameters_takes_those_of_the_next_farther_one():
     four = head("bridges", 16) + "[platform.node]\ngpu_count = 4\n"
-    tree = "\n".join(lines(explain(evaluate(question(four + halo("postal")).program), "halo")))
+    tree = "\n".join(lines(explain(evaluate(scenario(four + halo("postal")).program), "halo")))
     assert "Bridges has no intra_socket parameters: those of inter_socket are applied" in tree
 
 
@@ -287,9 +287,9 @@ def test_points_that_cannot_exist_are_nan_with_a_reason():
     result = point(memory + transfer('direction = "device_to_host"'))
     assert np.isnan(result.columns["total_time"])
     assert result.reasons == ("application.memory_size does not fit the device (platform.node.gpu.memory_size)",)
-    asked = question(head(ranks=12) + halo("postal", grid='decomposition = "given"\nranks = { x = 3, y = 4 }'))
-    grid = grid_of([parse_option("application.grid.ranks.x=2, 3, 4", asked.program, 9)], 9)
-    result = run_whole(asked, grid)
+    inputs = scenario(head(ranks=12) + halo("postal", grid='decomposition = "given"\nranks = { x = 3, y = 4 }'))
+    grid = grid_of([parse_option("application.grid.ranks.x=2, 3, 4", inputs.program, 9)], 9)
+    result = run_whole(inputs, grid)
     assert np.isnan(result.columns["total_time"]).tolist() == [True, False, True]
     assert np.isfinite(result.terms["halo"]).tolist() == [False, True, False]
 
@@ -362,7 +362,7 @@ def test_every_algorithm_can_be_named_in_a_file():
 def test_a_platform_beside_the_scenario_may_refine_the_shipped_one_of_its_name(tmp_path):
     (tmp_path / "summit.toml").write_text('extends = "summit"\n[node]\ngpu_count = 8\n')
     text = head() + transfer('direction = "device_to_host"')
-    program = question(text, tmp_path).program
+    program = scenario(text, tmp_path).program
     assert program.parameters["platform.node.gpu_count"].value == 8
     (tmp_path / "own.toml").write_text('extends = "own"\n')
     with pytest.raises(InvalidFileError, match="extends itself: own -> own"):

@@ -77,7 +77,7 @@ def test_a_fitted_phase_is_the_sum_of_its_terms_in_its_own_units(folder):
 def test_the_logarithm_of_a_response_gives_a_positive_time(folder):
     (folder / "step.toml").write_text(STEP.replace('residual = "0 +- 5"', 'link = "log"\nresidual = "0 +- 0.1"'))
     sets = {"application.phases.step.coefficients.Intercept": "-100", X1: "1 GB"}
-    time = evaluate(compiled(folder, sets=sets)).column("iteration_time")
+    time = evaluate(compiled(folder, overrides=sets)).column("iteration_time")
     assert_allclose(time, 1e-3 * np.exp(-100 + 20 + 2.048), rtol=1e-12, atol=0)
 
 
@@ -98,7 +98,7 @@ def test_beyond_the_runs_a_regression_says_so(folder):
 
 
 def test_where_a_regression_is_not_positive_there_is_no_point(folder):
-    evaluation = evaluate(compiled(folder, sets={"application.phases.step.coefficients.Intercept": "-1000"}))
+    evaluation = evaluate(compiled(folder, overrides={"application.phases.step.coefficients.Intercept": "-1000"}))
     assert np.isnan(evaluation.column("total_time"))
     assert "the regression gives a value that is not positive here" in str(evaluation.reasons())
 
@@ -165,7 +165,7 @@ def test_a_phase_that_repeats_waits_for_the_slowest_device_as_in_equation_7(fold
     expected = tracking.max(axis=2).sum(axis=1) + control.max(axis=2).sum(axis=1)
     assert_allclose(total, expected.mean(), rtol=1e-3, atol=0)
     alone = compiled(
-        folder, text, sets={f"application.repeats.{name}.device_spread": "0" for name in ("step", "control")}
+        folder, text, overrides={f"application.repeats.{name}.device_spread": "0" for name in ("step", "control")}
     )
     assert_allclose(evaluate(alone).column("total_time"), 50 * 100 * step + 2 * 0.03, rtol=1e-12, atol=0)
 

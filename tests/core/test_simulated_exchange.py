@@ -73,15 +73,15 @@ c: recv 8b from 0 tag 0
 """
 
 
-def asked(text: str, folder: Path | None = None, **sets: str) -> Scenario:
+def inputs(text: str, folder: Path | None = None, **sets: str) -> Scenario:
     """The question of a text, parameters being changed by the names `a__b`."""
     paths = {path.replace("__", "."): value for path, value in sets.items()}
     return Scenario(parse_document(text, "question.toml", folder), None, paths)
 
 
-def times(question: Scenario, sweep: str = "", column: str = "communication_time") -> np.ndarray:
-    axes = [parse_option(sweep, question.program, 1000)] if sweep else []
-    return np.atleast_1d(run_whole(question, grid_of(axes, 1000)).columns[column])
+def times(scenario: Scenario, sweep: str = "", column: str = "communication_time") -> np.ndarray:
+    axes = [parse_option(sweep, scenario.program, 1000)] if sweep else []
+    return np.atleast_1d(run_whole(scenario, grid_of(axes, 1000)).columns[column])
 
 
 @pytest.mark.parametrize("model", ["postal", "max_rate", "k_model"])
@@ -89,7 +89,7 @@ def times(question: Scenario, sweep: str = "", column: str = "communication_time
 def test_with_one_models_times_a_simulated_scenario_is_the_closed_form(scenario: str, model: str) -> None:
     halos = [name for name, phase in _phases(scenario).items() if phase.kind == "halo"]
     sets = {f"application.phases.{name}.model": model for name in halos}
-    modelled = Scenario.open(scenario, sets=sets)
+    modelled = Scenario.open(scenario, overrides=sets)
     simulated = modelled.changed({**sets, "application.communication": "simulated"})
     np.testing.assert_allclose(times(simulated), times(modelled), rtol=1e-9, atol=0)
 
@@ -105,31 +105,31 @@ def test_collectives_of_one_distance_are_the_closed_form(algorithm: str) -> None
         '[application.grid]\nscaling = "weak"\ncells = { x = 2048, y = 2048 }', ""
     )
     # One rank on a node: every message goes between nodes, as the closed form has it.
-    question = asked(text, application__ranks_per_node="1")
-    modelled = question.changed({**question.sets, "application.communication": "modelled"})
-    np.testing.assert_allclose(times(question), times(modelled), rtol=1e-9, atol=0)
+    scenario = inputs(text, application__ranks_per_node="1")
+    modelled = scenario.changed({**scenario.overrides, "application.communication": "modelled"})
+    np.testing.assert_allclose(times(scenario), times(modelled), rtol=1e-9, atol=0)
 
 
 def test_near_ranks_make_a_simulated_collective_faster_than_the_closed_form() -> None:
     text = HALO.replace('kind = "halo"', 'kind = "collective"\nalgorithm = "recursive_doubling"\nmessage_size = "8 B"')
-    question = asked(text.replace('neighbours = "all"', ""))
-    modelled = question.changed({"application.communication": "modelled"})
+    scenario = inputs(text.replace('neighbours = "all"', ""))
+    modelled = scenario.changed({"application.communication": "modelled"})
     # The first two of six rounds stay on a node of four ranks.
-    assert times(question)[0] < times(modelled)[0]
+    assert times(scenario)[0] < times(modelled)[0]
 
 
 def test_a_swept_parameter_is_played_at_every_point() -> None:
     sweep = "application.rank_count=4, 16, 64"
-    swept = times(asked(HALO), sweep)
-    alone = [times(asked(HALO, application__rank_count=count))[0] for count in ("4", "16", "64")]
+    swept = times(inputs(HALO), sweep)
+    alone = [times(inputs(HALO, application__rank_count=count))[0] for count in ("4", "16", "64")]
     np.testing.assert_array_equal(swept, alone)
     assert len(set(swept.tolist())) == 3
 
 
 def test_messages_between_nodes_share_the_links_of_a_star() -> None:
-    shared = asked(HALO + STAR, application__communication="shared_links")
+    shared = inputs(HALO + STAR, application__communication="shared_links")
     bandwidth = times(shared, "platform.network.topology.bandwidth=1 GB/s, 2 GB/s, 1000 GB/s")
-    alone = times(asked(HALO))[0]
+    alone = times(inputs(HALO))[0]
     # Fast links do not matter but for their latency: the last message crosses two.
     np.testing.assert_allclose(bandwidth[2], alone + 2e-6, rtol=1e-9, atol=0)
     assert bandwidth[0] > bandwidth[1] > bandwidth[2]
@@ -137,25 +137,25 @@ def test_messages_between_nodes_share_the_links_of_a_star() -> None:
 
 def test_shared_links_of_a_platform_without_topology_are_refused() -> None:
     with pytest.raises(InvalidFileError, match=r"Lassen does not state `\[network.topology\]`"):
-        _ = asked(HALO, application__communication="shared_links").program
+        _ = inputs(HALO, application__communication="shared_links").program
 
 
 def test_the_closed_form_of_nodes_cannot_be_simulated() -> None:
     with pytest.raises(InvalidFileError, match="`node_aware` is a closed form"):
-        _ = asked(HALO.replace('"postal"', '"node_aware"')).program
+        _ = inputs(HALO.replace('"postal"', '"node_aware"')).program
 
 
 @pytest.mark.parametrize(("direction", "factor"), [("host_to_device", 2.0), ("device_to_host", 2.0)])
 def test_devices_behind_one_switch_halve_each_others_copies(direction: str, factor: float) -> None:
-    question = asked(COPIES, application__phases__copy__direction=direction)
-    found = times(question, "application.phases.copy.device_count=1, 2", "transfer_time")
+    scenario = inputs(COPIES, application__phases__copy__direction=direction)
+    found = times(scenario, "application.phases.copy.device_count=1, 2", "transfer_time")
     # The latency is paid once, 256 MiB hide it.
     np.testing.assert_allclose(found[1] / found[0], factor, rtol=1e-3, atol=0)
 
 
 def test_more_devices_than_links_lead_to_cannot_be() -> None:
-    sweep = [parse_option("application.phases.copy.device_count=2, 3", asked(COPIES).program, 10)]
-    result = run_whole(asked(COPIES), grid_of(sweep, 10))
+    sweep = [parse_option("application.phases.copy.device_count=2, 3", inputs(COPIES).program, 10)]
+    result = run_whole(inputs(COPIES), grid_of(sweep, 10))
     assert "exceeds the 2 devices of platform.node.links" in result.reasons[0]
     assert np.isfinite(result.columns["transfer_time"][0])
 
@@ -164,7 +164,7 @@ def test_devices_that_share_nothing_stated_are_asked_for_it() -> None:
     text = COPIES.replace("links]", "links2]").partition("[platform.node.links2]")
     text_without = text[0] + "[application]" + text[2].partition("[application]")[2]
     with pytest.raises(InvalidFileError, match=r"device_count.*Titan does not state the links"):
-        _ = asked(text_without).program
+        _ = inputs(text_without).program
 
 
 def test_a_trace_beside_the_scenario_is_replayed(tmp_path: Path) -> None:
@@ -172,11 +172,11 @@ def test_a_trace_beside_the_scenario_is_replayed(tmp_path: Path) -> None:
     text = HALO.partition("[application.grid]")[0].replace("= 64", "= 2") + (
         '[application.phases.trace]\nkind = "trace"\nfile = "ping.goal"\nmodel = "postal"\n'
     )
-    question = asked(text, tmp_path)
+    scenario = inputs(text, tmp_path)
     latency = "platform.network.intra_socket.postal.short.latency"
-    found = times(question, f"{latency}=1 us, 2 us")
+    found = times(scenario, f"{latency}=1 us, 2 us")
     np.testing.assert_allclose(found[1] - found[0], 1e-6, rtol=1e-9, atol=0)
-    kernel = times(question, "application.phases.trace.computation_factor=1, 3", "kernel_time")
+    kernel = times(scenario, "application.phases.trace.computation_factor=1, 3", "kernel_time")
     np.testing.assert_allclose(kernel, [1e-6, 3e-6], rtol=1e-9, atol=0)
 
 
@@ -186,7 +186,7 @@ def test_a_trace_that_is_not_beside_the_scenario_is_refused(tmp_path: Path, name
         f'[application.phases.trace]\nkind = "trace"\nfile = "{name}"\nmodel = "postal"\n'
     )
     with pytest.raises(InvalidFileError, match=r"application.phases.trace.file"):
-        _ = asked(text, tmp_path).program
+        _ = inputs(text, tmp_path).program
 
 
 def test_a_measured_kernel_follows_the_rate_that_bounds_it() -> None:
@@ -194,7 +194,7 @@ def test_a_measured_kernel_follows_the_rate_that_bounds_it() -> None:
         '[application.phases.sweep]\nkind = "measured_kernel"\nkernel_time = "3 ms"\nlaunch_count = 2\n'
         'bound = "dram_bandwidth"\nprofiled_bandwidth = "400 GB/s"\n'
     )
-    found = times(asked(text, platform__node__gpu__dram_bandwidth="800 GB/s"), column="kernel_time")
+    found = times(inputs(text, platform__node__gpu__dram_bandwidth="800 GB/s"), column="kernel_time")
     np.testing.assert_allclose(found, [3e-3], rtol=1e-12, atol=0)
     with pytest.raises(InvalidFileError, match="profiled_bandwidth"):
-        _ = asked(text.replace('profiled_bandwidth = "400 GB/s"\n', "")).program
+        _ = inputs(text.replace('profiled_bandwidth = "400 GB/s"\n', "")).program

@@ -30,9 +30,9 @@ SWEEP = f"{MEMORY}=0.5 TB/s .. 4 TB/s log 7"
 
 
 def swept(scenario, *sweeps, **sets):
-    question = Scenario.open(scenario, sets={path.replace("__", "."): value for path, value in sets.items()})
-    axes = [parse_option(text, question.program, 10**6) for text in sweeps]
-    return run_whole(question, grid_of(axes, 10**6))
+    scenario = Scenario.open(scenario, overrides={path.replace("__", "."): value for path, value in sets.items()})
+    axes = [parse_option(text, scenario.program, 10**6) for text in sweeps]
+    return run_whole(scenario, grid_of(axes, 10**6))
 
 
 def predicted(scenario, column=Y_COLUMN, **sets):
@@ -83,8 +83,8 @@ def test_scales_suit_the_values_unless_one_is_asked_for():
     result = swept("jacobi2d", SWEEP)
     suiting = figure(result)
     assert (suiting.x.scale, suiting.y.scale) == (Scale.LOG, Scale.LINEAR)
-    asked = figure(result, x_scale=Scale.LINEAR, y_scale=Scale.LOG)
-    assert (asked.x.scale, asked.y.scale) == (Scale.LINEAR, Scale.LOG)
+    inputs = figure(result, x_scale=Scale.LINEAR, y_scale=Scale.LOG)
+    assert (inputs.x.scale, inputs.y.scale) == (Scale.LINEAR, Scale.LOG)
     wide = figure(swept("jacobi2d", f"{MEMORY}=1 GB/s .. 1 TB/s log 9"))
     assert wide.y.scale is Scale.LOG
     turned = heat_map(swept("jacobi2d", SWEEP, f"{GPUS}=2, 4"), x_scale=Scale.LINEAR, y_scale=Scale.LOG)
@@ -255,9 +255,9 @@ def test_the_terminal_has_a_picture_of_its_size(monkeypatch):
 
 
 def test_a_picture_by_itself_says_what_its_numbers_are_worth():
-    question = Scenario.open("jacobi2d", platform="frontier")
-    grid = grid_of([parse_option("platform.node.gpu_count = 2, 4, 8", question.program, 10)], 10)
-    result = run_whole(question, grid)
+    scenario = Scenario.open("jacobi2d", platform="frontier")
+    grid = grid_of([parse_option("platform.node.gpu_count = 2, 4, 8", scenario.program, 10)], 10)
+    result = run_whole(scenario, grid)
     assert alone(result).title == "iteration_time · rests on assumed values"
     beyond = replace(result, extrapolated={"halo: sizes of 1 B lie outside": np.True_})
     assert alone(beyond).title.endswith(" · halo: beyond what was fitted")

@@ -35,10 +35,10 @@ STRUCTURAL = [
     if parameter.structural and len(parameter.choices) > 1
 ]
 UPSTREAM = {
-    name: {term: question.program.inputs_of(term) for term in question.program.terms}
-    for name, question in QUESTIONS.items()
+    name: {term: scenario.program.inputs_of(term) for term in scenario.program.terms}
+    for name, scenario in QUESTIONS.items()
 }
-AT = {name: evaluate(question.program) for name, question in QUESTIONS.items()}
+AT = {name: evaluate(scenario.program) for name, scenario in QUESTIONS.items()}
 
 
 def kind_of(name, path):
@@ -125,10 +125,10 @@ def test_there_is_something_to_sweep():
 
 @pytest.mark.parametrize(("name", "path"), NUMERIC)
 def test_numeric_sweep_equals_each_point_alone(name, path):
-    question, texts = QUESTIONS[name], around(name, path)
+    scenario, texts = QUESTIONS[name], around(name, path)
     assert len(texts) >= 4, texts
-    grid = grid_of([parse_axis(path, {path: texts}, question.program, LIMIT)], LIMIT)
-    swept = run_whole(question, grid)
+    grid = grid_of([parse_axis(path, {path: texts}, scenario.program, LIMIT)], LIMIT)
+    swept = run_whole(scenario, grid)
     # All are swept; of a parameter that other phases and scenarios have too, each of them loads another one.
     places = range(len(texts)) if (name, path) in FIRST else [1 + NUMERIC.index((name, path)) % (len(texts) - 1)]
     for index in places:
@@ -161,16 +161,16 @@ def test_parameter_that_reaches_a_term_moves_it(name, path):
 
 @pytest.mark.parametrize(("name", "path"), STRUCTURAL)
 def test_structural_sweep_equals_loading_anew(name, path):
-    question = QUESTIONS[name]
-    present, choices = question.program.parameters[path].text(), question.program.parameters[path].choices
+    scenario = QUESTIONS[name]
+    present, choices = scenario.program.parameters[path].text(), scenario.program.parameters[path].choices
     whole = (name, path) in FIRST
     if not whole:
         others = [choice for choice in choices if choice != present]
         choices = [others[STRUCTURAL.index((name, path)) % len(others)]]
     possible = {}
     for choice in choices:
-        axis = parse_axis(path, {path: choice}, question.program, LIMIT)
-        swept = outcome(lambda axis=axis: run_whole(question, Grid((axis,))))
+        axis = parse_axis(path, {path: choice}, scenario.program, LIMIT)
+        swept = outcome(lambda axis=axis: run_whole(scenario, Grid((axis,))))
         single = outcome(lambda choice=choice: alone(name, {path: choice}))
         if isinstance(single, str):
             assert swept == single
@@ -182,16 +182,16 @@ def test_structural_sweep_equals_loading_anew(name, path):
     if not whole:
         return
     assert present in possible
-    swept = run_whole(question, Grid((parse_axis(path, {path: list(possible)}, question.program, LIMIT),)))
+    swept = run_whole(scenario, Grid((parse_axis(path, {path: list(possible)}, scenario.program, LIMIT),)))
     for index, (choice, single) in enumerate(possible.items()):
         assert differences(swept, (index,), single) == [], choice
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_platform_sweep_equals_loading_anew(name):
-    question = QUESTIONS[name]
+    scenario = QUESTIONS[name]
     platforms = list(shipped_names("platforms"))
-    swept = run_whole(question, Grid((parse_axis("platform", {"platform": platforms}, question.program, LIMIT),)))
+    swept = run_whole(scenario, Grid((parse_axis("platform", {"platform": platforms}, scenario.program, LIMIT),)))
     for index, platform in enumerate(platforms):
         single = outcome(lambda platform=platform: alone(name, {}, platform))
         if isinstance(single, str):
@@ -230,16 +230,16 @@ def after_the_set(error):
 @given(pairs(), st.sampled_from([1, 2, 1000]))
 def test_grid_of_two_parameters_equals_each_point_alone(pair, chunk):
     name, texts = pair
-    question = QUESTIONS[name]
+    scenario = QUESTIONS[name]
     (first, second), (ones, others) = texts.keys(), texts.values()
-    axes = [parse_axis(path, {path: values}, question.program, LIMIT) for path, values in texts.items()]
+    axes = [parse_axis(path, {path: values}, scenario.program, LIMIT) for path, values in texts.items()]
     grid = grid_of(axes, LIMIT)
     singles = {
         (i, j): outcome(lambda one=one, other=other: alone(name, {first: one, second: other}))
         for i, one in enumerate(ones)
         for j, other in enumerate(others)
     }
-    parts = outcome(lambda: list(run(question, grid, chunk_points=chunk)))
+    parts = outcome(lambda: list(run(scenario, grid, chunk_points=chunk)))
     errors = [single for single in singles.values() if isinstance(single, str)]
     if errors:
         # A combination that its own file could not state makes the whole grid an error, and no other one.
@@ -258,11 +258,11 @@ def test_grid_of_two_parameters_equals_each_point_alone(pair, chunk):
 @given(pairs())
 def test_tied_parameters_equal_each_point_alone(pair):
     name, texts = pair
-    question = QUESTIONS[name]
+    scenario = QUESTIONS[name]
     size = min(len(values) for values in texts.values())
     tied = {path: values[:size] for path, values in texts.items()}
-    axis = parse_axis("tied", tied, question.program, LIMIT)
-    swept = outcome(lambda: run_whole(question, Grid((axis,))))
+    axis = parse_axis("tied", tied, scenario.program, LIMIT)
+    swept = outcome(lambda: run_whole(scenario, Grid((axis,))))
     singles = [
         outcome(lambda i=i: alone(name, {path: values[i] for path, values in tied.items()})) for i in range(size)
     ]
@@ -305,23 +305,23 @@ def test_incremental_session_equals_a_fresh_one(case):
     for path, text in steps:
         changed = outcome(lambda session=session, path=path, text=text: session.edit(path, text))
         after = {**sets, path: text}
-        question = Scenario(QUESTIONS[name].document, None, after)
-        fresh = outcome(lambda question=question: question.program)
+        scenario = Scenario(QUESTIONS[name].document, None, after)
+        fresh = outcome(lambda scenario=scenario: scenario.program)
         if isinstance(changed, str) or isinstance(fresh, str):
             assert changed == fresh
             continue
         session, sets = changed, after
-        anew = Session.of(SessionInputs(question, session.grid))
+        anew = Session.of(SessionInputs(scenario, session.grid))
         for one, other in ((session.point, anew.point), (session.result, anew.result)):
             left, right = rows(one), rows(other)
             assert list(left) == list(right)
             assert [key for key in left if not same(left[key], right[key])] == []
             assert one.reasons == other.reasons
         # What the file says itself is no edit, so that its source and grade hold.
-        asked = Session.of(SessionInputs(session.question, session.grid))
-        assert session.result.grade == asked.result.grade
+        inputs = Session.of(SessionInputs(session.scenario, session.grid))
+        assert session.result.grade == inputs.result.grade
         assert {key: parameter.grade for key, parameter in session.program.parameters.items()} == {
-            key: parameter.grade for key, parameter in asked.program.parameters.items()
+            key: parameter.grade for key, parameter in inputs.program.parameters.items()
         }
 
 
@@ -338,13 +338,13 @@ def test_own_sweep_in_chunks_equals_the_sweep_in_one(name):
 def test_sweeping_a_parameter_that_another_platform_lacks_is_an_error():
     """Summit has parameters inside a socket, Bridges has not: nothing may be swept there without a word."""
     path = "platform.network.intra_socket.max_rate.eager.latency"
-    question = QUESTIONS["jacobi2d"]
+    scenario = QUESTIONS["jacobi2d"]
     axes = (
-        parse_axis("platform", {"platform": "summit, bridges"}, question.program, LIMIT),
-        parse_axis(path, {path: "1 us, 2 us"}, question.program, LIMIT),
+        parse_axis("platform", {"platform": "summit, bridges"}, scenario.program, LIMIT),
+        parse_axis(path, {path: "1 us, 2 us"}, scenario.program, LIMIT),
     )
     with pytest.raises(WhatifError, match="intra_socket"):
-        run_whole(question, Grid(axes))
+        run_whole(scenario, Grid(axes))
 
 
 def test_axis_of_numbers_keeps_the_written_order():

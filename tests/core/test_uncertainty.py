@@ -32,13 +32,13 @@ SHARES = np.linspace(0.001, 0.999, 999)
 TIME = QuantityField(SECOND)
 
 
-def question(formula, **parameters):
+def scenario(formula, **parameters):
     quoted = {name: json.dumps(value) for name, value in parameters.items()}
     return Scenario(parse_document(one_phase(f"= 1 s * ({formula})", **quoted), "t.toml"))
 
 
 def band(formula, sampling=Sampling(4096), **parameters):  # noqa: B008
-    result = run_whole(question(formula, **parameters), Grid(), sampling)
+    result = run_whole(scenario(formula, **parameters), Grid(), sampling)
     return [float(array) for array in result.bands.values["iteration_time"]]
 
 
@@ -138,20 +138,20 @@ def test_the_band_of_a_product_of_log_normals_is_that_of_a_log_normal():
 
 
 def test_every_point_of_a_sweep_has_its_band_and_a_swept_value_is_known():
-    asked = question("a * x", a="uniform(1, 2)", x="3 +- 1")
+    inputs = scenario("a * x", a="uniform(1, 2)", x="3 +- 1")
     axis = Axis("x", {"parameters.x": np.array([1.0, 10.0, 100.0])})
-    whole = run_whole(asked, Grid((axis,)), Sampling(2048))
+    whole = run_whole(inputs, Grid((axis,)), Sampling(2048))
     lower, _, upper = whole.bands.values["iteration_time"]
     assert_allclose(lower, [1.05, 10.5, 105.0], rtol=1e-3, atol=0)
     assert_allclose(upper, [1.95, 19.5, 195.0], rtol=1e-3, atol=0)
-    parts = [item.bands.values["iteration_time"][0] for item in run(asked, Grid((axis,)), 4096, Sampling(2048))]
+    parts = [item.bands.values["iteration_time"][0] for item in run(inputs, Grid((axis,)), 4096, Sampling(2048))]
     assert len(parts) == 2
     assert_allclose(np.concatenate(parts), lower, rtol=0, atol=0)
 
 
 def test_samples_without_an_answer_do_not_count_and_are_told():
-    asked = question("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
-    bands = run_whole(asked, Grid(), Sampling(4096)).bands
+    inputs = scenario("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
+    bands = run_whole(inputs, Grid(), Sampling(4096)).bands
     # Summit has 4,608 nodes of 6 GPUs.
     assert_allclose(bands.answered, (27648 - 27000) / 1301, rtol=0.01, atol=0)
     assert np.isfinite(bands.values["iteration_time"]).all()
@@ -229,8 +229,8 @@ def test_a_sampling_that_is_none_is_refused(bad):
 
 
 def test_sobol_indices_are_those_of_the_formula():
-    asked = question("a + b * c", a="uniform(0, 1)", b="uniform(0, 1)", c="uniform(0, 1)")
-    found = sobol_indices(asked.program, Sampling(8192))
+    inputs = scenario("a + b * c", a="uniform(0, 1)", b="uniform(0, 1)", c="uniform(0, 1)")
+    found = sobol_indices(inputs.program, Sampling(8192))
     assert_allclose([found.mean, found.deviation**2], [3 / 4, 19 / 144], rtol=0.002, atol=0)
     indices = {item.paths: item for item in found.indices}
     for name, first, total in (("a", 12 / 19, 12 / 19), ("b", 3 / 19, 4 / 19), ("c", 3 / 19, 4 / 19)):
@@ -258,12 +258,12 @@ def test_values_of_one_fit_are_one_factor():
 
 def test_without_variance_there_is_nothing_to_explain():
     with pytest.raises(UsageError, match="is uncertain"):
-        sobol_indices(question("a", a="1").program, Sampling(64))
+        sobol_indices(scenario("a", a="1").program, Sampling(64))
     with pytest.raises(ImpossiblePointError, match="the same result"):
-        sobol_indices(question("max(a, 9)", a="uniform(0, 1)").program, Sampling(64))
-    asked = question("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
+        sobol_indices(scenario("max(a, 9)", a="uniform(0, 1)").program, Sampling(64))
+    inputs = scenario("a", a="1 +- 0.1").changed({"application.rank_count": "uniform(27001, 28301)"})
     with pytest.raises(ImpossiblePointError, match="of the samples have no answer: the ranks need more nodes"):
-        sobol_indices(asked.program, Sampling(256))
+        sobol_indices(inputs.program, Sampling(256))
 
 
 def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
@@ -287,20 +287,20 @@ def test_the_command_line_shows_bands_and_what_explains_them(whatif_main):
 
 def test_the_explorer_shows_bands_and_takes_them_away():
     async def check(page):
-        page.app.show(Adopt("frontier").apply(page.app.study))
+        page.app.show(Adopt("frontier").apply(page.app.state))
         await page.settle()
         before = page.lines
-        page.app.show(Show("samples", "256").apply(page.app.study))
+        page.app.show(Show("samples", "256").apply(page.app.state))
         await page.settle()
         assert "nothing is uncertain" in str(page.page.query_one("#sweep").border_subtitle)
-        page.app.show(Show("spread", "assumed").apply(page.app.study))
+        page.app.show(Show("spread", "assumed").apply(page.app.state))
         await page.settle()
         assert "p5 to p95 of 256 samples" in str(page.page.query_one("#sweep").border_subtitle)
-        program = page.app.study.session.program
+        program = page.app.state.session.program
         lower, _, upper = bands_of(program, Grid(), Sampling(256, spreads={"assumed": 0.2})).values["iteration_time"]
         # The unit stands once, or a narrow tile would cut the upper end.
         assert f"{duration(float(lower), 3).removesuffix(' ms')} .. {duration(float(upper), 3)}" in page.line(" .. ")
-        page.app.show(Show("samples", "off").apply(page.app.study))
+        page.app.show(Show("samples", "off").apply(page.app.state))
         await page.settle()
         assert page.lines == before
 

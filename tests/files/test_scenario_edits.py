@@ -107,8 +107,8 @@ def file(tmp_path):
 
 
 def asking(path, sets, platform=None, folders=()):
-    question = Scenario.open(path, sets=sets, platform=platform, folders=folders)
-    return question.document, question
+    scenario = Scenario.open(path, overrides=sets, platform=platform, folders=folders)
+    return scenario.document, scenario
 
 
 # --- What is written, line by line -----------------------------------------------------------------------------------
@@ -326,12 +326,12 @@ def test_a_saved_file_says_what_the_session_says(tmp_path_factory, case, newline
     name, sets = case
     path = tmp_path_factory.mktemp("saved") / f"{name}.toml"
     path.write_bytes(mark + QUESTIONS[name].document.text.replace("\n", newline).encode())
-    document, question = asking(path, sets)
-    saved = save(path, document, question)
+    document, scenario = asking(path, sets)
+    saved = save(path, document, scenario)
     again = Scenario.open(path)
-    assert values(again.program.parameters) == values(question.program.parameters)
-    assert again.program.loaded.scenario.sweep == question.program.loaded.scenario.sweep
-    assert again.program.loaded.scenario.sources == question.program.loaded.scenario.sources
+    assert values(again.program.parameters) == values(scenario.program.parameters)
+    assert again.program.loaded.scenario.sweep == scenario.program.loaded.scenario.sweep
+    assert again.program.loaded.scenario.sources == scenario.program.loaded.scenario.sources
     # Every other line is there, in its order, to the byte.
     raw = path.read_bytes()
     assert raw == mark + saved.text.encode()
@@ -342,7 +342,7 @@ def test_a_saved_file_says_what_the_session_says(tmp_path_factory, case, newline
     assert all(line.endswith("\r") == (newline == "\r\n") for line in new[:-1])
     # Nothing is left to do.
     save(path, saved, Scenario(saved))
-    save(path, saved, question.reread(saved))
+    save(path, saved, scenario.reread(saved))
     assert path.read_bytes() == raw
 
 
@@ -500,10 +500,10 @@ def left(path):
     return sorted(path.parent.iterdir()), path.read_bytes()
 
 
-def refused(path, document, question, message, error=UsageError):
+def refused(path, document, scenario, message, error=UsageError):
     before = left(path)
     with pytest.raises(error, match=message):
-        save(path, document, question)
+        save(path, document, scenario)
     assert left(path) == before
 
 
@@ -546,10 +546,10 @@ def test_a_link_of_another_kind_is_written_key_by_key(file):
         "kind": "pcie", "generation": "3", "pinned_read_latency": "1 us", "pinned_write_latency": "1 us",
         "pageable_read_latency": "1 us", "pageable_write_latency": "1 us",
     }  # fmt: skip
-    document, question = asking(file, {f"platform.node.host_link.{key}": value for key, value in link.items()})
-    save(file, document, question)
-    assert values(Scenario.open(file).program.parameters) == values(question.program.parameters)
-    assert "platform.node.host_link.link_count" not in question.program.parameters
+    document, scenario = asking(file, {f"platform.node.host_link.{key}": value for key, value in link.items()})
+    save(file, document, scenario)
+    assert values(Scenario.open(file).program.parameters) == values(scenario.program.parameters)
+    assert "platform.node.host_link.link_count" not in scenario.program.parameters
 
 
 def test_keys_that_a_phase_of_another_kind_cannot_have_are_not_saved(file):
@@ -560,28 +560,28 @@ def test_keys_that_a_phase_of_another_kind_cannot_have_are_not_saved(file):
 
 @pytest.mark.parametrize("found", [f"{SMALL}# another\n", "", SMALL.replace("\n", "\r\n"), f"\ufeff\ufeff{SMALL}"])
 def test_a_file_that_changed_on_disk_is_not_overwritten(file, found):
-    document, question = asking(file, SETS)
+    document, scenario = asking(file, SETS)
     file.write_bytes(found.encode())
-    refused(file, document, question, "s.toml: not saved: the file has changed on disk", ChangedOnDiskError)
+    refused(file, document, scenario, "s.toml: not saved: the file has changed on disk", ChangedOnDiskError)
     file.write_bytes(b"\xff\xfe")
-    refused(file, document, question, "s.toml: not saved: the file has changed on disk", ChangedOnDiskError)
+    refused(file, document, scenario, "s.toml: not saved: the file has changed on disk", ChangedOnDiskError)
 
 
 def test_a_file_that_its_owner_made_read_only_is_not_replaced(file):
-    document, question = asking(file, SETS)
+    document, scenario = asking(file, SETS)
     file.chmod(0o444)
-    refused(file, document, question, "s.toml: not saved: the file is read-only")
+    refused(file, document, scenario, "s.toml: not saved: the file is read-only")
 
 
 def test_a_file_in_a_read_only_folder_is_not_replaced(file, monkeypatch):
     def denied(**_):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    document, question = asking(file, SETS)
+    document, scenario = asking(file, SETS)
     file.parent.chmod(0o555)
     if os.geteuid() == 0:
         monkeypatch.setattr("tempfile.mkstemp", denied)
-    refused(file, document, question, "s.toml: cannot be written: Permission denied")
+    refused(file, document, scenario, "s.toml: cannot be written: Permission denied")
     file.parent.chmod(0o755)
 
 
@@ -591,20 +591,20 @@ def test_a_full_disk_parameters_the_file_and_nothing_else(file, monkeypatch):
             half.write(data[: len(data) // 2])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    document, question = asking(file, SETS)
+    document, scenario = asking(file, SETS)
     monkeypatch.setattr(Path, "write_bytes", full)
-    refused(file, document, question, "s.toml: cannot be written: No space left on device")
+    refused(file, document, scenario, "s.toml: cannot be written: No space left on device")
 
 
 def test_a_folder_that_vanished_is_said(tmp_path):
     path = tmp_path / "gone" / "s.toml"
     path.parent.mkdir()
     path.write_text(SMALL)
-    document, question = asking(path, SETS)
+    document, scenario = asking(path, SETS)
     path.unlink()
     path.parent.rmdir()
     with pytest.raises(UsageError, match=r"s.toml: cannot be read: No such file or directory"):
-        save(path, document, question)
+        save(path, document, scenario)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -623,18 +623,18 @@ def test_a_folder_that_vanished_is_said(tmp_path):
     ],
 )
 def test_what_would_not_say_the_same_is_not_saved(file, monkeypatch, old, new, message):
-    document, question = asking(file, SETS)
+    document, scenario = asking(file, SETS)
     right = rewritten(document, SETS)
     assert right.count(old) == 1
     monkeypatch.setattr(whatif.files.scenario_edits, "rewritten", lambda *_: right.replace(old, new))
-    refused(file, document, question, f"s.toml: not saved: .*{message}")
+    refused(file, document, scenario, f"s.toml: not saved: .*{message}")
 
 
 def test_what_no_file_can_hold_is_not_saved(file):
     refused(file, *asking(file, {"application.name": "\udcff"}), "s.toml: not saved: .*can't encode")
     file.write_text(SMALL + "#" * (999_990 - len(SMALL)))
-    document, question = asking(file, SETS)
-    refused(file, document, question, "s.toml: not saved: it would be larger than 1000 kB")
+    document, scenario = asking(file, SETS)
+    refused(file, document, scenario, "s.toml: not saved: it would be larger than 1000 kB")
 
 
 def test_tomlkit_is_imported_when_something_is_written():
@@ -662,9 +662,9 @@ def test_a_difference_shows_the_changed_lines():
 # --- The same edits elsewhere ----------------------------------------------------------------------------------------
 
 
-def swept(question, *options):
+def swept(scenario, *options):
     """The session of a question over axes given as on a command line."""
-    session = Session.start(question)
+    session = Session.start(scenario)
     return session.over(tuple(parse_option(text, session.program, DEFAULT_MAXIMUM_POINTS) for text in options))
 
 
@@ -673,22 +673,25 @@ def sessions():
     open_ = Scenario.open
     edits = {GPUS: "8", MEMORY: "1 TB/s", RANKS: "= 2 * 32", "application.grid.periodic": "true"}
     halo = {"application.phases.halo.kind": "overhead", "application.phases.halo.overhead_time": "3 us"}
-    yield "one parameter", Session.start(open_("jacobi2d", sets={GPUS: "8", MEMORY: "1 TB/s"}))
+    yield "one parameter", Session.start(open_("jacobi2d", overrides={GPUS: "8", MEMORY: "1 TB/s"}))
     yield (
         "two parameters",
         swept(
-            open_("jacobi2d", platform="lassen", sets=edits),
+            open_("jacobi2d", platform="lassen", overrides=edits),
             "application.phases.stencil.launch_count=1, 2",
             "application.phases.reduce.launch_count=1 .. 4 step 1",
         ),
     )
-    bridges = open_("jacobi2d", platform="bridges", sets={RANKS: "64"})
+    bridges = open_("jacobi2d", platform="bridges", overrides={RANKS: "64"})
     yield "a choice, half of it impossible", swept(bridges, f"{MODEL}=postal, k_model", f"{GPUS}=1, 2")
-    yield "platforms", swept(open_("minimd", sets={"parameters.cells": "32"}), "platform=summit, lassen")
-    yield "tied parameters", Session.start(open_("minife_devices", sets={"application.phases.dot.launch_count": "4"}))
-    yield "a list of numbers", Session.start(open_("minife_gpus_per_node", sets={RANKS: "128"}))
-    yield "another kind", Session.start(open_("jacobi2d", sets=halo))
-    yield "no sweep", Session.start(open_("jacobi2d_strong", sets={RANKS: "96"})).over(())
+    yield "platforms", swept(open_("minimd", overrides={"parameters.cells": "32"}), "platform=summit, lassen")
+    yield (
+        "tied parameters",
+        Session.start(open_("minife_devices", overrides={"application.phases.dot.launch_count": "4"})),
+    )
+    yield "a list of numbers", Session.start(open_("minife_gpus_per_node", overrides={RANKS: "128"}))
+    yield "another kind", Session.start(open_("jacobi2d", overrides=halo))
+    yield "no sweep", Session.start(open_("jacobi2d_strong", overrides={RANKS: "96"})).over(())
 
 
 SESSIONS = dict(sessions())
@@ -721,7 +724,7 @@ def check_rows(document, session):
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_command_line_gives_the_rows_of_the_session(name):
     session = SESSIONS[name]
-    line = command_line(session.question, session.grid.axes)
+    line = command_line(session.scenario, session.grid.axes)
     assert "\n" not in line
     whatif_, *arguments = shlex.split(line)
     assert whatif_ == "whatif"
@@ -732,14 +735,14 @@ def test_a_command_line_gives_the_rows_of_the_session(name):
 def test_a_patch_gives_the_rows_of_the_session(name, tmp_path):
     session = SESSIONS[name]
     path = tmp_path / "patch.toml"
-    path.write_text(toml_patch(session.question, session.grid.axes), encoding="utf-8")
+    path.write_text(toml_patch(session.scenario, session.grid.axes), encoding="utf-8")
     check_rows(answered(["run", str(path)]), session)
 
 
 def test_a_command_line_is_the_one_that_a_person_types():
-    question = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "8", MEMORY: "1 TB/s"})
-    axis = parse_option(f"{RANKS}=1 .. 8 step 1; application.iteration_count=1..8 step 1", question.program, 100)
-    assert command_line(question, [axis]) == (
+    scenario = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "8", MEMORY: "1 TB/s"})
+    axis = parse_option(f"{RANKS}=1 .. 8 step 1; application.iteration_count=1..8 step 1", scenario.program, 100)
+    assert command_line(scenario, [axis]) == (
         f"whatif run jacobi2d --platform lassen --set {GPUS}=8 --set '{MEMORY}=1 TB/s' "
         f"--sweep '{RANKS}=1 .. 8 step 1; application.iteration_count=1..8 step 1'"
     )
@@ -747,9 +750,9 @@ def test_a_command_line_is_the_one_that_a_person_types():
 
 
 def test_a_patch_is_the_file_that_a_person_writes():
-    question = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "8", "application.grid.periodic": "true"})
-    axis = parse_option(f"{RANKS}=1 .. 8 step 1", question.program, 100)
-    assert toml_patch(question, [axis]) == (
+    scenario = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "8", "application.grid.periodic": "true"})
+    axis = parse_option(f"{RANKS}=1 .. 8 step 1", scenario.program, 100)
+    assert toml_patch(scenario, [axis]) == (
         "# What if jacobi2d were changed like this?\n\n"
         'extends = "jacobi2d"\n\n[platform]\nextends = "lassen"\n\n[platform.node]\ngpu_count = 8\n\n'
         "[application.grid]\nperiodic = true\n\n"
@@ -763,22 +766,22 @@ def test_a_file_of_ones_own_and_a_folder_of_platforms(tmp_path):
     (folder / "mine.toml").write_text('extends = "lassen"\nname = "Mine"\nnode_count = 7\n')
     path = tmp_path / "it's mine.toml"
     path.write_text(SMALL)
-    question = Scenario.open(path, platform="mine", sets={GPUS: "2"}, folders=(folder,))
-    session = Session.start(question)
-    _, *arguments = shlex.split(command_line(question, session.grid.axes))
+    scenario = Scenario.open(path, platform="mine", overrides={GPUS: "2"}, folders=(folder,))
+    session = Session.start(scenario)
+    _, *arguments = shlex.split(command_line(scenario, session.grid.axes))
     check_rows(answered(arguments), session)
     with pytest.raises(UsageError, match=r"it's mine\.toml: cannot be extended by name"):
-        toml_patch(question, session.grid.axes)
+        toml_patch(scenario, session.grid.axes)
     other = path.rename(tmp_path / "mine.txt")
     with pytest.raises(UsageError, match=r"mine\.txt: cannot be extended by name"):
         toml_patch(Scenario.open(other), ())
     other.rename(path)
-    document = save(path, question.document, question)
+    document = save(path, scenario.document, scenario)
     assert document.data["platform"] == {"extends": "mine", "node": {"gpu_count": 2}}
     plain = path.rename(tmp_path / "own.toml")
     (tmp_path / "mine.toml").write_text((folder / "mine.toml").read_text())
-    session = Session.start(Scenario.open(plain, sets={RANKS: "4"}))
-    (tmp_path / "patch.toml").write_text(toml_patch(session.question, session.grid.axes))
+    session = Session.start(Scenario.open(plain, overrides={RANKS: "4"}))
+    (tmp_path / "patch.toml").write_text(toml_patch(session.scenario, session.grid.axes))
     check_rows(answered(["run", str(tmp_path / "patch.toml")]), session)
 
 
@@ -790,10 +793,10 @@ def test_a_template_runs_on_every_platform(tmp_path, platform):
     assert len(rows) == 1
     assert set(rows[0]["terms"]) == {"halo", "update"}
     assert min(rows[0]["terms"].values()) > 0
-    question = Scenario.open(path)
-    assert question.program.loaded.question == "Where does an iteration of this application spend its time?"
-    assert question.program.parameters["application.name"].value == 'My "new" {code} [2]'
-    assert question.program.loaded.scenario.platform == load_platform(platform)[0]
+    scenario = Scenario.open(path)
+    assert scenario.program.loaded.question == "Where does an iteration of this application spend its time?"
+    assert scenario.program.parameters["application.name"].value == 'My "new" {code} [2]'
+    assert scenario.program.loaded.scenario.platform == load_platform(platform)[0]
     assert path.read_text().count("#") >= 6
     save(path, *asking(path, {"platform.node.socket_count": "2"}))
     assert Scenario.open(path).program.parameters["platform.node.socket_count"].value == 2

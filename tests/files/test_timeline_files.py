@@ -13,10 +13,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tests.paths import DATA
-from whatif.cli.scenario_sources import open_source
 from whatif.core.evaluate import evaluate
 from whatif.files.timeline_files import TIMELINE_WRITERS
 from whatif.simulation.activity import GROUPS, Activity
+from whatif.studies.scenario_sources import open_source
 from whatif.studies.simulation_run import simulate
 
 TRACES = DATA / "traces"
@@ -25,8 +25,10 @@ TRACES = DATA / "traces"
 @pytest.fixture(scope="module", params=["goal/binary_tree_32.goal", "simgrid", "otf2"])
 def played(request: pytest.FixtureRequest) -> tuple[Activity, list[int]]:
     file = "simgrid/actions_waitall.txt" if request.param == "simgrid" else request.param
-    question = open_source(str(TRACES / file), "lassen", (), ("application.ranks_per_node=2",)).scenario
-    simulation = simulate(question.program, evaluate(question.program))
+    scenario = open_source(
+        str(TRACES / file), platform="lassen", overrides={"application.ranks_per_node": "2"}
+    ).scenario
+    simulation = simulate(scenario.program, evaluate(scenario.program))
     return simulation.activity, simulation.places.node.tolist()
 
 

@@ -469,14 +469,14 @@ def test_computation_hides_communication_where_an_overlap_says_so(tmp_path):
 
 
 def test_the_stated_times_of_the_paper_come_out_of_the_assumed_triton():
-    question = Scenario.open("triton")
-    assert_allclose(evaluate(question.program).column("total_time"), 65, rtol=5e-3, atol=0)
+    scenario = Scenario.open("triton")
+    assert_allclose(evaluate(scenario.program).column("total_time"), 65, rtol=5e-3, atol=0)
     nodes = 2.0 ** np.arange(1, 8)
     grid = Grid((Axis("p", {"application.rank_count": 6 * nodes}),))
     minutes, hours = [], []
     for cells, width in ((1890063, 60), (7562646, 30), (68080474, 10), (272321896, 5)):
         harvey = Scenario.open(
-            "triton", sets={"parameters.cells": str(cells), "parameters.cell_width_in_m": str(width)}
+            "triton", overrides={"parameters.cells": str(cells), "parameters.cell_width_in_m": str(width)}
         )
         times = evaluate(harvey.program, grid.arrays()).column("total_time")
         minutes.append(times.sum() / 60)

@@ -266,9 +266,9 @@ def test_a_depth_that_cannot_be_is_told_before_anything_is_played(whatif_main, t
 def plan_and_values(tmp_path, platform, **sets):
     path = tmp_path / "hpl.toml"
     path.write_text(SCENARIO.format(platform=platform))
-    question = Scenario.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
-    values = evaluate(question.program).values
-    plan = question.program.terms["hpl.times"].options["plan"]
+    scenario = Scenario.open(path, overrides={name.replace("__", "."): value for name, value in sets.items()})
+    values = evaluate(scenario.program).values
+    plan = scenario.program.terms["hpl.times"].options["plan"]
     return plan, {parameter: float(values[parameter]) for parameter in plan.parameters}
 
 
@@ -319,8 +319,8 @@ def test_the_host_and_its_link_are_what_ifs_like_any_other(tmp_path):
     def time(**sets):
         path = tmp_path / "hpl.toml"
         path.write_text(SCENARIO.format(platform="frontier"))
-        question = Scenario.open(path, sets={name.replace("__", "."): value for name, value in sets.items()})
-        return float(evaluate(question.program).values["total.time"])
+        scenario = Scenario.open(path, overrides={name.replace("__", "."): value for name, value in sets.items()})
+        return float(evaluate(scenario.program).values["total.time"])
 
     base = time()
     assert time(platform__node__host_link__lane_bandwidth="0.45 GB/s") > 1.02 * base

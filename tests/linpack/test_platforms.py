@@ -71,9 +71,9 @@ def machine(tmp_path):
     def made(platform, rows, columns, ranks):
         path = tmp_path / "hpl.toml"
         path.write_text(SCENARIO.format(platform=platform, rows=rows, columns=columns, ranks=ranks))
-        question = Scenario.open(path)
-        values = evaluate(question.program).values
-        plan = question.program.terms["hpl.times"].options["plan"]
+        scenario = Scenario.open(path)
+        values = evaluate(scenario.program).values
+        plan = scenario.program.terms["hpl.times"].options["plan"]
         numbers = {parameter: float(values[parameter]) for parameter in plan.parameters}
         return plan.machine(numbers, rows * columns, ranks, int(float(values["platform.node.socket_count"])))
 

@@ -9,10 +9,10 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
 from whatif.linpack.machine import CHOICES, plan_of
-from whatif.linpack.phase import outcome_at
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
 from whatif.linpack.simulation.simulator import HPLMachine, simulate
+from whatif.linpack.wiring import outcome_at
 from whatif.schema.load import load_scenario
 
 # An ideal machine: one switch, kernels with a linear cost, as the emulated runs of validation/hpl_emulator.csv.
@@ -65,9 +65,9 @@ def file(tmp_path):
 
 
 def plan_and_values(path, **sets):
-    question = Scenario.open(path, sets=sets)
-    values = evaluate(question.program).values
-    plan = question.program.terms["hpl.times"].options["plan"]
+    scenario = Scenario.open(path, overrides=sets)
+    values = evaluate(scenario.program).values
+    plan = scenario.program.terms["hpl.times"].options["plan"]
     return plan, {parameter: float(values[parameter]) for parameter in plan.parameters}
 
 
@@ -90,12 +90,12 @@ def test_every_number_of_hpl_dat_sweeps(file):
         "matrix_size": "2000, 4000", "block_size": "64, 192", "process_rows": "1, 3", "process_columns": "1, 4",
         "look_ahead_depth": "0, 1", "recursion_minimum": "1, 64", "recursion_divisions": "2, 5",
     }  # fmt: skip
-    question = Scenario.open(file())
+    scenario = Scenario.open(file())
     for name, values in moved.items():
-        times = [evaluate(Scenario.open(file(), sets={f"application.{name}": value}).program).values["total.time"]
+        times = [evaluate(Scenario.open(file(), overrides={f"application.{name}": value}).program).values["total.time"]
                  for value in values.split(", ")]  # fmt: skip
         assert times[0] != times[1], name
-    assert set(question.program.terms["hpl.times"].options["plan"].parameters) >= {
+    assert set(scenario.program.terms["hpl.times"].options["plan"].parameters) >= {
         f"application.{name}" for name in moved
     }
 
@@ -103,8 +103,8 @@ def test_every_number_of_hpl_dat_sweeps(file):
 def test_a_faster_network_is_never_slower(file):
     def time(**sets):
         pieces = "platform.network.inter_node.pieces.all"
-        question = Scenario.open(file(), sets={f"{pieces}.{key}": value for key, value in sets.items()})
-        return float(evaluate(question.program).values["total.time"])
+        scenario = Scenario.open(file(), overrides={f"{pieces}.{key}": value for key, value in sets.items()})
+        return float(evaluate(scenario.program).values["total.time"])
 
     assert time(latency="0 s", bandwidth="1 TB/s") < time() < time(latency="20 us") < time(latency="200 us")
 
@@ -123,7 +123,7 @@ def test_the_ranks_follow_from_the_grid_of_processes(file):
     ],
 )
 def test_a_point_that_cannot_be_says_why(file, path, value, told):
-    evaluation = evaluate(Scenario.open(file(), sets={path: value}).program)
+    evaluation = evaluate(Scenario.open(file(), overrides={path: value}).program)
     assert np.isnan(evaluation.masked(evaluation.values["total.time"])).all()
     assert told in " ".join(evaluation.reasons())
 

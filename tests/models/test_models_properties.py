@@ -133,7 +133,8 @@ def test_model_on_arrays_equals_single_points(function: Function, data: st.DataO
     assert np.isfinite(result).all() or function.__name__ in NOT_ALWAYS_FINITE
     for index in np.ndindex(result.shape):
         point = {name: array[index] for name, array in zip(drawn, grid, strict=True)}
-        np.testing.assert_array_equal(function(**point), result[index])
+        # `**` rounds a number and an array differently on some processors.
+        np.testing.assert_array_max_ulp(function(**point), result[index], maxulp=4)
 
 
 @pytest.mark.parametrize(

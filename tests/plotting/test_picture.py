@@ -157,7 +157,7 @@ def test_waterfall_connects_both_results():
 
 
 def test_tornado_shows_direction_and_grade_and_ladder_shows_remaining_time():
-    machine = Scenario.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
+    machine = Scenario.open("jacobi2d", overrides={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
     found = [
         Elasticity("platform.node.gpu.dram_bandwidth", "1 TB/s", -0.75, "±1 %"),
         Elasticity("application.iteration_count", "1", 0.5, "x2"),

@@ -28,7 +28,7 @@ from whatif.core.scenario import EvaluationRequest, Scenario
 from whatif.core.sweep import file_axes, grid_of, parse_option
 from whatif.reporting import contents as findings
 from whatif.reporting import sections as report_sections
-from whatif.reporting.page import report_command, report_html
+from whatif.reporting.html_page import report_command, report_html
 from whatif.tui.report_job import report
 from whatif.units import SECOND, format_quantity
 
@@ -167,7 +167,7 @@ def test_every_value_stands_there_with_source_and_grade_and_every_file_with_its_
         whatif_main, "jacobi2d", "--set", "platform.node.gpu.dram_bandwidth=1 TB/s", "--against", "mine.toml"
     )
     page = Read(text)
-    program = Scenario.open("jacobi2d", sets={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
+    program = Scenario.open("jacobi2d", overrides={"platform.node.gpu.dram_bandwidth": "1 TB/s"}).program
     table, found = "", {}
     for row in page.rows["values"][1:]:
         if len(row) == 1:
@@ -237,8 +237,8 @@ def test_an_impossible_point_is_told_with_its_reason(whatif_main):
 
 def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
     monkeypatch.setattr(report_sections, "inline_svg", lambda description, name: "<svg></svg>")
-    question = Scenario.open("minife_gpus_per_node")
-    found = findings.findings(question, grid_of(file_axes(question.program, 99), 99))
+    scenario = Scenario.open("minife_gpus_per_node")
+    found = findings.findings(scenario, grid_of(file_axes(scenario.program, 99), 99))
     told = {"extrapolated": {"halo: sizes of <1 GB> lie outside": np.True_}}
     page = Read(
         report_html(replace(found, point=replace(found.point, **told), sweep=replace(found.sweep, **told)), "w")
@@ -247,13 +247,13 @@ def test_what_lies_beyond_measurements_is_told_once(monkeypatch):
 
 
 def test_report_on_slow_points_keeps_to_its_time(monkeypatch):
-    question = Scenario.open("minife_gpus_per_node")
-    grid = grid_of([parse_option("platform.node.gpu_count=1 .. 16 step 1", question.program, 99)], 99)
-    whole = findings.findings(question, grid)
+    scenario = Scenario.open("minife_gpus_per_node")
+    grid = grid_of([parse_option("platform.node.gpu_count=1 .. 16 step 1", scenario.program, 99)], 99)
+    whole = findings.findings(scenario, grid)
     assert whole.sweep.grid.size == 16
     assert whole.left_out == ()
     monkeypatch.setattr(findings, "_SIMULATED", 0.0)
-    short = findings.findings(question, grid, question.on_platform("summit"), patience=0.0)
+    short = findings.findings(scenario, grid, scenario.on_platform("summit"), patience=0.0)
     assert [text.partition(":")[0] for text in short.left_out] == [
         "14 of the 16 points of the sweep", "the elasticities", "the ladder of ideals", "the difference"
     ]  # fmt: skip
@@ -263,17 +263,17 @@ def test_report_on_slow_points_keeps_to_its_time(monkeypatch):
     assert short.sweep.grid.axes[0].parameters["platform.node.gpu_count"].tolist() == [1, 16]
     np.testing.assert_array_equal(short.sweep.columns["total_time"], [first, np.nan])
     assert short.sweep.reason.tolist() == ["", "not computed: the time of the report was over"]
-    assert findings.findings(question, grid, patience=99.0).sweep.columns["total_time"][-1] == last
+    assert findings.findings(scenario, grid, patience=99.0).sweep.columns["total_time"][-1] == last
 
 
 def test_a_long_sweep_is_thinned_to_what_a_picture_shows():
-    question = Scenario.open("jacobi2d")
+    scenario = Scenario.open("jacobi2d")
     sweeps = (
         "platform.node.gpu.dram_bandwidth=1 TB/s .. 9 TB/s linear 3000", "application.rank_count=6 .. 600 step 6",
         "platform=summit, lassen",
     )  # fmt: skip
-    grid = grid_of([parse_option(text, question.program, 10**6) for text in sweeps], 10**6)
-    found = findings.findings(question, grid)
+    grid = grid_of([parse_option(text, scenario.program, 10**6) for text in sweeps], 10**6)
+    found = findings.findings(scenario, grid)
     assert found.left_out == ("595,000 of the 600,000 points of the sweep",)
     assert found.sweep.grid.shape == (200, 25, 1)
     assert found.sweep.grid.axes[0].parameters["platform.node.gpu.dram_bandwidth"][[0, -1]].tolist() == [1e12, 9e12]
@@ -348,10 +348,10 @@ def test_a_browser_shows_the_page_alone_in_light_and_dark_and_on_a_narrow_screen
 
 def test_the_explorer_writes_the_page_that_its_command_writes(whatif_main, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    question = Scenario.open("minife", platform="lassen", sets={"platform.node.gpu_count": "2"})
-    grid = grid_of([parse_option("application.rank_count = 8, 16", question.program, 10)], 10)
-    assert report(EvaluationRequest(question, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
+    scenario = Scenario.open("minife", platform="lassen", overrides={"platform.node.gpu_count": "2"})
+    grid = grid_of([parse_option("application.rank_count = 8, 16", scenario.program, 10)], 10)
+    assert report(EvaluationRequest(scenario, grid), tmp_path / "r.html") == f"written to {tmp_path / 'r.html'}"
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    words = shlex.split(report_command(EvaluationRequest(question, grid), tmp_path / "r.html"))
+    words = shlex.split(report_command(EvaluationRequest(scenario, grid), tmp_path / "r.html"))
     assert whatif_main(*words[1:])[0] == 0
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == page

@@ -72,7 +72,7 @@ def test_value_in_the_extending_table_overrides_the_part(folder):
 
 
 def test_part_can_be_selected_by_override(folder):
-    table = parameters(folder, 'extends = "jacobi2d"\n', sets={f"{GPU}.extends": "h200"})
+    table = parameters(folder, 'extends = "jacobi2d"\n', overrides={f"{GPU}.extends": "h200"})
     assert table[f"{GPU}.name"].value == "H200"
 
 

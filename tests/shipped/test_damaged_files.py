@@ -163,12 +163,12 @@ def checked(compute, *files):
 
 def asked(text, name="damaged.toml"):
     """Everything the program does with a scenario: load, compile, evaluate, explain, sweep."""
-    question = Scenario(parse_document(text, name, shipped_folder("scenarios")))
-    program = question.program
+    scenario = Scenario(parse_document(text, name, shipped_folder("scenarios")))
+    program = scenario.program
     if sensible(program):
         evaluation = evaluate(program)
         assert all(isinstance(line, str) for line in lines(explain(evaluation)))
-        for _ in run(question, grid_of(file_axes(program, LIMIT), LIMIT)):
+        for _ in run(scenario, grid_of(file_axes(program, LIMIT), LIMIT)):
             pass
     return program
 
@@ -212,10 +212,10 @@ def test_damaged_platforms_work_or_say_what_is_wrong(folder, case):
     (folder / "damaged.toml").write_text(text, encoding="utf-8", newline="")
     file = str(folder / "damaged.toml")
     checked(lambda: load_platform(file), file)
-    question = Scenario.open("jacobi2d", platform="damaged", folders=(folder,))
+    scenario = Scenario.open("jacobi2d", platform="damaged", folders=(folder,))
 
     def compute():
-        program = question.program
+        program = scenario.program
         if sensible(program):
             evaluate(program)
             parameter_table(program.loaded)
@@ -264,20 +264,20 @@ SPECS = st.one_of(
 def test_sweeps_work_or_say_what_is_wrong(name, data):
     from whatif.core.sweep import parse_option
 
-    question = opened(name)
-    paths = st.sampled_from(["platform", *sorted(question.program.parameters), "nothing"])
+    scenario = opened(name)
+    paths = st.sampled_from(["platform", *sorted(scenario.program.parameters), "nothing"])
     option = f"{data.draw(paths)}={data.draw(SPECS)}"
     note(option)
 
     def compute():
-        axis = parse_option(option, question.program, LIMIT)
+        axis = parse_option(option, scenario.program, LIMIT)
         ranks = [
             values
             for path, values in axis.parameters.items()
             if path in ("application.rank_count", "platform.node.gpu_count")
         ]
         if len(axis) <= 50 and all(values.max() <= 5_000 for values in ranks):
-            for result in run(question, grid_of([axis], LIMIT)):
+            for result in run(scenario, grid_of([axis], LIMIT)):
                 assert len(result.table()) == len(axis)
 
     checked(compute, f"{name}.toml")

@@ -46,9 +46,9 @@ def shipped_values(name):
     return values(name)
 
 
-def values(name, sets=None, folders=()):
+def values(name, overrides=None, folders=()):
     """The numeric values of a machine, by path, that are stated in some file."""
-    table = parameter_table(load_scenario("jacobi2d", platform=name, sets=sets, folders=folders))
+    table = parameter_table(load_scenario("jacobi2d", platform=name, overrides=overrides, folders=folders))
     stated = (parameter for parameter in table.values() if not parameter.structural and parameter.source != DEFAULT)
     return {parameter.path: parameter for parameter in stated if parameter.path.startswith("platform.")}
 
@@ -316,8 +316,8 @@ def test_every_machine_knows_what_each_message_model_needs_between_nodes(name):
 @pytest.mark.parametrize("name", WITH_GPUS)
 def test_every_machine_with_gpus_has_an_answer(name, scenario):
     # Bridges has 64 GPUs, too few for the ranks of most scenarios.
-    sets = {"application.rank_count": "64"} if name == "bridges" else {}
-    evaluation = evaluate(Scenario.open(scenario, platform=name, sets=sets).program)
+    overrides = {"application.rank_count": "64"} if name == "bridges" else {}
+    evaluation = evaluate(Scenario.open(scenario, platform=name, overrides=overrides).program)
     assert evaluation.reasons() == ()
     assert 0 < float(evaluation.column("iteration_time")) < 10
 

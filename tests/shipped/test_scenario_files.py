@@ -58,9 +58,9 @@ def test_scenario_has_a_finite_answer(name):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_own_sweep_runs(name):
-    question = Scenario.open(name)
-    axes = file_axes(question.program, 100_000)
-    results = list(run(question, grid_of(axes, 100_000)))
+    scenario = Scenario.open(name)
+    axes = file_axes(scenario.program, 100_000)
+    results = list(run(scenario, grid_of(axes, 100_000)))
     assert sum(result.impossible for result in results) == 0
     times = np.concatenate([result.grid.spread(result.columns["total_time"]).ravel() for result in results])
     assert (times > 0).all()
@@ -90,10 +90,10 @@ def test_first_line_names_the_schema(kind, path):
 def test_scenario_begins_with_its_question(path):
     lines = path.read_text(encoding="utf-8").splitlines()[1:]
     assert lines[0].startswith("# ")
-    question = load_scenario(path).question
-    assert question.endswith(("?", "."))
-    assert 20 < len(question) < 200
-    assert question.startswith(lines[0].removeprefix("# ")[:20])
+    scenario = load_scenario(path).scenario
+    assert scenario.endswith(("?", "."))
+    assert 20 < len(scenario) < 200
+    assert scenario.startswith(lines[0].removeprefix("# ")[:20])
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
@@ -124,7 +124,7 @@ def test_every_source_of_a_scenario_covers_a_value(path):
 def test_grades_of_values_that_are_overridden():
     path = "platform.node.gpu.dram_bandwidth"
     assert parameter_table(load_scenario("jacobi2d"))[path].grade == "measured"
-    changed = parameter_table(load_scenario("jacobi2d", sets={path: "1 TB/s"}))
+    changed = parameter_table(load_scenario("jacobi2d", overrides={path: "1 TB/s"}))
     assert (changed[path].grade, changed[path].source) == ("assumed", f"--set {path}=1 TB/s")
     assert changed["platform.node.gpu.l2_bandwidth"].grade == "measured"
 
@@ -158,8 +158,8 @@ def test_grade_of_a_default_in_a_table_that_was_replaced(tmp_path):
 def test_result_carries_the_worst_grade_that_it_used():
     plain = Scenario.open("jacobi2d").program
     assert plain.grade == "datasheet"
-    assert Scenario.open("jacobi2d", sets={"platform.node.gpu_count": "4"}).program.grade == "assumed"
-    unused = Scenario.open("jacobi2d", sets={"platform.node.gpu.l2_bandwidth": "4 TB/s"}).program
+    assert Scenario.open("jacobi2d", overrides={"platform.node.gpu_count": "4"}).program.grade == "assumed"
+    unused = Scenario.open("jacobi2d", overrides={"platform.node.gpu.l2_bandwidth": "4 TB/s"}).program
     assert unused.parameters["platform.node.gpu.l2_bandwidth"].grade == "assumed"
     assert unused.grade == "datasheet"
 

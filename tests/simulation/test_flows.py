@@ -22,9 +22,9 @@ from whatif.validation.shared_links import (
     linear,
     machine_of_row,
     peers_of,
-    played,
     schedule_of,
     schedule_of_row,
+    simulated_time,
 )
 from whatif.validation.tables import rows_of
 
@@ -45,7 +45,7 @@ def costs_of(flight: np.ndarray, gap: np.ndarray | None = None, **others: object
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(list(row.values())[1:9]))
 def test_every_row_of_simgrid_is_reproduced(row):
-    assert_allclose(played(row), float(row["sim_total_s"]), rtol=1e-9, atol=0)
+    assert_allclose(simulated_time(row), float(row["sim_total_s"]), rtol=1e-9, atol=0)
 
 
 def test_a_node_takes_its_latency_and_the_bytes_that_leave_it_over_its_bandwidth():

@@ -13,10 +13,10 @@ from whatif.studies.bottlenecks import ladder
 from whatif.studies.elasticity import elasticities
 
 
-def ideal(question, part):
+def ideal(scenario, part):
     """What to set so that a part is ideal, as a person would write it."""
     sets = {}
-    for path, parameter in question.program.parameters.items():
+    for path, parameter in scenario.program.parameters.items():
         rate = str(parameter.dimension).endswith("/s")
         if (path == part or path.startswith(f"{part}.")) and parameter.field is not None and (rate or path.endswith(
             ("latency", "overhead_time"))):  # fmt: skip
@@ -25,24 +25,24 @@ def ideal(question, part):
     return sets
 
 
-def time(question, sets):
-    return float(run_whole(question.changed(sets), Grid()).columns["iteration_time"])
+def time(scenario, sets):
+    return float(run_whole(scenario.changed(sets), Grid()).columns["iteration_time"])
 
 
 @pytest.mark.parametrize("name", ["minife", "jacobi2d"])
 def test_every_rung_is_the_best_next_one_and_what_a_run_with_these_values_says(name):
-    question = Scenario.open(name)
-    found = ladder(question.program)
-    assert found.time == time(question, {})
+    scenario = Scenario.open(name)
+    found = ladder(scenario.program)
+    assert found.time == time(scenario, {})
     assert len(found.rungs) >= 5
     parts = [rung.part for rung in found.rungs]
     made: dict[str, str] = {}
     before = found.time
     for at, rung in enumerate(found.rungs[:4]):
-        left = {part: time(question, {**made, **ideal(question, part)}) for part in parts[at:]}
+        left = {part: time(scenario, {**made, **ideal(scenario, part)}) for part in parts[at:]}
         assert min(left, key=left.get) == rung.part
         assert_allclose([rung.left, rung.saved], [left[rung.part], before - left[rung.part]], rtol=1e-9, atol=0)
-        made |= ideal(question, rung.part)
+        made |= ideal(scenario, rung.part)
         before = rung.left
     assert found.rungs[-1].left == 0
 
@@ -54,9 +54,9 @@ def test_the_first_rung_of_a_kernel_that_waits_for_memory_is_memory():
 
 
 def test_what_has_no_answer_has_no_ladder():
-    question = Scenario.open("minife", sets={"application.rank_count": "1000000"})
+    scenario = Scenario.open("minife", overrides={"application.rank_count": "1000000"})
     with pytest.raises(ImpossiblePointError, match="impossible: "):
-        ladder(question.program)
+        ladder(scenario.program)
 
 
 def test_the_verb_shows_bottlenecks_and_elasticities(whatif_main):

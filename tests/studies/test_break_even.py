@@ -65,12 +65,12 @@ def test_with_a_second_parameter_it_is_a_curve():
 
 
 def test_machines_cross_at_the_whole_numbers_where_single_runs_do():
-    question = Scenario.open("jacobi2d")
-    other = question.on_platform("lassen")
+    scenario = Scenario.open("jacobi2d")
+    other = scenario.on_platform("lassen")
     path = "application.rank_count"
-    found = break_even(question, other, ("summit", "lassen"), [parse_varied(f"{path}=1 .. 30", question.program)])
-    axis = Grid((parse_option(f"{path}=1 .. 30 step 1", question.program, 100),))
-    times = [run_whole(one, axis).columns["iteration_time"] for one in (question, other)]
+    found = break_even(scenario, other, ("summit", "lassen"), [parse_varied(f"{path}=1 .. 30", scenario.program)])
+    axis = Grid((parse_option(f"{path}=1 .. 30 step 1", scenario.program, 100),))
+    times = [run_whole(one, axis).columns["iteration_time"] for one in (scenario, other)]
     leaders = np.sign(times[0] - times[1])
     places = np.flatnonzero(np.diff(leaders))
     # Equal at a single count, they are met there.
@@ -86,11 +86,11 @@ def test_a_parameter_of_the_machine_moves_on_the_first_machine_only(whatif_main)
     code, out, _ = whatif_main("seek", "jacobi2d", "--vary", path, "--equal-to", "lassen", "--format", "csv")
     assert code == 0
     (row,) = csv.DictReader(io.StringIO(out))
-    question = Scenario.open("jacobi2d")
-    lassen = float(run_whole(question.on_platform("lassen"), Grid()).columns["iteration_time"])
+    scenario = Scenario.open("jacobi2d")
+    lassen = float(run_whole(scenario.on_platform("lassen"), Grid()).columns["iteration_time"])
     sets = {path: f"{float(row[f'{path} [B/s]'])!r} B/s"}
     assert_allclose(
-        float(run_whole(question.changed(sets), Grid()).columns["iteration_time"]), lassen, rtol=1e-10, atol=0
+        float(run_whole(scenario.changed(sets), Grid()).columns["iteration_time"]), lassen, rtol=1e-10, atol=0
     )
     assert (row["less_below"], row["less_above"]) == ("Lassen", "Summit")
     assert float(row["Lassen iteration_time [s]"]) == lassen

@@ -20,8 +20,8 @@ GRID = "application.grid"
 RANKS = "application.rank_count"
 
 
-def time_of(question, sets):
-    return float(run_whole(question.changed({**question.sets, **sets}), Grid()).columns["iteration_time"])
+def time_of(scenario, sets):
+    return float(run_whole(scenario.changed({**scenario.overrides, **sets}), Grid()).columns["iteration_time"])
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def time_of(question, sets):
     [("jacobi2d", 12, "xy", ("block", "round_robin", "tiles"), 6), ("minimd", 8, "xyz", ("round_robin",), 10)],
 )
 def test_every_layout_has_the_time_of_a_run_with_it(name, ranks, dimensions, mappings, count):
-    question = Scenario.open(name, sets={RANKS: str(ranks)})
-    found = layouts(question)
+    scenario = Scenario.open(name, overrides={RANKS: str(ranks)})
+    found = layouts(scenario)
     shapes = [shape for shape in product(range(1, ranks + 1), repeat=len(dimensions)) if np.prod(shape) == ranks]
     assert len(shapes) == count
     by_layout = {(item.ranks, item.mapping, item.order): item.result for item in found.ranked}
@@ -39,27 +39,27 @@ def test_every_layout_has_the_time_of_a_run_with_it(name, ranks, dimensions, map
     for shape, mapping, order in product(shapes, mappings, ("fortran",) if name == "minimd" else ("c", "fortran")):
         sets = {f"{GRID}.ranks.{key}": str(extent) for key, extent in zip(dimensions, shape, strict=True)}
         sets |= {f"{GRID}.decomposition": "given", f"{GRID}.mapping": mapping, f"{GRID}.order": order}
-        assert by_layout[shape, mapping, order] == time_of(question, sets)
+        assert by_layout[shape, mapping, order] == time_of(scenario, sets)
     results = [item.result for item in found.ranked]
     assert results == sorted(results)
-    assert found.present.result == time_of(question, {})
+    assert found.present.result == time_of(scenario, {})
     assert by_layout[found.present.ranks, found.present.mapping, found.present.order] == found.present.result
-    assert time_of(question, settings(found.ranked[0], question)) == results[0]
-    assert settings(found.present, question).keys() <= {f"{GRID}.mapping", f"{GRID}.order"}
+    assert time_of(scenario, settings(found.ranked[0], scenario)) == results[0]
+    assert settings(found.present, scenario).keys() <= {f"{GRID}.mapping", f"{GRID}.order"}
 
 
 def test_a_bisection_is_one_of_them_and_of_equal_ones_the_present_stands_first():
-    question = Scenario.open("minife", sets={RANKS: "8"})
-    found = layouts(question)
+    scenario = Scenario.open("minife", overrides={RANKS: "8"})
+    found = layouts(scenario)
     assert (found.present.decomposition, found.present.ranks) == ("bisection", ())
     assert [item.result for item in found.ranked if item.decomposition == "bisection"] == [found.present.result]
-    strong = Scenario.open("jacobi2d_strong", sets={RANKS: "16"})
+    strong = Scenario.open("jacobi2d_strong", overrides={RANKS: "16"})
     assert same(layouts(strong).ranked[0], layouts(strong).present)
-    given = Scenario.open("minife", sets={RANKS: "8", f"{GRID}.decomposition": "balanced"})
+    given = Scenario.open("minife", overrides={RANKS: "8", f"{GRID}.decomposition": "balanced"})
     bisected = next(item for item in layouts(given).ranked if not item.ranks)
     assert time_of(given, settings(bisected, given)) == bisected.result
     extents = {f"{GRID}.ranks.{key}": extent for key, extent in zip("xyz", "311", strict=True)}
-    wrong = layouts(Scenario.open("minife", sets={RANKS: "8", f"{GRID}.decomposition": "given", **extents}))
+    wrong = layouts(Scenario.open("minife", overrides={RANKS: "8", f"{GRID}.decomposition": "given", **extents}))
     assert "do not multiply" in wrong.present.reason
     assert not any(same(item, wrong.present) for item in wrong.ranked)
 
@@ -73,13 +73,13 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
     assert [row["place"] for row in rows[:3]] == ["1.0", "2.0", "3.0"]
     text = (tmp_path / "best.toml").read_text()
     assert "# Choi et al., ICS 2020, sections 4.2 and 5.1" in text
-    question = Scenario(read_document(tmp_path / "best.toml"))
-    time = float(run_whole(question, Grid()).columns["iteration_time"])
+    scenario = Scenario(read_document(tmp_path / "best.toml"))
+    time = float(run_whole(scenario, Grid()).columns["iteration_time"])
     assert_allclose(time, float(rows[0]["iteration_time [s]"]), rtol=1e-15, atol=0)
     # The file's 24 ranks are 6 x 4 with 16384 x 16384 cells each.
     cells = {f"{GRID}.cells.x": str(6 * 16384), f"{GRID}.cells.y": str(4 * 16384), f"{GRID}.scaling": "strong"}
     (now,) = (row for row in rows if row["present"])
-    present = Scenario.open("jacobi2d", sets={RANKS: "24", **cells})
+    present = Scenario.open("jacobi2d", overrides={RANKS: "24", **cells})
     assert float(now["iteration_time [s]"]) == time_of(present, {})
     assert float(rows[0]["change"]) == time / time_of(present, {}) - 1
     assert "as it stands" in err

@@ -25,7 +25,7 @@ HEAD = '[platform]\nextends = "summit"\n[application]\nname = "t"\nrank_count = 
 
 def found(name: str, result: str = "iteration_time", platform: str | None = None, **sets: str):
     sets = {path.replace("__", "."): text for path, text in sets.items()}
-    program = Scenario.open(name, platform=platform, sets=sets).program
+    program = Scenario.open(name, platform=platform, overrides=sets).program
     return {item.path: item for item in elasticities(program, result)}
 
 
@@ -38,7 +38,7 @@ def alone(name: str, parameter: Parameter, value: float, result: str) -> float:
     number = str(int(value)) if value % 1 == 0 else repr(value)
     text = number if parameter.dimension == ONE else f"{number} {parameter.dimension}"
     try:
-        answer = run_whole(Scenario.open(name, sets={parameter.path: text}), Grid())
+        answer = run_whole(Scenario.open(name, overrides={parameter.path: text}), Grid())
     except WhatifError:
         return math.nan
     numbers = {**answer.columns, **{f"terms.{phase}": time for phase, time in answer.terms.items()}}
@@ -186,7 +186,7 @@ def test_a_value_that_can_move_to_neither_side_says_why_and_comes_last():
         "application.grid.ranks.x": "6",
         "application.grid.ranks.y": "8",
     }
-    *others, x, y = elasticities(Scenario.open("jacobi2d", sets=given).program)
+    *others, x, y = elasticities(Scenario.open("jacobi2d", overrides=given).program)
     assert {x.path, y.path} | {item.path for item in others if item.reason} == {
         "application.grid.ranks.x",
         "application.grid.ranks.y",

@@ -34,16 +34,16 @@ load_store_fraction = {mix_ldst!r}
 """
 
 
-def points_of(question: Scenario):
-    return {point.name: point for point in kernel_points(question.program, evaluate(question.program))}
+def points_of(scenario: Scenario):
+    return {point.name: point for point in kernel_points(scenario.program, evaluate(scenario.program))}
 
 
 def points(name: str, **sets: str):
-    return points_of(Scenario.open(name, sets=sets))
+    return points_of(Scenario.open(name, overrides=sets))
 
 
 def roofs(name: str, platform: str | None = None, **sets: str):
-    program = Scenario.open(name, platform=platform, sets=sets).program
+    program = Scenario.open(name, platform=platform, overrides=sets).program
     return gpu_roofs(program, evaluate(program))
 
 
@@ -161,7 +161,7 @@ def test_the_same_kernels_on_the_gpu_of_a_machine_that_is_too_small_for_the_rank
 
 def test_edits_of_the_present_gpu_say_nothing_of_the_second_one_and_those_of_the_application_stay():
     sets = {f"{GPU}.dram_bandwidth": "5 TB/s", "application.phases.stencil.launch_count": "3"}
-    found = second_gpu(Scenario.open("jacobi2d", sets=sets), "lassen")
+    found = second_gpu(Scenario.open("jacobi2d", overrides=sets), "lassen")
     (stencil,) = (point for point in found.kernels if point.name == "stencil")
     assert found.roofs == roofs("jacobi2d", "lassen")
     assert stencil.dram_bandwidth == 779.4108e9
@@ -173,11 +173,11 @@ def test_what_fails_on_the_second_gpu_is_told():
     assert (missing.roofs, missing.kernels) == (None, ())
     assert "`sumit`: platform not found; did you mean `summit`" in missing.reason
     peers = {"application.phases.device_to_host.direction": "peer_to_peer"}
-    found = second_gpu(Scenario.open("jacobi2d_strong", sets=peers), "bridges")
+    found = second_gpu(Scenario.open("jacobi2d_strong", overrides=peers), "bridges")
     assert "Bridges does not state `platform.node.peer_link`" in found.reason
     # 16 GB of a P100 and of a V100 alike hold 14 GB, and not 17 GB.
-    assert second_gpu(Scenario.open("jacobi2d", sets={"application.memory_size": "14 GB"}), "bridges").reason == ""
-    found = second_gpu(Scenario.open("jacobi2d", sets={"application.memory_size": "17 GB"}), "bridges")
+    assert second_gpu(Scenario.open("jacobi2d", overrides={"application.memory_size": "14 GB"}), "bridges").reason == ""
+    found = second_gpu(Scenario.open("jacobi2d", overrides={"application.memory_size": "17 GB"}), "bridges")
     assert "application.memory_size does not fit the device" in found.reason
 
 
@@ -187,8 +187,8 @@ def test_a_point_that_cannot_exist_has_no_kernels():
 
 
 def test_points_and_roofs_cross_to_another_process():
-    question = Scenario.open("minimd")
-    found = second_gpu(question, "bridges")
+    scenario = Scenario.open("minimd")
+    found = second_gpu(scenario, "bridges")
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - what has just been packed
-    first = kernel_points(question.program, evaluate(question.program))
+    first = kernel_points(scenario.program, evaluate(scenario.program))
     assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301

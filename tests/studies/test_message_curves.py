@@ -30,13 +30,15 @@ def halo(name: str) -> str:
     return "exchange" if name == "minimd" else "halo"
 
 
-def curves_of(name: str, platform: str | None = None, sets: dict[str, str] | None = None, phase: str | None = None):
-    program = Scenario.open(name, platform=platform, sets=sets).program
+def curves_of(
+    name: str, platform: str | None = None, overrides: dict[str, str] | None = None, phase: str | None = None
+):
+    program = Scenario.open(name, platform=platform, overrides=overrides).program
     return message_curves(program, evaluate(program), phase)
 
 
-def counts_of(name: str, platform: str | None = None, sets: dict[str, str] | None = None):
-    program = Scenario.open(name, platform=platform, sets=sets).program
+def counts_of(name: str, platform: str | None = None, overrides: dict[str, str] | None = None):
+    program = Scenario.open(name, platform=platform, overrides=overrides).program
     return counts(program, evaluate(program), halo(name))
 
 
@@ -117,7 +119,7 @@ def test_a_curve_goes_through_what_the_engine_computes_point_by_point(name, mode
         size = f"{found.sizes[index]:.0f} B"
         axes = "xyz" if name == "minimd" else ""
         sizes = {f"{phase}.message_sizes.{axis}": size for axis in axes} or {f"{phase}.message_size": size}
-        program = Scenario.open(name, platform="summit", sets={**sizes, f"{phase}.model": model}).program
+        program = Scenario.open(name, platform="summit", overrides={**sizes, f"{phase}.model": model}).program
         values = evaluate(program).values
         for distance in every:
             alone = values[f"{halo(name)}.{distance}.message_time"]
@@ -127,8 +129,8 @@ def test_a_curve_goes_through_what_the_engine_computes_point_by_point(name, mode
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
 @pytest.mark.parametrize("platform", ["summit", "lassen", "bridges"])
 def test_sizes_ascend_beyond_all_limits_and_messages_and_times_are_numbers(name, platform):
-    sets = {"platform.node_count": "4608"}
-    found = curves_of(name, platform, sets)
+    overrides = {"platform.node_count": "4608"}
+    found = curves_of(name, platform, overrides)
     assert found.sizes[0] == 1
     assert (np.diff(found.sizes) > 0).all()
     for limits in found.limits:
@@ -157,7 +159,7 @@ def test_loggp_is_drawn_where_the_platform_has_it():
         'latency = "1 us"\noverhead_time = "0.5 us"\nbandwidth = "10 GB/s"'
         for protocol in ("short", "eager", "rendezvous")
     )
-    program = question(protocols + GRID + HALO.format(model="loggp")).program
+    program = scenario(protocols + GRID + HALO.format(model="loggp")).program
     found = message_curves(program, evaluate(program))
     assert [item.distance for item in found.curves if item.model == "loggp"] == ["inter_node"]
     assert_allclose(time_at(found, "inter_node", "loggp", 129), 2e-6 + 128 / 10e9, rtol=1e-13, atol=0)
@@ -167,7 +169,7 @@ def test_limits_are_those_of_the_file_and_a_limit_beyond_all_sizes_is_none():
     limits = {item.distance: item for item in curves_of("jacobi2d").limits}
     assert (limits["inter_node"].short_limit, limits["inter_node"].eager_limit) == (128, 65536)
     assert (limits["intra_socket"].short_limit, limits["intra_socket"].eager_limit) == (128, 12288)
-    without = curves_of("jacobi2d", sets={"platform.network.inter_node.eager_limit": "1e300 B"})
+    without = curves_of("jacobi2d", overrides={"platform.network.inter_node.eager_limit": "1e300 B"})
     assert without.sizes[-1] <= 8 * LARGEST_SIZE
     eager = 2.86e-6 + without.sizes[-1] * 1.55e-10
     assert_allclose(curve(without, "inter_node", "postal").times[-1], eager, rtol=1e-13, atol=0)
@@ -200,12 +202,12 @@ def test_fatter_nodes_share_more():
 
 
 def test_the_k_of_the_curves_is_that_of_the_phase_asked_for():
-    sets = {
+    overrides = {
         "application.phases.reverse_exchange.inter_node_count": "6",
         "application.phases.reverse_exchange.total_count": "24",
     }
-    assert curve(curves_of("minimd", sets=sets), "inter_node", "k_model").process_count == 18 / 24 * 4
-    other = curves_of("minimd", sets=sets, phase="reverse_exchange")
+    assert curve(curves_of("minimd", overrides=overrides), "inter_node", "k_model").process_count == 18 / 24 * 4
+    other = curves_of("minimd", overrides=overrides, phase="reverse_exchange")
     assert curve(other, "inter_node", "k_model").process_count == 1
     assert other.phase == "reverse_exchange"
 
@@ -224,11 +226,11 @@ def test_a_phase_that_is_no_halo_is_refused_with_those_that_are():
 @pytest.mark.parametrize("platform", ["summit", "lassen"])
 @pytest.mark.parametrize("name", ["jacobi2d", "jacobi2d_strong", "minife", "minimd"])
 def test_the_messages_of_the_slowest_rank_take_the_time_of_the_exchange(name, platform, model):
-    sets = {f"application.phases.{halo(name)}.model": model}
-    program = Scenario.open(name, platform=platform, sets=sets).program
+    overrides = {f"application.phases.{halo(name)}.model": model}
+    program = Scenario.open(name, platform=platform, overrides=overrides).program
     (phase, *_) = message_curves(program, evaluate(program)).phases
     spent = sum(message.count * message.time for message in phase.messages) + phase.node_time
-    expected = float(run_whole(Scenario.open(name, platform=platform, sets=sets), Grid()).terms[halo(name)])
+    expected = float(run_whole(Scenario.open(name, platform=platform, overrides=overrides), Grid()).terms[halo(name)])
     assert_allclose(spent, expected, rtol=1e-13, atol=0)
     assert phase.time == expected
     assert (phase.node_time > 0) == (model == "node_aware")
@@ -262,19 +264,19 @@ def test_jacobi2d_on_summit_sends_three_faces_away_and_one_to_a_neighbour():
 
 
 def test_exchanges_of_an_iteration_multiply_the_messages():
-    once, thrice = (curves_of("jacobi2d", sets={"application.phases.halo.exchange_count": n}) for n in ("1", "3"))
+    once, thrice = (curves_of("jacobi2d", overrides={"application.phases.halo.exchange_count": n}) for n in ("1", "3"))
     assert [item.count for item in thrice.phases[0].messages] == [3 * item.count for item in once.phases[0].messages]
     assert_allclose(thrice.phases[0].time, 3 * once.phases[0].time, rtol=1e-15, atol=0)
 
 
 def test_of_concurrent_messages_the_slowest_decides():
-    (phase,) = curves_of("minife", sets={"application.phases.halo.concurrency": "concurrent"}).phases
+    (phase,) = curves_of("minife", overrides={"application.phases.halo.concurrency": "concurrent"}).phases
     assert phase.combined == "concurrent"
     assert max(item.time for item in phase.messages) == phase.time
 
 
 def test_a_node_aware_message_keeps_both_ends_busy_and_only_starts_towards_other_nodes():
-    (phase,) = curves_of("jacobi2d", sets={"application.phases.halo.model": "node_aware"}).phases
+    (phase,) = curves_of("jacobi2d", overrides={"application.phases.halo.model": "node_aware"}).phases
     size = 16384 * 8
     times = {item.distance: item.time for item in phase.messages}
     assert_allclose(times["intra_socket"], 2 * (2.18e-6 + size * 5.37e-11), rtol=1e-13, atol=0)
@@ -297,7 +299,7 @@ def test_messages_say_whose_parameters_they_are_charged_with():
 
 
 def test_a_rank_alone_sends_nothing():
-    found = curves_of("jacobi2d", sets={"application.rank_count": "1"})
+    found = curves_of("jacobi2d", overrides={"application.rank_count": "1"})
     assert found.phases[0].messages == ()
     assert found.phases[0].time == 0
     assert curve(found, "inter_node", "max_rate").process_count == 1
@@ -332,14 +334,14 @@ operation_count = 3
 """
 
 
-def question(body: str, ranks: int = 36, folder=None) -> Scenario:
+def scenario(body: str, ranks: int = 36, folder=None) -> Scenario:
     text = HEAD.format(ranks=ranks) + body.replace("{{", "{").replace("}}", "}")
     return Scenario(parse_document(text, "test.toml", folder))
 
 
 @pytest.mark.parametrize("algorithm", ["recursive_doubling", "ring", "rabenseifner", "bruck_allgather"])
 def test_the_rounds_of_a_collective_take_its_time(algorithm):
-    program = question(COLLECTIVE.format(algorithm=algorithm)).program
+    program = scenario(COLLECTIVE.format(algorithm=algorithm)).program
     evaluation = evaluate(program)
     (phase,) = message_curves(program, evaluation).phases
     spent = sum(item.count * item.time for item in phase.messages)
@@ -348,7 +350,7 @@ def test_the_rounds_of_a_collective_take_its_time(algorithm):
 
 
 def test_recursive_doubling_sends_the_buffer_in_every_round_and_has_no_k():
-    program = question(COLLECTIVE.format(algorithm="recursive_doubling")).program
+    program = scenario(COLLECTIVE.format(algorithm="recursive_doubling")).program
     found = message_curves(program, evaluate(program))
     # 36 processes: 5 rounds, and 2 for those beyond 32; three operations.
     ((only,),) = (phase.messages for phase in found.phases)
@@ -359,7 +361,7 @@ def test_recursive_doubling_sends_the_buffer_in_every_round_and_has_no_k():
 
 
 def test_a_point_that_cannot_exist_has_curves_of_the_platform_and_a_reason():
-    found = curves_of("jacobi2d", sets={"platform.node_count": "10"})
+    found = curves_of("jacobi2d", overrides={"platform.node_count": "10"})
     assert found.impossible == "the ranks need more nodes than the platform has (platform.node_count)"
     assert found.phases == ()
     assert {item.model for item in found.curves} == {"postal", "max_rate", "injection"}
@@ -368,7 +370,7 @@ def test_a_point_that_cannot_exist_has_curves_of_the_platform_and_a_reason():
 
 def test_curves_that_an_impossible_value_spoils_are_left_out():
     path = "platform.network.inter_node.postal.short.latency"
-    found = curves_of("jacobi2d", sets={path: "= 1 us / (application.rank_count - 1536)"})
+    found = curves_of("jacobi2d", overrides={path: "= 1 us / (application.rank_count - 1536)"})
     assert path in found.impossible
     assert "postal" not in {item.model for item in found.curves if item.distance == "inter_node"}
     assert "max_rate" in {item.model for item in found.curves if item.distance == "inter_node"}
@@ -379,7 +381,7 @@ def test_curves_that_an_impossible_value_spoils_are_left_out():
 
 @pytest.mark.parametrize("model", ["k_model", "max_rate", "node_aware"])
 @pytest.mark.parametrize(
-    ("name", "platform", "sets", "expected"),
+    ("name", "platform", "overrides", "expected"),
     [
         ("jacobi2d", "summit", {}, (14, 24, 6, "3.50")),
         ("jacobi2d", "lassen", {"application.rank_count": "768"}, (10, 16, 4, "2.50")),
@@ -390,8 +392,8 @@ def test_curves_that_an_impossible_value_spoils_are_left_out():
         ("minife", "bridges", {"platform.node_count": "128"}, (50, 52, 2, "1.92")),
     ],
 )
-def test_table_5_whatever_the_model_of_the_phase(name, platform, sets, expected, model):
-    found = counts_of(name, platform, {**sets, f"application.phases.{halo(name)}.model": model})
+def test_table_5_whatever_the_model_of_the_phase(name, platform, overrides, expected, model):
+    found = counts_of(name, platform, {**overrides, f"application.phases.{halo(name)}.model": model})
     assert (found.inter_node_count, found.total_count, found.process_count, f"{found.k:.2f}") == expected
     assert found.effective_k == found.k
     assert not found.stated
@@ -408,9 +410,9 @@ FIGURE_1 = {
 
 
 def test_figure_1_six_processes_in_each_column_share_a_node():
-    found = counts_of("jacobi2d", sets=FIGURE_1)
+    found = counts_of("jacobi2d", overrides=FIGURE_1)
     assert (found.inter_node_count, found.total_count, found.process_count, found.k) == (12, 24, 6, 3)
-    drawn = picture("jacobi2d", sets=FIGURE_1)
+    drawn = picture("jacobi2d", overrides=FIGURE_1)
     assert_array_equal(drawn.nodes, np.broadcast_to(np.arange(8), (6, 8)))
     assert_array_equal(drawn.sockets, np.repeat([[0], [0], [0], [1], [1], [1]], 8, axis=1))
     assert drawn.axes == ("x", "y")
@@ -420,24 +422,24 @@ def test_figure_1_six_processes_in_each_column_share_a_node():
 
 def test_stated_counts_take_the_place_of_counted_ones():
     path = "application.phases.halo"
-    sets = {f"{path}.inter_node_count": "135", f"{path}.total_count": "156", f"{path}.model": "max_rate"}
-    found = counts_of("minife", "summit", sets)
+    overrides = {f"{path}.inter_node_count": "135", f"{path}.total_count": "156", f"{path}.model": "max_rate"}
+    found = counts_of("minife", "summit", overrides)
     assert (found.inter_node_count, found.total_count, found.stated) == (135, 156, True)
     assert_allclose(found.k, 135 / 156 * 6, rtol=1e-15, atol=0)
 
 
 def test_less_than_one_process_is_charged_as_one():
-    found = counts_of("jacobi2d", sets={"application.rank_count": "12"})
-    values = evaluate(Scenario.open("jacobi2d", sets={"application.rank_count": "12"}).program).values
+    found = counts_of("jacobi2d", overrides={"application.rank_count": "12"})
+    values = evaluate(Scenario.open("jacobi2d", overrides={"application.rank_count": "12"}).program).values
     assert (found.inter_node_count, found.total_count) == (3, 17)
     assert_allclose(found.k, 3 / 17 * 6, rtol=1e-15, atol=0)
     assert (found.k, found.effective_k) == (values["halo.k"], values["halo.effective_k"])
-    alone = counts_of("jacobi2d", sets={"application.rank_count": "6"})
+    alone = counts_of("jacobi2d", overrides={"application.rank_count": "6"})
     assert (alone.k, alone.effective_k) == (0, 1)
 
 
 def test_counts_and_pictures_of_an_impossible_point_raise_its_reason():
-    program = Scenario.open("jacobi2d", sets={"platform.node_count": "10"}).program
+    program = Scenario.open("jacobi2d", overrides={"platform.node_count": "10"}).program
     evaluation = evaluate(program)
     for ask in (
         lambda: counts(program, evaluation, "halo"),
@@ -450,8 +452,8 @@ def test_counts_and_pictures_of_an_impossible_point_raise_its_reason():
 # The placement as a picture.
 
 
-def picture(name, width=1000, height=1000, plane=None, platform=None, sets=None):
-    asked = name if isinstance(name, Scenario) else Scenario.open(name, platform=platform, sets=sets)
+def picture(name, width=1000, height=1000, plane=None, platform=None, overrides=None):
+    asked = name if isinstance(name, Scenario) else Scenario.open(name, platform=platform, overrides=overrides)
     phase = "halo" if isinstance(name, Scenario) else halo(name)
     program = asked.program
     return placement_picture.placement_picture(program, evaluate(program), phase, width, height, plane)
@@ -460,7 +462,7 @@ def picture(name, width=1000, height=1000, plane=None, platform=None, sets=None)
 def on_grid(x: int, y: int, more: str = "", folder=None, gpu_count: int = 4, socket_count: int = 2) -> Scenario:
     grid = f'decomposition = "given"\nranks = {{ x = {x}, y = {y} }}\n{more}\n'
     node = f"[platform.node]\ngpu_count = {gpu_count}\nsocket_count = {socket_count}\n"
-    return question(node + GRID + grid + HALO.format(model="postal"), x * y, folder)
+    return scenario(node + GRID + grid + HALO.format(model="postal"), x * y, folder)
 
 
 def test_consecutive_ranks_share_a_node_and_its_first_half_a_socket():
@@ -524,11 +526,11 @@ def test_a_window_stays_inside_the_grid():
 def test_a_chain_of_ranks_is_one_row():
     chain = 'cells = { x = 1000 }\ndecomposition = "balanced"\n'
     body = f'[application.grid]\nscaling = "weak"\n{chain}' + HALO.format(model="postal")
-    drawn = picture(question(body, 12))
+    drawn = picture(scenario(body, 12))
     assert_array_equal(drawn.nodes, [[0] * 6 + [1] * 6])
     assert (drawn.axes, drawn.part.shown) == (("x",), "12 ranks")
     assert drawn.sent == {"intra_socket": 8, "inter_socket": 2, "inter_node": 1}
-    assert picture(question(body, 12), width=5).part.shown == "5 of 12 ranks"
+    assert picture(scenario(body, 12), width=5).part.shown == "5 of 12 ranks"
 
 
 def test_a_grid_in_three_dimensions_is_drawn_plane_by_plane():
@@ -549,7 +551,7 @@ def test_four_dimensions_have_a_plane_for_each_place_in_the_first_two():
     ranks = "ranks = { w = 2, x = 3, y = 4, z = 5 }\n"
     cells = 'cells = { w = 9, x = 9, y = 9, z = 9 }\ndecomposition = "given"\norder = "fortran"\n'
     body = f'[application.grid]\nscaling = "weak"\n{cells}{ranks}' + HALO.format(model="postal")
-    drawn = picture(question(body, 120), plane=4)
+    drawn = picture(scenario(body, 120), plane=4)
     assert_array_equal(drawn.part.ranks, np.arange(120).reshape(2, 3, 4, 5, order="F")[1, 1])
     assert (drawn.part.plane_count, drawn.part.plane_name) == (6, "w = 1, x = 1")
 
@@ -572,11 +574,11 @@ def test_boxes_of_minife_are_drawn_over_their_cells(plane):
 
 @pytest.mark.parametrize("ranks", ["24", "256", "1001"])
 def test_the_plane_drawn_unless_another_is_asked_for_is_that_of_the_busiest_node(ranks):
-    sets = {"application.rank_count": ranks, "platform.node_count": "1000"}
-    drawn = picture("minife", sets=sets)
+    overrides = {"application.rank_count": ranks, "platform.node_count": "1000"}
+    drawn = picture("minife", overrides=overrides)
     assert drawn.busiest.any()
     assert set(drawn.nodes[drawn.busiest]) == {drawn.busiest_node}
-    again = picture("minife", plane=drawn.part.plane, sets=sets)
+    again = picture("minife", plane=drawn.part.plane, overrides=overrides)
     assert_array_equal(again.part.ranks, drawn.part.ranks)
 
 
@@ -598,7 +600,7 @@ neighbours = "all"
 def test_each_cell_of_any_bisection_belongs_to_the_box_that_holds_it(ranks, cells):
     """Cuts that do not line up, and more ranks than cells; every plane between two cuts, cell by cell."""
     stated = "{ " + ", ".join(f"{axis} = {extent}" for axis, extent in zip("xyz", cells, strict=False)) + " }"
-    asked = question(BISECTION.format(cells=stated), ranks)
+    asked = scenario(BISECTION.format(cells=stated), ranks)
     boxes = decomposition.bisection(ranks, cells)
     planes = picture(asked).part.plane_count
     for plane in range(planes):
@@ -615,7 +617,7 @@ def test_each_cell_of_any_bisection_belongs_to_the_box_that_holds_it(ranks, cell
 
 def test_cells_are_sampled_in_the_middle_of_what_they_stand_for():
     """Five boxes of 23 cells begin at 0, 5, 10, 15 and 19; two samples stand for a half each: cells 5 and 17."""
-    drawn = picture(question(BISECTION.format(cells="{ x = 23 }"), 5), width=2)
+    drawn = picture(scenario(BISECTION.format(cells="{ x = 23 }"), 5), width=2)
     boxes = decomposition.bisection(5, (23,))
     begins = boxes[:, 0, 0]
     assert begins.tolist() == [0, 5, 10, 15, 19]
@@ -626,9 +628,9 @@ def test_cells_are_sampled_in_the_middle_of_what_they_stand_for():
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
 @pytest.mark.parametrize("platform", ["summit", "lassen"])
 def test_the_busiest_node_sends_k_inter_messages(name, platform):
-    sets = {"application.rank_count": "96"}
-    drawn = picture(name, platform=platform, sets=sets)
-    found = counts_of(name, platform, sets)
+    overrides = {"application.rank_count": "96"}
+    drawn = picture(name, platform=platform, overrides=overrides)
+    found = counts_of(name, platform, overrides)
     assert drawn.sent["inter_node"] == found.inter_node_count
     assert sum(drawn.sent.values()) <= found.total_count
     assert drawn.node_count == 96 / found.process_count
@@ -652,14 +654,14 @@ def test_the_messages_of_the_busiest_node_equal_a_count_in_plain_python(width, h
 
 
 def test_too_many_ranks_have_a_reason_instead_of_a_picture():
-    sets = {"application.rank_count": str(2**20 + 1), "platform.node_count": "1000000"}
-    program = Scenario.open("jacobi2d", sets=sets).program
+    overrides = {"application.rank_count": str(2**20 + 1), "platform.node_count": "1000000"}
+    program = Scenario.open("jacobi2d", overrides=overrides).program
     with pytest.raises(WhatifError, match=r"1,048,577 ranks are too many for a picture.*application\.rank_count"):
         placement_picture.placement_picture(program, evaluate(program), "halo", 80, 24)
 
 
 def test_boxes_are_counted_as_boxes():
-    program = Scenario.open("minife", sets={"application.rank_count": "24"}).program
+    program = Scenario.open("minife", overrides={"application.rank_count": "24"}).program
     pattern = halo_pattern(program, evaluate(program), "halo")
     assert isinstance(pattern, BoxPattern)
     assert (pattern.box_count, pattern.ranks_per_node, pattern.ranks_per_socket) == (24, 4, 2)

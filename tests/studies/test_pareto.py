@@ -58,16 +58,16 @@ def test_a_front_of_many_points_is_that_of_all_pairs_and_quick():
 
 
 def test_the_front_is_that_of_the_whole_sweep():
-    question = Scenario.open("jacobi2d_strong")
-    program = question.program
+    scenario = Scenario.open("jacobi2d_strong")
+    program = scenario.program
     varied = [parse_varied(text, program) for text in (f"{RANKS}=6 .. 200", "platform=summit, lassen")]
     objectives = [Objective("iteration_time"), Objective(RANKS), Objective("terms.halo")]
     target = parse_target("iteration_time <= 10 ms", program)
-    found = front(question, varied, objectives, [target])
+    found = front(scenario, varied, objectives, [target])
     rows = []
     for machine in ("summit", "lassen"):
         result = run_whole(
-            question.on_platform(machine), Grid((parse_option(f"{RANKS}=6 .. 200 step 1", program, 1000),))
+            scenario.on_platform(machine), Grid((parse_option(f"{RANKS}=6 .. 200 step 1", program, 1000),))
         )
         columns = result.columns["iteration_time"], np.arange(6.0, 201.0), result.terms["halo"]
         rows += [(*point, machine) for point in zip(*columns, strict=True) if point[0] <= 10e-3]
@@ -102,12 +102,12 @@ def test_the_verb_prints_the_front_and_draws_it(whatif_main):
 
 
 def test_an_interrupted_front_is_that_of_what_was_evaluated():
-    def told(count):
+    def progress(count):
         raise KeyboardInterrupt
 
-    question = Scenario.open("jacobi2d")
-    varied = [parse_varied(text, question.program) for text in (BANDWIDTH, "platform=summit, lassen")]
-    found = front(question, varied, [Objective("total_time"), Objective(BANDWIDTH)], points=5, told=told)
+    scenario = Scenario.open("jacobi2d")
+    varied = [parse_varied(text, scenario.program) for text in (BANDWIDTH, "platform=summit, lassen")]
+    found = front(scenario, varied, [Objective("total_time"), Objective(BANDWIDTH)], points=5, progress=progress)
     assert (found.points, found.ended) == (5, False)
     assert {choices["platform"] for choices in found.choices} == {"summit"}
 

@@ -22,13 +22,13 @@ from whatif.studies.required_nodes import required_nodes
 from whatif.studies.scaling import Planner
 
 
-def question(formula, ranks=4):
+def scenario(formula, ranks=4):
     return Scenario(parse_document(one_phase(f"= 1 s * {formula}", ranks=ranks), "t.toml"))
 
 
 def applications():
     """6 s and 10 s on a node of Summit with its 6 GPUs; 4 s and 15 s on one of Lassen with 4."""
-    return {"a": question("platform.node.gpu_count"), "b": question("60 / platform.node.gpu_count")}
+    return {"a": scenario("platform.node.gpu_count"), "b": scenario("60 / platform.node.gpu_count")}
 
 
 def test_the_merit_is_the_weighted_geometric_mean_of_the_speedups():
@@ -60,7 +60,7 @@ def test_reference_times_shift_all_merits_by_one_factor():
 
 def test_a_machine_without_an_answer_is_last_and_says_why_unless_it_does_not_count():
     # Lassen has 792 nodes of 4 GPUs.
-    asked = {"small": question("platform.node.gpu_count"), "large": question("2", ranks=4000)}
+    asked = {"small": scenario("platform.node.gpu_count"), "large": scenario("2", ranks=4000)}
     found = ranking(asked, ["summit", "lassen"])
     assert [its.platform for its in found.standings] == ["summit", "lassen"]
     assert math.isnan(found.standings[1].merit)
@@ -83,8 +83,8 @@ def test_what_is_uncertain_of_an_application_is_the_same_on_all_machines():
 def test_what_is_uncertain_of_a_machine_is_its_own():
     """Both have the same GPU: ln of the ratio is normal, sqrt(2) ln 1.2 wide, around ln 1.5 / 10."""
     formula = "platform.node.gpu_count ** 0.1 * (1 GB/s / platform.node.gpu.dram_bandwidth)"
-    grade = question(formula).program.parameters["platform.node.gpu.dram_bandwidth"].grade
-    found = ranking({"a": question(formula)}, ["summit", "lassen"], sampling=Sampling(8192, spreads={grade: 0.2}))
+    grade = scenario(formula).program.parameters["platform.node.gpu.dram_bandwidth"].grade
+    found = ranking({"a": scenario(formula)}, ["summit", "lassen"], sampling=Sampling(8192, spreads={grade: 0.2}))
     chances = {its.platform: its.chances for its in found.standings}
     expected = stats.norm.cdf(0.1 * math.log(1.5) / (math.sqrt(2) * math.log(1.2)))
     assert_allclose(chances["lassen"].ahead, expected, rtol=0.01, atol=0)
@@ -189,7 +189,7 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
     needed = {row["platform"]: row["jacobi2d_strong nodes"] for row in json.loads(out)["rows"]}
     assert needed["summit"] == found < needed["lassen"]
     # 64 ranks have 4 GB each; the whole grid has room on 3 nodes or more.
-    roomy = Scenario.open("jacobi2d_strong", sets={"application.memory_size": "4 GB"})
+    roomy = Scenario.open("jacobi2d_strong", overrides={"application.memory_size": "4 GB"})
     assert required_nodes(roomy, "iteration_time <= 1 s") == Planner(roomy).least_nodes() == 3
 
 
@@ -197,7 +197,7 @@ def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
     with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
         required_nodes(Scenario.open("jacobi2d_strong"), "iteration_time <= 1 ns")
     with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
-        required_nodes(question("2"), "iteration_time <= 1 s")
+        required_nodes(scenario("2"), "iteration_time <= 1 s")
     machine = ("--platform", "summit")
     code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
     assert (code, "on summit: impossible" in err, "minife nodes" in out) == (0, True, True)

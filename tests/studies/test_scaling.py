@@ -23,9 +23,9 @@ RANKS = "application.rank_count"
 NODES = [1, 2, 4, 8, 16, 32, 64]
 
 
-def swept(question, name="iteration_time"):
-    axis = parse_option(f"{RANKS}={', '.join(str(6 * count) for count in NODES)}", question.program, 100)
-    return run_whole(question, Grid((axis,))).columns[name]
+def swept(scenario, name="iteration_time"):
+    axis = parse_option(f"{RANKS}={', '.join(str(6 * count) for count in NODES)}", scenario.program, 100)
+    return run_whole(scenario, Grid((axis,))).columns[name]
 
 
 def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_the_definitions():
@@ -47,10 +47,10 @@ def test_the_files_own_way_to_scale_is_its_sweep_over_ranks_and_the_gains_are_th
 
 @pytest.mark.parametrize(("name", "cells"), [("jacobi2d", 16384), ("jacobi2d_strong", 65536)])
 def test_the_other_way_has_the_same_problem_at_the_files_ranks(name, cells):
-    question = Scenario.open(name)
-    ranks = float(question.program.parameters[RANKS].value)
+    scenario = Scenario.open(name)
+    ranks = float(scenario.program.parameters[RANKS].value)
     nodes = int(ranks / 6) if ranks % 6 == 0 else None
-    planner = Planner(question if nodes else question.changed({RANKS: "96"}))
+    planner = Planner(scenario if nodes else scenario.changed({RANKS: "96"}))
     nodes = nodes or 16
     at_home = float(run_whole(planner.scenario, Grid()).columns["iteration_time"])
     for mode in ("strong", "weak"):
@@ -80,7 +80,7 @@ def test_places_worth_knowing_are_those_of_the_table():
 def test_memory_follows_the_cells_and_the_fewest_nodes_are_the_first_that_have_room(share):
     # 64 ranks have 8192 x 8192 cells in 4 GB each; a device has 16 GB for one of them or two.
     sets = {"application.memory_size": "4 GB", "application.ranks_per_gpu": str(share)}
-    planner = Planner(Scenario.open("jacobi2d_strong", sets=sets))
+    planner = Planner(Scenario.open("jacobi2d_strong", overrides=sets))
     strong = planner.scaling("strong", [1, 2, 3, 4, 8])
 
     def needed(nodes):
@@ -135,13 +135,13 @@ def test_the_isoefficiency_of_a_tree_is_p_log_p(efficiency):
 def test_runs_of_the_grown_grid_have_the_efficiency():
     # More than a device has, which refuses no base.
     sets = {"application.memory_size": "17 GB", "application.ranks_per_gpu": "2"}
-    question = Scenario.open("jacobi2d_strong", sets=sets)
-    found = isoefficiency(Planner(question), 0.8, [1, 8])
+    scenario = Scenario.open("jacobi2d_strong", overrides=sets)
+    found = isoefficiency(Planner(scenario), 0.8, [1, 8])
     side = np.sqrt(found.cells[0])
     cells = {f"application.grid.cells.{key}": f"{side:.0f}" for key in "xy"}
 
     def time(ranks):
-        changed = question.changed({**sets, RANKS: str(ranks), "application.memory_size": "0 B", **cells})
+        changed = scenario.changed({**sets, RANKS: str(ranks), "application.memory_size": "0 B", **cells})
         return float(run_whole(changed, Grid()).columns["iteration_time"])
 
     assert side % 1 == 0
@@ -217,7 +217,7 @@ def test_without_a_grid_only_weak_scaling_is_told_and_a_given_decomposition_give
     assert_allclose(planner.scaling("weak", [1, 2]).time, [1e-6, 0.5e-6 + 300e-6], rtol=1e-12, atol=0)
     grid = "application.grid"
     sets = {RANKS: "96", f"{grid}.decomposition": "given", f"{grid}.ranks.x": "96", f"{grid}.ranks.y": "1"}
-    given = Planner(Scenario.open("jacobi2d", sets=sets))
+    given = Planner(Scenario.open("jacobi2d", overrides=sets))
     np.testing.assert_array_equal(given.whole, [96 * 16384, 16384])
     assert "`balanced` here" in given.remarks[0]
     assert np.isfinite(given.scaling("strong", [4]).time).all()

@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 
 from tests.one_phase import one_phase
 from whatif.axes import Grid
-from whatif.cli.seek import _is_simple
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.sweep import grid_of, parse_option
@@ -20,6 +19,7 @@ from whatif.schema.toml import parse_document
 from whatif.studies.population import Objective, Wish
 from whatif.studies.search import Optimum, ranked, search
 from whatif.studies.search_space import Combination, Varied, parse_varied
+from whatif.studies.seeking import has_root_finder
 from whatif.studies.threshold import Target, parse_target, seek
 
 BANDWIDTH = "platform.node.gpu.dram_bandwidth"
@@ -31,23 +31,23 @@ def question_of(formula, **parameters):
     return Scenario(parse_document(one_phase(f"= 1 s * ({formula})", **parameters), "t.toml"))
 
 
-def searched(question, varied, targets=(), objective=None, **options):
+def searched(scenario, varied, targets=(), objective=None, **options):
     """Answers, the best first, and combinations without a program."""
-    program = question.program
+    program = scenario.program
     wish = Wish(tuple(parse_target(text, program) for text in targets), objective)
-    found = list(search(question, [parse_varied(text, program) for text in varied], wish, **options))
+    found = list(search(scenario, [parse_varied(text, program) for text in varied], wish, **options))
     answers = [item for item in found if isinstance(item, Optimum)]
-    return ranked(answers, wish, question), [item for item in found if isinstance(item, Combination)]
+    return ranked(answers, wish, scenario), [item for item in found if isinstance(item, Combination)]
 
 
 def test_the_cheapest_way_to_a_sum_of_two_terms_is_that_of_lagrange():
-    question = question_of("12 / x + 8 / y", x=2.0, y=2.0, cost='"= 3 * x + 5 * y"')
-    (found,), _ = searched(question, [X, Y], ["iteration_time <= 3 s"], Objective("parameters.cost"))
+    scenario = question_of("12 / x + 8 / y", x=2.0, y=2.0, cost='"= 3 * x + 5 * y"')
+    (found,), _ = searched(scenario, [X, Y], ["iteration_time <= 3 s"], Objective("parameters.cost"))
     # Minimal 3 x + 5 y with 12 / x + 8 / y = 3: x = sqrt(12 / 3) k, y = sqrt(8 / 5) k.
     k = (np.sqrt(12 * 3) + np.sqrt(8 * 5)) / 3
     assert_allclose(found.then["parameters.cost"], (np.sqrt(36) + np.sqrt(40)) ** 2 / 3, rtol=1e-10, atol=0)
     assert_allclose([found.values[X], found.values[Y]], [2 * k, np.sqrt(1.6) * k], rtol=1e-5, atol=0)
-    (target,) = (parse_target("iteration_time <= 3 s", question.program),)
+    (target,) = (parse_target("iteration_time <= 3 s", scenario.program),)
     assert found.is_met
     assert found.binds(target)
     assert found.then["iteration_time"] <= 3.0
@@ -55,27 +55,27 @@ def test_the_cheapest_way_to_a_sum_of_two_terms_is_that_of_lagrange():
 
 
 def test_without_an_objective_the_factors_are_the_smallest_that_do():
-    question = question_of("12 / x + 8 / y", x=2.0, y=2.0)
-    (found,), _ = searched(question, [X, Y], ["iteration_time <= 3 s"])
+    scenario = question_of("12 / x + 8 / y", x=2.0, y=2.0)
+    (found,), _ = searched(scenario, [X, Y], ["iteration_time <= 3 s"])
     x, y = found.values[X], found.values[Y]
     assert_allclose(12 / x + 8 / y, 3.0, rtol=1e-10, atol=0)
     assert_allclose(np.log(x / 2) * x / 12, np.log(y / 2) * y / 8, rtol=1e-4, atol=0)
     # Along the curve on which the target binds no point is nearer.
     others = np.geomspace(4.1, 100.0, 20_001)
     assert found.change <= (np.log(others / 2) ** 2 + np.log(8 / (3 - 12 / others) / 2) ** 2).min() * (1 + 1e-12)
-    again = searched(question, [X, Y], ["iteration_time <= 3 s"])[0][0]
+    again = searched(scenario, [X, Y], ["iteration_time <= 3 s"])[0][0]
     assert again.values == found.values
 
 
 def test_one_parameter_is_where_the_root_finder_has_it():
-    question = Scenario.open("minife")
-    (found,), _ = searched(question, [BANDWIDTH], ["iteration_time <= 4 ms"])
-    alone = seek(question.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", question.program))
+    scenario = Scenario.open("minife")
+    (found,), _ = searched(scenario, [BANDWIDTH], ["iteration_time <= 4 ms"])
+    alone = seek(scenario.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", scenario.program))
     assert_allclose(found.values[BANDWIDTH], alone.value, rtol=1e-9, atol=0)
 
 
 def test_whole_numbers_and_choices_are_the_best_of_all_points():
-    question = Scenario.open("jacobi2d")
+    scenario = Scenario.open("jacobi2d")
     cells, gpus = "application.grid.cells.x", "platform.node.gpu_count"
     varied = [
         f"{cells}=12000 .. 15000",
@@ -83,12 +83,12 @@ def test_whole_numbers_and_choices_are_the_best_of_all_points():
         f"{MODEL}=k_model, postal, loggp",
         BANDWIDTH + "=700 GB/s, 800 GB/s",
     ]
-    answers, refused = searched(question, varied, ["iteration_time <= 8 ms"], Objective(cells, least=False))
+    answers, refused = searched(scenario, varied, ["iteration_time <= 8 ms"], Objective(cells, least=False))
     sweeps = [f"{cells}=12000 .. 15000 step 1", f"{gpus}=1 .. 6 step 1", BANDWIDTH + "=700 GB/s, 800 GB/s"]
     assert [str(item) for item in refused] == [f"{MODEL}=loggp"]
     assert "loggp" in refused[0].reason
     for answer in answers:
-        other = question.changed(answer.combination.choices)
+        other = scenario.changed(answer.combination.choices)
         whole = run_whole(other, grid_of([parse_option(text, other.program, 10**6) for text in sweeps], 10**6))
         met = whole.grid.spread(whole.columns["iteration_time"]) <= 8e-3
         assert answer.values[cells] == whole.grid.coordinate(cells)[met].max()
@@ -103,13 +103,13 @@ def test_a_mixed_search_is_the_best_of_a_root_for_every_whole_number(tmp_path):
     gpus = "platform.node.gpu_count"
     cost = f'cost = "= {BANDWIDTH} / 1 GB/s * (1 + 0.001 * ({gpus} - 5.2) ** 2)"'
     (tmp_path / "t.toml").write_text(f'extends = "jacobi2d"\n[parameters]\n{cost}\n')
-    question = Scenario.open(tmp_path / "t.toml")
+    scenario = Scenario.open(tmp_path / "t.toml")
     (found,), _ = searched(
-        question, [f"{gpus}=1 .. 8", BANDWIDTH], ["iteration_time <= 9 ms"], Objective("parameters.cost")
+        scenario, [f"{gpus}=1 .. 8", BANDWIDTH], ["iteration_time <= 9 ms"], Objective("parameters.cost")
     )
-    target = parse_target("iteration_time <= 9 ms", question.program)
+    target = parse_target("iteration_time <= 9 ms", scenario.program)
     roots = {
-        count: seek(question.changed({gpus: str(count)}).program, BANDWIDTH, target).value for count in range(1, 9)
+        count: seek(scenario.changed({gpus: str(count)}).program, BANDWIDTH, target).value for count in range(1, 9)
     }
     costs = {count: root / 1e9 * (1 + 0.001 * (count - 5.2) ** 2) for count, root in roots.items()}
     assert found.values[gpus] == min(costs, key=costs.__getitem__)
@@ -118,9 +118,9 @@ def test_a_mixed_search_is_the_best_of_a_root_for_every_whole_number(tmp_path):
 
 
 def test_few_points_are_all_evaluated_and_of_equals_the_present_choice_is_kept():
-    question = Scenario.open("jacobi2d")
+    scenario = Scenario.open("jacobi2d")
     answers, _ = searched(
-        question, ["platform=lassen, summit", f"{BANDWIDTH}=1 TB/s, 2 TB/s"], ["iteration_time <= 9 ms"]
+        scenario, ["platform=lassen, summit", f"{BANDWIDTH}=1 TB/s, 2 TB/s"], ["iteration_time <= 9 ms"]
     )
     assert [answer.combination.choices["platform"] for answer in answers] == ["summit", "lassen"]
     assert [answer.points for answer in answers] == [2, 2]
@@ -129,58 +129,58 @@ def test_few_points_are_all_evaluated_and_of_equals_the_present_choice_is_kept()
 
 
 def test_where_nothing_is_feasible_the_nearest_point_is_an_end_of_the_range():
-    question = question_of("12 / x + 8 / y + 2", x=2.0, y=2.0)
-    (found,), _ = searched(question, [f"{X}=1 .. 10", f"{Y}=1 .. 20"], ["iteration_time <= 3 s", "total_time >= 1 s"])
+    scenario = question_of("12 / x + 8 / y + 2", x=2.0, y=2.0)
+    (found,), _ = searched(scenario, [f"{X}=1 .. 10", f"{Y}=1 .. 20"], ["iteration_time <= 3 s", "total_time >= 1 s"])
     assert not found.is_met
     assert (found.values[X], found.values[Y]) == (10.0, 20.0)
     assert (found.at_end(X), found.at_end(Y)) == ("upper", "upper")
     assert_allclose(found.then["iteration_time"], 12 / 10 + 8 / 20 + 2, rtol=1e-12, atol=0)
-    first, second = (parse_target(text, question.program) for text in ("iteration_time <= 3 s", "total_time >= 1 s"))
+    first, second = (parse_target(text, scenario.program) for text in ("iteration_time <= 3 s", "total_time >= 1 s"))
     assert (found.misses(first), found.misses(second)) == (True, False)
 
 
 def test_points_without_a_number_are_no_answers():
-    question = question_of("sqrt(x - 5) + 1", x=7.0)
-    (found,), _ = searched(question, [f"{X}=1 .. 9"], [], Objective("total_time"), points=1500)
+    scenario = question_of("sqrt(x - 5) + 1", x=7.0)
+    (found,), _ = searched(scenario, [f"{X}=1 .. 9"], [], Objective("total_time"), points=1500)
     assert_allclose(found.then["total_time"], 1.0, rtol=0, atol=1e-3)
     assert found.points <= 1500
     # Without a number as it stands, the scale is that of the numbers that are found.
     large = question_of("10 ** 20 * (1 + (x - 7) ** 2) + 0 * sqrt(x - 5)", x=2.0)
     (found,), _ = searched(large, [f"{X}=6 .. 9"], [], Objective("total_time"), points=200)
     assert_allclose(found.values[X], 7.0, rtol=1e-2, atol=0)
-    (none,), _ = searched(question, [f"{X}=1 .. 4"], [], Objective("total_time"), points=100)
+    (none,), _ = searched(scenario, [f"{X}=1 .. 4"], [], Objective("total_time"), points=100)
     assert (none.is_met, np.isnan(none.then["total_time"])) == (False, True)
 
 
 def test_an_interrupted_search_keeps_the_best_so_far_and_ends():
-    def told(combination, count):
+    def progress(combination, count):
         if count > 100:
             raise KeyboardInterrupt
 
-    question = question_of("12 / x + 8 / y", x=2.0, y=2.0)
-    (found,), _ = searched(question, [X, Y], ["iteration_time <= 3 s"], told=told)
+    scenario = question_of("12 / x + 8 / y", x=2.0, y=2.0)
+    (found,), _ = searched(scenario, [X, Y], ["iteration_time <= 3 s"], progress=progress)
     assert not found.ended
     assert found.is_met
     assert found.then["iteration_time"] <= 3.0
 
 
 def test_few_points_close_in_on_the_best():
-    question = question_of("(x - 3) ** 2 + (y - 5) ** 2 + 1", x=2.0, y=2.0)
+    scenario = question_of("(x - 3) ** 2 + (y - 5) ** 2 + 1", x=2.0, y=2.0)
     counted = []
-    (found,), _ = searched(question, [f"{X}=1 .. 9", f"{Y}=1 .. 9"], [], Objective("total_time"), points=200,
-                           told=lambda combination, count: counted.append(count))  # fmt: skip
+    (found,), _ = searched(scenario, [f"{X}=1 .. 9", f"{Y}=1 .. 9"], [], Objective("total_time"), points=200,
+                           progress=lambda combination, count: counted.append(count))  # fmt: skip
     assert found.points == counted[-1] <= 200
-    assert searched(question, [X, Y], [], Objective("total_time"), points=1)[0][0].points == 1
+    assert searched(scenario, [X, Y], [], Objective("total_time"), points=1)[0][0].points == 1
     assert_allclose([found.values[X], found.values[Y]], [3.0, 5.0], rtol=0, atol=0.05)
 
 
-def test_what_is_played_is_searched_with_few_points():
+def test_simulated_points_have_no_root_finder():
     hpl = 'platform = "dahu"\n[application]\nkind = "hpl"\nmatrix_size = 1000\nblock_size = 100\n'
     hpl += "process_rows = 2\nprocess_columns = 2\nranks_per_node = 4\n"
     for text, simple in ((hpl, False), (one_phase("1 s"), True)):
-        question = Scenario(parse_document(text, "t.toml"))
+        scenario = Scenario(parse_document(text, "t.toml"))
         target = Target("total_time", at_most=True, bound=1.0)
-        assert _is_simple(question, [Varied("application.rank_count")], (target,), None) == simple
+        assert has_root_finder(scenario, [Varied("application.rank_count")], (target,), None) == simple
 
 
 def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_main):

@@ -47,22 +47,22 @@ def test_a_target_that_is_met_parameters_the_value_as_it_is():
 
 
 def test_whole_numbers_stay_whole_and_the_last_that_misses_is_next_to_the_first_that_meets():
-    question = Scenario.open("minife")
-    program = question.program
+    scenario = Scenario.open("minife")
+    program = scenario.program
     found = seek(program, "application.grid.cells.x", parse_target("iteration_time <= 4 ms", program))
 
     def time(cells):
         sets = {"application.grid.cells.x": str(int(cells))}
-        return float(run_whole(question.changed(sets), Grid()).columns["iteration_time"])
+        return float(run_whole(scenario.changed(sets), Grid()).columns["iteration_time"])
 
     assert found.value % 1 == 0
     assert time(found.value) == found.then <= 4e-3 < time(found.value + 1)
 
 
 def test_the_answer_is_what_a_run_with_that_value_says():
-    question = Scenario.open("minife")
-    found = seek(question.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", question.program))
-    answer = run_whole(question.changed({BANDWIDTH: f"{found.value!r} B/s"}), Grid())
+    scenario = Scenario.open("minife")
+    found = seek(scenario.program, BANDWIDTH, parse_target("iteration_time <= 4 ms", scenario.program))
+    answer = run_whole(scenario.changed({BANDWIDTH: f"{found.value!r} B/s"}), Grid())
     assert_allclose(answer.columns["iteration_time"], found.then, rtol=1e-12, atol=0)
     assert_allclose(found.then, 4e-3, rtol=1e-9, atol=0)
     assert found.then <= 4e-3
@@ -95,7 +95,7 @@ def test_a_range_that_is_given_is_kept_and_points_that_cannot_exist_meet_nothing
 
 def test_a_parameter_that_decides_what_can_exist_has_an_effect():
     memory = "application.memory_size"
-    program = Scenario.open("jacobi2d_strong", sets={memory: "40 GB"}).program
+    program = Scenario.open("jacobi2d_strong", overrides={memory: "40 GB"}).program
     target = parse_target("iteration_time <= 20 ms", program)
     room = float(program.parameters["platform.node.gpu.memory_size"].value)
     assert_allclose(seek(program, memory, target).value, room, rtol=1e-9, atol=0)

@@ -108,8 +108,8 @@ def test_a_named_file_must_be_there(monkeypatch, tmp_path):
     ("asked", "theme"),
     [("dracula", "dracula"), ("of-another-program, nord", "nord"), ("of-another-program", "gruvbox"), ("", "gruvbox")],
 )
-def test_the_theme_of_the_environment_goes_first_where_we_know_it(config_file, monkeypatch, asked, theme):
-    monkeypatch.setenv("TEXTUAL_THEME", asked)
+def test_the_theme_of_the_environment_goes_first_where_we_know_it(config_file, monkeypatch, inputs, theme):
+    monkeypatch.setenv("TEXTUAL_THEME", inputs)
     assert read_config(config_file('theme = "gruvbox"')).theme == theme
 
 

@@ -14,7 +14,7 @@ from whatif.tui.commands import Adopt, Edit, SweepParameter
 from whatif.tui.labels import duration
 from whatif.tui.page_registry import screens
 from whatif.tui.parameter_rows import outline
-from whatif.tui.screens.dialogs import Deciding, TextDialog
+from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog
 from whatif.tui.widgets.breakdown import Breakdown
 from whatif.tui.widgets.parameter_help import ParameterHelp
 from whatif.tui.widgets.parameter_tree import ParameterTree
@@ -40,14 +40,14 @@ def test_an_edited_value_gives_the_number_of_the_command_line():
 
 def test_an_invalid_value_shows_what_is_allowed_and_keeps_everything():
     async def check(driver):
-        before, drawn = driver.study, driver.plot.description
+        before, drawn = driver.state, driver.plot.description
         for text, expected in (("-3", "at least 1"), ("8 GB/s", "B/s"), ("many", "not a number"), ("", "not a number")):
             await driver.edit(GPUS, text)
             assert expected in driver.status.full
             assert driver.status.full.startswith(GPUS)
             assert driver.prompt.display
             assert driver.prompt.query_one("PromptInput").value == text
-            assert driver.study is before
+            assert driver.state is before
             assert driver.plot.description is drawn
         await driver.press("escape")
         assert not driver.prompt.display
@@ -70,7 +70,7 @@ def test_a_long_message_can_be_read_in_full():
         await driver.until(lambda: isinstance(driver.app.screen, TextDialog))
         assert all(word in driver.screen_text() for word in message.split())
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.press("escape")
         assert not driver.status.telling
 
@@ -82,7 +82,7 @@ def test_taking_a_rounded_value_back_changes_nothing():
         driver.tree.select("platform.node.gpu.peak_double_rate")
         await driver.press("enter", "enter")
         assert not driver.prompt.display
-        assert not driver.session.question.sets
+        assert not driver.session.scenario.overrides
 
     drive(check)
 
@@ -181,7 +181,7 @@ def test_a_filter_shows_some_parameters_and_escape_shows_all():
         await driver.type("inter_node base")
         assert all("inter_node" in row.path for row in driver.tree._rows)
         assert driver.tree.parameter.path.endswith("base_bandwidth")
-        assert driver.desk.query_one(ParameterHelp).border_title == driver.tree.parameter.path
+        assert driver.main_screen.query_one(ParameterHelp).border_title == driver.tree.parameter.path
         await driver.press("escape")
         assert driver.tree.words == ""
         assert len(driver.tree._rows) >= count
@@ -232,7 +232,7 @@ def test_a_click_selects_and_a_second_one_edits():
 
 def test_the_palette_lists_what_the_keys_do():
     async def check(driver):
-        commands = {command.title: command for command in driver.app.get_system_commands(driver.desk)}
+        commands = {command.title: command for command in driver.app.get_system_commands(driver.main_screen)}
         assert "Double the value" in commands
         driver.tree.select(GPUS)
         await commands["Double the value"].callback()
@@ -262,7 +262,7 @@ def test_every_theme_shows_the_answer():
             driver.app.theme = theme
             await driver.press("right")
             assert "iteration" in driver.screen_text()
-            assert driver.desk.query(Breakdown).first().size.height > 0
+            assert driver.main_screen.query(Breakdown).first().size.height > 0
 
     drive(check)
 
@@ -318,11 +318,11 @@ def test_names_with_square_brackets_are_no_markup(tmp_path):
 
     async def check(driver):
         for parameter, name in named.items():
-            driver.app.conductor.ask(Edit(parameter, name))
+            driver.app.runner.ask(Edit(parameter, name))
             await driver.calm()
         for page in screens():
             await driver.press(page.key)
-            await driver.until(lambda name=page.name: name == driver.desk.page.NAME)
+            await driver.until(lambda name=page.name: name == driver.main_screen.page.NAME)
             await driver.calm()
             assert "Is [bold]this[/] read?" in driver.screen_text()
             assert "Sum[/]mit" in driver.screen_text()
@@ -334,32 +334,32 @@ def test_a_window_shows_its_own_keys_in_place_of_those_of_the_desk():
     async def check(driver):
         for key, word in (("f1", "close"), ("W", "leave"), ("P", "leave")):
             await driver.pilot.press(key)
-            await driver.until(lambda: driver.app.screen is not driver.desk)
+            await driver.until(lambda: driver.app.screen is not driver.main_screen)
             await driver.pilot.pause()
             assert driver.screen_text().splitlines()[-1].split()[:2] == ["esc", word]
             await driver.pilot.press("escape")
-            await driver.until(lambda: driver.app.screen is driver.desk)
+            await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.edit(GPUS, "8")
         await driver.pilot.press("q")
-        await driver.until(lambda: isinstance(driver.app.screen, Deciding))
+        await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
         await driver.pilot.pause()
         words = "s save and quit d drop them and quit esc go back"
         assert driver.screen_text().splitlines()[-1].split() == words.split()
         assert "drop them and quit" in driver.screen_text()
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
 
     drive(check)
 
 
 def test_a_question_that_is_too_long_for_the_screen_still_shows_its_answers():
     async def check(driver):
-        driver.app.push_screen(Deciding("a line\n" * 80, {"y": "yes, do it"}))
-        await driver.until(lambda: isinstance(driver.app.screen, Deciding))
+        driver.app.push_screen(ChoicePrompt("a line\n" * 80, {"y": "yes, do it"}))
+        await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
         await driver.pilot.pause()
         assert "yes, do it" in driver.screen_text()
         await driver.pilot.press("y")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
 
     drive(check, (80, 24))
 
@@ -368,11 +368,11 @@ def test_a_parameter_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
     parameter = "platform.network.intra_socket.postal.eager.latency"
 
     async def check(driver):
-        driver.app.conductor.ask(Edit("application.phases.halo.model", "postal"))
-        driver.app.conductor.ask(SweepParameter(parameter))
+        driver.app.runner.ask(Edit("application.phases.halo.model", "postal"))
+        driver.app.runner.ask(SweepParameter(parameter))
         await driver.calm()
         assert parameter in driver.session.grid.parameters()
-        driver.app.conductor.ask(Adopt("frontier"))
+        driver.app.runner.ask(Adopt("frontier"))
         await driver.calm()
         assert driver.session.grid.axes == ()
         assert driver.status.full == f"{parameter} does not exist on this platform; removed from the sweep"
@@ -382,13 +382,13 @@ def test_a_parameter_that_is_not_there_any_more_is_told_to_be_no_longer_swept():
 
 def test_the_keys_below_are_made_anew_only_where_they_change():
     async def check(driver):
-        before = list(driver.desk.query("FooterKey"))
-        driver.desk.refresh_bindings()
+        before = list(driver.main_screen.query("FooterKey"))
+        driver.main_screen.refresh_bindings()
         await driver.calm()
-        assert list(driver.desk.query("FooterKey")) == before != []
+        assert list(driver.main_screen.query("FooterKey")) == before != []
         assert "more" not in [key.description for key in before]
         await driver.edit(GPUS, "many")
         await driver.press("escape")
-        assert "more" in [key.description for key in driver.desk.query("FooterKey")]
+        assert "more" in [key.description for key in driver.main_screen.query("FooterKey")]
 
     drive(check)

@@ -19,7 +19,7 @@ from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.tui.commands import Edit
 from whatif.tui.labels import duration, toast
-from whatif.tui.screens.dialogs import Asking, Deciding, TextDialog
+from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt
 from whatif.tui.widgets.column_layout import ColumnsView
 
 TEXT = """# How fast is my stencil?
@@ -48,7 +48,7 @@ def test_save_writes_the_edits_and_nothing_else(mine):
         await driver.edit(GPUS, "8")
         assert "2 values edited, not saved" in driver.status.full
         await driver.press("w")
-        assert driver.study.unsaved() == {}
+        assert driver.state.unsaved() == {}
         assert "nothing edited" in driver.status.full
         assert duration(predicted(f"{RANKS}=256", f"{GPUS}=8")["iteration_time"]) in driver.tile("iteration")
         # What was opened is still what is compared with.
@@ -65,7 +65,7 @@ def test_undo_goes_back_beyond_a_save(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")
         await driver.press("w", "u")
-        assert driver.study.unsaved() == {RANKS: "512"}
+        assert driver.state.unsaved() == {RANKS: "512"}
         assert driver.session.parameter(RANKS).value == 512
         await driver.press("w")
         assert mine.read_text() == TEXT
@@ -95,15 +95,15 @@ def test_a_conflict_is_shown_and_nothing_is_lost(mine):
         await driver.edit(RANKS, "256")
         mine.write_text(TEXT.replace("512", "1024"))
         await driver.pilot.press("w")
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         assert "512 → 1024" in driver.screen_text()
         assert "1024" in mine.read_text()
         assert driver.session.parameter(RANKS).value == 256
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         assert "1024" in mine.read_text()
         await driver.pilot.press("w")
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         await driver.pilot.press("m")
         await driver.until(lambda: "rank_count = 256" in mine.read_text())
 
@@ -117,7 +117,7 @@ def test_of_a_conflict_theirs_can_be_taken(mine):
         mine.write_text(TEXT.replace("512", "1024"))
         await driver.until(lambda: "both you and the file changed" in driver.status.full)
         await driver.pilot.press("w")
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         await driver.pilot.press("t")
         await driver.until(lambda: "gpu_count = 8" in mine.read_text())
         assert driver.session.parameter(RANKS).value == 1024
@@ -131,7 +131,7 @@ def test_a_comment_written_by_others_does_not_block_saving(mine):
         mine.write_text(TEXT + "# later\n")
         await driver.edit(RANKS, "256")
         await driver.press("w")
-        assert driver.study.unsaved() == {}
+        assert driver.state.unsaved() == {}
 
     drive(check, scenario=mine)
     assert mine.read_text().endswith("# later\n")
@@ -140,15 +140,15 @@ def test_a_comment_written_by_others_does_not_block_saving(mine):
 
 def test_saving_waits_for_what_is_computed(mine):
     async def check(driver):
-        driver.app.conductor.ask(Edit(RANKS, "256"))
-        assert driver.app.conductor.busy
+        driver.app.runner.ask(Edit(RANKS, "256"))
+        assert driver.app.runner.busy
         driver.app.action_save()
-        driver.app.conductor.ask(Edit(GPUS, "8"))
+        driver.app.runner.ask(Edit(GPUS, "8"))
         await driver.calm()
-        assert driver.study.unsaved() == {GPUS: "8"}
+        assert driver.state.unsaved() == {GPUS: "8"}
         assert "rank_count = 256" in mine.read_text()
         await driver.press("w")
-        assert driver.study.unsaved() == {}
+        assert driver.state.unsaved() == {}
 
     drive(check, scenario=mine)
 
@@ -159,11 +159,11 @@ def test_a_shipped_scenario_is_saved_elsewhere(tmp_path, monkeypatch):
     async def check(driver):
         await driver.edit(RANKS, "256")
         await driver.pilot.press("w")
-        await driver.until(window(driver, Asking))
+        await driver.until(window(driver, TextPrompt))
         await driver.pilot.press("enter")
         await driver.until((tmp_path / "jacobi2d.toml").exists)
-        await driver.until(lambda: driver.study.unsaved() == {})
-        assert driver.app.keeper.file.path == (tmp_path / "jacobi2d.toml").resolve()
+        await driver.until(lambda: driver.state.unsaved() == {})
+        assert driver.app.file_sync.file.path == (tmp_path / "jacobi2d.toml").resolve()
 
     drive(check)
 
@@ -171,10 +171,10 @@ def test_a_shipped_scenario_is_saved_elsewhere(tmp_path, monkeypatch):
 def test_a_name_without_an_ending_overwrites_nothing_unasked(mine):
     async def check(driver):
         await driver.pilot.press("W")
-        await driver.until(window(driver, Asking))
+        await driver.until(window(driver, TextPrompt))
         driver.app.screen.query_one("Input").value = str(mine.with_suffix(""))
         await driver.pilot.press("enter")
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         await driver.pilot.press("escape")
 
     drive(check, scenario=mine)
@@ -228,7 +228,7 @@ def test_a_full_disk_is_told(mine, monkeypatch):
         monkeypatch.setattr("whatif.atomic.tempfile.mkstemp", full)
         await driver.press("w")
         assert "No space left on device" in driver.status.full
-        assert driver.study.unsaved() == {RANKS: "256"}
+        assert driver.state.unsaved() == {RANKS: "256"}
 
     drive(check, scenario=mine)
     assert mine.read_text() == TEXT
@@ -267,10 +267,10 @@ def test_save_as_goes_on_with_the_new_file(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")
         await driver.pilot.press("W")
-        await driver.until(window(driver, Asking))
+        await driver.until(window(driver, TextPrompt))
         driver.app.screen.query_one("Input").value = str(other)
         await driver.pilot.press("enter")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.edit(RANKS, "128")
         await driver.press("w")
 
@@ -283,11 +283,11 @@ def test_quitting_with_unsaved_edits_asks(mine):
     async def check(driver):
         await driver.edit(RANKS, "256")
         await driver.pilot.press("q")
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         await driver.pilot.press("x", "escape")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.pilot.press("q")
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         await driver.pilot.press("s")
         await driver.until(lambda: driver.app._exit)
 
@@ -301,8 +301,8 @@ def test_a_question_shows_its_answers_and_scrolls_on_every_screen(size):
     answers = []
 
     async def check(driver):
-        question = Deciding(f"What was lost:\n\n{lines}", {"r": "bring them back", "d": "drop them"})
-        driver.app.push_screen(question, answers.append)
+        scenario = ChoicePrompt(f"What was lost:\n\n{lines}", {"r": "bring them back", "d": "drop them"})
+        driver.app.push_screen(scenario, answers.append)
         await driver.until(lambda: "r  bring them back" in driver.screen_text())
         assert "r bring them back d drop them" in driver.screen_text().splitlines()[-1]
         assert "value_12" not in driver.screen_text() or size[1] > 14
@@ -330,16 +330,16 @@ def test_lost_edits_are_offered_at_the_next_start(mine):
         await driver.pilot.pause(0.9)
 
     async def finding(driver):
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         await driver.pilot.press("r")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.calm()
-        assert driver.study.unsaved() == {RANKS: "256"}
+        assert driver.state.unsaved() == {RANKS: "256"}
         await driver.press("w")
 
     async def nothing(driver):
         await driver.pilot.pause(0.3)
-        assert driver.app.screen is driver.desk
+        assert driver.app.screen is driver.main_screen
 
     drive(losing, scenario=mine)
     drive(finding, scenario=mine)
@@ -369,7 +369,7 @@ def test_edits_survive_a_signal(mine, number):
         assert process.wait(20) != 0
 
     async def finding(driver):
-        await driver.until(window(driver, Deciding))
+        await driver.until(window(driver, ChoicePrompt))
         assert f"set {RANKS} = 256" in driver.screen_text()
         await driver.pilot.press("d")
 
@@ -391,7 +391,7 @@ def test_a_journal_repeats_everything(mine, tmp_path):
         acting.said = said(driver)
 
     async def repeating(driver):
-        await driver.until(lambda: len(driver.app.conductor.history.lines) == len(lines))
+        await driver.until(lambda: len(driver.app.runner.history.lines) == len(lines))
         driver.tree.select(MEMORY)
         await driver.calm()
         assert said(driver) == acting.said
@@ -429,7 +429,7 @@ def test_what_is_on_the_screen_is_copied_as_a_command_that_gives_it(mine):
         driver.tree.select(GPUS)
         await driver.press("s", "c")
         copied = driver.app.clipboard
-        (path,) = driver.app.keeper.recovery.folder.parent.glob("copied.txt")
+        (path,) = driver.app.file_sync.recovery.folder.parent.glob("copied.txt")
         assert path.read_text().strip() == copied.strip()
         words = shlex.split(copied)
         assert words[:2] == ["whatif", "run"]
@@ -455,13 +455,13 @@ def test_what_is_on_the_screen_is_copied_as_a_scenario(mine):
 def test_a_platform_is_taken_and_saved_by_name(mine):
     async def check(driver):
         await driver.pilot.press("P")
-        await driver.until(window(driver, Asking))
+        await driver.until(window(driver, TextPrompt))
         driver.app.screen.query_one("Input").value = "lassen"
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.program.loaded.scenario.platform.name == "Lassen")
         await driver.calm()
         await driver.press("w")
-        assert driver.study.unsaved() == {}
+        assert driver.state.unsaved() == {}
         await driver.press("u")
         assert driver.session.program.loaded.scenario.platform.name == "Summit"
 
@@ -480,26 +480,28 @@ def test_files_are_listed_opened_copied_and_begun(mine, monkeypatch):
         await driver.until(window(driver, TextDialog))
         assert "nothing differs" in driver.screen_text()
         await driver.pilot.press("escape")
-        driver.app.conductor.ask(Edit(RANKS, "256"))
+        driver.app.runner.ask(Edit(RANKS, "256"))
         await driver.calm()
         await driver.pilot.press("d")
         await driver.until(window(driver, TextDialog))
         assert "+rank_count = 256" in driver.screen_text()
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.press("u")
         await driver.pilot.press("n")
-        await driver.until(window(driver, Asking))
+        await driver.until(window(driver, TextPrompt))
         driver.app.screen.query_one("Input").value = "begun"
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.program.loaded.name == "begun")
         assert (mine.parent / "begun.toml").exists()
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
         await driver.calm()
         await driver.press("8")
-        await driver.until(lambda: driver.desk.page.NAME == "files" and "begun" in driver.screen_text())
-        table = driver.desk.page.query_one(ColumnsView)
-        await driver.press(*["up"] * 5, *["down"] * [entry.name for entry in driver.desk.page._entries].index("mine"))
+        await driver.until(lambda: driver.main_screen.page.NAME == "files" and "begun" in driver.screen_text())
+        table = driver.main_screen.page.query_one(ColumnsView)
+        await driver.press(
+            *["up"] * 5, *["down"] * [entry.name for entry in driver.main_screen.page._entries].index("mine")
+        )
         assert table.row_count > 5
         await driver.pilot.press("enter")
         await driver.until(lambda: driver.session.program.loaded.name == "mine")

@@ -27,7 +27,7 @@ NAMES = [page.name for page in PAGES]
 
 
 @pytest.fixture(scope="module")
-def study():
+def state():
     return ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
 
 
@@ -71,15 +71,15 @@ def values_of(key):
 
 @pytest.mark.parametrize("key", FIELDS)
 @given(data=st.data())
-def test_view_field_survives_the_journal_and_undo(key, data, study):
+def test_view_field_survives_the_journal_and_undo(key, data, state):
     value = data.draw(values_of(key))
     change = Show(key, View().text(key, value))
-    changed = perform(study, (parse_line(change.line()),))
+    changed = perform(state, (parse_line(change.line()),))
     assert not changed.error
-    view = changed.study.view
+    view = changed.state.view
     assert view.value(key) == value
     assert pickle.loads(pickle.dumps(view)) == view  # noqa: S301
-    assert changed.study.at(study.state).view == study.view
+    assert changed.state.at(state.state).view == state.view
 
 
 @pytest.mark.parametrize("key", FIELDS)
@@ -137,8 +137,8 @@ class NotePage(Page[NoteView]):
     def compose(self):
         yield Static(id="note")
 
-    def show(self, study):
-        view = self.view_in(study.view)
+    def show(self, state):
+        view = self.view_in(state.view)
         self.query_one("#note", Static).update(f"{view.count} in {view.colour}")
 
     def action_more(self, steps):
@@ -153,18 +153,18 @@ def test_new_page_takes_its_module_and_one_line_in_the_registry(monkeypatch):
         assert "%" in driver.screen_text().splitlines()[0]
         await driver.press("%", "n", "N", "N")
         assert "5 in blue" in driver.screen_text()
-        lines = driver.app.conductor.history.lines
+        lines = driver.app.runner.history.lines
         assert lines == ["show screen = note", "show note.colour = blue", "show note.count = 3", "show note.count = 5"]
         await driver.press("u", "u")
         assert "1 in blue" in driver.screen_text()
-        driver.desk.set_focus(None)
+        driver.main_screen.set_focus(None)
         await driver.press("f1")
         assert "A page of a test." in driver.screen_text()
         assert "Count on" in driver.screen_text()
         await driver.press("escape", "U", "U", "1")
-        assert driver.study.view.of(NoteView) == NoteView("blue", 5)
+        assert driver.state.view.of(NoteView) == NoteView("blue", 5)
         await driver.press("N")
-        assert driver.study.view.of(NoteView).count == 5
+        assert driver.state.view.of(NoteView).count == 5
 
     drive(check, (160, 40))
 
@@ -174,7 +174,7 @@ def test_keys_of_a_page_keep_those_of_the_screen():
         await driver.press("tab")
         assert driver.app.focused is driver.plot
         await driver.press("@", "b", "1", "b")
-        assert driver.app.conductor.history.lines == ["show screen = runs", "show screen = explore", "pin"]
+        assert driver.app.runner.history.lines == ["show screen = runs", "show screen = explore", "pin"]
 
     drive(check)
 

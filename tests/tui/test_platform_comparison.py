@@ -25,8 +25,8 @@ GPUS = "platform.node.gpu_count"
 NODES = "the ranks need more nodes than the platform has (platform.node_count)"
 
 
-def over(question: Scenario, text: str) -> Grid:
-    return grid_of([parse_option(text, question.program, 10_000)], 10_000)
+def over(scenario: Scenario, text: str) -> Grid:
+    return grid_of([parse_option(text, scenario.program, 10_000)], 10_000)
 
 
 def rows_of(whatif_main, *arguments):
@@ -47,9 +47,9 @@ def same(one, other) -> bool:
 
 @pytest.mark.parametrize("name", FEW)
 def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
-    question = Scenario.open(name)
-    first, *others = comparison(question, PLATFORMS, Grid())
-    own = stated_platform(question.document)
+    scenario = Scenario.open(name)
+    first, *others = comparison(scenario, PLATFORMS, Grid())
+    own = stated_platform(scenario.document)
     assert [first.name, *(machine.name for machine in others)] == [own, *(item for item in PLATFORMS if item != own)]
     for machine in (first, *others):
         answer = rows_of(whatif_main, name, "--platform", machine.name, "--point")
@@ -66,7 +66,7 @@ def test_each_machine_has_the_numbers_of_the_command_line(whatif_main, name):
 def test_edits_of_the_machine_stay_with_it_and_those_of_the_application_with_all(whatif_main):
     model = "application.phases.halo.model=postal"
     sets = {GPUS: "8", "application.phases.halo.model": "postal", "application.rank_count": "48"}
-    found = comparison(Scenario.open("jacobi2d", sets=sets), PLATFORMS, Grid())
+    found = comparison(Scenario.open("jacobi2d", overrides=sets), PLATFORMS, Grid())
     assert [(machine.name, machine.label) for machine in found] == [
         ("summit", "Summit (edited)"),
         ("summit", "Summit"),
@@ -83,12 +83,12 @@ def test_edits_of_the_machine_stay_with_it_and_those_of_the_application_with_all
 
 
 def test_the_machine_that_the_question_is_asked_on_comes_first():
-    question = Scenario.open("jacobi2d", platform="lassen", sets={"application.rank_count": "48"})
-    assert [machine.name for machine in comparison(question, ["summit", "lassen", "summit"], Grid())] == [
+    scenario = Scenario.open("jacobi2d", platform="lassen", overrides={"application.rank_count": "48"})
+    assert [machine.name for machine in comparison(scenario, ["summit", "lassen", "summit"], Grid())] == [
         "lassen",
         "summit",
     ]
-    edited = Scenario.open("jacobi2d", platform="lassen", sets={GPUS: "2"})
+    edited = Scenario.open("jacobi2d", platform="lassen", overrides={GPUS: "2"})
     assert [machine.label for machine in comparison(edited, ["lassen"], Grid())] == ["Lassen (edited)", "Lassen"]
 
 
@@ -102,9 +102,9 @@ def test_a_machine_that_is_too_small_has_a_reason_and_no_numbers():
 
 def test_a_machine_that_lacks_parameters_is_a_row_that_says_so():
     sets = {"application.phases.device_to_host.direction": "peer_to_peer"}
-    question = Scenario.open("jacobi2d_strong", sets=sets)
-    grid = over(question, "application.rank_count=6, 12")
-    summit, bridges, nowhere, lassen = comparison(question, ["bridges", "nowhere", "lassen"], grid)
+    scenario = Scenario.open("jacobi2d_strong", overrides=sets)
+    grid = over(scenario, "application.rank_count=6, 12")
+    summit, bridges, nowhere, lassen = comparison(scenario, ["bridges", "nowhere", "lassen"], grid)
     assert "Bridges does not state `platform.node.peer_link`" in bridges.reason
     assert (bridges.columns, bridges.phases, bridges.grade, bridges.curve) == ({}, {}, "", None)
     assert bridges.curve_reason == bridges.reason
@@ -113,7 +113,7 @@ def test_a_machine_that_lacks_parameters_is_a_row_that_says_so():
 
 
 def test_a_question_that_fails_is_a_row_as_well():
-    wrong = Scenario.open("jacobi2d", sets={GPUS: "-1"})
+    wrong = Scenario.open("jacobi2d", overrides={GPUS: "-1"})
     first, unedited = comparison(wrong, [], Grid())
     assert "platform.node.gpu_count: `-1` is not allowed" in first.reason
     assert first.label == "summit (edited)"
@@ -121,10 +121,10 @@ def test_a_question_that_fails_is_a_row_as_well():
 
 
 def test_curves_are_those_of_the_command_line(whatif_main):
-    question = Scenario.open("minife")
+    scenario = Scenario.open("minife")
     sweep = f"{GPUS}=1, 2, 4, 8, 16"
-    second = parse_option("application.rank_count=16, 32", question.program, 10)
-    found = comparison(question, PLATFORMS, Grid((*over(question, sweep).axes, second)))
+    second = parse_option("application.rank_count=16, 32", scenario.program, 10)
+    found = comparison(scenario, PLATFORMS, Grid((*over(scenario, sweep).axes, second)))
     for machine in found:
         rows = rows_of(whatif_main, "minife", "--platform", machine.name, "--sweep", sweep)["rows"]
         expected = [math.nan if row["iteration_time"] is None else row["iteration_time"] for row in rows]
@@ -136,14 +136,14 @@ def test_curves_are_those_of_the_command_line(whatif_main):
 
 
 def test_a_structural_axis_has_a_curve_where_all_its_choices_compile():
-    question = Scenario.open("jacobi2d_strong", sets={"application.rank_count": "48"})
-    grid = over(question, "application.phases.device_to_host.direction=device_to_host, peer_to_peer")
-    summit, bridges, lassen = comparison(question, ["bridges", "lassen"], grid)
+    scenario = Scenario.open("jacobi2d_strong", overrides={"application.rank_count": "48"})
+    grid = over(scenario, "application.phases.device_to_host.direction=device_to_host, peer_to_peer")
+    summit, bridges, lassen = comparison(scenario, ["bridges", "lassen"], grid)
     for machine in (summit, lassen):
         expected = []
         for choice in ("device_to_host", "peer_to_peer"):
-            sets = {**question.sets, "application.phases.device_to_host.direction": choice}
-            alone = run_whole(Scenario.open("jacobi2d_strong", platform=machine.name, sets=sets), Grid())
+            sets = {**scenario.overrides, "application.phases.device_to_host.direction": choice}
+            alone = run_whole(Scenario.open("jacobi2d_strong", platform=machine.name, overrides=sets), Grid())
             expected.append(float(alone.columns["iteration_time"]))
         assert machine.curve.tolist() == expected
     assert bridges.reason == ""
@@ -152,9 +152,9 @@ def test_a_structural_axis_has_a_curve_where_all_its_choices_compile():
 
 
 def test_an_axis_over_what_a_machine_lacks_draws_no_flat_line():
-    question = Scenario.open("jacobi2d_strong", sets={"application.rank_count": "48"})
+    scenario = Scenario.open("jacobi2d_strong", overrides={"application.rank_count": "48"})
     parameter = "platform.node.host_link.link_count"
-    summit, bridges = comparison(question, ["bridges"], over(question, f"{parameter}=1, 2"))
+    summit, bridges = comparison(scenario, ["bridges"], over(scenario, f"{parameter}=1, 2"))
     assert summit.curve[0] > summit.curve[1]
     assert bridges.reason == ""
     assert bridges.curve is None
@@ -163,9 +163,9 @@ def test_an_axis_over_what_a_machine_lacks_draws_no_flat_line():
 
 def test_an_axis_over_what_a_machine_does_not_use_draws_no_flat_line():
     # Lassen has no other parameters inside a socket; Summit has max-rate ones, which the K-model takes.
-    question = Scenario.open("jacobi2d", platform="lassen")
+    scenario = Scenario.open("jacobi2d", platform="lassen")
     parameter = "platform.network.intra_socket.postal.rendezvous.bandwidth"
-    lassen, summit = comparison(question, ["summit"], over(question, f"{parameter}=1 GB/s, 20 GB/s"))
+    lassen, summit = comparison(scenario, ["summit"], over(scenario, f"{parameter}=1 GB/s, 20 GB/s"))
     assert lassen.curve[0] > lassen.curve[1]
     assert summit.reason == ""
     assert summit.curve is None
@@ -173,8 +173,8 @@ def test_an_axis_over_what_a_machine_does_not_use_draws_no_flat_line():
 
 
 def test_an_axis_over_platforms_is_no_curve_of_one_of_them():
-    question = Scenario.open("jacobi2d")
-    found = comparison(question, ["lassen"], over(question, "platform=summit, lassen"))
+    scenario = Scenario.open("jacobi2d")
+    found = comparison(scenario, ["lassen"], over(scenario, "platform=summit, lassen"))
     assert [(machine.curve, machine.curve_reason) for machine in found] == [
         (None, "the axis is the platform itself"),
         (None, "the axis is the platform itself"),
@@ -183,9 +183,9 @@ def test_an_axis_over_platforms_is_no_curve_of_one_of_them():
 
 def test_another_gpu_costs_by_its_rates():
     """By memory and by operations: P100 against V100, see the roofline of each kernel; Lassen has Summit's."""
-    question = Scenario.open("jacobi2d", sets={"application.rank_count": "48"})
+    scenario = Scenario.open("jacobi2d", overrides={"application.rank_count": "48"})
     summit, bridges, lassen, nowhere = (
-        machine.columns.get("kernel_time") for machine in comparison(question, ["bridges", "lassen", "nowhere"], Grid())
+        machine.columns.get("kernel_time") for machine in comparison(scenario, ["bridges", "lassen", "nowhere"], Grid())
     )
     assert nowhere is None
     assert lassen == summit
@@ -199,29 +199,29 @@ def test_known_platforms_of_a_shipped_scenario_are_the_shipped_ones():
 
 
 def test_known_platforms_are_found_beside_the_scenario_and_in_its_folders(tmp_path):
-    beside, more = tmp_path / "beside", tmp_path / "more"
-    beside.mkdir()
+    worker, more = tmp_path / "beside", tmp_path / "more"
+    worker.mkdir()
     more.mkdir()
-    scenario = beside / "asked.toml"
+    scenario = worker / "asked.toml"
     scenario.write_text('extends = "jacobi2d"\nplatform = "fatter"\n')
-    (beside / "fatter.toml").write_text('extends = "summit"\nname = "Fatter"\n[node]\ngpu_count = 8\n')
-    (beside / "extends_a_scenario.toml").write_text('extends = "bridges"\n')
-    (beside / "pyproject.toml").write_text('[project]\nname = "no platform"\n')
-    (beside / "broken.toml").write_text("[node\n")
-    (beside / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    (beside / "lost.toml").write_text('extends = "nowhere"\n[node]\ngpu_count = 8\n')
-    (beside / "not a name.toml").write_text((shipped_folder("platforms") / "summit.toml").read_text())
-    (beside / "empty.toml").write_text("")
-    (beside / "folder.toml").mkdir()
+    (worker / "fatter.toml").write_text('extends = "summit"\nname = "Fatter"\n[node]\ngpu_count = 8\n')
+    (worker / "extends_a_scenario.toml").write_text('extends = "bridges"\n')
+    (worker / "pyproject.toml").write_text('[project]\nname = "no platform"\n')
+    (worker / "broken.toml").write_text("[node\n")
+    (worker / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    (worker / "lost.toml").write_text('extends = "nowhere"\n[node]\ngpu_count = 8\n')
+    (worker / "not a name.toml").write_text((shipped_folder("platforms") / "summit.toml").read_text())
+    (worker / "empty.toml").write_text("")
+    (worker / "folder.toml").mkdir()
     (more / "copied.toml").write_text((shipped_folder("platforms") / "lassen.toml").read_text())
     (more / "wrong.toml").write_text('extends = "summit"\n[node]\ngpu_count = -1\n')
     # A scenario that has the name of a shipped platform stands in its way.
     (more / "bridges.toml").write_text('platform = "summit"\n[parameters]\nx = 1\n')
-    question = Scenario.open(scenario, folders=[more])
-    names = known_platforms(question)
+    scenario = Scenario.open(scenario, folders=[more])
+    names = known_platforms(scenario)
     assert names == tuple(sorted({"copied", "fatter", "wrong", *shipped_names("platforms")} - {"bridges"}))
     some = [name for name in names if name in ("copied", "fatter", "lassen", "summit", "wrong")]
-    found = {machine.name: machine for machine in comparison(question, some, Grid())}
+    found = {machine.name: machine for machine in comparison(scenario, some, Grid())}
     assert list(found) == ["fatter", "copied", "lassen", "summit", "wrong"]
     assert found["fatter"].label == "Fatter"
     assert found["copied"].columns == found["lassen"].columns
@@ -243,14 +243,14 @@ def test_values_that_the_scenario_itself_gives_its_machine_stay_on_all(whatif_ma
 
 def test_the_question_on_another_platform_keeps_the_edits_of_the_application():
     sets = {GPUS: "8", "parameters.cells": "32", "application.rank_count": "64"}
-    other = Scenario.open("minimd", sets=sets).on_platform("summit")
+    other = Scenario.open("minimd", overrides=sets).on_platform("summit")
     assert other.platform == "summit"
-    assert other.sets == {"parameters.cells": "32", "application.rank_count": "64"}
+    assert other.overrides == {"parameters.cells": "32", "application.rank_count": "64"}
 
 
 def test_a_comparison_crosses_to_another_process_and_is_small():
-    question = Scenario.open("jacobi2d")
-    found = comparison(question, PLATFORMS, over(question, f"{GPUS}=1 .. 64 step 1"))
+    scenario = Scenario.open("jacobi2d")
+    found = comparison(scenario, PLATFORMS, over(scenario, f"{GPUS}=1 .. 64 step 1"))
     packed = pickle.dumps(found)
     assert len(packed) < 10_000
     for one, other in zip(found, pickle.loads(packed), strict=True):  # noqa: S301 - what has just been packed

@@ -82,10 +82,10 @@ def test_explorer_starts_edits_and_quits_without_posix_modules(tmp_path):
             app = Explorer(Scenario.open("jacobi2d"), recovery_folder=Path(sys.argv[1]))
             async with app.run_test(size=(80, 24)) as pilot:
                 await pilot.pause(0.2)
-                app.conductor.ask(Edit("platform.node.gpu_count", "8"))
-                await app.conductor.idle()
-                app.keeper.write_down()
-                print(app.study.unsaved())
+                app.runner.ask(Edit("platform.node.gpu_count", "8"))
+                await app.runner.idle()
+                app.file_sync.write_down()
+                print(app.state.unsaved())
 
         asyncio.run(main())
     """

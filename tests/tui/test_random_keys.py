@@ -49,7 +49,7 @@ class Person(RuleBasedStateMachine):
         async def first(driver):
             await driver.until(lambda: any(isinstance(screen, MainScreen) for screen in driver.app.screen_stack))
             driver.tree.select(parameter)
-            self.start, self.conductor = driver.study.state, driver.app.conductor
+            self.start, self.runner = driver.state.state, driver.app.runner
 
         self.do(first)
 
@@ -96,16 +96,16 @@ class Person(RuleBasedStateMachine):
     def undo_everything(self):
         async def undo(driver):
             await back_to_the_desk(driver)
-            if driver.app._exit or driver.app.conductor is not self.conductor:
+            if driver.app._exit or driver.app.runner is not self.runner:
                 return  # nothing is left of it, or another scenario was opened, which began elsewhere
-            history = driver.app.conductor.history
+            history = driver.app.runner.history
             while history.past:
                 left = len(history.past)
                 driver.app.action_undo()
                 await settled(driver)
                 assert len(history.past) < left, driver.status.full
-            driver.app.conductor.ask(Show("screen", driver.study.view.screen))
-            now = driver.study.state
+            driver.app.runner.ask(Show("screen", driver.state.view.screen))
+            now = driver.state.state
             assert values(now) == values(self.start)
             assert now.view.with_entry("screen", "explore") == self.start.view
 
@@ -130,7 +130,7 @@ class Person(RuleBasedStateMachine):
 
 async def settled(driver):
     await driver.pilot.pause()
-    await driver.until(lambda: not driver.app.conductor.busy, seconds=60)
+    await driver.until(lambda: not driver.app.runner.busy, seconds=60)
     assert INTERNAL not in driver.status.full
 
 
@@ -149,7 +149,7 @@ async def back_to_the_desk(driver):
 
 def values(state):
     """Every value, wherever it stands now: an edit, or the file that took it in."""
-    return {path: parameter.text(17) for path, parameter in state.asked.program.parameters.items()}
+    return {path: parameter.text(17) for path, parameter in state.inputs.program.parameters.items()}
 
 
 TestRandomKeys = Person.TestCase

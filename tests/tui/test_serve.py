@@ -295,7 +295,7 @@ def test_the_shell_takes_the_command_of_the_explorer_apart_as_it_was_given(tmp_p
     assert words[:4] == [sys.executable, "-m", "whatif", "open"]
     folder.mkdir()
     context = opening.command.make_context("open", words[4:])
-    given = {"scenario": "-odd name.toml", "platform": "summit", "folders": (folder,), "sets": sets}
+    given = {"scenario": "-odd name.toml", "platform": "summit", "platform_dirs": (folder,), "overrides": sets}
     assert {name: context.params[name] for name in given} == given
     assert shlex.split(text) == words
     assert not (tmp_path / "here").exists()

@@ -52,18 +52,18 @@ def start():
 
 
 @pytest.fixture
-def study():
+def state():
     return start()
 
 
-def after(study, *changes):
-    outcome = perform(study, changes)
+def after(state, *changes):
+    outcome = perform(state, changes)
     assert not outcome.error
-    return outcome.study
+    return outcome.state
 
 
-def totals(study):
-    return study.session.result.columns["total_time"]
+def totals(state):
+    return state.session.result.columns["total_time"]
 
 
 PATHS = st.from_regex(r"[a-z_]+(\.[a-z_]+){1,4}", fullmatch=True)
@@ -117,28 +117,28 @@ def test_queues_keep_only_what_counts():
     assert queued((Show("y", "a"),), Show("y", "b")) == (Show("y", "b"),)
 
 
-def test_a_failed_change_keeps_those_around_it(study):
-    outcome = perform(study, (Edit(GPUS, "8"), Edit(GPUS, "nonsense"), Edit(MEMORY, "1 TB/s")))
-    assert outcome.study.session.question.sets == {GPUS: "8", MEMORY: "1 TB/s"}
+def test_a_failed_change_keeps_those_around_it(state):
+    outcome = perform(state, (Edit(GPUS, "8"), Edit(GPUS, "nonsense"), Edit(MEMORY, "1 TB/s")))
+    assert outcome.state.session.scenario.overrides == {GPUS: "8", MEMORY: "1 TB/s"}
     assert "nonsense" in outcome.error
     assert [change for change, _ in outcome.done] == [Edit(GPUS, "8"), Edit(MEMORY, "1 TB/s")]
 
 
-def test_the_value_of_the_file_is_no_edit(study):
-    edited = after(study, Edit(GPUS, "8"), Edit(MODEL, "postal"))
+def test_the_value_of_the_file_is_no_edit(state):
+    edited = after(state, Edit(GPUS, "8"), Edit(MODEL, "postal"))
     assert edited.unsaved() == {GPUS: "8", MODEL: "postal"}
     back = after(edited, Edit(GPUS, "6"), Edit(MODEL, "k_model"))
     assert back.unsaved() == {}
-    assert back.session.parameter(GPUS).source == study.session.parameter(GPUS).source
+    assert back.session.parameter(GPUS).source == state.session.parameter(GPUS).source
 
 
-def test_steps_of_three_sizes(study):
+def test_steps_of_three_sizes(state):
     def value(*changes):
-        return after(study, *changes).session.parameter(GPUS).value, after(study, *changes).session.parameter(
+        return after(state, *changes).session.parameter(GPUS).value, after(state, *changes).session.parameter(
             MEMORY
         ).value
 
-    gpus, memory = 6.0, study.session.parameter(MEMORY).value
+    gpus, memory = 6.0, state.session.parameter(MEMORY).value
     assert value(Nudge(GPUS, 2)) == (gpus + 2, memory)
     assert value(Nudge(GPUS, 1, NudgeSize.COARSE)) == (gpus + 10, memory)
     assert value(Nudge(GPUS, -1, NudgeSize.FACTOR)) == (3, memory)
@@ -147,28 +147,28 @@ def test_steps_of_three_sizes(study):
     assert value(Nudge(MEMORY, -2, NudgeSize.FACTOR))[1] == pytest.approx(memory / 4, rel=1e-5)
 
 
-def test_a_second_parameter_is_swept_beside_the_first_and_let_go(study):
-    two = after(study, SweepParameter(MEMORY, "200 GB/s, 400 GB/s, 800 GB/s"), Also(GPUS, "2, 4"))
+def test_a_second_parameter_is_swept_beside_the_first_and_let_go(state):
+    two = after(state, SweepParameter(MEMORY, "200 GB/s, 400 GB/s, 800 GB/s"), Also(GPUS, "2, 4"))
     assert two.session.grid.shape == (3, 2)
     assert after(two, SwapAxes()).session.grid.shape == (2, 3)
     assert after(two, Also(GPUS)).session.grid.shape == (3,)
     assert after(two, Also(MODEL, "postal, k_model")).session.grid.parameters() == (MEMORY, MODEL)
     assert "sweep another parameter first" in perform(two, (Also(MEMORY),)).error
-    by_hand = after(study, Edit(GPUS, "4"), SweepParameter(MEMORY, "800 GB/s, 900 GB/s")).session.result
+    by_hand = after(state, Edit(GPUS, "4"), SweepParameter(MEMORY, "800 GB/s, 900 GB/s")).session.result
     assert two.session.result.columns["iteration_time"][2, 1] == by_hand.columns["iteration_time"][0]
 
 
-def test_another_platform_gives_up_the_edits_of_the_old_one(study):
-    there = after(study, Edit(GPUS, "8"), Edit(RANKS, "512"), Adopt("lassen"))
+def test_another_platform_gives_up_the_edits_of_the_old_one(state):
+    there = after(state, Edit(GPUS, "8"), Edit(RANKS, "512"), Adopt("lassen"))
     assert there.session.program.loaded.scenario.platform.name == "Lassen"
     assert there.unsaved() == {"platform": "lassen", RANKS: "512"}
     assert after(there, Revert()).unsaved() == {}
-    assert "summit" in perform(study, (Adopt("sumit"),)).error
+    assert "summit" in perform(state, (Adopt("sumit"),)).error
 
 
-def test_the_baseline_is_drawn_over_the_present_sweep(study):
-    edited = after(study, Edit(MEMORY, "1.6 TB/s"), SweepParameter(RANKS, "64, 256, 1024"))
-    plain = after(study, SweepParameter(RANKS, "64, 256, 1024"))
+def test_the_baseline_is_drawn_over_the_present_sweep(state):
+    edited = after(state, Edit(MEMORY, "1.6 TB/s"), SweepParameter(RANKS, "64, 256, 1024"))
+    plain = after(state, SweepParameter(RANKS, "64, 256, 1024"))
     assert_array_equal(edited.behind.result.columns["total_time"], totals(plain))
     pinned = after(edited, Pin())
     assert pinned.behind is None
@@ -176,9 +176,9 @@ def test_the_baseline_is_drawn_over_the_present_sweep(study):
     assert after(pinned, Edit(GPUS, "8")).parameter_before(GPUS).value == 6
 
 
-def test_wrong_view_fields_and_values_are_refused(study):
-    assert "not one of" in perform(study, (Show("y_scale", "cubic"),)).error
-    assert "did you mean" in perform(study, (Show("y_scal", "log"),)).error
+def test_wrong_view_fields_and_values_are_refused(state):
+    assert "not one of" in perform(state, (Show("y_scale", "cubic"),)).error
+    assert "did you mean" in perform(state, (Show("y_scal", "log"),)).error
 
 
 CHANGES = st.one_of(
@@ -198,30 +198,30 @@ CHANGES = st.one_of(
 @settings(max_examples=12, deadline=None)
 @given(st.lists(CHANGES, max_size=12))
 def test_undo_leads_back_to_the_start_and_redo_to_the_end(changes):
-    study = start()
-    history, now = History(), study
+    state = start()
+    history, now = History(), state
     for change in changes:
         outcome = perform(now, (change,))
         history.record(outcome)
-        now = outcome.study
+        now = outcome.state
     end = now
-    for walk, there in ((history.undo, study), (history.redo, end)):
+    for walk, there in ((history.undo, state), (history.redo, end)):
         while history.past if walk == history.undo else history.future:
             outcome = perform(now, (walk(),))
             assert not outcome.error
             history.record(outcome)
-            now = outcome.study
-        same_screen = perform(there, (Show("screen", now.view.screen),)).study
+            now = outcome.state
+        same_screen = perform(there, (Show("screen", now.view.screen),)).state
         assert now.state.same_as(same_screen.state)
         assert_array_equal(totals(now), totals(there))
 
 
-def test_many_steps_of_a_parameter_are_undone_at_once(study):
-    history, now = History(), study
+def test_many_steps_of_a_parameter_are_undone_at_once(state):
+    history, now = History(), state
     for change in (Nudge(GPUS, 1), Nudge(GPUS, 1), Nudge(MEMORY, 1), Show("screen", "why"), Nudge(MEMORY, 1)):
         outcome = perform(now, (change,))
         history.record(outcome)
-        now = outcome.study
+        now = outcome.state
     assert len(history.past) == 2
     assert len(history.lines) == 5
     with pytest.raises(UsageError, match="nothing to redo"):
@@ -231,161 +231,161 @@ def test_many_steps_of_a_parameter_are_undone_at_once(study):
 @settings(max_examples=10, deadline=None)
 @given(st.lists(CHANGES, max_size=8))
 def test_a_few_lines_lead_to_any_study(changes):
-    study = start()
-    there = perform(study, tuple(changes)).study
-    again = perform(study, tuple(parse_line(line) for line in lines_to(there)))
+    state = start()
+    there = perform(state, tuple(changes)).state
+    again = perform(state, tuple(parse_line(line) for line in lines_to(there)))
     assert not again.error
-    assert again.study.unsaved() == there.unsaved()
-    assert_array_equal(totals(again.study), totals(there))
+    assert again.state.unsaved() == there.unsaved()
+    assert_array_equal(totals(again.state), totals(there))
 
 
-def test_another_process_computes_the_same(study):
+def test_another_process_computes_the_same(state):
     changes = (Edit(GPUS, "8"), Nudge(MEMORY, 1), Edit(GPUS, "nonsense"))
-    here, there = perform(study, changes), perform_afresh(study.state, changes)
+    here, there = perform(state, changes), perform_afresh(state.state, changes)
     assert there.error == here.error
     assert [change for change, _ in there.done] == [change for change, _ in here.done]
-    assert_array_equal(totals(there.study), totals(here.study))
-    refused = perform_afresh(study.state, (Edit(GPUS, "nonsense"), Show("y", "total_time")))
-    assert refused.study.session.grid.size == study.session.grid.size
-    assert_array_equal(totals(refused.study), totals(study))
+    assert_array_equal(totals(there.state), totals(here.state))
+    refused = perform_afresh(state.state, (Edit(GPUS, "nonsense"), Show("y", "total_time")))
+    assert refused.state.session.grid.size == state.session.grid.size
+    assert_array_equal(totals(refused.state), totals(state))
 
 
 def test_a_helping_process_answers_refuses_dies_and_is_killed():
     async def main():
-        beside = Worker()
+        worker = Worker()
         try:
-            assert await beside.run(sleepy, 0.0) == 0.0
+            assert await worker.run(sleepy, 0.0) == 0.0
             with pytest.raises(UsageError, match="not today"):
-                await beside.run(refusing)
+                await worker.run(refusing)
             with pytest.raises(WhatifError, match="ended by the system"):
-                await beside.run(dying)
+                await worker.run(dying)
             began = time.monotonic()
             with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(beside.run(sleepy, 60.0), 0.3)
-            assert await beside.run(sleepy, 0.01) == 0.01
+                await asyncio.wait_for(worker.run(sleepy, 60.0), 0.3)
+            assert await worker.run(sleepy, 0.01) == 0.01
             assert time.monotonic() - began < 30
         finally:
-            beside.stop()
+            worker.stop()
 
     asyncio.run(main())
 
 
-def test_a_superseded_result_is_never_shown(study):
+def test_a_superseded_result_is_never_shown(state):
     async def main():
         shown = []
-        conductor = CommandRunner(study, lambda error: shown.append(conductor.study.session.parameter(GPUS).text()))
+        runner = CommandRunner(state, lambda error: shown.append(runner.state.session.parameter(GPUS).text()))
         try:
-            conductor.ask(Slow(GPUS, "10"))
+            runner.ask(Slow(GPUS, "10"))
             await asyncio.sleep(0.1)
-            assert conductor.busy
-            conductor.ask(Edit(GPUS, "11"))
-            conductor.ask(Nudge(GPUS, 1))
-            await conductor.idle()
+            assert runner.busy
+            runner.ask(Edit(GPUS, "11"))
+            runner.ask(Nudge(GPUS, 1))
+            await runner.idle()
             assert shown == ["12"]
-            assert conductor.history.lines == [f"set {GPUS} = 11", f"nudge {GPUS} = +1 fine"]
-            conductor.ask(Slow(GPUS, "20"))
-            conductor.ask(Edit(MEMORY, "1 TB/s"))
-            conductor.undo()
-            await conductor.idle()
+            assert runner.history.lines == [f"set {GPUS} = 11", f"nudge {GPUS} = +1 fine"]
+            runner.ask(Slow(GPUS, "20"))
+            runner.ask(Edit(MEMORY, "1 TB/s"))
+            runner.undo()
+            await runner.idle()
             assert shown[1:] == ["20", "20", "20"]
-            assert conductor.study.unsaved() == {GPUS: "20"}
-            conductor.ask(Slow(GPUS, "30"))
+            assert runner.state.unsaved() == {GPUS: "20"}
+            runner.ask(Slow(GPUS, "30"))
             await asyncio.sleep(0.05)
-            conductor.stop()
-            assert not conductor.busy
-            assert conductor.study.unsaved() == {GPUS: "20"}
+            runner.stop()
+            assert not runner.busy
+            assert runner.state.unsaved() == {GPUS: "20"}
         finally:
-            conductor.close()
+            runner.close()
 
     asyncio.run(main())
 
 
-def test_what_is_asked_while_busy_is_done_in_order(study):
+def test_what_is_asked_while_busy_is_done_in_order(state):
     async def main():
-        conductor = CommandRunner(study, lambda error: None)
+        runner = CommandRunner(state, lambda error: None)
         try:
-            conductor.ask(Slow(GPUS, "10"))
-            conductor.undo()
-            conductor.ask(Edit(MEMORY, "1 TB/s"))
-            await conductor.idle()
-            assert conductor.study.unsaved() == {MEMORY: "1 TB/s"}
+            runner.ask(Slow(GPUS, "10"))
+            runner.undo()
+            runner.ask(Edit(MEMORY, "1 TB/s"))
+            await runner.idle()
+            assert runner.state.unsaved() == {MEMORY: "1 TB/s"}
         finally:
-            conductor.close()
+            runner.close()
 
     asyncio.run(main())
 
 
-def test_choices_count_from_what_is_asked_for_not_from_what_is_shown(study):
+def test_choices_count_from_what_is_asked_for_not_from_what_is_shown(state):
     def turn(key):
         return Choose(key, lambda view: view.next_of(key))
 
     async def main():
-        conductor = CommandRunner(study, lambda error: None)
+        runner = CommandRunner(state, lambda error: None)
         try:
-            conductor.ask(Slow(GPUS, "10"))
+            runner.ask(Slow(GPUS, "10"))
             for key in ("explore.second", "marker", "marker", "x_scale", "x_scale"):
-                conductor.ask(turn(key))
-            assert conductor.busy
-            assert conductor.study is study
-            await conductor.idle()
-            view = conductor.study.view
+                runner.ask(turn(key))
+            assert runner.busy
+            assert runner.state is state
+            await runner.idle()
+            view = runner.state.view
             assert (view.of(ExploreView).second, view.marker, view.x_scale) == ("heat", "ascii", "log")
-            assert conductor.history.lines[1:] == [
+            assert runner.history.lines[1:] == [
                 "show explore.second = heat",
                 "show marker = ascii",
                 "show x_scale = log",
             ]
         finally:
-            conductor.close()
+            runner.close()
 
     asyncio.run(main())
 
 
-def test_a_step_beyond_all_numbers_changes_nothing(study):
-    outcome = perform(study, (Nudge(MEMORY, 100_000, NudgeSize.FACTOR), Nudge(GPUS, -100_000, NudgeSize.FACTOR)))
+def test_a_step_beyond_all_numbers_changes_nothing(state):
+    outcome = perform(state, (Nudge(MEMORY, 100_000, NudgeSize.FACTOR), Nudge(GPUS, -100_000, NudgeSize.FACTOR)))
     assert not outcome.error
-    assert outcome.study.session.parameter(MEMORY).value == study.session.parameter(MEMORY).value
+    assert outcome.state.session.parameter(MEMORY).value == state.session.parameter(MEMORY).value
 
 
-def test_what_changes_nothing_is_nothing_to_undo(study):
-    history, edited = History(), after(study, Edit(GPUS, "8"))
-    history.record(perform(study, (Edit(GPUS, "8"),)))
+def test_what_changes_nothing_is_nothing_to_undo(state):
+    history, edited = History(), after(state, Edit(GPUS, "8"))
+    history.record(perform(state, (Edit(GPUS, "8"),)))
     undone = perform(edited, (history.undo(),))
     history.record(undone)
-    history.record(perform(undone.study, (Revert(MEMORY), Edit(GPUS, "6"))))
+    history.record(perform(undone.state, (Revert(MEMORY), Edit(GPUS, "6"))))
     assert len(history.future) == 1
     assert not history.past
 
 
-def test_a_journal_is_replayed_line_by_line(study):
+def test_a_journal_is_replayed_line_by_line(state):
     async def main():
         saved = []
-        conductor = CommandRunner(study, lambda error: None)
+        runner = CommandRunner(state, lambda error: None)
         lines = ["# what if", "", f"set {GPUS} = 8", f"nudge {MEMORY} = +2 factor", "undo", "redo", "undo", "save"]
         try:
-            await conductor.replay(lines, lambda: saved.append(conductor.study.unsaved()))
+            await runner.replay(lines, lambda: saved.append(runner.state.unsaved()))
             assert saved == [{GPUS: "8"}]
             with pytest.raises(UsageError, match="line 2: `sett"):
-                await conductor.replay(["pin", "sett x = 1"], lambda: None)
+                await runner.replay(["pin", "sett x = 1"], lambda: None)
             with pytest.raises(UsageError, match="line 1: `nowhere"):
-                await conductor.replay(["set nowhere.parameter = 1", "pin"], lambda: None)
+                await runner.replay(["set nowhere.parameter = 1", "pin"], lambda: None)
         finally:
-            conductor.close()
+            runner.close()
 
     asyncio.run(main())
 
 
-def test_small_steps_are_carried_out_at_once_and_slow_ones_beside(study, monkeypatch):
-    conductor = CommandRunner(study, lambda error: None)
-    conductor.ask(Nudge(MEMORY, 1))
-    assert not conductor.busy
-    assert conductor.study.unsaved().keys() == {MEMORY}
+def test_small_steps_are_carried_out_at_once_and_slow_ones_beside(state, monkeypatch):
+    runner = CommandRunner(state, lambda error: None)
+    runner.ask(Nudge(MEMORY, 1))
+    assert not runner.busy
+    assert runner.state.unsaved().keys() == {MEMORY}
     monkeypatch.setattr("whatif.tui.command_runner.QUICK_SECONDS", 0.0)
     ran = []
-    monkeypatch.setattr(conductor, "_compute", lambda changes: ran.append(changes) or asyncio.sleep(0))
+    monkeypatch.setattr(runner, "_compute", lambda changes: ran.append(changes) or asyncio.sleep(0))
 
     async def main():
-        conductor.ask(Nudge(MEMORY, 1))
+        runner.ask(Nudge(MEMORY, 1))
 
     asyncio.run(main())
     assert ran == [(Nudge(MEMORY, 1),)]
@@ -416,17 +416,17 @@ def test_what_changed_on_disk_is_told_parameter_by_parameter(tmp_path):
     path = tmp_path / "mine.toml"
     text = 'extends = "jacobi2d"\n[application]\nrank_count = 512\n'
     path.write_text(text)
-    study = ExplorerState.start(Session.start(Scenario.open(path)))
-    file = ScenarioFile(study.session.question)
+    state = ExplorerState.start(Session.start(Scenario.open(path)))
+    file = ScenarioFile(state.session.scenario)
     assert not file.touched()
-    edited = after(study, Edit(RANKS, "256"))
+    edited = after(state, Edit(RANKS, "256"))
     path.write_text(text.replace("512", "1024") + "iteration_count = 7\n")
     assert file.touched()
     assert not file.touched()
     found = file.reread(edited)
     assert found.changes == (f"{RANKS}: 512 → 1024", "application.iteration_count: 100 → 7")
     assert found.conflicts == {RANKS: f"{RANKS}: 512 → 1024"}
-    assert edited.over(found.question).session.parameter(RANKS).value == 256
+    assert edited.over(found.scenario).session.parameter(RANKS).value == 256
     path.write_text("= nonsense")
     with pytest.raises(WhatifError, match=r"mine\.toml:1:1"):
         file.reread(edited)

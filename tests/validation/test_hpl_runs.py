@@ -70,13 +70,13 @@ def test_without_look_ahead_nothing_is_left_to_chance(emulated):
 
 
 def test_broadcasts_and_look_ahead_come_in_the_emulators_order(emulated):
-    def question(row):
+    def scenario(row):
         return tuple(value for name, value in row.items() if name not in ("broadcast", "depth", "time_s"))
 
     pairs = [
         (one[1], other[1])
         for one, other in product(emulated, emulated)
-        if question(one[0]) == question(other[0]) and one[1].reference_time > 1.01 * other[1].reference_time
+        if scenario(one[0]) == scenario(other[0]) and one[1].reference_time > 1.01 * other[1].reference_time
     ]
     assert len(pairs) > 100
     assert all(slow.time > fast.time for slow, fast in pairs)

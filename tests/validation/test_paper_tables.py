@@ -93,7 +93,7 @@ def test_table_5_minife_on_summit_135_of_156_is_not_reached(ranks, found):
 
 
 def k_values(scenario: str, machine: str, sets: dict[str, str]) -> tuple[float, float, float]:
-    program = Scenario.open(scenario, platform=machine.lower(), sets=sets).program
+    program = Scenario.open(scenario, platform=machine.lower(), overrides=sets).program
     halo = next(name for name, phase in program.loaded.scenario.application.phases.items() if phase.kind == "halo")
     values = evaluate(program).values
     return tuple(float(values[f"{halo}.{name}"]) for name in ("inter_node_count", "total_count", "k"))
@@ -101,7 +101,7 @@ def k_values(scenario: str, machine: str, sets: dict[str, str]) -> tuple[float, 
 
 def test_measured_k_may_be_given_in_the_file():
     sets = {"application.phases.halo.inter_node_count": "135", "application.phases.halo.total_count": "156"}
-    program = Scenario.open("minife", platform="summit", sets=sets).program
+    program = Scenario.open("minife", platform="summit", overrides=sets).program
     assert_allclose(float(evaluate(program).values["halo.k"]), 135 / 156 * 6, rtol=1e-15, atol=0)
 
 
@@ -135,7 +135,7 @@ def test_section_5_1_one_measured_time_explains_the_stated_errors(platform, rank
 
 def halo_us(platform: str, model: str, ranks: int) -> float:
     sets = {"application.phases.halo.model": model, "application.rank_count": str(ranks)}
-    return float(run_whole(Scenario.open("jacobi2d", platform=platform, sets=sets), Grid()).terms["halo"]) * 1e6
+    return float(run_whole(Scenario.open("jacobi2d", platform=platform, overrides=sets), Grid()).terms["halo"]) * 1e6
 
 
 def test_halo_table_of_the_documentation_is_what_the_program_computes():
@@ -150,9 +150,9 @@ def test_node_aware_has_the_lowest_mean_error_over_all_scales():
 
 
 def communication(scenario: str, model: str) -> np.ndarray:
-    question = Scenario.open(scenario, sets={"application.phases.halo.model": model})
-    grid = grid_of(file_axes(question.program, 100), 100)
-    return run_whole(question, grid).columns["communication_time"].ravel()
+    scenario = Scenario.open(scenario, overrides={"application.phases.halo.model": model})
+    grid = grid_of(file_axes(scenario.program, 100), 100)
+    return run_whole(scenario, grid).columns["communication_time"].ravel()
 
 
 def test_figure_14_gpus_per_node():
@@ -169,8 +169,8 @@ def test_figure_14_gpus_per_node():
 
 def test_figure_15_devices():
     """All kernels are bound by memory: flop/s change nothing, bandwidth changes everything (section 6.2)."""
-    question = Scenario.open("minife_devices")
-    kernels = run_whole(question, grid_of(file_axes(question.program, 100), 100)).columns["kernel_time"]
+    scenario = Scenario.open("minife_devices")
+    kernels = run_whole(scenario, grid_of(file_axes(scenario.program, 100), 100)).columns["kernel_time"]
     v100, a, b, c, d = kernels.tolist()
     assert v100 == a == b
     assert_allclose([c, d], [v100 / 2, v100 * 2], rtol=1e-14, atol=0)
@@ -179,11 +179,11 @@ def test_figure_15_devices():
 def test_devices_are_those_of_the_authors_files():
     """The factors of the scenario give the authors' files a to d, to their printed digits."""
     path = DATA / "gpuroofperf" / "gpu_params"
-    question = Scenario.open("minife_devices")
+    scenario = Scenario.open("minife_devices")
     for name, flop_rate, bandwidth in (("a", 2, 1), ("b", 0.5, 1), ("c", 1, 2), ("d", 1, 0.5)):
         printed = [float(cell) for cell in (path / f"{name}.csv").read_text().splitlines()[1].split('",')[1].split(",")]
         sets = {"parameters.flop_rate_factor": str(flop_rate), "parameters.bandwidth_factor": str(bandwidth)}
-        values = evaluate(Scenario(question.document, sets=sets).program).values
+        values = evaluate(Scenario(scenario.document, overrides=sets).program).values
         keys = ("single_rate", "double_rate", "integer_rate", None, None, "shared_rate", "add_rate")
         ours = [values[f"platform.node.gpu.peak_{key}"] if key else None for key in keys]
         ours[3:5] = values["platform.node.gpu.dram_bandwidth"], values["platform.node.gpu.l2_bandwidth"]
@@ -225,14 +225,14 @@ startup_time = "2 s"
 
 
 def test_strong_scaling_divides_the_grid_and_kernels_halos_and_transfers_follow():
-    question = Scenario.open("jacobi2d_strong")
-    grid = grid_of([parse_option("application.rank_count=16, 64", question.program, 10)], 10)
-    result = run_whole(question, grid)
+    scenario = Scenario.open("jacobi2d_strong")
+    grid = grid_of([parse_option("application.rank_count=16, 64", scenario.program, 10)], 10)
+    result = run_whole(scenario, grid)
     cells, surfaces = 4.0, 2.0
     for name, factor in (("stencil", cells), ("reduce", cells), ("pack", surfaces), ("unpack", surfaces)):
         small, large = result.terms[name].tolist()
         assert_allclose(small / large, factor, rtol=1e-12, atol=0)
-    sizes = evaluate(question.program, grid.arrays()).values["halo.rank_size"]
+    sizes = evaluate(scenario.program, grid.arrays()).values["halo.rank_size"]
     assert_allclose(sizes, [4 * 8 * 16384, 4 * 8 * 8192], rtol=1e-15, atol=0)
     assert np.all(np.diff(result.columns["transfer_time"]) < 0)
 
@@ -256,12 +256,12 @@ def test_weak_scaling_over_a_bisection_is_strong_scaling_on_the_same_grid():
     weak = run_whole(Scenario.open("minife"), Grid())
     cells = {"x": "1600", "y": "800", "z": "1600"}
     sets = {f"application.grid.cells.{axis}": count for axis, count in cells.items()}
-    strong = run_whole(Scenario.open("minife", sets={"application.grid.scaling": "strong", **sets}), Grid())
+    strong = run_whole(Scenario.open("minife", overrides={"application.grid.scaling": "strong", **sets}), Grid())
     assert weak.terms == strong.terms
-    uneven = Scenario.open("minife", sets={"application.rank_count": "6"}).program
+    uneven = Scenario.open("minife", overrides={"application.rank_count": "6"}).program
     assert np.prod(evaluate(uneven).values["grid.rank_cells"]) > 200**3
 
 
 def test_two_ranks_of_a_socket_are_one_pair():
-    values = evaluate(Scenario.open("jacobi2d", sets={"application.rank_count": "2"}).program).values
+    values = evaluate(Scenario.open("jacobi2d", overrides={"application.rank_count": "2"}).program).values
     assert float(values["placement.pair_count"]) == 1

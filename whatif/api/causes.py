@@ -15,7 +15,7 @@ from whatif.studies.attribution import Attribution
 from whatif.studies.bottlenecks import Bottlenecks
 from whatif.studies.difference import Grouping, compared_pair, difference_study
 from whatif.studies.elasticity import Elasticities
-from whatif.studies.sensitivity import SensitivityKind, sensitivity_study
+from whatif.studies.sensitivity_study import SensitivityKind, sensitivity_study
 from whatif.studies.sobol import Variance
 
 

@@ -12,6 +12,7 @@ from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.core.uncertainty import DEFAULT_COUNT, Sampling
 from whatif.errors import UsageError
+from whatif.studies.scenario_sources import open_source
 from whatif.units import parse_share
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "checked_overrides",
     "load",
     "named_platform",
+    "open_source",
     "sampling_of",
 ]
 
@@ -58,7 +60,7 @@ def load(
     if folders:
         opened = replace(opened, folders=(*folders, *opened.folders), _programs={}, _original=[])
     if overrides:
-        opened = opened.changed({**opened.sets, **checked_overrides(overrides)}, opened.platform)
+        opened = opened.changed({**opened.overrides, **checked_overrides(overrides)}, opened.platform)
     return opened if platform is None else opened.on(platform)
 
 

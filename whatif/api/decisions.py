@@ -178,7 +178,7 @@ def _opened(
         for platform in platforms:
             scenario = scenario.on(platform)
             names[str(scenario.platform)] = None
-        opened[name] = scenario.changed(scenario.sets, present)
+        opened[name] = scenario.changed(scenario.overrides, present)
     return opened, list(names)
 
 

@@ -158,7 +158,7 @@ def report(
     ()
     """
     from whatif.reporting.comparison import other_scenario, report_words
-    from whatif.reporting.page import write_report
+    from whatif.reporting.html_page import write_report
 
     opened = load(scenario, platform=platform, overrides=overrides, platform_dirs=platform_dirs)
     grid = asked_grid(opened, axes, point=False, limit=DEFAULT_MAXIMUM_POINTS)

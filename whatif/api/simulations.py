@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from whatif.api.common import AnyPlatform, AnyScenario, Overrides
+from whatif.api.common import AnyPlatform, AnyScenario, Overrides, open_source
 from whatif.files.timeline_files import check_timeline
-from whatif.studies.scenario_sources import open_source
 from whatif.studies.simulation_run import Simulation, simulate_source
 from whatif.studies.trace_import import ImportedTrace
 from whatif.vocabulary import SimulationTable, TraceModel

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import drawing, parse_sets, picture_option, platforms_option, sampling_options, set_option
+from whatif.cli.options import drawing, parse_sets, picture_option, platforms_option, set_option, uncertainty_options
 from whatif.cli.study_output import values_by_name, write_study
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.core.uncertainty import Sampling
     from whatif.studies.ranking import RankingView
 
 
@@ -20,23 +19,25 @@ if TYPE_CHECKING:
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO..")
 @click.option("--platform", "platforms", multiple=True, required=True, metavar="NAME",
               help="A platform, once for each; the first one gives the reference times.")  # fmt: skip
-@click.option("--weight", "weights", multiple=True, metavar="SCENARIO=NUMBER", help="Weight of an application; 1 by default.")
+@click.option(
+    "--weight", "weights", multiple=True, metavar="SCENARIO=NUMBER", help="Weight of an application; 1 by default."
+)
 @click.option("--reference", "references", multiple=True, metavar="SCENARIO=TIME",
               help="Reference time of an application, e.g. minife='120 s'.")  # fmt: skip
 @platforms_option
 @set_option
-@sampling_options
+@uncertainty_options
 @click.option("--within", multiple=True, metavar="'SCENARIO=RESULT <= TIME'",
               help="Show the fewest nodes that meet a target, e.g. 'minife=total_time <= 1 s'.")  # fmt: skip
 @click.option("--show", type=click.Choice(["ranking", "commitment"]), default="ranking", show_default=True,
-              help="One row per platform; or one per platform and application, with the time to commit to.")  # fmt: skip
+              help="One row per platform, or per platform and application with the time to commit to.")  # fmt: skip
 @click.option("--result", default="total_time", show_default=True, help="A result to compare: a time, energy or cost.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
     scenarios: tuple[str, ...], platforms: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
-    platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], sampling: Sampling | None, within: tuple[str, ...],
-    show: RankingView, result: str, file_format: str, output: Path | None,
+    platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], within: tuple[str, ...], show: RankingView,
+    result: str, file_format: str, output: Path | None, **sampling: Any,
 ) -> None:  # fmt: skip
     """Rank platforms by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
@@ -49,6 +50,6 @@ def command(
     found = compare(
         scenarios, platforms, platform_dirs=platform_dirs, overrides=parse_sets(overrides),
         weights=values_by_name("--weight", weights), references=values_by_name("--reference", references),
-        within=values_by_name("--within", within), result=result, samples=sampling, show=show,
+        within=values_by_name("--within", within), result=result, show=show, **sampling,
     )  # fmt: skip
     write_study(found, file_format, draw)

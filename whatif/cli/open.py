@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import question_options
-from whatif.cli.scenario_sources import open_source
+from whatif.cli.options import parse_sets, question_options
 from whatif.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,13 +61,14 @@ def command(
     # In a browser the terminal is a driver of Textual's at the other end of pipes.
     if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the explorer needs a terminal; for data in a pipe or file use `whatif run`")
+    from whatif.api.common import open_source
     from whatif.tui.fast_start import fast_start
 
     fast_start()
-    source = open_source(scenario, platform, platform_dirs, overrides)
-    question = source.scenario
+    source = open_source(scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides))
+    opened = source.scenario
     # Errors in the files are reported before the terminal is taken over.
-    _ = question.program
+    _ = opened.program
     opening = [*source_lines(source), *measured_lines(measured, columns, where, runs, formula)]
     lines = read_journal(replay) if replay is not None else []
     from whatif.tui.app import Explorer
@@ -77,7 +77,7 @@ def command(
     patience = Timer(1.0, lambda: click.echo("computing the first picture; ctrl+c gives it up", err=True))
     patience.start()
     try:
-        explorer = Explorer(question, read_config(), opening=opening, replay=lines, journal=journal)
+        explorer = Explorer(opened, read_config(), opening=opening, replay=lines, journal=journal)
     finally:
         patience.cancel()
     explorer.run()

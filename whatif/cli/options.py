@@ -111,18 +111,6 @@ _SAMPLING: Final = (
 )
 
 
-def sampling_options(command: Command) -> Command:
-    """`--samples`, `--seed`, `--level` and `--spread`, handed to the command as one `sampling`."""
-
-    def packed(*arguments: Any, samples: int | None, seed: int | None, level: str | None, spreads: dict[str, str],
-               **others: Any) -> Any:  # fmt: skip
-        from whatif.api.common import sampling_of
-
-        return command(*arguments, sampling=sampling_of(samples, seed, level, spreads), **others)
-
-    return uncertainty_options(cast("Command", wraps(command)(packed)))
-
-
 def share_of(option: str, text: str) -> float:
     """A share above 0 and at most 1, as `10%` or `0.1`; raise `UsageError` that names the option."""
     from whatif.units import parse_share
@@ -177,30 +165,6 @@ def open_question(
     from whatif.api.common import load
 
     return load(scenario, platform=platform, overrides=overrides_of(overrides), platform_dirs=platform_dirs)
-
-
-def tell_worth(*questions: Scenario) -> None:
-    """Say on stderr which questions rest on assumed values, and what lies outside the range it was fitted in."""
-    from whatif.core.evaluate import evaluate
-    from whatif.core.fit_range import extrapolations
-
-    for question in questions:
-        program = question.program
-        machine = program.loaded.scenario.platform.name
-        if program.grade == "assumed":
-            click.echo(f"{machine}: rests on assumed values", err=True)
-        # A simulation costs too much for a remark.
-        for text in () if program.loaded.scenario.application.costly_points else extrapolations(evaluate(program)):
-            click.echo(f"warning: {machine}: {text}", err=True)
-
-
-def tell_on_all(*questions: Scenario) -> None:
-    """Say on stderr which values of machines the files of scenarios state: they are the same on all that are asked."""
-    from whatif.studies.decision_tables import on_all_machines
-
-    for question in questions:
-        if text := on_all_machines(question):
-            click.echo(text, err=True)
 
 
 def overrides_of(texts: Sequence[str]) -> dict[str, str]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
               "--sweep; by default the powers of 2 up to the platform's nodes.")  # fmt: skip
 @click.option("--efficiency", default="50%", show_default=True, help="Lowest acceptable parallel efficiency.")
 @click.option("--show", type=click.Choice(["scaling", "answers", "isoefficiency"]), default="scaling",
-              show_default=True, help="All points, the recommended numbers of nodes, or the growth of the grid.")  # fmt: skip
+              show_default=True,
+              help="All points, the recommended numbers of nodes, or the growth of the grid.")  # fmt: skip
 @click.option("--plot", is_flag=True, help="Draw the efficiencies, or the required growth of the grid.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import drawing, parse_sets, picture_option, sampling_options, scenario_options
+from whatif.cli.options import drawing, parse_sets, picture_option, scenario_options, uncertainty_options
 from whatif.cli.study_output import write_study
 from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
-    from whatif.core.uncertainty import Sampling
-    from whatif.studies.sensitivity import SensitivityKind
+    from whatif.studies.sensitivity_study import SensitivityKind
 
 
 @click.command("sensitivity", short_help="Rank parameters by elasticity, or list bottlenecks in order.")
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
 @click.option("--show", type=click.Choice(["tornado", "ladder", "sobol"]), default="tornado", show_default=True,
               help="Elasticities of all parameters; bottlenecks, the worst first; or Sobol' indices of the uncertain "
                    "values.")  # fmt: skip
-@sampling_options
+@uncertainty_options
 @click.option("--all", "everything", is_flag=True, help="Include parameters without effect.")
 @click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
 @picture_option
 def command(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], result: str,
-    show: SensitivityKind, sampling: Sampling | None, everything: bool, file_format: str, output: Path | None,
+    show: SensitivityKind, everything: bool, file_format: str, output: Path | None, **sampling: Any,
 ) -> None:  # fmt: skip
     """Rank the parameters of SCENARIO by elasticity: the change of the result in percent for 1 % of the parameter.
 
@@ -40,6 +39,6 @@ def command(
     draw = drawing(False, output)
     found = sensitivity(
         scenario, show=show, result=result, platform=platform, platform_dirs=platform_dirs,
-        overrides=parse_sets(overrides), samples=sampling, everything=everything,
+        overrides=parse_sets(overrides), everything=everything, **sampling,
     )  # fmt: skip
     write_study(found, file_format, draw)

@@ -34,7 +34,7 @@ class Scenario:
     document: Document
     platform: str | None = None
     """Name of the platform that replaces the one of the file."""
-    sets: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
     built: Mapping[str, Document] = field(default_factory=dict, compare=False)
     """Platforms built in Python, by name."""
@@ -84,11 +84,11 @@ class Scenario:
         source: str | Path,
         *,
         platform: str | Path | Platform | None = None,
-        sets: Mapping[str, Any] | None = None,
+        overrides: Mapping[str, Any] | None = None,
         folders: Sequence[Path] = (),
     ) -> Scenario:
         """Scenario of a file, given by its path or the name of a shipped one."""
-        opened = cls(open_document(source, "scenarios"), None, dict(sets or {}), tuple(folders))
+        opened = cls(open_document(source, "scenarios"), None, dict(overrides or {}), tuple(folders))
         return opened if platform is None else opened.on(platform)
 
     def on(self, platform: str | Path | Platform) -> Scenario:
@@ -102,9 +102,9 @@ class Scenario:
 
     def to_toml(self) -> str:
         """Text of the scenario file, with overrides and platform written into it and all else as it was."""
-        if not self.sets and self.platform is None:
+        if not self.overrides and self.platform is None:
             return self.document.text
-        return rewritten(self.document, self.sets, self.platform, self.folders, self.built)
+        return rewritten(self.document, self.overrides, self.platform, self.folders, self.built)
 
     def write(self, path: str | Path) -> None:
         """Write the scenario file, whole or not at all. A platform built in Python is written on its own."""
@@ -112,8 +112,8 @@ class Scenario:
 
     def __repr__(self) -> str:
         platform = f" on {self.platform}" if self.platform is not None else ""
-        overrides = "".join(f"\n  {path} = {value}" for path, value in list(self.sets.items())[:_SHOWN])
-        more = "\n  .." if len(self.sets) > _SHOWN else ""
+        overrides = "".join(f"\n  {path} = {value}" for path, value in list(self.overrides.items())[:_SHOWN])
+        more = "\n  .." if len(self.overrides) > _SHOWN else ""
         return f"<Scenario {Path(self.document.name).stem}{platform}>{overrides}{more}"
 
     @property
@@ -133,17 +133,19 @@ class Scenario:
 
     def changed(self, overrides: Mapping[str, Any], platform: str | None = None) -> Scenario:
         """Same file with other overrides and platform."""
-        return replace(self, sets=dict(overrides), platform=platform, _programs={})
+        return replace(self, overrides=dict(overrides), platform=platform, _programs={})
 
     def on_platform(self, name: str | None) -> Scenario:
         """Scenario on a platform (None: the file's own), without overrides of values of the
         present platform."""
-        overrides = {path: value for path, value in self.sets.items() if not path.startswith(f"{PLATFORM_PARAMETER}.")}
+        overrides = {
+            path: value for path, value in self.overrides.items() if not path.startswith(f"{PLATFORM_PARAMETER}.")
+        }
         return self.changed(overrides, name)
 
     def reread(self, document: Document) -> Scenario:
         """Same overrides and platform on another text of the file."""
-        return Scenario(document, self.platform, self.sets, self.folders, self.built)
+        return Scenario(document, self.platform, self.overrides, self.folders, self.built)
 
     def program_at(self, structural: Mapping[str, str]) -> Program:
         """Compiled scenario with other structural values."""
@@ -165,7 +167,7 @@ class Scenario:
             load_document(
                 self.document,
                 platform=platform,
-                sets={**self.sets, **overrides},
+                overrides={**self.overrides, **overrides},
                 folders=self.folders,
                 built=self.built,
             )

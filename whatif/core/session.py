@@ -48,30 +48,30 @@ class SessionInputs:
     `fed` is the program where it differs from the question's own by numbers alone.
     """
 
-    question: Scenario
+    scenario: Scenario
     grid: Grid
     fed: Program | None = None
 
     @property
     def program(self) -> Program:
         """The compiled question."""
-        return self.question.program if self.fed is None else self.fed
+        return self.scenario.program if self.fed is None else self.fed
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
     """The state of an exploration. `point` is the answer at the values as they stand, `result` over the sweep."""
 
-    asked: SessionInputs
+    inputs: SessionInputs
     evaluation: Evaluation | None
     result: Result
     at: Evaluation
 
     @classmethod
-    def start(cls, question: Scenario) -> Session:
+    def start(cls, scenario: Scenario) -> Session:
         """A session on a question, sweeping what the scenario asks for, or else the GPUs per node."""
-        axes = file_axes(question.program, DEFAULT_MAXIMUM_POINTS)
-        session = cls.of(SessionInputs(question, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
+        axes = file_axes(scenario.program, DEFAULT_MAXIMUM_POINTS)
+        session = cls.of(SessionInputs(scenario, grid_of(axes, DEFAULT_MAXIMUM_POINTS)))
         return (
             session
             if axes
@@ -81,41 +81,41 @@ class Session:
         )
 
     @classmethod
-    def of(cls, asked: SessionInputs, previous: Session | None = None) -> Session:
+    def of(cls, inputs: SessionInputs, previous: Session | None = None) -> Session:
         """Evaluate; where the terms are those of `previous`, only what lies downstream of a change."""
-        program, grid = asked.program, asked.grid
+        program, grid = inputs.program, inputs.grid
         known = previous if previous is not None and previous.program.terms is program.terms else None
         at = evaluate(program, previous=known.at if known else None)
         if any(axis.structural for axis in grid.axes):
-            return cls(asked, None, run_whole(asked.question, grid), at)
+            return cls(inputs, None, run_whole(inputs.scenario, grid), at)
         before = known.evaluation if known is not None and known.grid is grid else None
         evaluation = evaluate(program, grid.arrays(), before)
-        return cls(asked, evaluation, result_of(evaluation, grid), at)
+        return cls(inputs, evaluation, result_of(evaluation, grid), at)
 
     @classmethod
-    def unswept(cls, asked: SessionInputs) -> Session:
+    def unswept(cls, inputs: SessionInputs) -> Session:
         """A session of which only the point is wanted: its `result` is that of the point alone."""
-        at = evaluate(asked.program)
-        return cls(asked, None, result_of(at, Grid()), at)
+        at = evaluate(inputs.program)
+        return cls(inputs, None, result_of(at, Grid()), at)
 
     def at_rest(self) -> Session:
         """The session without its sweep's numbers."""
-        return Session(self.asked, None, self.point, self.at)
+        return Session(self.inputs, None, self.point, self.at)
 
     @property
-    def question(self) -> Scenario:
+    def scenario(self) -> Scenario:
         """The file with its changes."""
-        return self.asked.question
+        return self.inputs.scenario
 
     @property
     def program(self) -> Program:
         """The compiled question."""
-        return self.asked.program
+        return self.inputs.program
 
     @property
     def grid(self) -> Grid:
         """What is swept."""
-        return self.asked.grid
+        return self.inputs.grid
 
     @property
     def point(self) -> Result:
@@ -148,29 +148,29 @@ class Session:
         parameter, original = self.parameter(path), self._original(path)
         value = self._number(parameter, text)
         back = original is not None and _says(original, value, text)
-        sets = {key: item for key, item in self.question.sets.items() if key != path}
-        question = self.question.changed(sets if back else {**sets, path: text}, self.question.platform)
+        sets = {key: item for key, item in self.scenario.overrides.items() if key != path}
+        scenario = self.scenario.changed(sets if back else {**sets, path: text}, self.scenario.platform)
         # A number in place of a number changes no term: the compiled program is kept and only fed anew.
         if value is not None and not isinstance(parameter.value, Expression):
             edited = replace(parameter, value=value, source=EDITED, grade=_edited_grade(parameter))
             parameters = {**self.program.parameters, path: original if original is not None and back else edited}
-            return Session.of(SessionInputs(question, self.grid, replace(self.program, parameters=parameters)), self)
-        return self.asking(question)
+            return Session.of(SessionInputs(scenario, self.grid, replace(self.program, parameters=parameters)), self)
+        return self.with_scenario(scenario)
 
     def _original(self, path: str) -> Parameter | None:
         """The parameter as the file has it; None where it has not, or where another platform takes its place."""
-        original = self.question.original
-        if original is None or (self.question.platform is not None and path.startswith(f"{PLATFORM_PARAMETER}.")):
+        original = self.scenario.original
+        if original is None or (self.scenario.platform is not None and path.startswith(f"{PLATFORM_PARAMETER}.")):
             return None
         return original.parameters.get(path)
 
-    def asking(self, question: Scenario) -> Session:
+    def with_scenario(self, scenario: Scenario) -> Session:
         """The session on the same sweep with another question, compiled anew."""
-        return Session.of(SessionInputs(question, still_there(self.grid, question.program)))
+        return Session.of(SessionInputs(scenario, still_there(self.grid, scenario.program)))
 
     def on_platform(self, name: str) -> Session:
         """The session on another platform, without the edits of the present one."""
-        return self.asking(self.question.on_platform(name))
+        return self.with_scenario(self.scenario.on_platform(name))
 
     def _number(self, parameter: Parameter, text: str) -> float | None:
         if parameter.field is None:
@@ -244,14 +244,14 @@ class Session:
 
     def _compiles(self, path: str, choice: str) -> bool:
         try:
-            self.question.program_at({path: choice})
+            self.scenario.program_at({path: choice})
         except WhatifError:
             return False
         return True
 
     def over(self, axes: tuple[Axis, ...]) -> Session:
         """The session with other axes."""
-        return Session.of(replace(self.asked, grid=grid_of(axes, DEFAULT_MAXIMUM_POINTS)), self)
+        return Session.of(replace(self.inputs, grid=grid_of(axes, DEFAULT_MAXIMUM_POINTS)), self)
 
 
 def _edited_grade(parameter: Parameter) -> Any:

@@ -230,7 +230,7 @@ def asked_grid(scenario: Scenario, axes: Sequence[AxisSpec], *, point: bool, lim
         return grid_of([_axis(axis, program, limit) for axis in axes], limit)
     own = [] if point else file_axes(program, limit)
     # An override is meant: the file's own axis over the same parameter gives way.
-    return grid_of([axis for axis in own if scenario.sets.keys().isdisjoint(axis.parameters)], limit)
+    return grid_of([axis for axis in own if scenario.overrides.keys().isdisjoint(axis.parameters)], limit)
 
 
 def _axis(axis: AxisSpec, program: Program, limit: int) -> Axis:

@@ -82,7 +82,7 @@ def save(path: Path, document: Document, scenario: Scenario) -> Document:
     The new text is loaded first and must give the same parameters. Raise `UsageError` if it does not or the file cannot
     be written, `ChangedOnDiskError` if the file is no longer `document`; then nothing is changed.
     """
-    text = rewritten(document, scenario.sets, scenario.platform, scenario.folders)
+    text = rewritten(document, scenario.overrides, scenario.platform, scenario.folders)
     _verify(path, document, text, scenario)
     put_text(path, document, text)
     # By the name it was opened under: a link may lie in another folder than its file.
@@ -96,7 +96,7 @@ def save_as(path: Path, scenario: Scenario) -> None:
     that extends one in its folder, or cannot be written.
     """
     document = replace(scenario.document, folder=path.parent)
-    text = rewritten(scenario.document, scenario.sets, scenario.platform, scenario.folders)
+    text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
     _verify(path, document, text, scenario)
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -140,7 +140,7 @@ def toml_patch(scenario: Scenario, axes: Sequence[Axis]) -> str:
     head = f"# What if {name} were changed like this?\n\nextends = {toml_value(name)}\n"
     if scenario.platform is not None:
         head += f"platform = {toml_value(scenario.platform)}\n"
-    text = rewritten(parse_document(head, "the patch", document.folder), scenario.sets, None, scenario.folders)
+    text = rewritten(parse_document(head, "the patch", document.folder), scenario.overrides, None, scenario.folders)
     sweep: dict[str, Mapping[str, str]] = {}
     for axis in axes:
         # An axis may be named after its parameter, but a table of the sweep has a plain name.
@@ -167,7 +167,7 @@ def scenario_words(scenario: Scenario, *, machine: bool = True) -> list[str]:
         words += ["--platform", scenario.platform]
     for folder in scenario.folders:
         words += ["--platform-dir", str(folder)]
-    for path, text in scenario.sets.items():
+    for path, text in scenario.overrides.items():
         words += ["--set", f"{path}={text}"]
     return words
 

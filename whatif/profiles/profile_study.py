@@ -18,7 +18,7 @@ from whatif.profiles.copy_times import RATES, is_profiled_on
 from whatif.profiles.profile_data import Profile
 from whatif.profiles.projection import Projection, project
 from whatif.profiles.stream_lanes import (
-    Replay,
+    OperationTimes,
     StreamOperations,
     Streams,
     Window,
@@ -81,9 +81,9 @@ class ProfileSummary:
 
 def profile_inputs(session: Session, path: str, latencies: str, window: Window | None = None) -> ProfileInputs:
     """Inputs of `profile_summary` for the present machine of a session."""
-    scenario = session.question
+    scenario = session.scenario
     # Counts, which are one level up, make no copy faster.
-    edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in scenario.sets)
+    edited = any(path.startswith(_NODE) and path.count(".") > _NODE.count(".") for path in scenario.overrides)
     unedited = Scenario(scenario.document, scenario.platform, {}, scenario.folders)
     return ProfileInputs(path, latencies, _present_platform(session), edited, unedited, window)
 
@@ -112,11 +112,11 @@ def _with_values(part: StrictTable, path: str, values: Mapping[str, float]) -> S
     return part.model_copy(update={**tables, **numbers})
 
 
-def profile_summary(asked: ProfileInputs) -> ProfileSummary:
+def profile_summary(inputs: ProfileInputs) -> ProfileSummary:
     """Profile in tables, projected, and as time lines. Raise `WhatifError` for a file that is not a profile."""
-    file = _file(asked.path)
+    file = _file(inputs.path)
     profile = _profile(file)
-    projected, reason, cases = _answer(asked, file)
+    projected, reason, cases = _answer(inputs, file)
     notes = profile.operations.notes
     return ProfileSummary(
         tool=" ".join(notes[key] for key in ("tool", "version") if key in notes),
@@ -124,7 +124,7 @@ def profile_summary(asked: ProfileInputs) -> ProfileSummary:
         tables=_tables(file),
         projected=projected,
         reason=reason,
-        streams=streams_of(_lanes(file), (_measured(file), *cases), asked.window),
+        streams=streams_of(_lanes(file), (_measured(file), *cases), inputs.window),
         warnings=tuple(notes.get("warnings", "").splitlines()),
     )
 
@@ -182,20 +182,20 @@ def _device_names(profile: Profile) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=2)
-def _measured(file: _File) -> Replay:
+def _measured(file: _File) -> OperationTimes:
     columns = _profile(file).operations.columns
     return replay_of("measured", columns["start_time"].values, columns["time"].values, _lanes(file).kind)
 
 
-def _answer(asked: ProfileInputs, file: _File) -> tuple[ProjectionSummary | None, str, tuple[Replay, ...]]:
+def _answer(inputs: ProfileInputs, file: _File) -> tuple[ProjectionSummary | None, str, tuple[OperationTimes, ...]]:
     """Projection or error message, and the projected time lines."""
     try:
-        machines, own = _machines(asked, _profile(file))
+        machines, own = _machines(inputs, _profile(file))
         projection, classes, cases = _projection(file, machines, own)
     except WhatifError as problem:
         return None, str(problem), ()
     names = machines.source.name, machines.target.name
-    found = ProjectionSummary(*names, asked.edited, own, classes, projection.kernel_range, projection.warnings)
+    found = ProjectionSummary(*names, inputs.edited, own, classes, projection.kernel_range, projection.warnings)
     return found, "", cases
 
 
@@ -210,54 +210,54 @@ class _Machines:
         return hash((self.source.name, self.target.name))
 
 
-def _machines(asked: ProfileInputs, profile: Profile) -> tuple[_Machines, bool]:
+def _machines(inputs: ProfileInputs, profile: Profile) -> tuple[_Machines, bool]:
     """Both machines, and whether the profile counts as one of the present machine.
 
     It does where it is of that machine's device, and not of the device of the machine of the latencies.
     """
-    source, target = _before_and_now(asked)
-    named = _named(asked) if asked.latencies else None
-    devices = [machine.node.gpu for machine in (asked.target, named) if machine is not None]
+    source, target = _before_and_now(inputs)
+    named = _named(inputs) if inputs.latencies else None
+    devices = [machine.node.gpu for machine in (inputs.target, named) if machine is not None]
     here, *there = (device is not None and is_profiled_on(profile, device.name) for device in devices)
-    return _Machines(source if named is None else named, target), here and not any(there) and not asked.edited
+    return _Machines(source if named is None else named, target), here and not any(there) and not inputs.edited
 
 
-def _named(asked: ProfileInputs) -> PlatformSpec:
-    folder = asked.unedited.document.folder
-    return load_platform(asked.latencies, (*([] if folder is None else [folder]), *asked.unedited.folders))[0]
+def _named(inputs: ProfileInputs) -> PlatformSpec:
+    folder = inputs.unedited.document.folder
+    return load_platform(inputs.latencies, (*([] if folder is None else [folder]), *inputs.unedited.folders))[0]
 
 
-def _before_and_now(asked: ProfileInputs) -> tuple[PlatformSpec, PlatformSpec]:
+def _before_and_now(inputs: ProfileInputs) -> tuple[PlatformSpec, PlatformSpec]:
     """Present machine with the unedited rates of its GPU, at which a profile was taken, and with the present rates.
 
     A GPU with edited rates gets another name: it was never profiled.
     """
-    now, before = asked.target.node.gpu, _unedited(asked).node.gpu
+    now, before = inputs.target.node.gpu, _unedited(inputs).node.gpu
     if now is None or before is None:
-        return asked.target, asked.target
+        return inputs.target, inputs.target
     then = now.model_copy(update={name: getattr(before, name) for name in RATES})
     if then == now:
-        return asked.target, asked.target
-    return _with_gpu(asked.target, then), _with_gpu(asked.target, now.model_copy(update={"name": "edited"}))
+        return inputs.target, inputs.target
+    return _with_gpu(inputs.target, then), _with_gpu(inputs.target, now.model_copy(update={"name": "edited"}))
 
 
 def _with_gpu(platform: PlatformSpec, device: GPU) -> PlatformSpec:
     return platform.model_copy(update={"node": platform.node.model_copy(update={"gpu": device})})
 
 
-def _unedited(asked: ProfileInputs) -> PlatformSpec:
+def _unedited(inputs: ProfileInputs) -> PlatformSpec:
     """Platform of the file; the present one where the scenario is invalid without its edits."""
-    scenario = asked.unedited
-    if not asked.edited:
-        return asked.target
+    scenario = inputs.unedited
+    if not inputs.edited:
+        return inputs.target
     try:
         return load_document(scenario.document, platform=scenario.platform, folders=scenario.folders).scenario.platform
     except WhatifError:
-        return asked.target
+        return inputs.target
 
 
 @lru_cache(maxsize=2)
-def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[Replay, ...]]:
+def _projection(file: _File, machines: _Machines, own: bool) -> tuple[Projection, Table, tuple[OperationTimes, ...]]:
     """Projection, its summary and its time lines, with kernels at both ends of their range."""
     profile, kind = _profile(file), _lanes(file).kind
     found = project(profile, machines.source, machines.target, profile if own else None)

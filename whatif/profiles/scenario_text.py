@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from whatif.errors import UsageError
 from whatif.profiles.characterisation import groups
 from whatif.profiles.copy_times import device_rates
+from whatif.profiles.formats import read_profile
 from whatif.profiles.operation_replay import overlapped_times, total_time
 from whatif.profiles.profile_data import COPY, FILL, KERNEL, Profile
 from whatif.schema.platform_spec import PlatformSpec
@@ -37,6 +39,11 @@ class _Phase:
     comment: str
     parameters: dict[str, Any]
     rows: Rows
+
+
+def profile_scenario(path: Path, platform: str, machine: PlatformSpec) -> str:
+    """Scenario of a profile file, named after the file."""
+    return scenario_toml(read_profile(path), platform, path.name.split(".")[0], machine)
 
 
 def scenario_toml(profile: Profile, platform: str, name: str, machine: PlatformSpec | None = None) -> str:

@@ -63,7 +63,7 @@ class Streams:
     bands: tuple[TimelineSpan, ...]
 
 
-class Replay(NamedTuple):
+class OperationTimes(NamedTuple):
     """Starts and durations of all operations in s, and the time in which two kinds of them overlap."""
 
     name: str
@@ -72,9 +72,9 @@ class Replay(NamedTuple):
     overlapped_time: float
 
 
-def replay_of(name: str, start: FloatArray, time: FloatArray, kind: NDArray[Any]) -> Replay:
-    """Replay with its overlapped time."""
-    return Replay(name, start, time, sum(overlapped_times(kind, start, time).values()))
+def replay_of(name: str, start: FloatArray, time: FloatArray, kind: NDArray[Any]) -> OperationTimes:
+    """Operation times with their overlapped time."""
+    return OperationTimes(name, start, time, sum(overlapped_times(kind, start, time).values()))
 
 
 class StreamOperations(NamedTuple):
@@ -107,7 +107,7 @@ def _stream_name(device: float, stream: float, *, several: bool) -> str:
     return f"device {device:.15g}, {name}" if several else name
 
 
-def streams_of(lanes: StreamOperations, cases: Sequence[Replay], window: Window | None) -> Streams:
+def streams_of(lanes: StreamOperations, cases: Sequence[OperationTimes], window: Window | None) -> Streams:
     """Time lines over a window; by default over all of the time."""
     totals = [total_time(case.start, case.time) for case in cases]
     seen = window or (0.0, max(totals))
@@ -118,7 +118,7 @@ def streams_of(lanes: StreamOperations, cases: Sequence[Replay], window: Window 
     return Streams(seen, max(totals), lanes.kinds, tuple(bands))
 
 
-def _drawn(lanes: StreamOperations, case: Replay, window: Window) -> Iterator[Lane]:
+def _drawn(lanes: StreamOperations, case: OperationTimes, window: Window) -> Iterator[Lane]:
     """Lanes of a time line, as far as they are in sight."""
     edges = np.linspace(*window, BIN_COUNT + 1)
     end_time = case.start + case.time

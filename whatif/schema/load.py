@@ -39,27 +39,27 @@ def load_scenario(
     source: str | Path,
     *,
     platform: str | None = None,
-    sets: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
     folders: Sequence[Path] = (),
 ) -> Loaded:
-    """Scenario of a path or shipped name; `platform` replaces its platform, `sets` override parameters.
+    """Scenario of a path or shipped name; `platform` replaces its platform, `overrides` override parameters.
 
     Raise `InvalidFileError` with every problem of the files, each with file, line, column and key.
     """
     document = open_document(source, "scenarios")
-    return load_document(document, platform=platform, sets=sets, folders=folders)
+    return load_document(document, platform=platform, overrides=overrides, folders=folders)
 
 
 def load_document(
     document: Document,
     *,
     platform: str | None = None,
-    sets: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
     folders: Sequence[Path] = (),
     built: Mapping[str, Document] | None = None,
 ) -> Loaded:
     """Scenario of a document that is already read, as by `load_scenario`; `built` are platforms without a file."""
-    layers = scenario_layers(document, platform=platform, sets=sets or {}, folders=folders, built=built or {})
+    layers = scenario_layers(document, platform=platform, overrides=overrides or {}, folders=folders, built=built or {})
     scenario = validate(ScenarioSpec, layers)
     return Loaded(scenario, layers, Path(document.name).stem, question_of(document.text))
 
@@ -68,7 +68,7 @@ def scenario_layers(
     document: Document,
     *,
     platform: str | None,
-    sets: Mapping[str, Any],
+    overrides: Mapping[str, Any],
     folders: Sequence[Path],
     built: Mapping[str, Document],
 ) -> Layers:
@@ -81,7 +81,7 @@ def scenario_layers(
         name, asking = (platform, _given("--platform")) if platform else (stated, chain[-1])
         base = [Layer(item, PLATFORM) for item in _platform_chain(str(name), asking, search, built)]
     upper = [Layer(_without_extends(item)) for item in _one_sweep(chain)]
-    return Layers.of(_with_parts([*base, *upper, *_set_layers(sets)], search))
+    return Layers.of(_with_parts([*base, *upper, *_set_layers(overrides)], search))
 
 
 def stated_platform(document: Document, folders: Sequence[Path] = ()) -> str | None:
@@ -202,10 +202,10 @@ def _given(option: str) -> Document:
     return Document(option, "", {})
 
 
-def _set_layers(sets: Mapping[str, Any]) -> list[Layer]:
+def _set_layers(overrides: Mapping[str, Any]) -> list[Layer]:
     layers = []
     # A part replaces its whole table, so `extends` goes first and other overrides of the table change the part.
-    for path, value in sorted(sets.items(), key=lambda item: not item[0].endswith(".extends")):
+    for path, value in sorted(overrides.items(), key=lambda item: not item[0].endswith(".extends")):
         data: dict[str, Any] = {}
         set_at(data, tuple(path.split(".")), _SWITCHES.get(value, value))
         layers.append(Layer(Document(f"--set {path}={value}", "", data)))

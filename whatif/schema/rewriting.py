@@ -31,7 +31,7 @@ def rewritten(
     Everything else stays the same to the byte. Raise `InvalidFileError` for values that the scenario cannot have.
     """
     parameters = parameter_table(
-        load_document(document, platform=platform, sets=overrides, folders=folders, built=built)
+        load_document(document, platform=platform, overrides=overrides, folders=folders, built=built)
     )
     values = {tuple(path.split(".")): _literal(_text(value), parameters.get(path)) for path, value in overrides.items()}
     by_name = isinstance(document.data.get("platform"), str)

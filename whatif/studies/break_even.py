@@ -1,7 +1,7 @@
-"""Break-even: the values of a parameter at which two machines, or two choices, come to the same result.
+"""Break-even: values of a parameter at which two platforms, or two values of another parameter, have equal results.
 
-The ratio of the two results is looked at over the whole range; between two neighbouring points where it passes 1 the
-place is found by dividing their distance again and again. Two crossings between two neighbours are missed.
+Both results are compared on a grid over the whole range; between neighbouring points at which the smaller one changes,
+the bracket is narrowed. Two crossings between the same neighbours are missed.
 """
 
 from __future__ import annotations
@@ -18,79 +18,116 @@ from whatif.core.scenario import Scenario
 from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
-from whatif.studies.population import Told
-from whatif.studies.search_space import Span, Varied, idle_parameter, is_played, quantity_named, span_of, term_named
+from whatif.plotting.description import PlotDescription
+from whatif.studies.bracketing import narrowed
+from whatif.studies.break_even_tables import break_even_picture, break_even_table, never_equal
+from whatif.studies.population import Progress
+from whatif.studies.search_space import Span, Varied, idle_parameter, is_simulated, quantity_named, span_of, term_named
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
 from whatif.units import Dimension
 
-_POINTS, _PLAYED_POINTS, _CURVE_POINTS = 2049, 17, 17
+_POINTS, _SIMULATED_POINTS, _CURVE_POINTS = 2049, 17, 17
 _PARTS, _ROUNDS = 32, 11
-"""Into how many parts a distance is divided, and how often: to less than float64 can tell."""
-_PLAYED_PARTS, _PLAYED_ROUNDS = 2, 20
+"""Parts of a bracket in each round, and the rounds: to the precision of float64."""
+_SIMULATED_PARTS, _SIMULATED_ROUNDS = 2, 20
 _EQUAL: Final = 1e-12
-"""Results that differ by less, relatively, are the same."""
+"""Relative difference up to which results are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A value of the parameter at which the two come to the same; for a whole number the first one beyond."""
+    """Value of the parameter at which both results are equal; of whole numbers the first one beyond."""
 
     at: Mapping[str, float]
-    """Values of the parameter, and of the second one where there is one, in base units."""
+    """Values of the parameter, and of the second one if there is one, in base units."""
     first: float
-    """The result of the first there; of a jump, just beyond."""
+    """Result of the first scenario there; at a jump, just beyond it."""
     second: float
     less_below: str
-    """Which of the two has the smaller result just below, and just above; `both` where they are the same."""
+    """Name of the scenario with the smaller result just below; `both` if they are equal."""
     less_above: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BreakEven:
-    """Two questions over a range of one parameter, or of two."""
+@dataclass(frozen=True, eq=False, repr=False)
+class BreakEven(StudyResult):
+    """Results of two scenarios over a range of one parameter, or of two, and the places where they are equal."""
 
     names: tuple[str, str]
     result: str
     dimension: Dimension
     span: Span
     along: Span | None
+    """Second parameter."""
     seconds: FloatArray
-    """The values of the second parameter; one NaN without."""
+    """Values of the second parameter; one NaN without it."""
     grid: FloatArray
     first: FloatArray
-    """Results [second, grid], NaN where there is none."""
+    """Results [second, grid], NaN if there is none."""
     second: FloatArray
     crossings: tuple[Crossing, ...]
+    shows_failures = True
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return [f"{self.names[1]} {self.result}"], [f"{self.names[0]} {self.result}"]
 
     @property
     def numbers(self) -> tuple[FloatArray, FloatArray]:
-        """The results of both."""
+        """Results of both scenarios."""
         return self.first, self.second
 
     def leaders(self) -> list[str]:
-        """For each value of the second parameter, who has the smaller result where it begins; empty where nobody has
-        any."""
+        """Scenario with the smaller result at the first point of every value of the second parameter; empty if no
+        point has both results."""
         signs = _signs(self.first, self.second)
         rows = (row[np.isfinite(row)] for row in signs)
         return [_leader(row[0], self.names) if row.size else "" for row in rows]
 
+    def table(self) -> Table:
+        """One row per crossing: the parameters, the scenarios with less below and above, and both results."""
+        return break_even_table(self)
+
+    def readable_table(self) -> Table:
+        """The table with short headings."""
+        return break_even_table(self, short=True)
+
+    def picture(self) -> PlotDescription:
+        """Both results over the parameter; with a second parameter, the break-even curve over that."""
+        return break_even_picture(self)
+
+    def summary(self) -> tuple[str, ...]:
+        """Number of points without a result, by scenario."""
+        missing = {name: int((~np.isfinite(array)).sum()) for name, array in zip(self.names, self.numbers, strict=True)}
+        total = self.first.size
+        return tuple(
+            f"{name}: {count:,} of {total:,} points have no result" for name, count in missing.items() if count
+        )
+
+    def obstacle(self) -> str:
+        """Reason why there is no crossing: the scenario that has the smaller result everywhere."""
+        return "" if self.crossings else never_equal(self)
+
 
 def break_even(
     one: Scenario, other: Scenario, names: tuple[str, str], varied: Sequence[Varied], result: str = "iteration_time",
-    *, same_machine: bool = False, told: Told = lambda count: None,
+    *, same_platform: bool = False, progress: Progress = lambda count: None,
 ) -> BreakEven:  # fmt: skip
     """All crossings over the range of the first parameter, for each value of the second parameter if there is one.
 
-    A parameter of the machine moves on the first machine only, unless both are the same; one of the application on
-    both. Raise `UsageError` for more parameters, choices, and a parameter that the results do not depend on.
+    Parameters of the platform vary on the first platform only, unless both scenarios are on the same one; those of the
+    application vary in both. Raise `UsageError` for more than two parameters, for choices, and for a parameter that
+    the results do not depend on.
     """
     if not 1 <= len(varied) <= 2 or any(item.choices for item in varied):
         raise UsageError("a break-even is sought over one parameter that is a number, or over two")
     first, second = one.program, other.program
     span = span_of(first, varied[0])
     along = span_of(first, varied[1]) if len(varied) == 2 else None
-    pair = _Pair((first, second), span, along, result, same_machine, told)
+    pair = _Pair((first, second), span, along, result, same_platform, progress)
     pair.refuse_idle()
-    grid = span.grid(_PLAYED_POINTS if pair.is_played else _POINTS)
+    grid = span.grid(_SIMULATED_POINTS if pair.is_simulated else _POINTS)
     seconds = np.array([np.nan]) if along is None else along.grid(_CURVE_POINTS)
     places, others = np.meshgrid(grid, seconds)
     results = [array.reshape(places.shape) for array in pair(places.ravel(), others.ravel())]
@@ -100,18 +137,18 @@ def break_even(
 
 
 class _Pair:
-    """The results of both programs at points of the parameters."""
+    """Results of both programs at points of the parameters."""
 
     def __init__(
-        self, programs: tuple[Program, Program], span: Span, along: Span | None, result: str, same_machine: bool,
-        told: Told,
+        self, programs: tuple[Program, Program], span: Span, along: Span | None, result: str, same_platform: bool,
+        progress: Progress,
     ) -> None:  # fmt: skip
         self.programs, self.span, self.result = programs, span, result
         self.paths = [span.path] if along is None else [span.path, along.path]
         self.terms = [term_named(result, program) for program in programs]
-        self.told, self.count = told, 0
-        self.is_played = any(is_played(program) for program in programs)
-        self.own = [path for path in self.paths if same_machine or not path.startswith("platform.")]
+        self.progress, self.count = progress, 0
+        self.is_simulated = any(is_simulated(program) for program in programs)
+        self.own = [path for path in self.paths if same_platform or not path.startswith("platform.")]
 
     def refuse_idle(self) -> None:
         """Raise `UsageError` for a parameter that neither result depends on."""
@@ -121,13 +158,13 @@ class _Pair:
                 raise idle_parameter(path, [self.result])
 
     def __call__(self, places: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Results [point] of both; a parameter that the second one has not, or that is its machine's, stays there."""
-        step = 1 if self.is_played else max(len(places), 1)
+        """Results [point] of both programs; the second one keeps parameters of its platform, and lacks some."""
+        step = 1 if self.is_simulated else max(len(places), 1)
         parts = []
         for at in range(0, len(places), step):
             parts.append(self._results(places[at : at + step], others[at : at + step]))
             self.count += step
-            self.told(self.count)
+            self.progress(self.count)
         one, other = (np.concatenate(results) for results in zip(*parts, strict=True))
         return one, other
 
@@ -144,7 +181,7 @@ class _Pair:
 
 
 def _signs(first: FloatArray, second: FloatArray) -> FloatArray:
-    """-1 where the first is less, 1 where the second is, 0 where they are the same, NaN where one has no number."""
+    """-1 if the first is less, 1 if the second is, 0 if they are equal, NaN if one has no number; elementwise."""
     near = np.abs(first - second) <= _EQUAL * np.maximum(np.abs(first), np.abs(second))
     return np.where(near, 0.0, np.sign(first - second))
 
@@ -163,7 +200,7 @@ def _crossings(found: BreakEven, pair: _Pair) -> tuple[Crossing, ...]:
     for row, column, place, sign in zip(rows, columns, places, before, strict=True):
         previous, after, beyond = padded[row, column], signs[row, column + 1], padded[row, column + 3 :][:1]
         if sign == 0 and np.isfinite(previous) and previous != 0:
-            continue  # A single point at which they are the same is met already from the other side.
+            continue  # A single point at which they are equal is counted from its other side.
         if after == 0 and np.isfinite(beyond).all() and beyond.size:
             after = beyond[0]
         leaders = _leader(sign, found.names), _leader(after, found.names)
@@ -180,20 +217,15 @@ def _crossing(found: BreakEven, pair: _Pair, point: tuple[float, float], leaders
 
 
 def _narrowed(pair: _Pair, others: FloatArray, between: tuple[FloatArray, FloatArray], sides: FloatArray) -> FloatArray:
-    """The first places where the sign is no longer that of the lower side, as near as float64, or whole numbers, go."""
+    """First places [bracket] at which the sign is no longer that of the lower side, to the precision of float64."""
     lower, upper = between
     if pair.span.values is not None:
-        return upper  # There is nothing between listed values.
-    parts, rounds = (_PLAYED_PARTS, _PLAYED_ROUNDS) if pair.is_played else (_PARTS, _ROUNDS)
-    shares, rows = np.linspace(0.0, 1.0, parts + 1), np.arange(len(lower))
-    for _ in range(rounds if len(lower) else 0):
-        places = lower[:, None] + (upper - lower)[:, None] * shares
-        places = np.clip(np.round(places) if pair.span.whole else places, lower[:, None], upper[:, None])
-        first, second = pair(places.ravel(), np.repeat(others, parts + 1))
-        changed: NDArray[np.bool_] = _signs(first, second).reshape(places.shape) != sides[:, None]
-        changed[:, 0], changed[:, -1] = False, True
-        at = changed.argmax(axis=1)
-        lower, upper = places[rows, at - 1], places[rows, at]
-        if pair.span.whole and (upper - lower <= 1).all():
-            break
-    return upper
+        return upper  # Listed values have nothing between them.
+
+    def passed(places: FloatArray) -> NDArray[np.bool_]:
+        first, second = pair(places.ravel(), np.repeat(others, places.shape[1]))
+        return np.asarray(_signs(first, second).reshape(places.shape) != sides[:, None])
+
+    parts, rounds = (_SIMULATED_PARTS, _SIMULATED_ROUNDS) if pair.is_simulated else (_PARTS, _ROUNDS)
+    rounding = np.round if pair.span.whole else None
+    return narrowed(lower, upper, passed, parts=parts, rounds=rounds, rounding=rounding)[1]

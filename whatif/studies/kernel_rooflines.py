@@ -119,7 +119,7 @@ def gpu_roofs(program: Program, evaluation: Evaluation) -> Roofs:
     )
 
 
-def second_gpu(question: Scenario, platform: str) -> SecondGpu:
+def second_gpu(scenario: Scenario, platform: str) -> SecondGpu:
     """The question's kernels as they stand, with the GPU of another platform in the place of the present one.
 
     Ranks, nodes and network stay, so that the kernels do the same work; `share` is of the iteration of that machine.
@@ -127,12 +127,12 @@ def second_gpu(question: Scenario, platform: str) -> SecondGpu:
     What fails is told as a `reason`, never raised.
     """
     try:
-        other = question.on_platform(platform).program
+        other = scenario.on_platform(platform).program
         if other.loaded.scenario.platform.node.gpu is None:
             raise UsageError(f"{platform} has no GPU")
         there = evaluate(other)
         gpu = {path: array for path, array in there.values.items() if path.startswith(f"{GPU}.")}
-        here = evaluate(question.program, gpu)
-        return SecondGpu(platform, gpu_roofs(other, there), kernel_points(question.program, here), "")
+        here = evaluate(scenario.program, gpu)
+        return SecondGpu(platform, gpu_roofs(other, there), kernel_points(scenario.program, here), "")
     except WhatifError as error:
         return SecondGpu(platform, None, (), str(error))

@@ -17,14 +17,14 @@ from whatif.core.term import Program
 from whatif.errors import UsageError
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import PlotDescription
-from whatif.studies.population import Objective, Told
+from whatif.studies.population import Objective, Progress
 from whatif.studies.scaling_tables import front_picture, front_table
 from whatif.studies.search_space import (
     Combination,
     Span,
     Varied,
     every_point,
-    is_played,
+    is_simulated,
     prepared,
     quantity_named,
     term_named,
@@ -34,7 +34,7 @@ from whatif.studies.threshold import Target
 from whatif.table import Table
 from whatif.units import Dimension, format_quantity
 
-POINTS, PLAYED_POINTS = 20_000, 100
+POINTS, SIMULATED_POINTS = 20_000, 100
 """Points of the grid of one combination of choices: computed, and simulated message by message."""
 _BLOCK: Final = 512
 _STRONG: Final = 32
@@ -187,8 +187,8 @@ def _dominated(points: FloatArray, by: FloatArray) -> NDArray[np.bool_]:
 
 
 def front(
-    question: Scenario, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target] = (),
-    points: int | None = None, told: Told = lambda count: None,
+    scenario: Scenario, varied: Sequence[Varied], objectives: Sequence[Objective], targets: Sequence[Target] = (),
+    points: int | None = None, progress: Progress = lambda count: None,
 ) -> Front:  # fmt: skip
     """Pareto front over a grid of the parameters and all choices, of the points that meet all targets.
 
@@ -202,19 +202,19 @@ def front(
     impossible: list[Combination] = []
     ended = True
     try:
-        for combination, within in prepared(question, varied, names):
+        for combination, within in prepared(scenario, varied, names):
             if combination.program is None:
                 impossible.append(combination)
                 continue
             for part in _grid_points(combination, combination.program, within, objectives, targets, points):
                 parts.append(part)
-                told(sum(part.count for part in parts))
+                progress(sum(part.count for part in parts))
     except KeyboardInterrupt:
         if not parts:
             raise
         ended = False
     used = [*(item.path for item in varied if not item.choices), *names]
-    dimensions = {name: quantity_named(name, question.program)[1] for name in used}
+    dimensions = {name: quantity_named(name, scenario.program)[1] for name in used}
     return _joined(parts, objectives, targets, dimensions, tuple(impossible), ended)
 
 
@@ -238,13 +238,13 @@ def _grid_points(
     """Front of each chunk of a grid; costs are [point, objective]."""
     names = [*(item.name for item in objectives), *(target.result for target in targets)]
     terms = {name: term_named(name, program) for name in names}
-    most = points or (PLAYED_POINTS if is_played(program) else POINTS)
+    most = points or (SIMULATED_POINTS if is_simulated(program) else POINTS)
     grids = _grids(within, most)
     count = math.prod(map(len, grids))
     if count > most:
         raise UsageError(f"these values, and both ends of each range, make {count:,} points; --points is {most:,}")
     whole = every_point(grids)
-    step = 1 if is_played(program) else CHUNK_POINTS
+    step = 1 if is_simulated(program) else CHUNK_POINTS
     for start in range(0, len(whole), step):
         chunk = whole[start : start + step]
         values = {span.path: chunk[:, at] for at, span in enumerate(within)}

@@ -43,7 +43,7 @@ class PlatformRow:
 
 
 def comparison(
-    question: Scenario, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
+    scenario: Scenario, platforms: Sequence[str], grid: Grid, column: str = "iteration_time"
 ) -> tuple[PlatformRow, ...]:
     """The question as it stands, then on its machine without edits of that, if any, then on the other platforms.
 
@@ -52,19 +52,19 @@ def comparison(
     `--platform`. What cannot be compiled or computed is a row that says why, never an exception. Curves run along the
     first axis of the grid.
     """
-    present = question.platform or stated_platform(question.document, question.folders) or ""
-    unedited = question.on_platform(question.platform)
-    edited = unedited.sets != question.sets
-    rows = [_machine(question, present, " (edited)" if edited else "", grid, column)]
+    present = scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
+    unedited = scenario.on_platform(scenario.platform)
+    edited = unedited.overrides != scenario.overrides
+    rows = [_machine(scenario, present, " (edited)" if edited else "", grid, column)]
     if edited:
         rows.append(_machine(unedited, present, "", grid, column))
     others = (name for name in dict.fromkeys(platforms) if name != present)
-    return (*rows, *(_machine(question.on_platform(name), name, "", grid, column) for name in others))
+    return (*rows, *(_machine(scenario.on_platform(name), name, "", grid, column) for name in others))
 
 
-def _machine(question: Scenario, name: str, mark: str, grid: Grid, column: str) -> PlatformRow:
+def _machine(scenario: Scenario, name: str, mark: str, grid: Grid, column: str) -> PlatformRow:
     try:
-        program = question.program
+        program = scenario.program
         result = result_of(evaluate(program), Grid())
     except WhatifError as error:
         no_curve = str(error) if grid.axes else ""
@@ -73,20 +73,20 @@ def _machine(question: Scenario, name: str, mark: str, grid: Grid, column: str) 
     phases = {phase: float(value) for phase, value in result.terms.items()}
     label = f"{program.loaded.scenario.platform.name}{mark}"
     return PlatformRow(
-        name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(question, grid, column)
+        name, label, columns, phases, result.grade, "".join(result.reasons), *_curve(scenario, grid, column)
     )
 
 
-def _curve(question: Scenario, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
+def _curve(scenario: Scenario, grid: Grid, column: str) -> tuple[FloatArray | None, str]:
     """A column along the first axis; None, and why, where the axis, or the column, says nothing of this machine."""
     if not grid.axes:
         return None, ""
     axis = grid.axes[0]
     try:
         # A parameter that is missing here, or has no effect, would draw a flat line.
-        if not all(swept_parameter(path, question.program) for path in axis.parameters):
+        if not all(swept_parameter(path, scenario.program) for path in axis.parameters):
             return None, "the axis is the platform itself"
-        result = run_whole(question, Grid((axis,)))
+        result = run_whole(scenario, Grid((axis,)))
     except WhatifError as error:
         return None, str(error)
     if not has_column(result, column):
@@ -94,13 +94,13 @@ def _curve(question: Scenario, grid: Grid, column: str) -> tuple[FloatArray | No
     return np.array(result.grid.spread(array_of(result, column))), ""
 
 
-def known_platforms(question: Scenario) -> tuple[str, ...]:
+def known_platforms(scenario: Scenario) -> tuple[str, ...]:
     """The platforms that the question can be asked on, by name: beside the scenario, in its folders, shipped.
 
     Scenarios and other files that are no platforms, or cannot be read, are left out.
     """
-    beside = question.document.folder
-    folders = (*([] if beside is None else [beside]), *question.folders)
+    beside = scenario.document.folder
+    folders = (*([] if beside is None else [beside]), *scenario.folders)
     names = names_in(folders, "platforms")
     return tuple(name for name in names if is_name(name) and _is_platform(name, folders))
 

@@ -77,7 +77,7 @@ def _required(
     nodes: dict[str, float] = {}
     for platform in platforms:
         try:
-            nodes[platform] = required_nodes(scenario.changed(scenario.sets, platform), target)
+            nodes[platform] = required_nodes(scenario.changed(scenario.overrides, platform), target)
         except (ImpossiblePointError, InvalidFileError) as problem:
             nodes[platform] = math.nan
             remarks.append(f"{name} on {platform}: {problem}")

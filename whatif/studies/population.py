@@ -1,9 +1,9 @@
-"""Points of a search over several parameters: what each is worth, and how a population of them moves.
+"""Points of a search over several parameters: their worth, and the evolution of a population of them.
 
-Where all parameters have few values together, all points are evaluated. Elsewhere differential evolution (Storn and
-Price
-1997, scipy) moves a population over the ranges, which is evaluated at once; from its best point, sequential quadratic
-programming (SLSQP) goes to where the targets bind, and the way there is walked back to the last point that meets them.
+If all parameters together have few values, all points are evaluated. Otherwise a population evolves over the ranges by
+differential evolution (Storn and Price 1997, scipy), evaluated as a whole; from its best point, sequential quadratic
+programming (SLSQP) finds where the targets bind, and of the points on the line to there the best that meets all is
+kept.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.result import CHUNK_POINTS
 from whatif.core.term import Program
 from whatif.models.quantities import FloatArray
-from whatif.studies.search_space import Span, every_point, is_played, term_named
+from whatif.studies.search_space import Span, every_point, is_simulated, term_named
 from whatif.studies.threshold import Target
 
 MISSED: Final = 2.0
-"""What a point that misses a target is worth at least; one that meets all is worth less than 1, the least the best."""
+"""Least worth of a point that misses a target; that of others is less than 1, and the least is the best."""
 _MOST_CORNERS: Final = 8
 _POLISHES: Final = 3
 _WALK: Final = np.concatenate([np.linspace(0.0, 1.2, 121), 1.0 - np.geomspace(1e-15, 0.1, 80)])
-"""Shares of the way to where targets bind at which a polish looks."""
+"""Shares of the line to where targets bind at which a polish evaluates points."""
 _GENERATIONS, _BATCH = 25, 8
-"""Fewer generations than that are no evolution; points that are drawn at a time then."""
-Told = Callable[[int], None]
+"""Least number of generations of an evolution; points of a round if fewer fit."""
+Progress = Callable[[int], None]
+"""Receiver of the number of points evaluated so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A result, phase or parameter that is to be as small, or as large, as the targets allow."""
+    """Result, phase or parameter to minimise, or to maximise."""
 
     name: str
     least: bool = True
@@ -43,50 +44,50 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is sought. Without an objective, the least change: the sum of the squared logarithms of the factors."""
+    """Targets and objective of a search; by default the change, the sum of the squared logarithms of the factors."""
 
     targets: tuple[Target, ...]
     objective: Objective | None = None
 
     @property
     def names(self) -> list[str]:
-        """The results that are asked about: the targets', then the objective's."""
+        """Names of the results of the targets, then of the objective."""
         return [*(target.result for target in self.targets), *([self.objective.name] if self.objective else [])]
 
     def terms(self, program: Program) -> list[str]:
-        """What holds them in a program."""
+        """Terms of these results in a program."""
         return [term_named(name, program) for name in self.names]
 
 
 def results_of(evaluation: Evaluation, terms: Sequence[str]) -> list[float]:
-    """The values of terms at the first point, NaN where it cannot exist."""
+    """Values of terms at the first point, NaN if it is infeasible."""
     return [float(np.ravel(evaluation.numbers(term))[0]) for term in terms]
 
 
 class Population:
-    """Points of the unit cube of the ways of all spans: evaluates them, and keeps the best of all.
+    """Points of the unit cube of the coordinates of all spans, evaluated; the best of all is kept.
 
-    `before` are the results that are asked about as the question stands, the scale of all worths; where the objective
-    has none then, the first one that is found.
+    `before` are the present results of the targets and the objective, the scale of all worths; if the objective has
+    none, the first one that is found.
     """
 
     def __init__(
-        self, program: Program, within: Sequence[Span], wish: Wish, before: Sequence[float], told: Told
+        self, program: Program, within: Sequence[Span], wish: Wish, before: Sequence[float], progress: Progress
     ) -> None:
-        self.program, self.within, self.wish, self.told = program, within, wish, told
+        self.program, self.within, self.wish, self.progress = program, within, wish, progress
         self.terms = wish.terms(program)
-        self.chunk = 1 if is_played(program) else CHUNK_POINTS
+        self.chunk = 1 if is_simulated(program) else CHUNK_POINTS
         self.before = before
         self.size = 0.0
         self.count = 0
         self.best: tuple[float, FloatArray] = (np.inf, np.full(len(within), 0.5))
 
     def values(self, ways: FloatArray) -> dict[str, FloatArray]:
-        """The parameters at points `ways` [point, span]."""
+        """Parameters at points `ways` [point, span]."""
         return {span.path: span.at(ways[:, at]) for at, span in enumerate(self.within)}
 
     def worths(self, ways: FloatArray) -> FloatArray:
-        """What points [point, span] are worth, [point]."""
+        """Worths [point] of points [point, span]."""
         return np.concatenate([self._worths(ways[at : at + self.chunk]) for at in range(0, len(ways), self.chunk)])
 
     def _worths(self, ways: FloatArray) -> FloatArray:
@@ -98,11 +99,11 @@ class Population:
         self.count += len(ways)
         if found[at] < self.best[0]:
             self.best = (float(found[at]), ways[at].copy())
-        self.told(self.count)
+        self.progress(self.count)
         return found
 
     def aims(self, ways: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The objective [point], the less the better, and how far targets are exceeded [point, target], about 1."""
+        """Objective [point], to minimise, and relative excess over the targets [point, target]."""
         values = self.values(ways)
         evaluation = evaluate(self.program, values)
         results = [np.broadcast_to(evaluation.numbers(term), len(ways)) for term in self.terms]
@@ -118,18 +119,18 @@ class Population:
 
 
 def _scale(*sizes: float, default: float = 1.0) -> float:
-    """The first of some sizes that can be divided by."""
+    """First of some sizes that is finite and not 0."""
     return next((abs(size) for size in sizes if np.isfinite(size) and size != 0), default)
 
 
 def _squashed(number: FloatArray) -> FloatArray:
-    """Any number between -1 and 1, in the same order."""
+    """Numbers mapped to -1 .. 1, in the same order."""
     finite = np.clip(number, -1e300, 1e300)
     return np.asarray(finite / (1.0 + np.abs(finite)))
 
 
 def change_of(within: Sequence[Span], values: Mapping[str, FloatArray], count: int = 1) -> FloatArray:
-    """The sum of the squared logarithms of the factors from the present values; of a parameter that can be 0 or less,
+    """Sum of the squared logarithms of the factors from the present values; for a parameter that can be 0 or less,
     of the squared differences, as shares of its range."""
     total = np.zeros(count)
     for span in within:
@@ -142,7 +143,7 @@ def change_of(within: Sequence[Span], values: Mapping[str, FloatArray], count: i
 
 
 def look(population: Population, seed: int, limit: int) -> None:
-    """Evaluate all points where they are few; else a population that moves, then the way to where targets bind."""
+    """Evaluate all points if they are few; else a population that evolves, then the line to where targets bind."""
     within = population.within
     if np.prod([span.count for span in within]) <= limit:
         grids = [[span.way(value) for value in span.grid(limit).tolist()] for span in within]
@@ -161,7 +162,7 @@ def look(population: Population, seed: int, limit: int) -> None:
 
 
 def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
-    """The first population: the present point, the corners, and a Latin hypercube."""
+    """First population: the present point, the corners, and a Latin hypercube."""
     from scipy.stats import qmc
 
     size = len(within)
@@ -175,7 +176,7 @@ def _first(within: Sequence[Span], seed: int, limit: int) -> FloatArray:
 
 
 def _close_in(population: Population, first: FloatArray, seed: int, limit: int) -> None:
-    """For few points: a few at a time around the best so far, ever nearer."""
+    """Evaluate few points: in each round some around the best one, ever closer to it."""
     population.worths(first)
     random, rounds = np.random.default_rng(seed), (limit - len(first)) // _BATCH
     for side in np.geomspace(0.5, 1e-3, max(rounds, 0)):
@@ -197,38 +198,38 @@ def _evolve(population: Population, first: FloatArray, seed: int, generations: i
 
 
 class _Section:
-    """The numbers of a point that need not be whole or listed, while its others are held: what SLSQP moves."""
+    """Continuous coordinates of the best point, for SLSQP; the whole and listed ones stay constant."""
 
     def __init__(self, population: Population) -> None:
         self.population, self.start = population, population.best[1]
         self.free = np.array([np.isinf(span.count) for span in population.within])
 
     def points(self, parts: FloatArray) -> FloatArray:
-        """Whole points of the free numbers [point, number] of some."""
+        """Points of free coordinates [point, coordinate], with the others."""
         whole = np.repeat(self.start[None, :], len(parts), axis=0)
         whole[:, self.free] = np.clip(parts, 0.0, 1.0)
         return whole
 
     def aims(self, parts: FloatArray) -> FloatArray:
-        """What is to be small, [point]."""
+        """Objective to minimise, [point]."""
         return self.population.aims(self.points(parts))[0]
 
     def aim(self, part: FloatArray) -> float:
-        """The same of one point."""
+        """Objective of one point."""
         return float(self.aims(part[None])[0])
 
     def rooms(self, parts: FloatArray) -> FloatArray:
-        """What must not fall below 0, [point, target]."""
+        """Distances to the bounds of targets, negative if one is missed, [point, target]."""
         return -self.population.aims(self.points(parts))[1]
 
     def slopes(self, of: Callable[[FloatArray], FloatArray], part: FloatArray) -> FloatArray:
-        """Derivatives by the free numbers, [number] or [target, number], from one evaluation."""
+        """Derivatives by the free coordinates, [coordinate] or [target, coordinate], from one evaluation."""
         step = np.where(part > 0.5, -1e-7, 1e-7)
         found = of(np.vstack([part, part + np.diag(step)]))
         return np.asarray((found[1:] - found[0]).T / step)
 
     def best(self) -> FloatArray:
-        """Where SLSQP ends, as a whole point; not finite where it is lost."""
+        """Point at which SLSQP ends; not finite if it fails."""
         from scipy.optimize import minimize
 
         limits = {
@@ -245,7 +246,7 @@ class _Section:
 
 
 def _polish(population: Population) -> None:
-    """From the best point to where targets bind, and back to where they are met."""
+    """Evaluate the line from the best point to where targets bind."""
     section = _Section(population)
     if not section.free.any():
         return

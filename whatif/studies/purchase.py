@@ -86,7 +86,7 @@ def budget_study(
     """Offers within all limits of a budget, stated as texts such as `20 MUSD` and `5 MW`; None for no limit."""
     stated = {name: _limit(name, limit) for name, limit in budget.items() if limit is not None}
     found = offers(scenarios, list(dict.fromkeys(platforms)), checked_limits(stated))
-    answered = [scenarios[row.scenario].changed(scenarios[row.scenario].sets, row.platform) for row in found
+    answered = [scenarios[row.scenario].changed(scenarios[row.scenario].overrides, row.platform) for row in found
                 if not row.reason]  # fmt: skip
     return Offers(found, remarks=values_on_all_platforms(*scenarios.values())).about(*answered)
 
@@ -115,7 +115,7 @@ def offers(
         rows = []
         for platform in platforms:
             try:
-                evaluation = evaluate(scenario.changed(scenario.sets, platform).program)
+                evaluation = evaluate(scenario.changed(scenario.overrides, platform).program)
             except WhatifError as error:
                 errors.append(error)
                 rows.append(_nothing(name, platform, str(error)))

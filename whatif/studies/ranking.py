@@ -43,7 +43,7 @@ class MachineScore:
     grade: str = ""
     extrapolated: tuple[str, ...] = ()
     dimension: Dimension | None = None
-    beside: Mapping[str, Quantity] = field(default_factory=dict)
+    other_results: Mapping[str, Quantity] = field(default_factory=dict)
     """Energy and cost of the job, if known."""
     samples: FloatArray | None = None
     """The number at every sample; sample i of all platforms and applications uses the same values."""
@@ -205,7 +205,8 @@ def _answers(
 ) -> tuple[dict[str, dict[str, MachineScore]], int]:
     """Scores by platform and application, and the number of uncertain values."""
     asked = {
-        name: {app: scenario.changed(scenario.sets, name) for app, scenario in scenarios.items()} for name in platforms
+        name: {app: scenario.changed(scenario.overrides, name) for app, scenario in scenarios.items()}
+        for name in platforms
     }
     found = {name: {app: _answer(scenario, result) for app, scenario in its.items()} for name, its in asked.items()}
     if sampling is None:
@@ -248,8 +249,8 @@ def _answer(scenario: Scenario, result: str) -> MachineScore:
     answer.program.term_of(result)
     dimension, number = answer.dimensions[result], float(array_of(answer, result))
     known = [name for name in BESIDE if name in answer.columns]
-    beside = {name: Quantity(float(array_of(answer, name)), answer.dimensions[name]) for name in known}
-    details = (answer.grade, tuple(answer.extrapolated), dimension, beside)
+    other_results = {name: Quantity(float(array_of(answer, name)), answer.dimensions[name]) for name in known}
+    details = (answer.grade, tuple(answer.extrapolated), dimension, other_results)
     if not answer.reasons and not number > 0:
         return MachineScore(np.nan, f"{result} is {number:g} {dimension} there, which has no speedup", *details)
     return MachineScore(number, "; ".join(answer.reasons), *details)

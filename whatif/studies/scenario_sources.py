@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from whatif.core.overrides import checked_overrides
 from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario, named_platform
 from whatif.errors import InvalidFileError, Problem, UsageError
+from whatif.plugins import registered_files, resolve
 from whatif.schema.toml import Document
 
-Kind = Literal["scenario", "trace", "profile"]
 DEFAULT_PLATFORM: Final = "summit"
 """Platform of a trace or profile unless one is named."""
 
@@ -22,7 +22,8 @@ class ScenarioSource(NamedTuple):
     """A scenario, the kind of file that it was made from, and its path."""
 
     scenario: Scenario
-    kind: Kind
+    kind: str
+    """`scenario`, `trace`, or a kind of file that a plug-in reads, such as `profile`."""
     path: Path | None = None
 
 
@@ -45,12 +46,12 @@ def open_source(
     path = Path() if isinstance(source, Scenario) else Path(source)
     kind = "scenario" if isinstance(source, Scenario) else _kind(path)
     if isinstance(source, Scenario):
-        changed = source.changed({**source.sets, **stated}, source.platform) if stated else source
+        changed = source.changed({**source.overrides, **stated}, source.platform) if stated else source
         return ScenarioSource(changed if platform is None else changed.on(platform), kind)
     if kind == "scenario":
-        return ScenarioSource(Scenario.open(source, platform=platform, sets=stated, folders=folders), kind)
+        return ScenarioSource(Scenario.open(source, platform=platform, overrides=stated, folders=folders), kind)
     machine, searched = opened_platform(platform, folders)
-    document = trace_document(path, machine, model) if kind == "trace" else _profile_document(path, machine)
+    document = trace_document(path, machine, model) if kind == "trace" else _document(kind, path, machine)
     built = {machine.name: machine.document} if isinstance(platform, Platform) else {}
     return ScenarioSource(Scenario(document, None, stated, searched, built), kind, path)
 
@@ -73,30 +74,30 @@ def trace_document(path: Path, machine: Platform, model: str | None = None) -> D
     return trace_scenario(path, machine, model or "")
 
 
-def _kind(path: Path) -> Kind:
+def _kind(path: Path) -> str:
     """Kind of a file; a file or folder that is neither trace nor profile hides no shipped scenario of its name."""
     if path.suffix == ".toml" or not os.path.exists(path):  # noqa: PTH110 - false, too, for what is no path at all
         return "scenario"
     from whatif.importers.trace_formats import is_trace
-    from whatif.profiles.formats import is_profile
     from whatif.schema.shipped import shipped_names
 
     if is_trace(path):
         return "trace"
-    if path.is_file() and is_profile(path):
-        return "profile"
+    for name, kind in registered_files().items():
+        if path.is_file() and resolve(kind.recognise)(path):
+            return name
     if str(path) in shipped_names("scenarios"):
         return "scenario"
     raise _neither(path)
 
 
 def _neither(path: Path) -> InvalidFileError:
-    """Error with the reasons why a file is no trace and no profile."""
+    """Error with the reasons why a file is no trace, and no file of a plug-in."""
     from whatif.importers.trace_formats import read_trace
-    from whatif.profiles.formats import read_profile
 
     problems: list[Problem] = []
-    for read in (read_trace, read_profile) if path.is_file() else (read_trace,):
+    others = (resolve(kind.read) for kind in registered_files().values()) if path.is_file() else ()
+    for read in (read_trace, *others):
         try:
             read(path)
         except InvalidFileError as error:
@@ -104,11 +105,9 @@ def _neither(path: Path) -> InvalidFileError:
     return InvalidFileError(problems)
 
 
-def _profile_document(path: Path, machine: Platform) -> Document:
+def _document(kind: str, path: Path, machine: Platform) -> Document:
     from whatif.files.trace_scenario import free_name
-    from whatif.profiles.formats import read_profile
-    from whatif.profiles.scenario_text import scenario_toml
     from whatif.schema.toml import parse_document, shown_path
 
-    text = scenario_toml(read_profile(path), machine.name, path.name.split(".")[0], machine.spec)
+    text = resolve(registered_files()[kind].scenario)(path, machine.name, machine.spec)
     return parse_document(text, shown_path(free_name(path)), path.resolve().parent)

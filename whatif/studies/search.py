@@ -1,7 +1,7 @@
-"""Search over several parameters and choices: what meets all targets, and of that the best.
+"""Search over several parameters and choices: points that meet all targets, and the best of them.
 
-Every combination of choices is a program of its own and is searched by itself (`whatif.studies.population`): a global
-method without a proof. The same seed gives the same answer, another one may find a better one.
+Every combination of choices is a program of its own with its own search (`whatif.studies.population`), a heuristic for
+the global optimum. The same seed gives the same answer; another one may give a better one.
 """
 
 from __future__ import annotations
@@ -18,37 +18,39 @@ from whatif.core.scenario import Scenario
 from whatif.core.sweep import PLATFORM_PARAMETER
 from whatif.schema.load import stated_platform
 from whatif.studies.population import MISSED, Population, Wish, change_of, look, results_of
-from whatif.studies.search_space import Combination, Span, Varied, is_played, phase_times, prepared
+from whatif.studies.search_space import Combination, Span, Varied, is_simulated, phase_times, prepared
 from whatif.studies.threshold import Target
 
-POINTS, PLAYED_POINTS = 20_000, 200
-"""Points that are evaluated for each combination of choices, and where each is played message by message."""
+POINTS, SIMULATED_POINTS = 20_000, 200
+"""Points of each combination of choices: computed, and simulated message by message."""
 _BINDS: Final = 1e-6
-"""A target binds where the result is so near to its bound, relative to it."""
+"""Relative distance of a result from the bound of a target up to which the target binds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimum:
-    """The best point of one combination of choices, or the one that comes closest to the targets."""
+    """Best point of one combination of choices, or the closest one to the targets."""
 
     combination: Combination
     spans: tuple[Span, ...]
     values: Mapping[str, float]
-    """Of the parameters that were moved, in base units."""
+    """Parameters that were varied, in base units."""
     before: Mapping[str, float]
-    """The results that are asked about, as the question stands; NaN where there is none."""
+    """Results of the targets and the objective at the present values; NaN if there is none."""
     then: Mapping[str, float]
+    """The same results at this point."""
     change: float
-    """The sum of the squared logarithms of the factors of all parameters."""
+    """Sum of the squared logarithms of the factors of all parameters."""
     worth: float
-    """What answers are ranked by, the least first; from 2 on it misses a target."""
+    """Rank of an answer, the least is the best; at least 2 if it misses a target."""
     phases: Mapping[str, float]
+    """Times of the phases, the longest first."""
     points: int
-    """How many were evaluated."""
+    """Number of points evaluated."""
     reason: str = ""
-    """Why the point cannot exist; empty where it can."""
+    """Reason why the point is infeasible; empty if it is feasible."""
     ended: bool = True
-    """Whether the search came to its end, and was not interrupted."""
+    """Whether the search was complete, without an interruption."""
 
     @property
     def is_met(self) -> bool:
@@ -56,7 +58,7 @@ class Optimum:
         return self.worth < MISSED
 
     def misses(self, target: Target) -> bool:
-        """Whether it misses a target."""
+        """Whether the point misses a target."""
         return not bool(target.met(np.array(self.then[target.result])))
 
     def binds(self, target: Target) -> bool:
@@ -64,42 +66,43 @@ class Optimum:
         return abs(self.then[target.result] - target.bound) <= _BINDS * abs(target.bound)
 
     def at_end(self, path: str) -> str:
-        """`lower` or `upper` where a parameter is at an end of its range or list, else empty."""
+        """`lower` or `upper` if a parameter is at an end of its range or list, else empty."""
         span, value = next(span for span in self.spans if span.path == path), self.values[path]
         near = 1e-9 * (span.high - span.low)
         return "lower" if value <= span.low + near else "upper" if value >= span.high - near else ""
 
 
 def search(
-    question: Scenario, varied: Sequence[Varied], wish: Wish, seed: int = 0, points: int | None = None,
-    told: Callable[[Combination, int], None] = lambda combination, count: None,
+    scenario: Scenario, varied: Sequence[Varied], wish: Wish, seed: int = 0, points: int | None = None,
+    progress: Callable[[Combination, int], None] = lambda combination, count: None,
 ) -> Iterator[Optimum | Combination]:  # fmt: skip
-    """The answer of each combination of choices, or the combination where it has none; ends after an interruption.
+    """Answer of each combination of choices, or the combination if it is infeasible; ends after an interruption.
 
-    `told` hears how many points of a combination are evaluated. Raise `UsageError` for a parameter without any effect.
+    `progress` receives each combination and its number of evaluated points. Raise `UsageError` for a parameter without
+    any effect.
     """
-    before = results_of(evaluate(question.program), wish.terms(question.program))
-    for combination, within in prepared(question, varied, wish.names):
+    before = results_of(evaluate(scenario.program), wish.terms(scenario.program))
+    for combination, within in prepared(scenario, varied, wish.names):
         program = combination.program
         if program is None:
             yield combination
             continue
-        limit = points or (PLAYED_POINTS if is_played(program) else POINTS)
-        population = Population(program, within, wish, before, partial(told, combination))
+        limit = points or (SIMULATED_POINTS if is_simulated(program) else POINTS)
+        population = Population(program, within, wish, before, partial(progress, combination))
         answer = _searched(combination, population, seed, limit)
         yield answer
         if not answer.ended:
             return
 
 
-def ranked(answers: Sequence[Optimum], wish: Wish, question: Scenario) -> list[Optimum]:
-    """The best first; without an objective, those with the fewest other choices."""
+def ranked(answers: Sequence[Optimum], wish: Wish, scenario: Scenario) -> list[Optimum]:
+    """Answers in order, the best first; without an objective, those with the fewest changed choices."""
 
     def others(answer: Optimum) -> int:
-        return sum(text != present_choice(question, path) for path, text in answer.combination.choices.items())
+        return sum(text != present_choice(scenario, path) for path, text in answer.combination.choices.items())
 
     def aim(answer: Optimum) -> float:
-        # Where the objective has no number now, each combination's worths are in units of their own.
+        # If the objective has no present number, the worths of combinations have different scales.
         if objective is None or not answer.is_met:
             return answer.worth
         return answer.then[objective.name] if objective.least else -answer.then[objective.name]
@@ -110,16 +113,16 @@ def ranked(answers: Sequence[Optimum], wish: Wish, question: Scenario) -> list[O
     return sorted(answers, key=lambda answer: (not answer.is_met, others(answer) if answer.is_met else 0, answer.worth))
 
 
-def present_choice(question: Scenario, path: str) -> str:
-    """What a choice is as the question stands; empty where the files do not say it."""
+def present_choice(scenario: Scenario, path: str) -> str:
+    """Present text of a choice; empty if the files do not state it."""
     if path == PLATFORM_PARAMETER:
-        return question.platform or stated_platform(question.document, question.folders) or ""
-    if path in question.sets:
-        return str(question.sets[path])
-    parameter = question.program.parameters.get(path)
+        return scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
+    if path in scenario.overrides:
+        return str(scenario.overrides[path])
+    parameter = scenario.program.parameters.get(path)
     if parameter is not None:
         return parameter.text()
-    found: Any = question.program.loaded.layers.merged
+    found: Any = scenario.program.loaded.layers.merged
     for key in path.split("."):
         found = found.get(key, {}) if isinstance(found, Mapping) else {}
     return found if isinstance(found, str) else ""

@@ -1,5 +1,4 @@
-"""What a search may move: parameters between two ends or over listed values, and choices that decide which terms
-exist."""
+"""Search spaces: parameters between two ends or over listed values, and choices that decide which terms exist."""
 
 from __future__ import annotations
 
@@ -24,29 +23,29 @@ from whatif.schema.parameters import Parameter
 from whatif.units import Dimension, Quantity, format_quantity
 
 SPREAD: Final = 1000.0
-"""How far a range that was not given reaches to either side of the present value: so many times."""
+"""Factor from the present value to the ends of a default range."""
 MOST_COMBINATIONS: Final = 1000
 _HINT: Final = "expected PATH, or PATH=LOW .. HIGH, or PATH=A, B, C"
 
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """A parameter as a person lets it vary: between two ends in base units (None: not said), or over listed values."""
+    """Parameter to vary as stated: between two ends in base units (None: the default), or over listed values."""
 
     path: str
     low: float | None = None
     high: float | None = None
     values: tuple[float, ...] = ()
     choices: tuple[str, ...] = ()
-    """Texts, for what decides which terms exist."""
+    """Texts of a parameter that decides which terms exist."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """The values that one parameter of a program may take, as a way from 0 to 1.
+    """Values that a parameter of a program may take, as a coordinate ("way") from 0 to 1.
 
-    The way is even in the logarithm where all values are greater than 0; whole numbers are rounded, listed values
-    have equal parts of it.
+    It is proportional to the logarithm if all values are greater than 0; whole numbers are rounded, listed values
+    have equal shares of it.
     """
 
     parameter: Parameter
@@ -62,7 +61,7 @@ class Span:
 
     @property
     def present(self) -> float:
-        """The parameter's value as it stands."""
+        """Present value of the parameter."""
         return float(self.parameter.value)
 
     @property
@@ -72,11 +71,11 @@ class Span:
 
     @property
     def count(self) -> float:
-        """How many values there are; infinite for numbers that need not be whole."""
+        """Number of values; infinite unless they are listed or whole."""
         return len(self.values) if self.values is not None else self.high - self.low + 1 if self.whole else np.inf
 
     def at(self, way: FloatArray) -> FloatArray:
-        """The values at places of the way, elementwise."""
+        """Values at coordinates, elementwise."""
         way = np.clip(way, 0.0, 1.0)
         if self.values is not None:
             return np.asarray(self.values[np.minimum((way * len(self.values)).astype(int), len(self.values) - 1)])
@@ -86,7 +85,7 @@ class Span:
         return np.clip(np.round(found) if self.whole else found, self.low, self.high)
 
     def way(self, value: float) -> float:
-        """The place of a value on the way, the nearest end for one beyond."""
+        """Coordinate of a value, of the nearest end for a value beyond it."""
         if self.values is not None:
             return (float(np.abs(self.values - value).argmin()) + 0.5) / len(self.values)
         value = min(max(value, self.low), self.high)
@@ -95,7 +94,7 @@ class Span:
         return (value - self.low) / (self.high - self.low)
 
     def grid(self, count: int) -> FloatArray:
-        """All its values where there are at most so many, else so many of them from end to end."""
+        """All values if there are at most `count`, else `count` of them from end to end."""
         if self.values is not None:
             return self.values
         if self.count <= count:
@@ -105,7 +104,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """One way to choose, with the program that follows; None, and why, where there is none."""
+    """Combination of choices with its program; None, with the reason, if it does not compile."""
 
     choices: Mapping[str, str]
     program: Program | None
@@ -116,7 +115,7 @@ class Combination:
 
 
 def parse_varied(text: str, program: Program) -> Varied:
-    """`PATH`, `PATH=LOW .. HIGH`, `PATH=A, B, C` or what a sweep takes; raise `UsageError`."""
+    """Parameter to vary from `PATH`, `PATH=LOW .. HIGH`, `PATH=A, B, C` or values as in a sweep; raise `UsageError`."""
     path, equals, spec = (part.strip() for part in text.partition("="))
     parameter = program.parameters.get(path)
     if parameter is None or parameter.structural:
@@ -143,7 +142,7 @@ def _varied_choice(path: str, parameter: Parameter | None, spec: str, program: P
 
 
 def _end(text: str, parameter: Parameter, whole: str) -> float:
-    """One end of a range in base units."""
+    """End of a range in base units."""
     assert parameter.field is not None
     try:
         end = parameter.field.parse(text)
@@ -156,8 +155,8 @@ def _end(text: str, parameter: Parameter, whole: str) -> float:
     return end
 
 
-def combinations(question: Scenario, varied: Iterable[Varied]) -> Iterator[Combination]:
-    """Every way to choose, compiled; one that its machine cannot be asked says why. One without choices is as it is."""
+def combinations(scenario: Scenario, varied: Iterable[Varied]) -> Iterator[Combination]:
+    """All combinations of choices, compiled, or with the reason if the platform does not support one."""
     chosen = [item for item in varied if item.choices]
     count = int(np.prod([len(item.choices) for item in chosen]))
     if count > MOST_COMBINATIONS:
@@ -165,27 +164,27 @@ def combinations(question: Scenario, varied: Iterable[Varied]) -> Iterator[Combi
     for texts in product(*(item.choices for item in chosen)):
         choices = {item.path: text for item, text in zip(chosen, texts, strict=True)}
         try:
-            yield Combination(choices, question.program_at(choices))
+            yield Combination(choices, scenario.program_at(choices))
         except InvalidFileError as problem:
             yield Combination(choices, None, _why_not(problem, choices))
 
 
 def _why_not(problem: InvalidFileError, choices: Mapping[str, str]) -> str:
-    """A choice may need another one beside it; a machine that is not there is an error."""
+    """Reason why a combination does not compile; raise `InvalidFileError` for an unknown platform."""
     if any(is_machine(path) for path in choices):
         return unfit(problem, choices)
     return problem.problems[0].message
 
 
 def prepared(
-    question: Scenario, varied: Sequence[Varied], names: Sequence[str]
+    scenario: Scenario, varied: Sequence[Varied], names: Sequence[str]
 ) -> list[tuple[Combination, list[Span]]]:
-    """Every combination of choices, and where its parameters may be: those that matter for the results of such names.
+    """All combinations of choices, each with the ranges of the parameters that the named results depend on.
 
-    Raise `UsageError` for a parameter that has an effect in no combination, neither on a result nor on what can exist.
+    Raise `UsageError` for a parameter without effect in all combinations, on a result or on what is feasible.
     """
     found = [
-        (combination, _spans(combination.program, varied, names)) for combination in combinations(question, varied)
+        (combination, _spans(combination.program, varied, names)) for combination in combinations(scenario, varied)
     ]
     moved = {span.path for _, within in found for span in within}
     idle = next((item.path for item in varied if not item.choices and item.path not in moved), None)
@@ -202,20 +201,19 @@ def _spans(program: Program | None, varied: Iterable[Varied], names: Iterable[st
 
 
 def reached_by(program: Program, names: Iterable[str]) -> frozenset[str]:
-    """The parameters that some results depend on, in their values or in whether they can exist."""
+    """Parameters that results depend on, in their values or in their feasibility."""
     terms = [term_named(name, program) for name in names]
     terms += [constraint.term for constraint in program.constraints]
     return frozenset().union(*(program.inputs_of(term) for term in terms))
 
 
 def idle_parameter(path: str, names: Iterable[str]) -> UsageError:
-    """What to say of a parameter that no result of such names depends on."""
+    """Error for a parameter that none of the named results depends on."""
     return UsageError(f"`{path}` has no effect on {' and '.join(dict.fromkeys(names))}")
 
 
 def span_of(program: Program, varied: Varied) -> Span:
-    """The values that a parameter may take; raise `UsageError` for one that is no number of its own, or a range of
-    none."""
+    """Values that a parameter may take; raise `UsageError` if it is not a number of its own, and for an empty range."""
     parameter = own_number(varied.path, program.parameters.get(varied.path))
     if varied.values:
         return Span(parameter, min(varied.values), max(varied.values), np.array(varied.values))
@@ -223,14 +221,14 @@ def span_of(program: Program, varied: Varied) -> Span:
 
 
 def own_number(path: str, parameter: Parameter | None) -> Parameter:
-    """The parameter itself; raise `UsageError` for one that is no number, or is computed from others."""
+    """The same parameter; raise `UsageError` if it is not a number, or is computed from others."""
     if parameter is None or parameter.field is None or isinstance(parameter.value, Expression):
         raise UsageError(f"`{path}`: only a number of its own can be sought")
     return parameter
 
 
 def ends(parameter: Parameter, low: float | None, high: float | None) -> tuple[float, float]:
-    """The ends of a range in base units; where not given, so far from the present value as the parameter may be."""
+    """Ends of a range in base units; default ends are `SPREAD` times the present value, within the domain."""
     assert parameter.field is not None
     domain, present = parameter.field.domain, float(parameter.value)
     if present <= 0 and low is None and high is None:
@@ -250,8 +248,7 @@ def ends(parameter: Parameter, low: float | None, high: float | None) -> tuple[f
 
 
 def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
-    """What holds a result, a phase (`terms.NAME`) or a parameter, and its unit; raise `UsageError` for any other
-    name."""
+    """Term of a result, a phase (`terms.NAME`) or a parameter, with its unit; raise `UsageError` for other names."""
     parameter = program.parameters.get(name)
     if parameter is not None and parameter.field is not None:
         return name, program.terms[name].dimension if name in program.terms else parameter.dimension
@@ -264,12 +261,12 @@ def quantity_named(name: str, program: Program) -> tuple[str, Dimension]:
 
 
 def term_named(name: str, program: Program) -> str:
-    """What holds a result, a phase or a parameter; raise `UsageError` for any other name."""
+    """Term of a result, a phase or a parameter; raise `UsageError` for other names."""
     return quantity_named(name, program)[0]
 
 
 def every_point(grids: Sequence[Sequence[float]]) -> FloatArray:
-    """All points [point, parameter] of the grid that the values of some parameters make; one without parameters."""
+    """All points [point, parameter] of a grid of values; a single one without parameters."""
     return np.array(list(product(*grids))).reshape(math.prod(map(len, grids)), len(grids))
 
 
@@ -279,15 +276,15 @@ def phase_times(evaluation: Evaluation) -> dict[str, float]:
     return dict(sorted(times.items(), key=lambda item: -item[1]))
 
 
-def is_played(program: Program) -> bool:
-    """Whether every point of a program is played message by message, or step by step, which takes its time."""
+def is_simulated(program: Program) -> bool:
+    """Whether every point of a program is simulated message by message, or step by step, which takes time."""
     application = program.loaded.scenario.application
     traced = any(phase.kind == "trace" for phase in application.phases.values())
     return application.costly_points or application.communication != "modelled" or traced
 
 
 def tails(paths: Sequence[str]) -> dict[str, str]:
-    """The shortest ends of paths, of two keys or more, that tell them apart, for headings."""
+    """Shortest ends of paths, of at least two keys, that distinguish them, for headings."""
     found = {}
     for path in paths:
         keys = path.split(".")

@@ -123,7 +123,7 @@ def simulate_source(source: ScenarioSource, iteration_count: int = 1, show: Simu
         raise UsageError(f"iterations: {iteration_count}: expected at least 1")
     if traced_phase(scenario.program) and iteration_count > 1:
         raise UsageError("iterations: only for scenarios; a trace is simulated as it was recorded")
-    if _COMMUNICATION not in scenario.sets:
+    if _COMMUNICATION not in scenario.overrides:
         scenario = with_simulated_messages(scenario)
     program = scenario.program
     return replace(simulate(program, evaluation_without_messages(program), iteration_count), show=show)
@@ -133,7 +133,7 @@ def with_simulated_messages(scenario: Scenario) -> Scenario:
     """The scenario with simulated communication in place of closed forms; the scenario itself if it has none."""
     if not has_closed_forms(scenario.program):
         return scenario
-    return scenario.changed({**scenario.sets, _COMMUNICATION: "simulated"}, scenario.platform)
+    return scenario.changed({**scenario.overrides, _COMMUNICATION: "simulated"}, scenario.platform)
 
 
 def has_closed_forms(program: Program) -> bool:

@@ -66,8 +66,8 @@ def input_remarks(*scenarios: Scenario) -> tuple[str, ...]:
         platform = program.loaded.scenario.platform.name
         if program.grade == "assumed":
             found.append(f"{platform}: rests on assumed values")
-        # A run of HPL costs too much for a remark.
-        outside = () if "hpl.times" in program.terms else extrapolations(evaluate(program))
+        # A simulation costs too much for a remark.
+        outside = () if program.loaded.scenario.application.costly_points else extrapolations(evaluate(program))
         found += [f"warning: {platform}: {text}" for text in outside]
     return tuple(found)
 

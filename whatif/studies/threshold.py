@@ -1,7 +1,7 @@
-"""The value of one parameter that meets a target: the one nearest to the present value, to either side.
+"""Targets of results, and the value of one parameter that meets one: the nearest to the present value, on either side.
 
-The result need not follow the parameter in one direction only: it is looked for on a grid over the whole range first,
-then between the last value that misses the target and the first that meets it.
+A result need not increase or decrease steadily with the parameter, so that a grid over the whole range is evaluated
+first; then the bracket between the last value that misses the target and the first that meets it is narrowed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from whatif.core.term import Program
 from whatif.errors import ImpossiblePointError, UsageError
 from whatif.models.quantities import FloatArray
 from whatif.schema.parameters import Parameter
+from whatif.studies.bracketing import narrowed
 from whatif.studies.search_space import (
     ends,
     idle_parameter,
@@ -30,17 +31,21 @@ from whatif.studies.search_space import (
     reached_by,
     term_named,
 )
-from whatif.units import SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
+from whatif.studies.study_result import StudyResult
+from whatif.table import Table
+from whatif.units import ONE, SECOND, Dimension, UnitError, format_quantity, parse_quantity, parse_share
 
 Choices = NDArray[np.bool_]
 _TARGET: Final = re.compile(r"\s*(?P<result>[\w.]+)\s*(?P<sense><=|>=|<|>)\s*(?P<bound>.+?)\s*")
-_POINTS, _FINER, _ROUNDS = 2049, 129, 6
-"""Points of the first grid, of each finer one, and how often it is refined: to 10^-12 of the first distance."""
+_POINTS: Final = 2049
+"""Points of the grid on which a target is looked for first."""
+_PARTS, _ROUNDS = 128, 6
+"""Parts of a bracket in each round, and the rounds: to 10^-12 of a distance of the grid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A result that is to be at most, or at least, a bound in base units."""
+    """Upper or lower bound of a result, in base units."""
 
     result: str
     at_most: bool
@@ -48,30 +53,57 @@ class Target:
     dimension: Dimension = SECOND
 
     def met(self, numbers: FloatArray) -> Choices:
-        """Elementwise; a point without a number meets no target."""
+        """Whether results meet the target, elementwise; NaN meets none."""
         return numbers <= self.bound if self.at_most else numbers >= self.bound
 
     def __str__(self) -> str:
         return f"{self.result} {'<=' if self.at_most else '>='} {format_quantity(self.bound, self.dimension, 4)}"
 
 
-@dataclass(frozen=True, slots=True)
-class SeekResult:
-    """The nearest value that meets a target, or the one that comes closest to it."""
+@dataclass(frozen=True, eq=False, repr=False)
+class SeekResult(StudyResult):
+    """Value of one parameter that meets a target, the nearest to the present one; else the closest to the target."""
 
     target: Target
     parameter: Parameter
     value: float
+    """In base units."""
     now: float
-    """The result as the parameter stands; NaN where it has none."""
+    """Result at the present value; NaN if there is none."""
     then: float
-    """The result at `value`."""
+    """Result at `value`."""
     is_met: bool
     phases: Mapping[str, float]
-    """Times of the phases at `value`, the longest first: where the target is not met, what stands in its way."""
+    """Times of the phases at `value`, the longest first: for a target that is not met, the obstacles."""
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """The value by the path of its parameter, in base units."""
+        return {self.parameter.path: self.value}
+
+    @property
+    def optional_columns(self) -> tuple[list[str], ...]:
+        """Groups of columns that a narrow terminal leaves out."""
+        return (["factor"],)
+
+    def table(self) -> Table:
+        """One row: the parameter with its present and its new value, their factor, and both results."""
+        present, result = float(self.parameter.value), self.target.result
+        unit = self.parameter.dimension
+        columns = {"parameter": None, "now": unit, "sought": unit, "factor": ONE}
+        columns |= dict.fromkeys((f"{result} now", f"{result} then"), self.target.dimension)
+        factor = self.value / present if present else math.nan
+        return Table.of_rows(columns, [[self.parameter.path, present, self.value, factor, self.now, self.then]])
+
+    def summary(self) -> tuple[str, ...]:
+        """Remark on a target that the present value meets."""
+        unchanged = self.is_met and self.value == float(self.parameter.value)
+        return (f"{self.target} is met as it stands",) if unchanged else ()
 
     def obstacle(self) -> str:
-        """How close the parameter comes to a target that it does not meet, and what stands in the way."""
+        """Closest result to a target that is not met, and the longest phases there."""
+        if self.is_met:
+            return ""
         then = format_quantity(self.then, self.target.dimension, 4)
         value = format_quantity(self.value, self.parameter.dimension, 4)
         return (
@@ -81,12 +113,15 @@ class SeekResult:
 
 
 def longest(phases: Mapping[str, float]) -> str:
-    """The two longest phases with their times, the longest first."""
+    """Names and times of the two longest phases, the longest first."""
     return ", ".join(f"{name} {format_quantity(seconds, SECOND, 3)}" for name, seconds in list(phases.items())[:2])
 
 
 def parse_target(text: str, program: Program) -> Target:
-    """`iteration_time <= 5 ms`, `terms.halo < 80 %` (of what it is now), `total_time >= 1 s`; raise `UsageError`."""
+    """Target of a text: `iteration_time <= 5 ms`, `terms.halo < 80 %` (of the present result), `total_time >= 1 s`.
+
+    Raise `UsageError` for any other text, `ImpossiblePointError` for a share of a result that has no number.
+    """
     match = _TARGET.fullmatch(text)
     if match is None:
         raise UsageError(f"target `{text}`: expected RESULT <= TIME, such as `iteration_time <= 5 ms` or `<= 80 %`")
@@ -112,11 +147,11 @@ def parse_target(text: str, program: Program) -> Target:
 def seek(
     program: Program, path: str, target: Target, low: float | None = None, high: float | None = None
 ) -> SeekResult:
-    """The value of a parameter nearest to the present one that meets a target, between two ends in base units.
+    """Value of a parameter that meets a target, the nearest to the present one, between two ends in base units.
 
-    Near is by factor, or by difference where values may be 0 or less. Ends that are not given are a thousandth of the
-    present value and a thousand times it, as far as the parameter may be. Raise `UsageError` for a parameter that is
-    no number of its own, or has no effect, or a range that is none.
+    Distances are factors, or differences if values may be 0 or less. By default the ends are a thousandth of the
+    present value and a thousand times it, within the domain of the parameter. Raise `UsageError` for a parameter that
+    is not a number, is computed from others or has no effect, and for an empty range.
     """
     parameter = _parameter(program, path, target)
     term = term_named(target.result, program)
@@ -130,10 +165,9 @@ def seek(
     met = target.met(evaluation.numbers(term))
     if not met.any():
         return _sought(program, target, parameter, _closest(grid, evaluation, target, parameter), now)
-    for _ in range(_ROUNDS):
-        grid = _between(grid, met, present, parameter)
-        met = target.met(evaluate(program, {path: grid}).numbers(term))
-    return _sought(program, target, parameter, float(grid[_nearest(grid, met, present)]), now)
+    at = _nearest(grid, met, present)
+    value = _narrowed(program, target, parameter, _before(grid, at, present), float(grid[at]))
+    return _sought(program, target, parameter, value, now)
 
 
 def _parameter(program: Program, path: str, target: Target) -> Parameter:
@@ -146,7 +180,7 @@ def _parameter(program: Program, path: str, target: Target) -> Parameter:
 
 
 def _grid(parameter: Parameter, first: float, last: float) -> FloatArray:
-    """Values of the range in order, each a constant factor from the next; whole where they have to be."""
+    """Values of the range in order, with a constant factor between neighbours; whole numbers if required."""
     assert parameter.field is not None
     domain = parameter.field.domain
     grid = np.geomspace(first, last, _POINTS) if first > 0 else np.linspace(first, last, _POINTS)
@@ -155,21 +189,29 @@ def _grid(parameter: Parameter, first: float, last: float) -> FloatArray:
 
 
 def _nearest(grid: FloatArray, met: Choices, present: float) -> int:
-    """The place of the value nearest to the present one of those that meet the target."""
+    """Index of the value that meets the target nearest to the present value."""
     far = np.log(grid / present) if min(grid[0], present) > 0 else grid - present
     return int(np.where(met, np.abs(far), np.inf).argmin())
 
 
-def _between(grid: FloatArray, met: Choices, present: float, parameter: Parameter) -> FloatArray:
-    """A finer grid from the value that meets the target nearest to the present one to its neighbour on that side."""
-    assert parameter.field is not None
-    at = _nearest(grid, met, present)
+def _before(grid: FloatArray, at: int, present: float) -> float:
+    """Value of the grid next to a place, on the side of the present value; that of the place at an end of the grid."""
     beside = at + (1 if grid[at] < present else -1)
-    beside = min(max(beside, 0), len(grid) - 1)
-    finer = np.linspace(grid[beside], grid[at], _FINER)
-    if parameter.field.domain.whole:
-        finer = np.round(finer)
-    return np.unique(np.append(finer, grid[at]))
+    return float(grid[min(max(beside, 0), len(grid) - 1)])
+
+
+def _narrowed(program: Program, target: Target, parameter: Parameter, missing: float, meeting: float) -> float:
+    """First value that meets a target, from one that misses it to one that meets it."""
+    assert parameter.field is not None
+    term = term_named(target.result, program)
+
+    def met(places: FloatArray) -> Choices:
+        numbers = evaluate(program, {parameter.path: places.ravel()}).numbers(term)
+        return target.met(np.broadcast_to(numbers, places.size)).reshape(places.shape)
+
+    rounding = np.round if parameter.field.domain.whole else None
+    ends = np.array([missing]), np.array([meeting])
+    return float(narrowed(*ends, met, parts=_PARTS, rounds=_ROUNDS, rounding=rounding)[1][0])
 
 
 def _closest(grid: FloatArray, evaluation: Evaluation, target: Target, parameter: Parameter) -> float:

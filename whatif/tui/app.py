@@ -29,7 +29,7 @@ from whatif.tui.config import Config, default_keys, keymap
 from whatif.tui.events import ChangeAsked, FileAsked, StopAsked
 from whatif.tui.file_sync import FileSync
 from whatif.tui.labels import toast
-from whatif.tui.screens.dialogs import Asking, Deciding, TextDialog, may_write, toml_path
+from whatif.tui.screens.dialogs import ChoicePrompt, TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.screens.main_screen import MainScreen
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.themes import DEFAULT_THEME, THEMES, series_variables
@@ -63,7 +63,7 @@ class Explorer(App[None]):
 
     def __init__(
         self,
-        question: Scenario,
+        scenario: Scenario,
         config: Config | None = None,
         *,
         opening: Iterable[str] = (),
@@ -76,21 +76,21 @@ class Explorer(App[None]):
         self._keys = keymap(self.config, _all_keys()) if self.config.keys else {}
         self._opening, self._replay = tuple(opening), tuple(replay)
         self._journal, self._recovery_folder = journal, recovery_folder
-        self._start(question, Session.start(question))
+        self._start(scenario, Session.start(scenario))
 
-    def _start(self, question: Scenario, session: Session) -> None:
+    def _start(self, scenario: Scenario, session: Session) -> None:
         """Begin with a question."""
         self._file_error = ""
-        self.conductor = CommandRunner(ExplorerState.start(session, View(marker=self.config.marker)), self._shown)
-        self.keeper = FileSync(question, self.conductor, self._journal, self._recovery_folder)
+        self.runner = CommandRunner(ExplorerState.start(session, View(marker=self.config.marker)), self._shown)
+        self.file_sync = FileSync(scenario, self.runner, self._journal, self._recovery_folder)
 
     @property
-    def study(self) -> ExplorerState:
+    def state(self) -> ExplorerState:
         """What is shown."""
-        return self.conductor.study
+        return self.runner.state
 
     @property
-    def desk(self) -> MainScreen:
+    def main_screen(self) -> MainScreen:
         """The screen under whatever window is open."""
         return next(screen for screen in self.screen_stack if isinstance(screen, MainScreen))
 
@@ -112,7 +112,7 @@ class Explorer(App[None]):
         self.call_next(self._open_main_screen)
 
     async def _open_main_screen(self) -> None:
-        await self.push_screen(MainScreen(self.study))
+        await self.push_screen(MainScreen(self.state))
         self._listen()
         self.set_interval(LOOK_SECONDS, self._look)
         self.call_after_refresh(self._begin)
@@ -127,9 +127,9 @@ class Explorer(App[None]):
                     loop.add_signal_handler(number, self._ended, number)
 
     def _ended(self, number: int) -> None:
-        self.keeper.write_down()
-        self.conductor.close()
-        self.desk.latest.close()
+        self.file_sync.write_down()
+        self.runner.close()
+        self.main_screen.latest.close()
         # Shutdown can hang when the terminal is gone.
         asyncio.get_running_loop().call_later(1.0, os._exit, 128 + number)
         self.exit(return_code=128 + number)
@@ -139,14 +139,14 @@ class Explorer(App[None]):
         """Begin with what the command line says, then replay what is asked for, or offer what was lost."""
         if not self.is_headless:
             keep_memory()
-        self.conductor.beside.warm()
-        self.desk.latest.warm()
+        self.runner.worker.warm()
+        self.main_screen.latest.warm()
         if self._opening and not await self._repeat(self._opening):
             return
         if self._replay:
             await self._repeat(self._replay)
             return
-        lost = self.keeper.recovery.lost()
+        lost = self.file_sync.recovery.lost()
         if lost is not None:
             text = "\n".join(
                 (
@@ -155,14 +155,14 @@ class Explorer(App[None]):
                     *(shorten(line, 76) for line in lost.lines[:12]),
                 )
             )
-            answer = await self.push_screen_wait(Deciding(text, {"r": "bring them back", "d": "drop them"}))
+            answer = await self.push_screen_wait(ChoicePrompt(text, {"r": "bring them back", "d": "drop them"}))
             if answer == "d" or (answer == "r" and await self._repeat(lost.lines)):
                 lost.path.unlink(missing_ok=True)
 
     async def _repeat(self, lines: Iterable[str]) -> bool:
         """Do what some lines say; whether all of them could be done."""
         try:
-            await self.conductor.replay(lines, self.action_save)
+            await self.runner.replay(lines, self.action_save)
         except WhatifError as problem:
             self._shown(f"the replay stopped at {problem}")
             return False
@@ -173,26 +173,26 @@ class Explorer(App[None]):
         self._close()
 
     def _close(self) -> None:
-        self.conductor.close()
-        self.keeper.recovery.close()
+        self.runner.close()
+        self.file_sync.recovery.close()
 
     @on(ChangeAsked)
-    def _asked(self, event: ChangeAsked) -> None:
-        self.conductor.ask(event.change)
+    def _inputs(self, event: ChangeAsked) -> None:
+        self.runner.ask(event.change)
         self._watch_work()
 
     def _watch_work(self) -> None:
-        if self.conductor.busy:
+        if self.runner.busy:
             self.set_timer(_BUSY_SECONDS, self._tell_busy)
 
     def _tell_busy(self) -> None:
-        if self.conductor.busy:
-            self.desk.show(self.study, busy=True)
+        if self.runner.busy:
+            self.main_screen.show(self.state, busy=True)
 
     def _shown(self, error: str) -> None:
         """Show the study as it is now, or what was wrong; that the file is wrong is not forgotten over other news."""
-        self.desk.show(self.study, error, busy=self.conductor.busy, notice=self._file_error)
-        self._say(self.keeper.write_journal())
+        self.main_screen.show(self.state, error, busy=self.runner.busy, notice=self._file_error)
+        self._say(self.file_sync.write_journal())
 
     def _say(self, text: str) -> None:
         if text:
@@ -200,14 +200,14 @@ class Explorer(App[None]):
 
     def _look(self) -> None:
         """Look after the files: what others wrote, and what would be lost."""
-        self.keeper.write_down()
-        if self.keeper.touched() and not self.conductor.busy:
+        self.file_sync.write_down()
+        if self.file_sync.touched() and not self.runner.busy:
             self._reload()
 
     def _reload(self) -> None:
         """Take in what others wrote, and tell it."""
         try:
-            found = self.keeper.reload()
+            found = self.file_sync.reload()
         except WhatifError as problem:
             self._file_error = f"the file on disk cannot be used, the last good values stay: {problem}"
             self._shown("")
@@ -217,62 +217,62 @@ class Explorer(App[None]):
             self._say("changed on disk: " + "; ".join(found.changes))
         against = "; ".join(found.conflicts.values())
         if against:
-            self.conductor.later(lambda: self._shown(f"both you and the file changed {against}; yours is kept"))
+            self.runner.later(lambda: self._shown(f"both you and the file changed {against}; yours is kept"))
         elif not found.changes:
             self._shown("")
 
     def action_undo(self) -> None:
         """Take the last change back."""
-        self.conductor.undo()
+        self.runner.undo()
         self._watch_work()
 
     def action_redo(self) -> None:
         """Do again what was undone last."""
-        self.conductor.redo()
+        self.runner.redo()
         self._watch_work()
 
     @on(StopAsked)
     def _stop(self) -> None:
-        self.conductor.stop()
+        self.runner.stop()
 
     def action_save(self) -> None:
         """Write the edits into the scenario's file; one that came with the program is written elsewhere."""
-        self.conductor.later(self._save)
+        self.runner.later(self._save)
         self._watch_work()
 
     def _save(self) -> None:
-        if self.keeper.shipped and self.study.unsaved():
+        if self.file_sync.shipped and self.state.unsaved():
             self.action_save_as()
             return
-        if self.keeper.touched() or self._file_error:
+        if self.file_sync.touched() or self._file_error:
             self._reload()
-        if not self._file_error or self.keeper.file.gone:
-            self.conductor.later(self._write)
+        if not self._file_error or self.file_sync.file.gone:
+            self.runner.later(self._write)
 
     def _write(self) -> None:
-        if self.keeper.conflicts:
+        if self.file_sync.conflicts:
             self._settle()
         else:
-            self._try(self.keeper.save)
+            self._try(self.file_sync.save)
 
     @work
     async def _settle(self) -> None:
         """Ask whose values are to stand in the file."""
-        conflicts = self.keeper.conflicts
+        conflicts = self.file_sync.conflicts
         text = "\n".join(("Both you and the file changed:", "", *conflicts.values()))
-        answer = await self.push_screen_wait(Deciding(text, {"m": "write mine", "t": "take theirs"}))
+        answer = await self.push_screen_wait(ChoicePrompt(text, {"m": "write mine", "t": "take theirs"}))
         if answer == "t":
             for path in conflicts:
-                self.conductor.ask(Revert(path))
+                self.runner.ask(Revert(path))
         if answer:
-            self.conductor.later(lambda: self._try(self.keeper.save))
+            self.runner.later(lambda: self._try(self.file_sync.save))
 
     def _try(self, work: Callable[[], str]) -> None:
         """Do something with a file, and tell how it went."""
         try:
             self._say(work())
         except WhatifError as problem:
-            self.conductor.error = str(problem)
+            self.runner.error = str(problem)
             self._shown(str(problem))
         else:
             self._shown("")
@@ -280,16 +280,16 @@ class Explorer(App[None]):
     @work
     async def action_save_as(self) -> None:
         """Write the scenario, with its edits, to another file."""
-        path = self.keeper.file.path
+        path = self.file_sync.file.path
         name = await self.push_screen_wait(
-            Asking("Write the scenario to", path.name if self.keeper.shipped else str(path))
+            TextPrompt("Write the scenario to", path.name if self.file_sync.shipped else str(path))
         )
         if name and await may_write(self, toml_path(name)):
-            self.conductor.later(lambda: self._try(lambda: self.keeper.save_as(toml_path(name))))
+            self.runner.later(lambda: self._try(lambda: self.file_sync.save_as(toml_path(name))))
 
     def action_copy(self, what: str) -> None:
         """Copy what is on the screen, as a command line or as a TOML patch."""
-        text, place = self.keeper.copied(what, self.desk.page.command)
+        text, place = self.file_sync.copied(what, self.main_screen.page.command)
         self.copy_to_clipboard(text)
         self._say(f"copied{f', also to {place}' if place else ''}:\n{text}")
 
@@ -298,29 +298,29 @@ class Explorer(App[None]):
         """Go to another platform."""
         from whatif.studies.platform_comparison import known_platforms  # noqa: PLC0415 - not for the first frame
 
-        names = known_platforms(self.study.session.question)
-        name = await self.push_screen_wait(Asking("Which platform?", "", names))
+        names = known_platforms(self.state.session.scenario)
+        name = await self.push_screen_wait(TextPrompt("Which platform?", "", names))
         if name:
             self.post_message(ChangeAsked(Adopt(name)))
 
     @work
     async def action_journal(self) -> None:
         """Write the journal to a file, to be replayed."""
-        name = await self.push_screen_wait(Asking("Write the journal to", "whatif.journal"))
+        name = await self.push_screen_wait(TextPrompt("Write the journal to", "whatif.journal"))
         if name and await may_write(self, Path(name).expanduser()):
-            self._say(self.keeper.save_journal(Path(name).expanduser()))
+            self._say(self.file_sync.save_journal(Path(name).expanduser()))
 
     @work
     async def action_report(self) -> None:
         """Write a report about the values and the sweep as they are."""
-        name = await self.push_screen_wait(Asking("Write a report to", "report.html"))
+        name = await self.push_screen_wait(TextPrompt("Write a report to", "report.html"))
         path, writer = Path(name).expanduser(), Worker()
         if not name or not await may_write(self, path):
             return
-        asked, report = self.study.session.asked, import_module("whatif.tui.report_job").report
+        inputs, report = self.state.session.inputs, import_module("whatif.tui.report_job").report
         self._say(f"writing {path}")
         try:
-            self._say(await writer.run(report, EvaluationRequest(asked.question, asked.grid), path))
+            self._say(await writer.run(report, EvaluationRequest(inputs.scenario, inputs.grid), path))
         except WhatifError as problem:
             self._shown(str(problem))
         finally:
@@ -332,46 +332,46 @@ class Explorer(App[None]):
         """Open another scenario in place of this one."""
         if not await self._may_leave("open it"):
             return
-        unsaved, loader = self.study.unsaved(), Worker()
+        unsaved, loader = self.state.unsaved(), Worker()
         try:
-            question = Scenario.open(event.source, folders=self.study.session.question.folders)
-            session = await loader.run(Session.start, question)
+            scenario = Scenario.open(event.source, folders=self.state.session.scenario.folders)
+            session = await loader.run(Session.start, scenario)
         except WhatifError as problem:
             self._shown(str(problem))
             return
         finally:
             loader.close()
         # Keys were pressed meanwhile.
-        if self.study.unsaved() != unsaved and not await self._may_leave("open it"):
+        if self.state.unsaved() != unsaved and not await self._may_leave("open it"):
             return
         while not isinstance(self.screen, MainScreen):
             self.pop_screen()
-        self.keeper.recovery.forget()
+        self.file_sync.recovery.forget()
         self._close()
-        self._start(session.question, session)
-        await self.switch_screen(MainScreen(self.study))
-        self.conductor.beside.warm()
+        self._start(session.scenario, session)
+        await self.switch_screen(MainScreen(self.state))
+        self.runner.worker.warm()
 
     async def _may_leave(self, words: str) -> bool:
         """Whether nothing is unsaved, or the person says what becomes of it."""
-        unsaved = self.study.unsaved()
+        unsaved = self.state.unsaved()
         if not unsaved:
             return True
         lines = "\n".join(f"{path} = {text}" for path, text in list(unsaved.items())[:12])
-        text = f"Not saved to {self.keeper.file.path}:\n\n{lines}"
+        text = f"Not saved to {self.file_sync.file.path}:\n\n{lines}"
         answers = {"s": f"save and {words}", "d": f"drop them and {words}"}
-        answer = await self.push_screen_wait(Deciding(text, answers))
+        answer = await self.push_screen_wait(ChoicePrompt(text, answers))
         if answer == "s":
             self.action_save()
-            await self.conductor.idle()
-            return not self.study.unsaved()
+            await self.runner.idle()
+            return not self.state.unsaved()
         return answer == "d"
 
     @work
     async def action_quit(self) -> None:  # type: ignore[override]
         """End the program."""
         if await self._may_leave("quit"):
-            self.keeper.recovery.forget()
+            self.file_sync.recovery.forget()
             self.exit()
 
     def action_help_quit(self) -> None:
@@ -395,5 +395,5 @@ def _all_keys() -> dict[str, str]:
     from whatif.tui.widgets.why_tree import WhyTree  # noqa: PLC0415
 
     widgets = (ParameterTree, TableView, PlotView, CursorList, WhyTree, PromptInput, Prompt)
-    screens = (Explorer, MainScreen, TextDialog, Deciding, Asking)
+    screens = (Explorer, MainScreen, TextDialog, ChoicePrompt, TextPrompt)
     return default_keys((*screens, *widgets), page_registry.all_bindings())

@@ -45,12 +45,12 @@ def sampling_of(view: View) -> Sampling | None:
     return None if view.samples is None else Sampling(view.samples, spreads=_SPREADS[view.spread])
 
 
-def uncertainty(asked: SessionInputs, sampling: Sampling) -> Uncertainty:
+def uncertainty(inputs: SessionInputs, sampling: Sampling) -> Uncertainty:
     """The bands of what a session is asked."""
-    program, grid = asked.program, asked.grid
+    program, grid = inputs.program, inputs.grid
     point = bands_of(program, Grid(), sampling)
     if any(axis.structural for axis in grid.axes):
-        sweep = run_whole(asked.question, grid, sampling).bands
+        sweep = run_whole(inputs.scenario, grid, sampling).bands
         assert sweep is not None  # noqa: S101
     else:
         sweep = bands_of(program, grid, sampling) if grid.axes else point

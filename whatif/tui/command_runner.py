@@ -42,10 +42,10 @@ _GRACE_SECONDS: Final = 0.3
 class CommandRunner:
     """Holds the state; calls `shown(error)` whenever it has changed or an error is to be reported."""
 
-    def __init__(self, study: ExplorerState, shown: Callable[[str], None]) -> None:
-        self.study = study
+    def __init__(self, state: ExplorerState, shown: Callable[[str], None]) -> None:
+        self.state = state
         self.history = History()
-        self.beside = Worker()
+        self.worker = Worker()
         self._shown = shown
         self._counting: dict[tuple[str, bool], float] = {}
         self._note_counting()
@@ -69,7 +69,7 @@ class CommandRunner:
     @property
     def view(self) -> View:
         """View as it will be after all pending commands."""
-        view = self.study.view
+        view = self.state.view
         for change in (*self._running, *self._waiting):
             if isinstance(change, Show):
                 # A wrong value is reported when its turn comes.
@@ -124,7 +124,7 @@ class CommandRunner:
     def close(self) -> None:
         """Cancel all work and release the worker process."""
         self._end()
-        self.beside.close()
+        self.worker.close()
 
     async def replay(self, lines: Iterable[str], save: Callable[[], None]) -> None:
         """Perform the lines of a journal in order; raise `UsageError` at the first that fails."""
@@ -148,27 +148,27 @@ class CommandRunner:
 
     def _begin(self, changes: tuple[Change, ...]) -> None:
         if all(is_instant(change) for change in changes) or (len(changes) == 1 and self._is_quick(changes[0])):
-            self._take(perform(self.study, changes))
+            self._take(perform(self.state, changes))
         else:
             self._running, self._stale, self._began = changes, False, time.perf_counter()
             self._task = asyncio.get_running_loop().create_task(self._compute(changes))
 
     def _is_quick(self, change: Change) -> bool:
         """Whether a change will be quick, because the terms that it recomputes were quick before."""
-        session = self.study.session
+        session = self.state.session
         if isinstance(change, Nudge) and change.path in session.program.parameters:
             terms = session.program.downstream(change.path)
             over = [] if change.path in session.grid.parameters() else terms
             return not session.parameter(change.path).structural and self._expected(terms, over) <= QUICK_SECONDS
         if isinstance(change, Restore):
-            asked, terms = change.state.asked, list(session.program.terms)
-            same = asked.grid is session.grid and asked.program.terms is session.program.terms
+            inputs, terms = change.state.inputs, list(session.program.terms)
+            same = inputs.grid is session.grid and inputs.program.terms is session.program.terms
             return same and self._expected(terms, terms) <= QUICK_SECONDS
         return False
 
     def _expected(self, at: list[str], over: list[str]) -> float:
         """Largest measured time of some terms at the point and others over the sweep (s)."""
-        session = self.study.session
+        session = self.state.session
         if session.evaluation is None:
             return math.inf
         point, sweep = session.at.seconds, session.evaluation.seconds
@@ -178,7 +178,7 @@ class CommandRunner:
 
     def _note_counting(self) -> None:
         """Remember the time of message counts, which a cache hides when they are repeated."""
-        session = self.study.session
+        session = self.state.session
         for swept, evaluation in ((False, session.at), (True, session.evaluation)):
             for name, seconds in evaluation.seconds.items() if evaluation is not None else ():
                 term = session.program.terms.get(name)
@@ -188,9 +188,9 @@ class CommandRunner:
 
     async def _compute(self, changes: tuple[Change, ...]) -> None:
         try:
-            outcome = await self.beside.run(perform_afresh, self.study.state, changes)
+            outcome = await self.worker.run(perform_afresh, self.state.state, changes)
         except WhatifError as problem:
-            outcome = CommandOutcome(self.study, (), str(problem), 0.0)
+            outcome = CommandOutcome(self.state, (), str(problem), 0.0)
         self._task, self._running = None, ()
         if not self._stale:
             self._take(outcome)
@@ -216,7 +216,7 @@ class CommandRunner:
         if self._task is not None:
             self._task.cancel()
             # At once, not when the event loop gets to it: the next job needs a process that listens.
-            self.beside.stop()
+            self.worker.stop()
         self._task, self._running = None, ()
 
     def _take(self, outcome: CommandOutcome) -> None:
@@ -225,10 +225,10 @@ class CommandRunner:
         if outcome.done:
             # The states that came back from another process are copies: the first is our own.
             first, *rest = outcome.done
-            done = ((first[0], self.study.state), *rest)
+            done = ((first[0], self.state.state), *rest)
             self.history.record(replace(outcome, done=done))
-            reported = reported or _no_longer_swept(self.study.session, outcome.study.session)
-            self.study = outcome.study
+            reported = reported or _no_longer_swept(self.state.session, outcome.state.session)
+            self.state = outcome.state
             self._note_counting()
         self.error = outcome.error
         self._shown(reported)

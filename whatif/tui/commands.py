@@ -23,9 +23,9 @@ class Edit:
     path: str
     text: str
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the value."""
-        return study.asking(study.session.edit(self.path, self.text))
+        return state.with_session(state.session.edit(self.path, self.text))
 
     def line(self) -> str:
         """`set PATH = TEXT`."""
@@ -41,13 +41,13 @@ class EditAll:
 
     texts: tuple[tuple[str, str], ...]
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the values."""
-        question = study.session.question
+        scenario = state.session.scenario
         parts = tuple(path.removesuffix("extends") for path, _ in self.texts if path.endswith(".extends"))
-        kept = {path: text for path, text in question.sets.items() if not path.startswith(parts)}
+        kept = {path: text for path, text in scenario.overrides.items() if not path.startswith(parts)}
         sets = {**kept, **dict(self.texts)}
-        return study.asking(study.session.asking(question.changed(sets, question.platform)))
+        return state.with_session(state.session.with_scenario(scenario.changed(sets, scenario.platform)))
 
     def line(self) -> str:
         """`set PATH = TEXT; PATH = TEXT`."""
@@ -62,9 +62,9 @@ class Nudge:
     steps: int
     size: NudgeSize = NudgeSize.FINE
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the parameter moved."""
-        return study.asking(study.session.nudge(self.path, self.steps, self.size))
+        return state.with_session(state.session.nudge(self.path, self.steps, self.size))
 
     def line(self) -> str:
         """`nudge PATH = +1 fine`."""
@@ -78,9 +78,9 @@ class SweepParameter:
     path: str
     text: str | None = None
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the sweep."""
-        return study.asking(study.session.sweep(self.path, self.text))
+        return state.with_session(state.session.sweep(self.path, self.text))
 
     def line(self) -> str:
         """`sweep PATH = RANGE`."""
@@ -94,12 +94,12 @@ class Also:
     path: str
     text: str | None = None
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the second axis."""
-        session = study.session
+        session = state.session
         if self.text is None and any(self.path in axis.parameters for axis in session.grid.axes[1:]):
-            return study.asking(session.over(session.grid.axes[:1]))
-        return study.asking(session.sweep_also(self.path, self.text))
+            return state.with_session(session.over(session.grid.axes[:1]))
+        return state.with_session(session.sweep_also(self.path, self.text))
 
     def line(self) -> str:
         """`also PATH = RANGE`."""
@@ -110,12 +110,12 @@ class Also:
 class SwapAxes:
     """Exchange the first two axes."""
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the second axis along x."""
-        axes = study.session.grid.axes
+        axes = state.session.grid.axes
         if len(axes) < 2:
             raise UsageError("there is one axis only; sweep a second parameter first")
-        return study.asking(study.session.over((axes[1], axes[0], *axes[2:])))
+        return state.with_session(state.session.over((axes[1], axes[0], *axes[2:])))
 
     def line(self) -> str:
         """`swap`."""
@@ -129,13 +129,13 @@ class Adopt:
     name: str
     folder: str = ""
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study on the platform."""
-        session, question = study.session, study.session.question
-        if self.folder and Path(self.folder) not in question.folders:
-            question = replace(question, folders=(*question.folders, Path(self.folder)))
-            session = replace(session, asked=replace(session.asked, question=question))
-        return study.asking(session.on_platform(self.name))
+        session, scenario = state.session, state.session.scenario
+        if self.folder and Path(self.folder) not in scenario.folders:
+            scenario = replace(scenario, folders=(*scenario.folders, Path(self.folder)))
+            session = replace(session, inputs=replace(session.inputs, scenario=scenario))
+        return state.with_session(session.on_platform(self.name))
 
     def line(self) -> str:
         """`platform NAME` or `platform NAME = FOLDER`."""
@@ -146,9 +146,9 @@ class Adopt:
 class Pin:
     """Make the current values the baseline."""
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with a new baseline."""
-        return study.pinned()
+        return state.pinned()
 
     def line(self) -> str:
         """`pin`."""
@@ -161,14 +161,14 @@ class Revert:
 
     path: str = ""
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the values of the file."""
-        question = study.session.question
-        kept = {path: text for path, text in question.sets.items() if self.path not in ("", path)}
-        platform = question.platform if self.path else None
-        if kept == question.sets and platform == question.platform:
-            return study
-        return study.asking(study.session.asking(question.changed(kept, platform)))
+        scenario = state.session.scenario
+        kept = {path: text for path, text in scenario.overrides.items() if self.path not in ("", path)}
+        platform = scenario.platform if self.path else None
+        if kept == scenario.overrides and platform == scenario.platform:
+            return state
+        return state.with_session(state.session.with_scenario(scenario.changed(kept, platform)))
 
     def line(self) -> str:
         """`revert` or `revert PATH`."""
@@ -182,9 +182,9 @@ class Show:
     key: str
     value: str
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with another entry of its view."""
-        return replace(study, view=study.view.with_entry(self.key, self.value))
+        return replace(state, view=state.view.with_entry(self.key, self.value))
 
     def line(self) -> str:
         """`show KEY = VALUE`."""
@@ -202,20 +202,20 @@ class Choose:
         """The command that results from the view requested last."""
         return Show(self.key, view.text(self.key, self.value_in(view)))
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the entry."""
-        return self.on(study.view).apply(study)
+        return self.on(state.view).apply(state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reread:
     """Take over a changed file; the edits stay."""
 
-    question: Scenario
+    scenario: Scenario
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study on the new text."""
-        return study.over(self.question)
+        return state.over(self.scenario)
 
     def line(self) -> str:
         """Empty: changes made by others are not journalled."""
@@ -229,10 +229,10 @@ class Restore:
     state: UndoState
     word: str
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study in that state, looked at on the same screen."""
-        view = replace(self.state.view, screen=study.view.screen)
-        return study.at(replace(self.state, view=view))
+        view = replace(self.state.view, screen=state.view.screen)
+        return state.at(replace(self.state, view=view))
 
     def line(self) -> str:
         """`undo` or `redo`."""
@@ -331,7 +331,7 @@ def supersedes(change: Change, last: Change) -> bool:
 class CommandOutcome:
     """State after some changes, the changes performed with the state before each, and the error if there was one."""
 
-    study: ExplorerState
+    state: ExplorerState
     done: tuple[tuple[Change, UndoState], ...]
     error: str
     seconds: float
@@ -343,14 +343,14 @@ INTERNAL: Final = "internal error"
 _SET: Final = re.compile(r"^--set [\w.]+=.*?: ", re.MULTILINE)
 
 
-def perform(study: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
+def perform(state: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome:
     """Outcome of changes performed in order; one that fails leaves the state as it was."""
     error, done = "", []
     began = time.perf_counter()
     for change in changes:
-        before = study.state
+        before = state.state
         try:
-            study = change.apply(study)
+            state = change.apply(state)
         except (WhatifError, OSError) as problem:
             error = _SET.sub("", str(problem))
         except MemoryError:
@@ -360,25 +360,25 @@ def perform(study: ExplorerState, changes: tuple[Change, ...]) -> CommandOutcome
             error = f"{INTERNAL}: {type(problem).__name__}: {problem}"
         else:
             done.append((change, before))
-    return CommandOutcome(study, tuple(done), error, time.perf_counter() - began)
+    return CommandOutcome(state, tuple(done), error, time.perf_counter() - began)
 
 
-def perform_afresh(state: UndoState, changes: tuple[Change, ...]) -> CommandOutcome:
+def perform_afresh(before: UndoState, changes: tuple[Change, ...]) -> CommandOutcome:
     """`perform` in a worker process, which has no results yet; the largest results are not sent back."""
-    draft = Session.unswept(state.asked)
-    outcome = perform(ExplorerState(draft, state.baseline, state.view), changes)
-    study = outcome.study
-    if outcome.done and study.session is draft:
-        study = study.asking(Session.of(state.asked))
-    return replace(outcome, study=_light(study))
+    draft = Session.unswept(before.inputs)
+    outcome = perform(ExplorerState(draft, before.baseline, before.view), changes)
+    state = outcome.state
+    if outcome.done and state.session is draft:
+        state = state.with_session(Session.of(before.inputs))
+    return replace(outcome, state=_light(state))
 
 
 # What crosses from one process to another: more than this costs more than it saves.
 _MOST_KEPT_POINTS: Final = 100_000
 
 
-def _light(study: ExplorerState) -> ExplorerState:
-    if study.session.grid.size <= _MOST_KEPT_POINTS:
-        return study
-    behind = study.behind and replace(study.behind, evaluation=None)
-    return replace(study, session=replace(study.session, evaluation=None), behind=behind)
+def _light(state: ExplorerState) -> ExplorerState:
+    if state.session.grid.size <= _MOST_KEPT_POINTS:
+        return state
+    behind = state.behind and replace(state.behind, evaluation=None)
+    return replace(state, session=replace(state.session, evaluation=None), behind=behind)

@@ -18,10 +18,10 @@ class Leverage:
     reason: str = ""
 
 
-def leverage(asked: SessionInputs, result: str) -> Leverage:
+def leverage(inputs: SessionInputs, result: str) -> Leverage:
     """The elasticities of a result column or `terms.PHASE` at the values as they stand."""
     try:
-        return Leverage(result, elasticities(asked.program, result))
+        return Leverage(result, elasticities(inputs.program, result))
     except ImpossiblePointError as problem:
         reason = str(problem).removeprefix("impossible: ").removesuffix(": it has no elasticity")
         return Leverage(result, (), reason)

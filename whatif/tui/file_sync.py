@@ -24,11 +24,11 @@ class FileSync:
     """Stands between a study and the disk."""
 
     def __init__(
-        self, question: Scenario, conductor: CommandRunner, journal: Path | None = None, folder: Path | None = None
+        self, scenario: Scenario, runner: CommandRunner, journal: Path | None = None, folder: Path | None = None
     ) -> None:
-        self.file = ScenarioFile(question)
+        self.file = ScenarioFile(scenario)
         self.recovery = Recovery(self.file.path, folder)
-        self._conductor = conductor
+        self._runner = runner
         self._journal = journal
         self._journalled = 0
         self._written: list[str] = []
@@ -36,8 +36,8 @@ class FileSync:
         self._conflicts: dict[str, str] = {}
 
     @property
-    def _question(self) -> Scenario:
-        return self._conductor.study.session.question
+    def _scenario(self) -> Scenario:
+        return self._runner.state.session.scenario
 
     @property
     def shipped(self) -> bool:
@@ -54,68 +54,68 @@ class FileSync:
         self._touched = False
         if self.file.gone:
             raise UsageError(f"{self.file.path} is no longer there; save writes it again")
-        found = self.file.reread(self._conductor.study)
+        found = self.file.reread(self._runner.state)
         # A new comment changes no number, but what is saved next must rest on it.
-        if found.changes or found.question.document is not self._question.document:
-            self._conductor.ask(Reread(found.question))
-            self.file.watch(found.question.program)
+        if found.changes or found.scenario.document is not self._scenario.document:
+            self._runner.ask(Reread(found.scenario))
+            self.file.watch(found.scenario.program)
         self._conflicts |= found.conflicts
         return found
 
     @property
     def conflicts(self) -> dict[str, str]:
         """The parameters that others changed in the file, and the person here, since the last save."""
-        edited = self._conductor.study.unsaved()
+        edited = self._runner.state.unsaved()
         return {path: text for path, text in self._conflicts.items() if path in edited}
 
     def save(self) -> str:
         """Write the edits into the file; what to tell. Raise `WhatifError` where that cannot be."""
-        question = self._question
-        if not self._conductor.study.unsaved() and not self.file.gone:
+        scenario = self._scenario
+        if not self._runner.state.unsaved() and not self.file.gone:
             return "nothing to save"
         if self.file.gone:
             return self.save_as(self.file.path)
-        self._saved(save(self.file.path, question.document, question))
-        self._conductor.history.lines.append("save")
-        return f"saved to {question.document.name}"
+        self._saved(save(self.file.path, scenario.document, scenario))
+        self._runner.history.lines.append("save")
+        return f"saved to {scenario.document.name}"
 
     def save_as(self, path: Path) -> str:
         """Write the scenario with its edits to another file, and go on with that one."""
-        question = self._question
-        text = rewritten(question.document, question.sets, question.platform, question.folders)
+        scenario = self._scenario
+        text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
         with atomic_file(path) as temporary:
             temporary.write_bytes(text.encode())
-        moved = Scenario.open(path, folders=question.folders)
+        moved = Scenario.open(path, folders=scenario.folders)
         _ = moved.program
         self._saved(moved.document)
-        self.file = ScenarioFile(self._question)
+        self.file = ScenarioFile(self._scenario)
         self.recovery.forget()
         self.recovery = Recovery(self.file.path, self.recovery.folder)
         return f"saved to {path}"
 
     def _saved(self, document: Document) -> None:
         """Go on with the file as it is now; no number changes by that, only where it comes from."""
-        conductor, question = self._conductor, self._question
-        study = conductor.study
-        conductor.history.rebase(document, values_before(question))
-        fresh = Scenario(document, None, {}, question.folders)
-        session = replace(study.session, asked=SessionInputs(fresh, study.session.grid))
-        conductor.study = replace(study, session=session)
+        runner, scenario = self._runner, self._scenario
+        state = runner.state
+        runner.history.rebase(document, values_before(scenario))
+        fresh = Scenario(document, None, {}, scenario.folders)
+        session = replace(state.session, inputs=SessionInputs(fresh, state.session.grid))
+        runner.state = replace(state, session=session)
         self.file.watch(session.program)
         self._conflicts = {}
         self.write_down()
 
     def write_down(self) -> None:
         """Keep aside what is not saved."""
-        study = self._conductor.study
-        lines = lines_to(study) if study.unsaved() else []
+        state = self._runner.state
+        lines = lines_to(state) if state.unsaved() else []
         if lines != self._written:
             self._written = lines
             self.recovery.keep(lines)
 
     def write_journal(self) -> str:
         """Add what was done to the journal that was asked for; what to tell where that cannot be."""
-        lines = self._conductor.history.lines
+        lines = self._runner.history.lines
         added, self._journalled = lines[self._journalled :], len(lines)
         if self._journal is not None and added:
             try:
@@ -128,7 +128,7 @@ class FileSync:
 
     def save_journal(self, path: Path) -> str:
         """Write everything done so far to a file; what to tell."""
-        lines = self._conductor.history.lines
+        lines = self._runner.history.lines
         try:
             with atomic_file(path) as temporary:
                 temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -141,9 +141,9 @@ class FileSync:
 
         `command`: the command line where it is not that of the sweep.
         """
-        axes = self._conductor.study.session.grid.axes
+        axes = self._runner.state.session.grid.axes
         own = command if what == "command" else ""
-        text = own or (command_line if what == "command" else toml_patch)(self._question, axes)
+        text = own or (command_line if what == "command" else toml_patch)(self._scenario, axes)
         path = self.recovery.folder.parent / "copied.txt"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -31,10 +31,10 @@ class History:
 
     def record(self, outcome: CommandOutcome) -> None:
         """Record the changes of an outcome."""
-        afters = [*(before for _, before in outcome.done[1:]), outcome.study.state]
+        afters = [*(before for _, before in outcome.done[1:]), outcome.state.state]
         for (change, before), after in zip(outcome.done, afters, strict=False):
             if isinstance(change, Reread):
-                self.rebase(change.question.document, {})
+                self.rebase(change.scenario.document, {})
                 continue
             self.lines.append(change.line())
             if isinstance(change, Restore):
@@ -75,10 +75,10 @@ class History:
 
 
 def _on(state: UndoState, document: Document, before: Mapping[str, str]) -> UndoState:
-    question = state.asked.question
-    platform = question.platform or before.get(PLATFORM_PARAMETER)
-    sets = {path: text for path, text in before.items() if path != PLATFORM_PARAMETER} | dict(question.sets)
-    return replace(state, asked=SessionInputs(Scenario(document, platform, sets, question.folders), state.asked.grid))
+    scenario = state.inputs.scenario
+    platform = scenario.platform or before.get(PLATFORM_PARAMETER)
+    sets = {path: text for path, text in before.items() if path != PLATFORM_PARAMETER} | dict(scenario.overrides)
+    return replace(state, inputs=SessionInputs(Scenario(document, platform, sets, scenario.folders), state.inputs.grid))
 
 
 def _is_navigation(change: Change) -> bool:
@@ -92,9 +92,9 @@ def _continues(change: Change, last: Change | None) -> bool:
     )
 
 
-def _folder_of(question: Scenario) -> str:
+def _folder_of(scenario: Scenario) -> str:
     """Extra folder that holds the platform of a scenario; empty if it is in a usual one."""
-    holding = (str(folder) for folder in question.folders if is_file(folder / f"{question.platform}.toml"))
+    holding = (str(folder) for folder in scenario.folders if is_file(folder / f"{scenario.platform}.toml"))
     return next(holding, "")
 
 
@@ -109,12 +109,12 @@ def _table_of(path: str) -> str:
     return path if distance is None else distance[0]
 
 
-def lines_to(study: ExplorerState) -> list[str]:
+def lines_to(state: ExplorerState) -> list[str]:
     """Shortest commands that lead from the file to the state."""
-    session = study.session
-    question = session.question
-    lines = [Adopt(question.platform, _folder_of(question)).line()] if question.platform is not None else []
-    lines += [EditAll(texts).line() for texts in _together(question.sets)]
+    session = state.session
+    scenario = session.scenario
+    lines = [Adopt(scenario.platform, _folder_of(scenario)).line()] if scenario.platform is not None else []
+    lines += [EditAll(texts).line() for texts in _together(scenario.overrides)]
     axes = session.grid.axes
     if all(len(axis.parameters) == 1 for axis in axes):
         texts = [next(iter(axis.texts.items())) for axis in axes]

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from whatif.core.session import SessionInputs
 from whatif.errors import WhatifError
-from whatif.linpack.grid_study import Grid, Share, simulate_grids
+from whatif.linpack.process_grids import Grid, Share, simulate_grids
 from whatif.tui.simulation_job import SimulationRefusal
 
 _PAUSE_SECONDS: Final = 0.1
 
 
-def simulated(asked: SessionInputs, known: frozenset[Grid], report: Callable[[Any], None]) -> SimulationRefusal | None:
+def simulated(inputs: SessionInputs, known: frozenset[Grid], report: Callable[[Any], None]) -> SimulationRefusal | None:
     """Report the run of a scenario and the rates on all other grids; None when all is reported."""
     try:
-        simulate_grids(asked.program, known, _sparingly(report))
+        simulate_grids(inputs.program, known, _sparingly(report))
     except WhatifError as problem:
         return SimulationRefusal(str(problem))
     except MemoryError:

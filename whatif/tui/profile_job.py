@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from whatif.tui.pages.profile import ProfileView
 
 
-def inputs_of(study: ExplorerState, view: ProfileView, window: Window | None = None) -> ProfileInputs:
+def inputs_of(state: ExplorerState, view: ProfileView, window: Window | None = None) -> ProfileInputs:
     """Inputs of the profile page for a state of the explorer."""
-    return profile_inputs(study.session, view.file, view.source, window)
+    return profile_inputs(state.session, view.file, view.source, window)
 
 
-def profiled(asked: ProfileInputs) -> ProfileSummary | FitRefusal:
+def profiled(inputs: ProfileInputs) -> ProfileSummary | FitRefusal:
     """Summary of a profile, or the error message."""
     try:
-        return profile_summary(asked)
+        return profile_summary(inputs)
     except WhatifError as problem:
         return FitRefusal(str(problem))

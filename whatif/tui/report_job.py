@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from whatif.core.scenario import EvaluationRequest
-from whatif.reporting.page import report_command, write_report
+from whatif.reporting.html_page import report_command, write_report
 
 
 def report(request: EvaluationRequest, path: Path) -> str:

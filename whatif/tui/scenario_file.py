@@ -19,7 +19,7 @@ Stamp = tuple[int, int, int] | None
 class News:
     """The question on the newest text of its files, what that changed, and which edits now stand against it."""
 
-    question: Scenario
+    scenario: Scenario
     changes: tuple[str, ...]
     conflicts: dict[str, str]
     """By the path of an edited parameter."""
@@ -31,10 +31,10 @@ class ScenarioFile:
     They are looked at by their time and size: notices of changes do not reach a network file system's other nodes.
     """
 
-    def __init__(self, question: Scenario) -> None:
-        self.path = Path(question.document.name).resolve()
+    def __init__(self, scenario: Scenario) -> None:
+        self.path = Path(scenario.document.name).resolve()
         self._stamps: dict[Path, Stamp] = {}
-        self.watch(question.program)
+        self.watch(scenario.program)
 
     def watch(self, program: Program) -> None:
         """Look at the files of a program from now on."""
@@ -53,14 +53,14 @@ class ScenarioFile:
         """Whether the scenario's file is no longer there."""
         return self._stamps.get(self.path) is None
 
-    def reread(self, study: ExplorerState) -> News:
+    def reread(self, state: ExplorerState) -> News:
         """The study's question on what the files say now; raise `InvalidFileError` where that is wrong."""
-        question = study.session.question
-        document = self._read(question.document)
-        fresh = question.reread(document)
+        scenario = state.session.scenario
+        document = self._read(scenario.document)
+        fresh = scenario.reread(document)
         _ = fresh.program
-        changes = tuple(_differences(question.original, fresh.original))
-        edited = study.unsaved()
+        changes = tuple(_differences(scenario.original, fresh.original))
+        edited = state.unsaved()
         conflicts = {path: text for path, text in changes if path in edited}
         return News(fresh, tuple(text for _, text in changes), conflicts)
 
@@ -86,11 +86,13 @@ def _differences(before: Program | None, after: Program | None) -> Iterable[tupl
             yield path, f"{path}: {was} → {now}"
 
 
-def values_before(question: Scenario) -> dict[str, str]:
+def values_before(scenario: Scenario) -> dict[str, str]:
     """What the file said, to the last digit, where the question has edits; `platform` for its machine."""
-    original = question.original
+    original = scenario.original
     if original is None:
         return {}
-    values = {path: original.parameters[path].text(digits=17) for path in question.sets if path in original.parameters}
-    platform = stated_platform(question.document, question.folders)
-    return values | ({"platform": platform} if question.platform is not None and platform is not None else {})
+    values = {
+        path: original.parameters[path].text(digits=17) for path in scenario.overrides if path in original.parameters
+    }
+    platform = stated_platform(scenario.document, scenario.folders)
+    return values | ({"platform": platform} if scenario.platform is not None and platform is not None else {})

@@ -31,32 +31,32 @@ class Seek:
     path: str
     target: str
 
-    def apply(self, study: ExplorerState) -> ExplorerState:
+    def apply(self, state: ExplorerState) -> ExplorerState:
         """The study with the value; raise `WhatifError` where none meets the target, or the present one does."""
         # Not needed before somebody seeks.
-        from whatif.studies.search_space import is_played  # noqa: PLC0415
+        from whatif.studies.search_space import is_simulated  # noqa: PLC0415
         from whatif.studies.threshold import parse_target, seek  # noqa: PLC0415
 
-        program = study.session.program
-        if is_played(program):
-            raise UsageError("each point is played, which takes its time: `whatif seek` shows how far it is")
-        study.session.parameter(self.path)
-        text = f"{drawn(study)} {self.target}" if self.target.startswith(("<", ">")) else self.target
+        program = state.session.program
+        if is_simulated(program):
+            raise UsageError("every point is simulated, which takes long: use `whatif seek`, which shows its progress")
+        state.session.parameter(self.path)
+        text = f"{drawn(state)} {self.target}" if self.target.startswith(("<", ">")) else self.target
         found = seek(program, self.path, parse_target(text, program))
         if not found.is_met:
             raise ImpossiblePointError(found.obstacle())
         if found.value == float(found.parameter.value):
             raise UsageError(f"{found.target} is met as it stands")
-        return study.asking(study.session.edit(self.path, _text(program, found)))
+        return state.with_session(state.session.edit(self.path, _text(program, found)))
 
     def line(self) -> str:
         """`seek PATH = TARGET`."""
         return f"seek {self.path} = {self.target}"
 
 
-def drawn(study: ExplorerState) -> str:
+def drawn(state: ExplorerState) -> str:
     """The result that a target is about unless it names one."""
-    return study.view.y if has_column(study.session.point, study.view.y) else Y_COLUMN
+    return state.view.y if has_column(state.session.point, state.view.y) else Y_COLUMN
 
 
 def _text(program: Program, found: SeekResult) -> str:

@@ -35,12 +35,12 @@ class SimulationRefusal:
     reason: str
 
 
-def played(asked: SessionInputs, view: RanksView, rank: int | None, known: bool) -> SimulationPart | SimulationRefusal:
+def played(inputs: SessionInputs, view: RanksView, rank: int | None, known: bool) -> SimulationPart | SimulationRefusal:
     """Lanes of the run in the window of a view, with the messages of `rank`; without the summary if it is `known`."""
     from whatif.studies.simulation_summary import BLOCK, lanes_of  # noqa: PLC0415 - only the worker process needs it
 
     try:
-        kept = _kept(_Run.of(asked, view))
+        kept = _kept(_Run.of(inputs, view))
         window = window_of(view.window, kept.summary.run_time)
         last = max(0, len(kept.summary.node) - BLOCK)
         lanes = lanes_of(kept, window, min(block_of(view.first_rank), last), rank)
@@ -75,19 +75,19 @@ class _Run:
 
     words: tuple[object, ...]
     iterations: int
-    asked: SessionInputs = field(compare=False, repr=False)
+    inputs: SessionInputs = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, asked: SessionInputs, view: RanksView) -> _Run:
-        question = asked.question
-        sets = tuple(sorted((path, str(value)) for path, value in question.sets.items()))
-        document = question.document
-        words = (document.text, str(document.folder), question.platform, sets, question.folders)
-        return cls(words, view.iterations, asked)
+    def of(cls, inputs: SessionInputs, view: RanksView) -> _Run:
+        scenario = inputs.scenario
+        sets = tuple(sorted((path, str(value)) for path, value in scenario.overrides.items()))
+        document = scenario.document
+        words = (document.text, str(document.folder), scenario.platform, sets, scenario.folders)
+        return cls(words, view.iterations, inputs)
 
 
 @lru_cache(maxsize=2)
 def _kept(run: _Run) -> SummarisedRun:
     from whatif.studies.simulation_summary import summarised_run  # noqa: PLC0415 - only the worker process needs it
 
-    return summarised_run(run.asked.question, run.iterations)
+    return summarised_run(run.inputs.scenario, run.iterations)

@@ -107,7 +107,7 @@ def _screen_names() -> tuple[str, ...]:
 class UndoState:
     """What can be undone, without the sweep's numbers: what is asked, what it is compared with, how it is looked at."""
 
-    asked: SessionInputs
+    inputs: SessionInputs
     baseline: Session
     view: View
 
@@ -118,9 +118,9 @@ class UndoState:
 
 
 def _words_of(state: UndoState) -> tuple[object, ...]:
-    asked, before = state.asked, state.baseline.question
-    axes = [(axis.name, dict(axis.texts)) for axis in asked.grid.axes]
-    return state.view, asked.question.sets, asked.question.platform, axes, before.sets, before.platform
+    inputs, before = state.inputs, state.baseline.scenario
+    axes = [(axis.name, dict(axis.texts)) for axis in inputs.grid.axes]
+    return state.view, inputs.scenario.overrides, inputs.scenario.platform, axes, before.overrides, before.platform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,16 +141,16 @@ class ExplorerState:
     @property
     def state(self) -> UndoState:
         """The study without its numbers."""
-        return UndoState(self.session.asked, self.baseline, self.view)
+        return UndoState(self.session.inputs, self.baseline, self.view)
 
     def at(self, state: UndoState) -> ExplorerState:
         """The study in another state."""
-        asked = state.asked
-        asked = replace(asked, grid=still_there(asked.grid, asked.program))
-        session = Session.of(asked, self.session)
+        inputs = state.inputs
+        inputs = replace(inputs, grid=still_there(inputs.grid, inputs.program))
+        session = Session.of(inputs, self.session)
         return ExplorerState(session, state.baseline, state.view, self.behind)._compared()
 
-    def asking(self, session: Session) -> ExplorerState:
+    def with_session(self, session: Session) -> ExplorerState:
         """The study with another session."""
         return replace(self, session=session)._compared()
 
@@ -167,40 +167,44 @@ class ExplorerState:
     @property
     def changed(self) -> bool:
         """Whether the question differs from the baseline's."""
-        now, before = self.session.question, self.baseline.question
-        return (now.document.text, now.sets, now.platform) != (before.document.text, before.sets, before.platform)
+        now, before = self.session.scenario, self.baseline.scenario
+        return (now.document.text, now.overrides, now.platform) != (
+            before.document.text,
+            before.overrides,
+            before.platform,
+        )
 
     def _compared(self) -> ExplorerState:
         """The study with its baseline over the present sweep."""
         grid, behind = self.session.grid, self.behind
         if not self.changed:
             return replace(self, behind=None)
-        if behind is not None and behind.grid is grid and behind.question is self.baseline.question:
+        if behind is not None and behind.grid is grid and behind.scenario is self.baseline.scenario:
             return self
         program = self.baseline.program
         found = None
         if still_there(grid, program) is grid:
             with suppress(WhatifError):
-                found = Session.of(replace(self.baseline.asked, grid=grid), behind)
+                found = Session.of(replace(self.baseline.inputs, grid=grid), behind)
         return replace(self, behind=found)
 
     @property
     def platform_name(self) -> str | None:
         """The name of the platform's file; None where the scenario describes its machine itself."""
-        question = self.session.question
-        return question.platform or stated_platform(question.document, question.folders)
+        scenario = self.session.scenario
+        return scenario.platform or stated_platform(scenario.document, scenario.folders)
 
     def unsaved(self) -> dict[str, str]:
         """The changes that the file on disk does not have: parameter path and text; `platform` for another machine."""
-        question = self.session.question
-        named = {"platform": question.platform} if question.platform is not None else {}
-        return named | {path: str(text) for path, text in question.sets.items()}
+        scenario = self.session.scenario
+        named = {"platform": scenario.platform} if scenario.platform is not None else {}
+        return named | {path: str(text) for path, text in scenario.overrides.items()}
 
     def parameter_before(self, path: str) -> Parameter | None:
         """The parameter of the baseline, where it differs from the present one."""
         now, before = self.session.program.parameters.get(path), self.baseline.program.parameters.get(path)
         return before if before is not None and now is not None and now.value != before.value else None
 
-    def over(self, question: Scenario) -> ExplorerState:
+    def over(self, scenario: Scenario) -> ExplorerState:
         """The study on another text of its file; what it is compared with stays."""
-        return self.asking(self.session.asking(question))
+        return self.with_session(self.session.with_scenario(scenario))

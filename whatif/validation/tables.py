@@ -149,7 +149,7 @@ def _counted() -> Iterator[tuple[Any, ...]]:
         application, machine = row["app"], row["machine"]
         for rank_count in _RANKS[application]:
             sets = {"application.rank_count": str(rank_count), "platform.node_count": "4096"}
-            scenario = Scenario.open(application.lower(), platform=machine.lower(), sets=sets)
+            scenario = Scenario.open(application.lower(), platform=machine.lower(), overrides=sets)
             phase = next(name for name, phase in _phases(scenario).items() if phase.kind == "halo")
             found = counts(scenario.program, evaluate(scenario.program), phase)
             printed = (float(row["K_inter"]), float(row["K_total"]))

@@ -42,7 +42,7 @@ class Desk(App[None]):
 
     def __init__(self, page, session):
         super().__init__()
-        self.page, self.study = page, ExplorerState.start(session)
+        self.page, self.state = page, ExplorerState.start(session)
         self.changes, self.errors = [], []
 
     def get_theme_variable_defaults(self):
@@ -52,28 +52,28 @@ class Desk(App[None]):
         yield self.page
 
     def on_mount(self):
-        self.show(self.study)
+        self.show(self.state)
         self.page.enter()
 
-    def show(self, study):
-        self.study = study
-        self.page.show(study)
-        job = self.page.job(study)
+    def show(self, state):
+        self.state = state
+        self.page.show(state)
+        job = self.page.job(state)
         if job is not None:
             self.page.take(job.function(*job.arguments))
 
     def on_change_asked(self, event: ChangeAsked):
         self.changes.append(event.change)
-        self.show(event.change.apply(self.study))
+        self.show(event.change.apply(self.state))
 
     def on_error_told(self, event: ErrorTold):
         self.errors.append(event.text)
 
     def edit(self, **values):
-        session = self.study.session
+        session = self.state.session
         for path, text in values.items():
             session = session.edit(path, text)
-        self.show(self.study.asking(session))
+        self.show(self.state.with_session(session))
 
     def lines(self):
         return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
@@ -86,10 +86,10 @@ def watch(check, page, session, size=(200, 40)):
     """Let `check(desk, pilot)` look at a page that shows a session."""
 
     async def main():
-        desk = Desk(page, session)
-        async with desk.run_test(size=size) as pilot:
+        main_screen = Desk(page, session)
+        async with main_screen.run_test(size=size) as pilot:
             await pilot.pause()
-            await check(desk, pilot)
+            await check(main_screen, pilot)
 
     asyncio.run(main())
 
@@ -109,18 +109,18 @@ def answer(name, platform, *options):
     return row
 
 
-def row_of(desk, label):
+def row_of(main_screen, label):
     """The words of a machine's row."""
-    (line,) = [line for line in desk.lines() if line.strip("│━ ").startswith(f"{label}  ")]
+    (line,) = [line for line in main_screen.lines() if line.strip("│━ ").startswith(f"{label}  ")]
     return line.strip("│━ ").removeprefix(label).split()
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_every_machine_has_the_times_of_the_command_line(name):
-    async def check(desk, pilot):
-        for platform in known_platforms(desk.study.session.question):
+    async def check(main_screen, pilot):
+        for platform in known_platforms(main_screen.state.session.scenario):
             row = answer(name, platform)
-            words = " ".join(row_of(desk, platform.capitalize()))
+            words = " ".join(row_of(main_screen, platform.capitalize()))
             if row.get("impossible"):
                 assert words == row["impossible"]
             else:
@@ -132,181 +132,181 @@ def test_every_machine_has_the_times_of_the_command_line(name):
 
 
 def test_ratios_are_those_of_the_times_to_the_chosen_machine():
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         summit, lassen = answer("jacobi2d", "summit"), answer("jacobi2d", "lassen")
         halo = lassen["terms"]["halo"] / summit["terms"]["halo"]
         assert f"{halo:.3f}x" == "0.568x"
-        assert "0.568x" in row_of(desk, "Lassen")
-        assert "base" in row_of(desk, "Summit")
-        assert "ratios to Summit" in desk.text()
+        assert "0.568x" in row_of(main_screen, "Lassen")
+        assert "base" in row_of(main_screen, "Summit")
+        assert "ratios to Summit" in main_screen.text()
         await pilot.press("end", "x")
-        desk.page.action_against()
+        main_screen.page.action_against()
         await pilot.pause()
-        assert desk.study.view.against == "lassen"
-        assert f"{1 / halo:.2f}x" in row_of(desk, "Summit")
-        assert "base" in row_of(desk, "Lassen")
-        assert "ratios to Lassen" in desk.text()
+        assert main_screen.state.view.against == "lassen"
+        assert f"{1 / halo:.2f}x" in row_of(main_screen, "Summit")
+        assert "base" in row_of(main_screen, "Lassen")
+        assert "ratios to Lassen" in main_screen.text()
         await pilot.press("home")
-        desk.page.action_against()
+        main_screen.page.action_against()
         await pilot.pause()
-        assert desk.study.view.against == ""
-        assert "0.568x" in row_of(desk, "Lassen")
+        assert main_screen.state.view.against == ""
+        assert "0.568x" in row_of(main_screen, "Lassen")
 
     watch(check, ComparePage(), opened())
 
 
 def test_a_machine_with_edits_stands_above_itself_without_them():
-    async def check(desk, pilot):
-        desk.edit(**{GPUS: "8"})
+    async def check(main_screen, pilot):
+        main_screen.edit(**{GPUS: "8"})
         await pilot.pause()
         edited = answer("jacobi2d", "summit", "--set", f"{GPUS}=8")["iteration_time"]
         before = answer("jacobi2d", "summit")["iteration_time"]
-        assert " ".join(row_of(desk, "Summit (edited)")).startswith(duration(edited))
-        words = row_of(desk, "Summit")
+        assert " ".join(row_of(main_screen, "Summit (edited)")).startswith(duration(edited))
+        words = row_of(main_screen, "Summit")
         assert " ".join(words).startswith(duration(before))
         assert f"{before / edited:.3f}x" in words
-        assert "assumed" in row_of(desk, "Summit (edited)")
+        assert "assumed" in row_of(main_screen, "Summit (edited)")
         assert "datasheet" in words
 
     watch(check, ComparePage(), opened())
 
 
 def test_machines_are_sorted_by_a_column_and_those_without_a_number_come_last():
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         def labels():
-            return [line.strip("│━ ").split()[0] for line in desk.lines()[2:5]]
+            return [line.strip("│━ ").split()[0] for line in main_screen.lines()[2:5]]
 
         assert labels() == ["Summit", "Bridges", "Lassen"]
-        desk.page.action_sort(1)
+        main_screen.page.action_sort(1)
         await pilot.pause()
-        assert desk.study.view.of(CompareView).sort == "iteration_time"
+        assert main_screen.state.view.of(CompareView).sort == "iteration_time"
         assert labels() == ["Lassen", "Summit", "Bridges"]
-        assert "iteration ▲" in desk.text()
-        desk.page.action_reverse()
+        assert "iteration ▲" in main_screen.text()
+        main_screen.page.action_reverse()
         await pilot.pause()
         assert labels() == ["Summit", "Lassen", "Bridges"]
-        assert "iteration ▼" in desk.text()
+        assert "iteration ▼" in main_screen.text()
         for _ in range(8):
-            desk.page.action_sort(1)
+            main_screen.page.action_sort(1)
             await pilot.pause()
-        assert desk.study.view.of(CompareView).sort == ""
+        assert main_screen.state.view.of(CompareView).sort == ""
         assert labels() == ["Summit", "Bridges", "Lassen"]
 
     watch(check, ComparePage(), opened())
 
 
 def test_sorting_brings_its_column_into_sight():
-    async def check(desk, pilot):
-        assert "overhead" not in desk.text()
+    async def check(main_screen, pilot):
+        assert "overhead" not in main_screen.text()
         for _ in range(8):
-            desk.page.action_sort(1)
+            main_screen.page.action_sort(1)
             await pilot.pause()
-        assert desk.study.view.of(CompareView).sort == "terms.overhead"
-        assert "overhead ▲" in desk.text()
+        assert main_screen.state.view.of(CompareView).sort == "terms.overhead"
+        assert "overhead ▲" in main_screen.text()
 
     watch(check, ComparePage(), opened(), (90, 30))
 
 
 def test_the_cursor_stays_with_its_machine_when_the_order_changes():
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         await pilot.press("end")
-        desk.page.action_sort(1)
+        main_screen.page.action_sort(1)
         await pilot.pause()
-        desk.page.action_mark()
+        main_screen.page.action_mark()
         await pilot.pause()
-        assert desk.study.view.of(CompareView).marked == ("lassen",)
+        assert main_screen.state.view.of(CompareView).marked == ("lassen",)
 
     watch(check, ComparePage(), opened())
 
 
 @pytest.mark.parametrize("name", ["jacobi2d_strong", "minife"])
 def test_each_machine_has_the_curve_of_its_own_sweep(name):
-    async def check(desk, pilot):
-        session = desk.study.session
-        lines = {line.label: line for line in desk.page.query_one(PlotView).description.lines}
+    async def check(main_screen, pilot):
+        session = main_screen.state.session
+        lines = {line.label: line for line in main_screen.page.query_one(PlotView).description.lines}
         assert len(lines) > 1
         for label, line in lines.items():
-            question = Scenario.open(name, platform=label.lower())
-            result = run_whole(question, Grid(session.grid.axes[:1]))
+            scenario = Scenario.open(name, platform=label.lower())
+            result = run_whole(scenario, Grid(session.grid.axes[:1]))
             assert_allclose(line.y, result.columns["iteration_time"], rtol=1e-14, atol=0)
             (values,) = session.grid.axes[0].parameters.values()
             assert_allclose(line.x, values, rtol=1e-14, atol=0)
-        assert f"{len(lines)} of 3 drawn" in desk.text()
+        assert f"{len(lines)} of 3 drawn" in main_screen.text()
 
     watch(check, ComparePage(), opened(name))
 
 
 def test_only_marked_machines_are_drawn_until_none_is_marked():
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         def drawn():
-            return [line.label for line in desk.page.query_one(PlotView).description.lines]
+            return [line.label for line in main_screen.page.query_one(PlotView).description.lines]
 
         assert drawn() == ["Summit", "Bridges", "Lassen"]
         await pilot.press("end")
-        desk.page.action_mark()
+        main_screen.page.action_mark()
         await pilot.pause()
-        assert (desk.study.view.of(CompareView).marked, drawn()) == (("lassen",), ["Lassen"])
+        assert (main_screen.state.view.of(CompareView).marked, drawn()) == (("lassen",), ["Lassen"])
         await pilot.press("home")
-        desk.page.action_mark()
+        main_screen.page.action_mark()
         await pilot.pause()
-        assert (desk.study.view.of(CompareView).marked, drawn()) == (("lassen", "present"), ["Summit", "Lassen"])
-        desk.page.action_mark()
+        assert (main_screen.state.view.of(CompareView).marked, drawn()) == (("lassen", "present"), ["Summit", "Lassen"])
+        main_screen.page.action_mark()
         await pilot.press("end")
-        desk.page.action_mark()
+        main_screen.page.action_mark()
         await pilot.pause()
-        assert (desk.study.view.of(CompareView).marked, drawn()) == ((), ["Summit", "Bridges", "Lassen"])
+        assert (main_screen.state.view.of(CompareView).marked, drawn()) == ((), ["Summit", "Bridges", "Lassen"])
 
     watch(check, ComparePage(), opened("jacobi2d_strong"))
 
 
 def test_a_marked_machine_without_a_curve_says_why():
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         await pilot.press("down")
-        desk.page.action_mark()
+        main_screen.page.action_mark()
         await pilot.pause()
-        assert desk.study.view.of(CompareView).marked == ("bridges",)
-        assert not desk.page.query_one(PlotView).display
-        assert f"No curve of Bridges: {NODES}" in desk.text()
+        assert main_screen.state.view.of(CompareView).marked == ("bridges",)
+        assert not main_screen.page.query_one(PlotView).display
+        assert f"No curve of Bridges: {NODES}" in main_screen.text()
 
     watch(check, ComparePage(), opened())
 
 
 def test_the_table_shows_the_numbers_of_the_curves():
-    async def check(desk, pilot):
-        desk.page.action_table()
+    async def check(main_screen, pilot):
+        main_screen.page.action_table()
         await pilot.pause()
-        assert desk.study.view.picture == "table"
-        numbers = desk.page.query_one("#curve-numbers", TableView)
-        assert numbers.row_count == desk.study.session.grid.size
+        assert main_screen.state.view.picture == "table"
+        numbers = main_screen.page.query_one("#curve-numbers", TableView)
+        assert numbers.row_count == main_screen.state.session.grid.size
         twelve = answer("jacobi2d_strong", "lassen", "--set", f"{RANKS}=12")["iteration_time"]
-        (line,) = [line for line in desk.lines() if line.strip("│ ").startswith("12  ")]
+        (line,) = [line for line in main_screen.lines() if line.strip("│ ").startswith("12  ")]
         assert duration(twelve) in line
-        desk.page.action_table()
+        main_screen.page.action_table()
         await pilot.pause()
-        assert desk.page.query_one(PlotView).display
+        assert main_screen.page.query_one(PlotView).display
 
     watch(check, ComparePage(), opened("jacobi2d_strong"))
 
 
 def test_enter_goes_to_another_machine_and_moving_the_cursor_does_not():
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         await pilot.press("enter", "down", "down", "up", "down")
         await pilot.pause()
-        assert desk.changes == []
+        assert main_screen.changes == []
         await pilot.press("enter")
         await pilot.pause()
-        assert desk.changes == [Adopt("lassen")]
-        assert desk.study.session.program.loaded.scenario.platform.name == "Lassen"
-        assert "base" in row_of(desk, "Lassen")
+        assert main_screen.changes == [Adopt("lassen")]
+        assert main_screen.state.session.program.loaded.scenario.platform.name == "Lassen"
+        assert "base" in row_of(main_screen, "Lassen")
 
     watch(check, ComparePage(), opened())
 
 
 def test_an_impossible_point_is_a_reason_in_every_row():
-    async def check(desk, pilot):
-        assert [" ".join(row_of(desk, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
+    async def check(main_screen, pilot):
+        assert [" ".join(row_of(main_screen, label)) for label in ("Summit", "Bridges", "Lassen")] == [NODES] * 3
 
-    watch(check, ComparePage(), opened(sets={RANKS: "60000"}))
+    watch(check, ComparePage(), opened(overrides={RANKS: "60000"}))
 
 
 @pytest.mark.parametrize(
@@ -324,29 +324,29 @@ def test_a_message_in_little_room_parameters_its_place_out(message, shown):
 
 
 def test_a_machine_that_lacks_values_says_which():
-    async def check(desk, pilot):
-        assert "Bridges does not state `platform.node.peer_link`" in " ".join(row_of(desk, "bridges"))
-        assert "2 of 3 drawn" in desk.text()
+    async def check(main_screen, pilot):
+        assert "Bridges does not state `platform.node.peer_link`" in " ".join(row_of(main_screen, "bridges"))
+        assert "2 of 3 drawn" in main_screen.text()
 
-    session = opened("jacobi2d_strong", sets={"application.phases.device_to_host.direction": "peer_to_peer"})
+    session = opened("jacobi2d_strong", overrides={"application.phases.device_to_host.direction": "peer_to_peer"})
     watch(check, ComparePage(), session)
 
 
 def test_a_machine_with_numbers_and_no_curve_says_why_below_the_curves():
     parameter = "platform.node.host_link.link_count"
 
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         expected = answer("jacobi2d_strong", "bridges", "--set", f"{RANKS}=48")["iteration_time"]
-        assert " ".join(row_of(desk, "Bridges")).startswith(duration(expected))
-        assert f"2 of 3 drawn · Bridges: `{parameter}`: there is no such parameter" in desk.text()
+        assert " ".join(row_of(main_screen, "Bridges")).startswith(duration(expected))
+        assert f"2 of 3 drawn · Bridges: `{parameter}`: there is no such parameter" in main_screen.text()
 
-    watch(check, ComparePage(), opened("jacobi2d_strong", sets={RANKS: "48"}).sweep(parameter, "1, 2"))
+    watch(check, ComparePage(), opened("jacobi2d_strong", overrides={RANKS: "48"}).sweep(parameter, "1, 2"))
 
 
 def test_a_sweep_of_platforms_has_no_curves_and_says_so():
-    async def check(desk, pilot):
-        assert "the axis is the platform itself" in desk.text()
-        assert duration(answer("jacobi2d", "lassen")["iteration_time"]) in desk.text()
+    async def check(main_screen, pilot):
+        assert "the axis is the platform itself" in main_screen.text()
+        assert duration(answer("jacobi2d", "lassen")["iteration_time"]) in main_screen.text()
 
     session = opened()
     axis = parse_option("platform=summit, lassen", session.program, 10)
@@ -354,20 +354,20 @@ def test_a_sweep_of_platforms_has_no_curves_and_says_so():
 
 
 def test_without_a_sweep_the_page_says_how_to_begin_one():
-    async def check(desk, pilot):
-        assert "press s to draw the time over it on every machine" in desk.text()
-        assert duration(answer("jacobi2d", "lassen")["iteration_time"]) in desk.text()
-        desk.page.action_table()
-        desk.page.action_sort(1)
+    async def check(main_screen, pilot):
+        assert "press s to draw the time over it on every machine" in main_screen.text()
+        assert duration(answer("jacobi2d", "lassen")["iteration_time"]) in main_screen.text()
+        main_screen.page.action_table()
+        main_screen.page.action_sort(1)
         await pilot.pause()
-        assert "press s" in desk.text()
+        assert "press s" in main_screen.text()
 
     watch(check, ComparePage(), opened().over(()))
 
 
 def test_a_choice_is_swept_on_every_machine():
-    async def check(desk, pilot):
-        description = desk.page.query_one(PlotView).description
+    async def check(main_screen, pilot):
+        description = main_screen.page.query_one(PlotView).description
         assert description.x.ticks == ("postal", "max_rate", "k_model")
         lines = {line.label: line.y for line in description.lines}
         for at, model in enumerate(description.x.ticks):
@@ -378,11 +378,11 @@ def test_a_choice_is_swept_on_every_machine():
 
 
 def test_another_column_is_asked_and_drawn_for_every_machine():
-    async def check(desk, pilot):
-        desk.page.action_curve(1)
+    async def check(main_screen, pilot):
+        main_screen.page.action_curve(1)
         await pilot.pause()
-        assert desk.study.view.y == "total_time"
-        description = desk.page.query_one(PlotView).description
+        assert main_screen.state.view.y == "total_time"
+        description = main_screen.page.query_one(PlotView).description
         assert description.y.label == "total"
         lines = {line.label: line.y for line in description.lines}
         counts = description.lines[0].x
@@ -393,54 +393,54 @@ def test_another_column_is_asked_and_drawn_for_every_machine():
 
 
 def test_machines_are_asked_again_only_for_another_question():
-    async def check(desk, pilot):
-        assert desk.page.job(desk.study) is None
-        desk.page.action_sort(1)
+    async def check(main_screen, pilot):
+        assert main_screen.page.job(main_screen.state) is None
+        main_screen.page.action_sort(1)
         await pilot.pause()
-        assert desk.page.job(desk.study) is None
-        study = desk.study.asking(desk.study.session.edit(GPUS, "8"))
-        before = desk.text()
-        desk.page.show(study)
+        assert main_screen.page.job(main_screen.state) is None
+        state = main_screen.state.with_session(main_screen.state.session.edit(GPUS, "8"))
+        before = main_screen.text()
+        main_screen.page.show(state)
         await pilot.pause()
-        assert desk.text() == before
-        assert desk.page.job(study) is not None
+        assert main_screen.text() == before
+        assert main_screen.page.job(state) is not None
 
     watch(check, ComparePage(), opened())
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("minimd", SIZES[::2])])
 def test_at_every_size_columns_are_whole(name, sizes):
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         for size in sizes:
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            head = next(line for line in desk.lines() if "mach" in line and "machines" not in line)
+            head = next(line for line in main_screen.lines() if "mach" in line and "machines" not in line)
             assert "…" not in head or size[0] < 20
-            assert "base" in desk.text() or size[0] < 44
+            assert "base" in main_screen.text() or size[0] < 44
         for size in sizes:
             await pilot.press("right", "right", "left", "down")
             for key in ("table", "mark", "against", "reverse"):
-                getattr(desk.page, f"action_{key}")()
+                getattr(main_screen.page, f"action_{key}")()
                 await pilot.pause()
             await pilot.resize_terminal(*size[::-1])
             await pilot.resize_terminal(*size)
-            assert len(desk.lines()) == size[1]
+            assert len(main_screen.lines()) == size[1]
 
     watch(check, ComparePage(), opened(name), sizes[0])
 
 
 def test_left_and_right_bring_the_other_columns():
-    async def check(desk, pilot):
-        assert "stencil" not in desk.text()
-        assert "← → other columns" in desk.text()
+    async def check(main_screen, pilot):
+        assert "stencil" not in main_screen.text()
+        assert "← → other columns" in main_screen.text()
         await pilot.press("right", "right", "right", "right", "right", "right", "right", "right", "right")
-        text = desk.text()
+        text = main_screen.text()
         assert "overhead" in text
         assert duration(answer("jacobi2d", "lassen")["terms"]["stencil"]) in text
         assert "iteration  " not in text
         assert "Lassen" in text
         await pilot.press(*["left"] * 9)
-        assert "iteration  " in desk.text()
+        assert "iteration  " in main_screen.text()
 
     watch(check, ComparePage(), opened(), (80, 24))
 
@@ -448,8 +448,8 @@ def test_left_and_right_bring_the_other_columns():
 def test_without_colours_letters_tell_the_curves(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
 
-    async def check(desk, pilot):
-        text = desk.text()
+    async def check(main_screen, pilot):
+        text = main_screen.text()
         assert "a  Summit" in text
         assert "b  Bridges" in text
         assert "c  Lassen" in text
@@ -481,14 +481,14 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
         await driver.until(lambda: "ratios to Summit" in driver.screen_text())
         assert isinstance(driver.app.focused, ColumnsView)
         await driver.press("o", "O")
-        assert driver.study.view.of(CompareView).sort == "-iteration_time"
+        assert driver.state.view.of(CompareView).sort == "-iteration_time"
         await driver.press("home", "m", "x", "v")
-        (machine,) = driver.study.view.of(CompareView).marked
-        assert machine == driver.study.view.against
+        (machine,) = driver.state.view.of(CompareView).marked
+        assert machine == driver.state.view.against
         assert machine not in ("", "present", "summit")
         await driver.press("enter")
-        assert driver.session.question.platform == machine
+        assert driver.session.scenario.platform == machine
         await driver.press("u")
-        assert driver.session.question.platform is None
+        assert driver.session.scenario.platform is None
 
     drive(check)

@@ -38,17 +38,17 @@ def _few(monkeypatch):
 
 
 def study_of(*changes, scenario="jacobi2d"):
-    study = ExplorerState.start(Session.start(Scenario.open(scenario)))
+    state = ExplorerState.start(Session.start(Scenario.open(scenario)))
     for change in changes:
-        study = change.apply(study)
-    return study
+        state = change.apply(state)
+    return state
 
 
 def answer(name, *changes, scenario="jacobi2d", result="iteration_time", seconds=0.0, **view) -> Decision:
-    study = study_of(*changes, scenario=scenario)
+    state = study_of(*changes, scenario=scenario)
     front_over = view.pop("front_over", "")
-    asked = study.session.asked, study.baseline.asked, study.changed
-    return decide(DecisionRequest(*asked, name, front_over, replace(study.view, **view), result, seconds))
+    inputs = state.session.inputs, state.baseline.inputs, state.changed
+    return decide(DecisionRequest(*inputs, name, front_over, replace(state.view, **view), result, seconds))
 
 
 def printed(command):
@@ -146,8 +146,8 @@ def test_what_is_taken_gives_the_time_that_was_told(name):
     found = answer(name, scenario="jacobi2d_strong")
     column = {"layout": "iteration_time", "pareto": "total_time"}[name]
     row, change = next((row, change) for row, change in enumerate(found.changes) if change is not None)
-    study = study_of(change, scenario="jacobi2d_strong")
-    assert_allclose(study.session.point.columns[column], found.table.columns[column].values[row], rtol=1e-12, atol=0)
+    state = study_of(change, scenario="jacobi2d_strong")
+    assert_allclose(state.session.point.columns[column], found.table.columns[column].values[row], rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -190,35 +190,35 @@ def test_what_would_take_minutes_where_points_are_played_is_not_started(tmp_path
 def test_in_the_explorer_answers_are_copied_taken_and_taken_back_and_targets_typed():
     async def check(driver):
         await driver.press("exclamation_mark")
-        assert driver.desk.page.NAME == "decide"
+        assert driver.main_screen.page.NAME == "decide"
         assert "as it stands" in driver.screen_text()
         assert not {"take", "other"} & set(driver.screen_text().splitlines()[-1].split())
         await driver.press("c")
-        copied = driver.app.keeper.recovery.folder.parent / "copied.txt"
+        copied = driver.app.file_sync.recovery.folder.parent / "copied.txt"
         assert copied.read_text() == "whatif sensitivity jacobi2d --result iteration_time --show ladder\n"
         assert "What the power or the money of this machine buys elsewhere" in [
-            command.title for command in driver.desk.commands(driver.app)
+            command.title for command in driver.main_screen.commands(driver.app)
         ]
-        driver.desk.action_decide("layout")
+        driver.main_screen.action_decide("layout")
         await driver.calm()
         assert "take" in driver.screen_text().splitlines()[-1].split()
         was = driver.session.point.columns["iteration_time"]
         await driver.press("g", "enter")
         assert driver.session.point.columns["iteration_time"] < was
-        assert driver.study.unsaved()["application.grid.decomposition"] == "given"
+        assert driver.state.unsaved()["application.grid.decomposition"] == "given"
         await driver.press("u")
-        assert not driver.study.unsaved()
-        assert driver.app.conductor.history.lines[-1] == "undo"
+        assert not driver.state.unsaved()
+        assert driver.app.runner.history.lines[-1] == "undo"
         await driver.press("1")
         driver.tree.select(MEMORY)
         await driver.press("T")
         await driver.type("<= 1 ns")
         assert "no value of" in driver.status.full
         await driver.type("<= 5 ms")
-        assert driver.app.conductor.history.lines[-1] == f"seek {MEMORY} = <= 5 ms"
+        assert driver.app.runner.history.lines[-1] == f"seek {MEMORY} = <= 5 ms"
         assert driver.session.point.columns["iteration_time"] <= 5e-3
         await driver.press("u")
-        assert not driver.study.unsaved()
+        assert not driver.state.unsaved()
 
     drive(check)
 
@@ -229,7 +229,7 @@ def test_every_question_fills_every_size():
     async def check(page):
         for size in sizes:
             await page.resize(size)
-            await page.change(Show("decide.decision", page.app.study.view.next_of("decide.decision")))
+            await page.change(Show("decide.decision", page.app.state.view.next_of("decide.decision")))
             assert page.fills(size)
 
     on_page(DecidePage, check, size=sizes[0], changes=(FASTER,))
@@ -272,13 +272,13 @@ def test_the_page_says_where_bars_begin_and_turns_to_the_table():
 
 def test_an_answer_is_asked_for_once_and_not_again_for_another_picture():
     async def check(page):
-        assert page.page.job(page.app.study) is None
+        assert page.page.job(page.app.state) is None
         await page.change(Show("picture", "table"), work=False)
-        assert page.page.job(page.app.study) is None
+        assert page.page.job(page.app.state) is None
         await page.change(FASTER, work=False)
-        job = page.page.job(page.app.study)
+        job = page.page.job(page.app.state)
         await page.change(Show("picture", "plot"), work=False)
-        assert page.page.job(page.app.study) is job is not None
+        assert page.page.job(page.app.state) is job is not None
         assert page.page.command == ""
 
     on_page(DecidePage, check)
@@ -288,7 +288,7 @@ def test_x_compares_with_one_machine_after_the_other_and_a_click_asks_another_qu
     async def check(page):
         for name in ("Bridges", "Lassen"):
             await page.act("other")
-            assert page.app.study.view.against == name.lower()
+            assert page.app.state.view.against == name.lower()
         assert "from Summit to Lassen" in page.text
         await page.pilot.click(offset=(page.lines[0].index("scaling") + 1, 0))
         await page.settle()
@@ -302,12 +302,12 @@ def test_x_compares_with_one_machine_after_the_other_and_a_click_asks_another_qu
     [(MEMORY, "iteration_time <= 5 ms", 5e-3), (MEMORY, "<= 80 %", None), (COUNT, "total_time <= 12.3 %", None)],
 )
 def test_seeking_sets_a_parameter_to_a_value_that_meets_the_target(path, target, bound):
-    study = study_of()
+    state = study_of()
     change = parse_line(f"seek {path} = {target}")
     assert change == Seek(path, target)
     assert change.line() == f"seek {path} = {target}"
-    after = change.apply(study)
-    text = after.session.question.sets[path]
+    after = change.apply(state)
+    text = after.session.scenario.overrides[path]
     row = predicted(f"{path}={text}")
     name = "total_time" if path == COUNT else "iteration_time"
     before, now = predicted()[name], row[name]

@@ -26,7 +26,7 @@ from whatif.tui.history import lines_to
 from whatif.tui.labels import with_error
 from whatif.tui.pages.fit import NOTHING, FitPage, FitView, summary
 from whatif.tui.pages.messages import MessagesPage
-from whatif.tui.screens.dialogs import Asking, Deciding
+from whatif.tui.screens.dialogs import ChoicePrompt, TextPrompt
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.data_table import TableView
 from whatif.tui.widgets.fit_plot import FitPlot
@@ -71,11 +71,11 @@ def opening(file):
 
 
 def found(driver):
-    return driver.desk.page._found
+    return driver.main_screen.page._found
 
 
 async def fit_shown(driver):
-    await driver.until(lambda: driver.study.view.screen == "fit" and driver.desk.page.NAME == "fit")
+    await driver.until(lambda: driver.state.view.screen == "fit" and driver.main_screen.page.NAME == "fit")
     await driver.until(lambda: found(driver) is not None)
     await driver.calm()
 
@@ -83,11 +83,11 @@ async def fit_shown(driver):
 async def typed(driver, key, text=None):
     """Press a key that asks for a line, and type it; without a text, accept what is proposed."""
     await driver.pilot.press(key)
-    await driver.until(lambda: isinstance(driver.app.screen, Asking))
+    await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
     if text is not None:
         driver.app.screen.query_one("Input").value = text
     await driver.pilot.press("enter")
-    await driver.until(lambda: not isinstance(driver.app.screen, Asking))
+    await driver.until(lambda: not isinstance(driver.app.screen, TextPrompt))
     await driver.calm()
 
 
@@ -142,7 +142,7 @@ def test_several_pair_counts_make_a_curve_each_and_a_recommendation(several):
         assert f"{fit.recommended.replace('_', '-')} is recommended" in page.text
         assert set(fit.held_out) == {"max_rate", "injection"}
         await page.act("model")
-        assert fitted(replace(view, model=page.app.study.view.of(FitView).model)).model != fit.model
+        assert fitted(replace(view, model=page.app.state.view.of(FitView).model)).model != fit.model
         assert "process bandwidth" not in page.text or fit.model != "injection"
 
     on_page(FitPage, check, changes=(Show("fit.files", several),))
@@ -207,20 +207,20 @@ def test_a_limit_moves_by_key_with_the_fit_until_other_measurements_are_read(osu
         assert found(driver).limits == (SHORT, EAGER)
         good = found(driver).error
         await driver.press("full_stop")
-        assert driver.study.view.of(FitView).limits == (128, 16 * 1024)
+        assert driver.state.view.of(FitView).limits == (128, 16 * 1024)
         await driver.until(lambda: found(driver).limits == (SHORT, 2 * EAGER))
         assert found(driver).error > 10 * good
         await driver.press("x", "comma", "comma")
         await driver.until(lambda: found(driver).limits == (SHORT / 4, 2 * EAGER))
         assert "▸ short to 32 B" in driver.screen_text()
         await driver.press("u")
-        assert driver.study.view.of(FitView).limits == (64, 16 * 1024)
+        assert driver.state.view.of(FitView).limits == (64, 16 * 1024)
         await driver.press("r")
         await driver.until(lambda: found(driver).limits == (SHORT, EAGER))
         await driver.press("full_stop")
         await typed(driver, "n", several)
         await driver.until(lambda: len(found(driver).models) == 3)
-        assert (", ".join(driver.study.view.of(FitView).files), driver.study.view.of(FitView).limits) == (several, None)
+        assert (", ".join(driver.state.view.of(FitView).files), driver.state.view.of(FitView).limits) == (several, None)
 
     drive(check, **opening(osu))
 
@@ -235,10 +235,10 @@ def test_keys_pressed_quickly_all_count_and_the_way_back_finds_the_limits(osu):
     async def check(driver):
         await fit_shown(driver)
         await quickly(driver, "comma", ",")
-        assert driver.study.view.of(FitView).limits == (SHORT, EAGER // 8)
+        assert driver.state.view.of(FitView).limits == (SHORT, EAGER // 8)
         await driver.until(lambda: "limits moved" in driver.screen_text())
         await quickly(driver, "full_stop", ".")
-        assert driver.study.view.of(FitView).limits is None
+        assert driver.state.view.of(FitView).limits is None
         await driver.until(lambda: "limits found" in driver.screen_text())
 
     drive(check, **opening(osu))
@@ -248,14 +248,14 @@ def test_a_path_that_is_not_there_keeps_the_window_with_what_was_typed(osu):
     async def check(driver):
         await fit_shown(driver)
         await driver.pilot.press("n")
-        await driver.until(lambda: isinstance(driver.app.screen, Asking))
+        await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
         driver.app.screen.query_one("Input").value = "nowhere.txt"
         await driver.pilot.press("enter")
         await driver.until(lambda: "no such file or folder: nowhere.txt" in driver.screen_text())
         await driver.pilot.press("end", "backspace")
         assert driver.app.screen.query_one("Input").value == "nowhere.tx"
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
 
     drive(check, **opening(osu))
 
@@ -269,7 +269,7 @@ def test_a_good_fit_stays_when_other_measurements_cannot_be_read(osu):
         await typed(driver, "n", "page.txt")
         await driver.until(lambda: "web page" in driver.status.full)
         assert found(driver) is good
-        assert driver.study.view.of(FitView).files == (osu,)
+        assert driver.state.view.of(FitView).files == (osu,)
         assert "limits found" in driver.screen_text()
 
     drive(check, **opening(osu))
@@ -310,7 +310,7 @@ def test_limits_never_pass_each_other_nor_leave_the_measured_sizes(osu, start, o
             await page.act("limit")
         for _ in range(4):
             await page.act("move", steps)
-        assert page.app.study.view.text("fit.limits", page.app.study.view.value("fit.limits")) == end
+        assert page.app.state.view.text("fit.limits", page.app.state.view.value("fit.limits")) == end
 
     on_page(FitPage, check, size=(80, 24), changes=(Show("fit.files", osu), Show("fit.limits", start)))
 
@@ -333,12 +333,12 @@ def test_the_fit_is_accepted_as_one_change(osu):
             at = f"{INTER_NODE}.postal.{protocol}"
             assert_allclose(driver.session.parameter(f"{at}.latency").value, latency, rtol=1e-4, atol=0)
             assert_allclose(driver.session.parameter(f"{at}.bandwidth").value, bandwidth, rtol=1e-3, atol=0)
-        line = driver.app.conductor.history.lines[-1]
+        line = driver.app.runner.history.lines[-1]
         assert line.startswith(f"set {INTER_NODE}.short_limit = 128 B; {INTER_NODE}.eager_limit = 8 KiB; ")
         assert parse_line(line).line() == line
         await driver.press("u")
         assert driver.session.parameter(f"{INTER_NODE}.eager_limit").value == before
-        assert not driver.study.unsaved()
+        assert not driver.state.unsaved()
 
     drive(check, **opening(osu))
 
@@ -349,22 +349,22 @@ def test_a_platform_is_written_and_taken_or_it_is_told_why_not(osu, tmp_path):
         for name, words in (("two words.toml", "plain name"), ("far/away.toml", "away.toml")):
             await typed(driver, "A", name)
             await driver.until(lambda words=words: words in driver.status.full)
-        assert driver.study.platform_name == "summit"
+        assert driver.state.platform_name == "summit"
         assert [path.name for path in Path().iterdir()] == ["osu.txt"]
         await typed(driver, "A")
-        await driver.until(lambda: driver.study.platform_name == "summit_measured")
+        await driver.until(lambda: driver.state.platform_name == "summit_measured")
         await driver.calm()
         parameter = driver.session.parameter(f"{INTER_NODE}.postal.rendezvous.latency")
         assert_allclose(parameter.value, PARAMETERS["rendezvous"][0], rtol=1e-4, atol=0)
         assert (parameter.grade, parameter.source) == ("measured", "fitted to osu.txt")
         # What is kept aside for the worst finds it again.
-        again = [parse_line(line) for line in lines_to(driver.study) if line.startswith("platform")]
-        study = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
-        assert again[0].apply(study).platform_name == "summit_measured"
+        again = [parse_line(line) for line in lines_to(driver.state) if line.startswith("platform")]
+        state = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
+        assert again[0].apply(state).platform_name == "summit_measured"
         await typed(driver, "A", "summit_measured")
-        await driver.until(lambda: isinstance(driver.app.screen, Deciding))
+        await driver.until(lambda: isinstance(driver.app.screen, ChoicePrompt))
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.desk)
+        await driver.until(lambda: driver.app.screen is driver.main_screen)
 
     drive(check, **opening(osu))
     platform, _ = load_platform(tmp_path / "summit_measured.toml")
@@ -396,20 +396,20 @@ def test_points_that_fall_together_are_drawn_once():
 
 
 def test_several_values_at_once_make_a_table_that_is_missing():
-    study = ExplorerState.start(Session.start(Scenario.open("jacobi2d", platform="frontier")))
+    state = ExplorerState.start(Session.start(Scenario.open("jacobi2d", platform="frontier")))
     at = "platform.network.intra_socket"
-    assert f"{at}.short_limit" not in study.session.program.parameters
+    assert f"{at}.short_limit" not in state.session.program.parameters
     with pytest.raises(WhatifError):
-        Edit(f"{at}.short_limit", "64 B").apply(study)
+        Edit(f"{at}.short_limit", "64 B").apply(state)
     postal = [(f"{at}.postal.{protocol}", word) for protocol in PARAMETERS for word in ("latency", "bandwidth")]
     texts = [(f"{at}.short_limit", "64 B"), (f"{at}.eager_limit", "8 KiB")]
     texts += [(f"{path}.{word}", "1 us" if word == "latency" else "5 GB/s") for path, word in postal]
-    changed = EditAll(tuple(texts)).apply(study)
+    changed = EditAll(tuple(texts)).apply(state)
     assert changed.session.parameter(f"{at}.postal.eager.latency").value == 1e-6
     with pytest.raises(WhatifError):
-        EditAll(tuple(texts[:3])).apply(study)
+        EditAll(tuple(texts[:3])).apply(state)
     # What is kept aside leads there as well.
-    again = study
+    again = state
     for line in lines_to(Edit(GPUS, "6").apply(changed)):
         again = parse_line(line).apply(again) if line.startswith("set") else again
     assert again.unsaved() == Edit(GPUS, "6").apply(changed).unsaved()

@@ -12,9 +12,9 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.linpack.grid_lines import WORK, GridLine
-from whatif.linpack.grid_study import GridRate, HPLRunView, Share, grids
-from whatif.linpack.phase import outcome_at
+from whatif.linpack.process_grids import GridRate, HPLRunView, Share, grids
 from whatif.linpack.simulation.configuration import Broadcast
+from whatif.linpack.wiring import outcome_at
 from whatif.studies.rank_lanes import PARTS
 from whatif.tui.commands import Edit, Revert, Show
 from whatif.tui.hpl_lanes import panel_lanes
@@ -52,8 +52,8 @@ def scenario(tmp_path):
 
 def outcome(scenario, **sets):
     """The run that `simulate` plays for some parameters of the application."""
-    question = Scenario.open(scenario, sets={f"application.{name}": str(value) for name, value in sets.items()})
-    values, term = evaluate(question.program).values, question.program.terms["hpl.times"]
+    scenario = Scenario.open(scenario, overrides={f"application.{name}": str(value) for name, value in sets.items()})
+    values, term = evaluate(scenario.program).values, scenario.program.terms["hpl.times"]
     plan = term.options["plan"]
     numbers = (float(values[str(term.inputs[name])]) for name in ("rank_count", "ranks_per_node", "socket_count"))
     return outcome_at(plan, tuple(float(values[parameter]) for parameter in plan.parameters), *numbers, panels_seen=4)
@@ -81,7 +81,7 @@ def test_the_numbers_are_those_of_the_run(scenario):
             assert words in page.line(
                 f"{'▸' if (rows, columns) == (2, 4) else ' '} {rows} x {columns} ", rate_words(rate)
             )
-        assert page.page.job(page.app.study) is None
+        assert page.page.job(page.app.state) is None
         await page.change(Show("picture", "table"))
         # The first rates mean nothing.
         assert page.line(" 0.15 ", format_quantity(run.progress()[1][2], FLOP_PER_SECOND, 5))
@@ -236,22 +236,22 @@ def test_grids_that_are_not_played_yet_have_no_rate():
 def test_a_person_looks_at_panels_and_takes_a_grid(scenario):
     async def check(driver):
         await driver.press("9")
-        assert driver.desk.page.NAME == "hpl"
+        assert driver.main_screen.page.NAME == "hpl"
         assert "▸ 2 x 4" in driver.screen_text()
         await driver.press("plus", "plus", "y", "x")
         assert "process column 1, the first 12 panels" in driver.screen_text()
         await driver.press("up", "enter")
         assert "▸ 1 x 8" in driver.screen_text()
         line = f"set {ROWS} = 1; {COLUMNS} = 8"
-        assert driver.app.conductor.history.lines[-1] == line
+        assert driver.app.runner.history.lines[-1] == line
 
     drive(check, (120, 36), scenario)
 
 
 def test_other_applications_keep_the_page_of_the_ranks(scenario):
     for name, page in (("jacobi2d", "ranks"), (scenario, "hpl")):
-        study = Show("screen", "ranks").apply(ExplorerState.start(Session.start(Scenario.open(name))))
-        assert (study.page, Show("screen", "why").apply(study).page) == (page, "why")
+        state = Show("screen", "ranks").apply(ExplorerState.start(Session.start(Scenario.open(name))))
+        assert (state.page, Show("screen", "why").apply(state).page) == (page, "why")
 
 
 def told_by(job):
@@ -265,8 +265,8 @@ def told_by(job):
 def test_what_another_page_interrupted_goes_on(scenario):
     async def check(page):
         await page.change(Edit(N, "1000"), work=False)
-        job = page.page.job(page.app.study)
-        assert page.page.job(page.app.study) is job
+        job = page.page.job(page.app.state)
+        assert page.page.job(page.app.state) is job
         told = told_by(job)
         assert [type(value) for value in told] == [HPLRunView, GridRate, GridRate, GridRate]
         for value in told[:2]:
@@ -274,7 +274,7 @@ def test_what_another_page_interrupted_goes_on(scenario):
         page.page.display = False
         await page.settle()
         page.page.display = True
-        again = page.page.job(page.app.study)
+        again = page.page.job(page.app.state)
         assert again is not job
         assert [value.grid for value in told_by(again)] == [value.grid for value in told[2:]]
 

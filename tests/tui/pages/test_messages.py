@@ -49,10 +49,10 @@ SHARED = 12.3e9, 2.58e7
 class Harness(App[None]):
     """The page alone; jobs are done at once, changes carried out as the explorer would."""
 
-    def __init__(self, study: ExplorerState) -> None:
+    def __init__(self, state: ExplorerState) -> None:
         super().__init__()
-        self.study = study
-        self.asked: list[str] = []
+        self.state = state
+        self.inputs: list[str] = []
 
     def get_theme_variable_defaults(self):
         return series_variables(self.current_theme)
@@ -61,16 +61,16 @@ class Harness(App[None]):
         yield MessagesPage()
 
     def on_mount(self) -> None:
-        self.show(self.study)
+        self.show(self.state)
 
-    def show(self, study: ExplorerState) -> None:
-        self.study = study
-        self.query_one(MessagesPage).show(study)
+    def show(self, state: ExplorerState) -> None:
+        self.state = state
+        self.query_one(MessagesPage).show(state)
         self.work()
 
     def work(self) -> None:
         page = self.query_one(MessagesPage)
-        job = pickle.loads(pickle.dumps(page.job(self.study)))  # noqa: S301 - as it goes to another process
+        job = pickle.loads(pickle.dumps(page.job(self.state)))  # noqa: S301 - as it goes to another process
         page.take(pickle.loads(pickle.dumps(job.function(*job.arguments))))  # noqa: S301
 
     def on_job_asked(self, event: JobAsked) -> None:
@@ -78,9 +78,9 @@ class Harness(App[None]):
 
     def on_change_asked(self, event: ChangeAsked) -> None:
         wish = event.change
-        change = wish.on(self.study.view) if isinstance(wish, Choose) else wish
-        self.asked.append(change.line())
-        self.show(change.apply(self.study))
+        change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
+        self.inputs.append(change.line())
+        self.show(change.apply(self.state))
 
 
 class Driver:
@@ -118,10 +118,14 @@ class Driver:
         return self.app.query_one(PlacementMap)
 
 
-def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, sets=None):
+def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, overrides=None):
     async def main():
-        question = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, sets=sets)
-        app = Harness(ExplorerState.start(Session.start(question)))
+        opened = (
+            scenario
+            if isinstance(scenario, Scenario)
+            else Scenario.open(scenario, platform=platform, overrides=overrides)
+        )
+        app = Harness(ExplorerState.start(Session.start(opened)))
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, pilot)
             await driver.settle()
@@ -130,18 +134,20 @@ def drive(check, scenario="jacobi2d", size=(140, 42), platform=None, sets=None):
     asyncio.run(main())
 
 
-def predicted(scenario, *sets):
+def predicted(scenario, *overrides):
     """The times of the phases by the command line."""
-    options = [word for text in sets for word in ("--set", text)]
+    options = [word for text in overrides for word in ("--set", text)]
     done = CliRunner().invoke(program, ["run", scenario, "--point", "--format", "json", *options])
     assert done.exit_code == 0
     return json.loads(done.stdout)["rows"][0]["terms"]
 
 
-def gathered(scenario="jacobi2d", width=400, height=400, plane=None, sets=None, platform=None, phase=None):
-    question = scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, sets=sets)
-    study = ExplorerState.start(Session.start(question))
-    return gather(study.session.asked, phase or chosen_phase(study), width, height, plane)
+def gathered(scenario="jacobi2d", width=400, height=400, plane=None, overrides=None, platform=None, phase=None):
+    scenario = (
+        scenario if isinstance(scenario, Scenario) else Scenario.open(scenario, platform=platform, overrides=overrides)
+    )
+    state = ExplorerState.start(Session.start(scenario))
+    return gather(state.session.inputs, phase or chosen_phase(state), width, height, plane)
 
 
 def lines_of(found, detail=Detail.ALL):
@@ -161,7 +167,7 @@ def test_the_digits_are_those_of_table_5_and_of_the_command_line():
 
 def test_an_edit_moves_the_numbers_to_those_of_the_command_line():
     async def check(driver):
-        driver.app.show(driver.app.study.asking(driver.app.study.session.edit("platform.node.gpu_count", "8")))
+        driver.app.show(driver.app.state.with_session(driver.app.state.session.edit("platform.node.gpu_count", "8")))
         await driver.settle()
         expected = predicted("jacobi2d", "platform.node.gpu_count=8")["halo"]
         assert expected != predicted("jacobi2d")["halo"]
@@ -247,7 +253,7 @@ def test_sizes_close_to_each_other_bear_one_mark():
     ],
 )
 def test_on_the_node_the_model_of_the_phase_is_drawn_or_what_stands_in_for_it(platform, model, labels):
-    found = gathered(platform=platform, sets={"application.phases.halo.model": model})
+    found = gathered(platform=platform, overrides={"application.phases.halo.model": model})
     every = [*lines_of(found)]
     assert [label for label in every if not label.startswith("across nodes")] == [*labels, "sent"]
     assert {f"across nodes {name}" for name in ("postal", "max-rate", "K-model")} <= {
@@ -261,8 +267,8 @@ def test_on_the_node_the_model_of_the_phase_is_drawn_or_what_stands_in_for_it(pl
 
 
 def test_a_node_aware_phase_adds_what_its_node_sends():
-    sets = "application.phases.halo.model=node_aware"
-    expected = predicted("jacobi2d", sets)["halo"]
+    overrides = "application.phases.halo.model=node_aware"
+    expected = predicted("jacobi2d", overrides)["halo"]
 
     async def check(driver):
         seen = driver.words()
@@ -272,18 +278,18 @@ def test_a_node_aware_phase_adds_what_its_node_sends():
         assert f"the sum {format_quantity(expected, SECOND)}" in seen
         assert "halo: node-aware, serialised, K counted" in seen
 
-    drive(check, sets=dict([sets.split("=")]))
+    drive(check, overrides=dict([overrides.split("=")]))
 
 
 def test_of_concurrent_messages_the_slowest_is_the_time():
-    sets = "application.phases.halo.concurrency=concurrent"
-    expected = predicted("jacobi2d", sets)["halo"]
+    overrides = "application.phases.halo.concurrency=concurrent"
+    expected = predicted("jacobi2d", overrides)["halo"]
 
     async def check(driver):
         assert f"the slowest {format_quantity(expected, SECOND)}" in driver.words()
         assert "halo: K-model, concurrent, K counted" in driver.words()
 
-    drive(check, sets=dict([sets.split("=")]))
+    drive(check, overrides=dict([overrides.split("=")]))
 
 
 def test_counts_of_the_file_are_said_to_be_stated():
@@ -294,18 +300,18 @@ def test_counts_of_the_file_are_said_to_be_stated():
         # 135 / 156 of four ranks.
         assert f"K_inter 135 K_total 156 k' 4 k {135 / 156 * 4:.4g}" in driver.words()
 
-    drive(check, "minife", sets={f"{path}.inter_node_count": "135", f"{path}.total_count": "156"})
+    drive(check, "minife", overrides={f"{path}.inter_node_count": "135", f"{path}.total_count": "156"})
 
 
 def test_a_message_says_whose_parameters_it_is_charged_with():
-    found = gathered("minife_gpus_per_node", platform="bridges", sets={"application.rank_count": "16"})
+    found = gathered("minife_gpus_per_node", platform="bridges", overrides={"application.rank_count": "16"})
     rows = message_rows(found.phase, 200)
     column = rows.titles.index("model")
     on_node = {cells[0].text: cells[column].text for cells in rows.cells}
     assert on_node["across sockets"] == "postal"
     assert on_node["across nodes"] == "max-rate"
     near = gathered(
-        "jacobi2d", platform="bridges", sets={"application.rank_count": "16", "platform.node.gpu_count": "4"}
+        "jacobi2d", platform="bridges", overrides={"application.rank_count": "16", "platform.node.gpu_count": "4"}
     )
     assert message_rows(near.phase, 200).cells[0][column].text == "postal, as across sockets"
 
@@ -332,7 +338,7 @@ def test_the_table_has_the_numbers_of_every_curve():
     async def check(driver):
         assert driver.sees(driver.plot)
         await driver.press("table")
-        assert driver.app.asked == ["show picture = table"]
+        assert driver.app.inputs == ["show picture = table"]
         assert not driver.sees(driver.plot)
         numbers = driver.app.query_one("#numbers", TableView)
         assert driver.sees(numbers)
@@ -433,7 +439,7 @@ def test_a_grid_of_one_plane_has_no_next_one():
 
 def test_ranks_bear_their_numbers_where_there_is_room():
     """Eight ranks on two nodes of Lassen; each rank is as large as the screen allows."""
-    found = gathered(platform="lassen", sets={"application.rank_count": "8"})
+    found = gathered(platform="lassen", overrides={"application.rank_count": "8"})
     lines = ["".join(run.text for run in line) for line in placement_runs(found.placed, 70, 30)]
     assert "4 x 2 ranks" in "\n".join(lines)
     numbers = [line.split() for line in lines if "·0" in line or "·4" in line or "+2" in line or "+6" in line]
@@ -443,10 +449,10 @@ def test_ranks_bear_their_numbers_where_there_is_room():
 @pytest.mark.parametrize("name", ["jacobi2d", "minife", "minimd"])
 @pytest.mark.parametrize("mapping", ["block", "round_robin", "tiles"])
 def test_neighbouring_nodes_have_other_colours(name, mapping):
-    sets = {"application.grid.mapping": mapping} if name != "minife" else {}
+    overrides = {"application.grid.mapping": mapping} if name != "minife" else {}
     if mapping == "tiles" and name == "jacobi2d":
-        sets["platform.node.gpu_count"] = "4"
-    found = gathered(name, 60, 30, sets=sets)
+        overrides["platform.node.gpu_count"] = "4"
+    found = gathered(name, 60, 30, overrides=overrides)
     nodes, colours = found.placed.picture.nodes, found.placed.colours
     assert set(np.unique(colours)) <= set(range(COLOURS))
     for one, other in ((np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:], np.s_[:-1])):
@@ -484,10 +490,10 @@ def test_the_next_phase_that_sends_messages():
         row = predicted("minimd")
         assert f"exchange takes {duration(row['exchange'])}" in driver.words()
         await driver.press("phase", 1)
-        assert driver.app.asked == ["show y = terms.reverse_exchange"]
+        assert driver.app.inputs == ["show y = terms.reverse_exchange"]
         assert f"reverse_exchange takes {duration(row['reverse_exchange'])}" in driver.words()
         await driver.press("phase", 1)
-        assert driver.app.asked[1:] == ["show y = terms.exchange"]
+        assert driver.app.inputs[1:] == ["show y = terms.exchange"]
 
     drive(check, "minimd")
 
@@ -505,7 +511,7 @@ def test_another_phase_shows_the_plane_of_its_own_busiest_node():
 def test_one_phase_alone_has_no_next_one():
     async def check(driver):
         await driver.press("phase", 1)
-        assert driver.app.asked == []
+        assert driver.app.inputs == []
 
     drive(check)
 
@@ -542,24 +548,24 @@ neighbours = "faces"
 """
 
 
-def question(body: str) -> Scenario:
+def scenario(body: str) -> Scenario:
     return Scenario(parse_document(HEAD + body, "test.toml"))
 
 
 def test_a_collective_has_rounds_and_no_placement():
-    asked = question(REDUCE)
-    expected = evaluate(asked.program).values["reduce"].item()
+    inputs = scenario(REDUCE)
+    expected = evaluate(inputs.program).values["reduce"].item()
 
     async def check(driver):
         seen = driver.words()
         # 36 ranks: two rounds before and after five halvings and five doublings.
-        assert f"reduce takes {duration(expected)} rounds {len(gathered(asked).phase.messages)}" in seen
+        assert f"reduce takes {duration(expected)} rounds {len(gathered(inputs).phase.messages)}" in seen
         assert "A collective such as reduce has no placement to draw: its ranks have no neighbours on a grid." in seen
         assert "6 × round 1 1 MiB" in seen
         assert f"the sum {format_quantity(expected, SECOND)}" in seen
         assert not driver.sees(driver.placement)
 
-    drive(check, asked)
+    drive(check, inputs)
 
 
 def test_a_collective_beside_a_halo_says_how_to_get_there():
@@ -570,7 +576,7 @@ def test_a_collective_beside_a_halo_says_how_to_get_there():
         assert "halo takes" in driver.text()
         assert driver.sees(driver.placement)
 
-    drive(check, question(REDUCE + HALO))
+    drive(check, scenario(REDUCE + HALO))
 
 
 def test_an_application_without_messages_has_the_curves_of_the_platform():
@@ -582,7 +588,7 @@ def test_an_application_without_messages_has_the_curves_of_the_platform():
             await driver.press(*action)
             assert "No phase of this application" in driver.text()
 
-    drive(check, question(WAIT))
+    drive(check, scenario(WAIT))
 
 
 def test_a_point_that_cannot_exist_says_why():
@@ -594,16 +600,16 @@ def test_a_point_that_cannot_exist_says_why():
             assert "postal" in driver.text()
             assert "K-model" not in driver.text()
 
-    drive(check, sets={"platform.node_count": "10"})
+    drive(check, overrides={"platform.node_count": "10"})
 
 
 def test_after_an_impossible_point_the_page_is_as_before():
     async def check(driver):
-        before, study = driver.text(), driver.app.study
-        driver.app.show(study.asking(study.session.edit("platform.node_count", "10")))
+        before, state = driver.text(), driver.app.state
+        driver.app.show(state.with_session(state.session.edit("platform.node_count", "10")))
         await driver.settle()
         assert "This point cannot exist" in driver.text()
-        driver.app.show(study)
+        driver.app.show(state)
         await driver.settle()
         assert driver.text() == before
 
@@ -616,7 +622,7 @@ def test_a_rank_alone_sends_nothing():
         assert "the sum 0 s" in driver.words()
         assert "1 x 1 ranks" in driver.words()
 
-    drive(check, sets={"application.rank_count": "1"})
+    drive(check, overrides={"application.rank_count": "1"})
 
 
 def test_more_ranks_than_can_be_drawn_have_a_reason(monkeypatch):
@@ -626,7 +632,7 @@ def test_more_ranks_than_can_be_drawn_have_a_reason(monkeypatch):
         assert "There is no placement to draw: 10,001 ranks are too many for a picture" in driver.words()
         assert "K_inter" in driver.text()
 
-    drive(check, sets={"application.rank_count": "10001"})
+    drive(check, overrides={"application.rank_count": "10001"})
 
 
 # Sizes.

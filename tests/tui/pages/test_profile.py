@@ -26,7 +26,7 @@ from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.profile import NOTHING, ProfilePage, ProfileView
 from whatif.tui.profile_job import inputs_of, profiled
-from whatif.tui.screens.dialogs import Asking
+from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.widgets.profile_bars import kernel_lines, length, short_name, size_classes, size_lines, time_lines
 from whatif.tui.widgets.profile_streams import stream_lines
@@ -47,10 +47,10 @@ def shown(path):
 
 def answer(*changes):
     """What the page has computed beside."""
-    study = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
+    state = ExplorerState.start(Session.start(Scenario.open("jacobi2d")))
     for change in changes:
-        study = change.apply(study)
-    return profiled(inputs_of(study, study.view.of(ProfileView)))
+        state = change.apply(state)
+    return profiled(inputs_of(state, state.view.of(ProfileView)))
 
 
 def last(table):
@@ -172,10 +172,10 @@ def test_a_file_is_asked_for_and_a_bad_one_parameters_the_good_one_and_the_time_
 
     async def typed(driver, text):
         await driver.pilot.press("n")
-        await driver.until(lambda: isinstance(driver.app.screen, Asking))
+        await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
         driver.app.screen.query_one("Input").value = str(text)
         await driver.pilot.press("enter")
-        await driver.until(lambda: not isinstance(driver.app.screen, Asking))
+        await driver.until(lambda: not isinstance(driver.app.screen, TextPrompt))
         await driver.calm()
 
     async def check(driver):
@@ -184,18 +184,18 @@ def test_a_file_is_asked_for_and_a_bad_one_parameters_the_good_one_and_the_time_
         await driver.until(lambda: "15 copies" in driver.screen_text())
         await typed(driver, tmp_path / "page.nvvp")
         await driver.until(lambda: "web page" in driver.status.full)
-        assert driver.study.view.of(ProfileView).file == str(SAXPY)
+        assert driver.state.view.of(ProfileView).file == str(SAXPY)
         await driver.press("x")
-        assert driver.study.view.of(ProfileView).source == "titan"
+        assert driver.state.view.of(ProfileView).source == "titan"
         await driver.press("m", "m")
         await driver.until(lambda: "measured 1.0973 s" in driver.screen_text())
-        whole = driver.desk.page._found.streams
+        whole = driver.main_screen.page._found.streams
         await driver.press("t", "z", "l")
-        await driver.until(lambda: driver.desk.page._found.streams.window != whole.window)
-        low, high = driver.desk.page._found.streams.window
+        await driver.until(lambda: driver.main_screen.page._found.streams.window != whole.window)
+        low, high = driver.main_screen.page._found.streams.window
         assert_allclose((low, high), (whole.whole * 0.375, whole.whole * 0.875), rtol=1e-12, atol=0)
         await driver.press("home")
-        await driver.until(lambda: driver.desk.page._found.streams.window == whole.window)
+        await driver.until(lambda: driver.main_screen.page._found.streams.window == whole.window)
 
     drive(check, size=(100, 30))
 

@@ -219,11 +219,11 @@ def test_a_trace_has_the_times_of_the_command_line(chain):
 
 def test_a_modelled_study_is_played_beside_and_both_times_are_told():
     rows, _ = simulated("jacobi2d", "--iterations", "2", "--set", f"{RANKS}=96")
-    study = 2 * predicted(f"{RANKS}=96")["iteration_time"]
+    state = 2 * predicted(f"{RANKS}=96")["iteration_time"]
 
     async def check(page):
         time = duration(max(row["time"] for row in rows))
-        assert f"closed forms say {duration(study)}, the messages played one by one {time}" in page.text
+        assert f"closed forms say {duration(state)}, the messages played one by one {time}" in page.text
         assert f"2 iterations of jacobi2d · {time} on Summit · 96 ranks on 16 nodes" in page.lines[0]
 
     on_page(RanksPage, check, changes=(Edit(RANKS, "96"), Show("ranks.iterations", "2")))
@@ -237,8 +237,8 @@ def test_a_modelled_study_is_played_beside_and_both_times_are_told():
     ],
 )
 def test_why_there_is_no_time_line_is_told(scenario, change, reason):
-    study = change.apply(_study(scenario))
-    found = played(study.session.asked, RanksView(), None, known=False)
+    state = change.apply(_state(scenario))
+    found = played(state.session.inputs, RanksView(), None, known=False)
     assert reason in found.reason
 
 
@@ -273,23 +273,23 @@ def test_a_deadlock_is_told_with_its_ranks(chain):
     on_page(RanksPage, check, chain)
 
 
-def _study(scenario):
+def _state(scenario):
     return ExplorerState.start(Session.start(Scenario.open(scenario)))
 
 
 def test_a_window_of_many_ranks_is_small_and_its_block_holds_the_ranks_in_sight():
-    study = Edit(RANKS, "384").apply(_study("jacobi2d"))
+    state = Edit(RANKS, "384").apply(_state("jacobi2d"))
     view = RanksView(first_rank=200, window=(0.5e-3, 0.9e-3))
-    path = played(study.session.asked, view, None, known=False).summary.path
+    path = played(state.session.inputs, view, None, known=False).summary.path
     parts = path.compute_time + path.latency_time.sum() + path.transfer_time.sum()
     assert_allclose(parts, predicted(f"{RANKS}=384")["iteration_time"], rtol=1e-3, atol=0)
-    found = played(study.session.asked, view, 205, known=True)
+    found = played(state.session.inputs, view, 205, known=True)
     assert found.summary is None
     lanes = found.lanes
     assert lanes.first_rank <= 200 < lanes.first_rank + len(lanes.node) - 90
     assert set(lanes.messages.sender.tolist()) | set(lanes.messages.receiver.tolist()) >= {205}
     assert all(205 in pair for pair in zip(lanes.messages.sender, lanes.messages.receiver, strict=True))
-    last = played(study.session.asked, replace(view, first_rank=99999), None, known=True).lanes
+    last = played(state.session.inputs, replace(view, first_rank=99999), None, known=True).lanes
     assert last.first_rank + len(last.node) == 384
 
 
@@ -298,12 +298,12 @@ def test_the_keys_move_through_the_run(chain):
         # The title holds all pages; away from the wide screens those that are not in sight are numbers.
         line = driver.screen_text().splitlines()[0]
         assert line.rstrip().endswith(" 9  0  !  @")
-        await driver.pilot.click(driver.desk.query_one(Title), offset=(line.index(" 9 ") + 1, 0))
+        await driver.pilot.click(driver.main_screen.query_one(Title), offset=(line.index(" 9 ") + 1, 0))
         await driver.calm()
         assert "9 ranks" in driver.screen_text()
         assert "chain.goal" in driver.screen_text()
         await driver.press("plus", "right")
-        assert driver.study.view.of(RanksView).window == pytest.approx((1.5e-3, 3.5e-3), rel=1e-3)
+        assert driver.state.view.of(RanksView).window == pytest.approx((1.5e-3, 3.5e-3), rel=1e-3)
         await driver.press("home", "x")
         assert "Rank 0 on node 0" in driver.screen_text()
         await driver.press("x")
@@ -323,14 +323,14 @@ def test_the_keys_move_through_the_run(chain):
 
 def test_a_run_that_is_known_or_under_way_is_not_begun_anew(chain):
     async def check(page):
-        assert page.page.job(page.app.study) is None
+        assert page.page.job(page.app.state) is None
         await page.change(Edit(GPUS, "4"), work=False)
         assert "playing …" in page.text
-        job = page.page.job(page.app.study)
+        job = page.page.job(page.app.state)
         await page.act("zoom", 0.5)
         await page.act("rank", 1)
         await page.change(Show("picture", "table"), work=False)
-        assert page.page.job(page.app.study) is job
+        assert page.page.job(page.app.state) is job
 
     on_page(RanksPage, check, chain)
 

@@ -52,7 +52,7 @@ class Desk(App[None]):
 
     def __init__(self, session):
         super().__init__()
-        self.page, self.study, self.changes = RooflinePage(), ExplorerState.start(session), []
+        self.page, self.state, self.changes = RooflinePage(), ExplorerState.start(session), []
 
     def get_theme_variable_defaults(self):
         return series_variables(self.current_theme)
@@ -61,21 +61,21 @@ class Desk(App[None]):
         yield self.page
 
     def on_mount(self):
-        self.show(self.study)
+        self.show(self.state)
         self.page.enter()
 
-    def show(self, study):
-        self.study = study
-        self.page.show(study)
-        job = self.page.job(study)
+    def show(self, state):
+        self.state = state
+        self.page.show(state)
+        job = self.page.job(state)
         if job is not None:
             self.page.take(job.function(*job.arguments))
 
     def on_change_asked(self, event: ChangeAsked):
         wish = event.change
-        change = wish.on(self.study.view) if isinstance(wish, Choose) else wish
+        change = wish.on(self.state.view) if isinstance(wish, Choose) else wish
         self.changes.append(change)
-        self.show(change.apply(self.study))
+        self.show(change.apply(self.state))
 
     def lines(self):
         return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
@@ -88,10 +88,10 @@ def watch(check, session, size=(140, 42)):
     """Let `check(desk, pilot)` look at the page with a session."""
 
     async def main():
-        desk = Desk(session)
-        async with desk.run_test(size=size) as pilot:
+        main_screen = Desk(session)
+        async with main_screen.run_test(size=size) as pilot:
             await pilot.pause()
-            await check(desk, pilot)
+            await check(main_screen, pilot)
 
     asyncio.run(main())
 
@@ -151,9 +151,9 @@ def number(text):
     return float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1)
 
 
-def row_of(desk, name):
+def row_of(main_screen, name):
     """The words of a kernel's row."""
-    (line,) = [line for line in desk.lines() if re.match(rf"[│ ]*[a-z ]  {name}  ", line)]
+    (line,) = [line for line in main_screen.lines() if re.match(rf"[│ ]*[a-z ]  {name}  ", line)]
     return line
 
 
@@ -216,23 +216,23 @@ def test_only_the_roofs_that_kernels_use_are_drawn():
 def test_the_second_level_cache_is_a_roof_where_a_kernel_has_it():
     sets = {"application.phases.force.model": "roofline_l2"}
 
-    async def check(desk, pilot):
-        assert "L2 2.879 TB/s" in desk.text()
-        assert "L2 cache" in row_of(desk, "force")
-        assert "DRAM" in row_of(desk, "pack")
+    async def check(main_screen, pilot):
+        assert "L2 2.879 TB/s" in main_screen.text()
+        assert "L2 cache" in row_of(main_screen, "force")
+        assert "DRAM" in row_of(main_screen, "pack")
 
-    watch(check, opened("minimd", sets=sets))
+    watch(check, opened("minimd", overrides=sets))
 
 
 def test_the_list_has_the_numbers_of_the_engine_and_of_the_command_line():
-    async def check(desk, pilot):
-        session, point = desk.study.session, predicted()
+    async def check(main_screen, pilot):
+        session, point = main_screen.state.session, predicted()
         for found in kernel_points(session.program, session.at):
-            line = row_of(desk, found.name)
+            line = row_of(main_screen, found.name)
             assert duration(point["terms"][found.name]) in line
             assert percent(point["terms"][found.name] / point["iteration_time"]) in line
             assert {"compute": "compute", "dram": "DRAM"}[found.limit] in line
-        stencil, pack = row_of(desk, "stencil"), row_of(desk, "pack")
+        stencil, pack = row_of(main_screen, "stencil"), row_of(main_screen, "pack")
         assert "273.3 Gflop/s" in stencil
         assert "0.3506 flop/B" in stencil
         # 273.3 of the 1183.6 Gflop/s that its instructions allow.
@@ -245,39 +245,39 @@ def test_the_list_has_the_numbers_of_the_engine_and_of_the_command_line():
 
 
 def test_an_edit_moves_the_roof_and_the_kernels_at_once():
-    async def check(desk, pilot):
-        assert "546.6 Gflop/s" not in desk.text()
-        study = desk.study.asking(desk.study.session.edit(MEMORY, "1558.8216 GB/s"))
-        desk.page.show(study)
+    async def check(main_screen, pilot):
+        assert "546.6 Gflop/s" not in main_screen.text()
+        state = main_screen.state.with_session(main_screen.state.session.edit(MEMORY, "1558.8216 GB/s"))
+        main_screen.page.show(state)
         await pilot.pause()
-        assert "DRAM 1.559 TB/s" in desk.text()
-        assert "546.6 Gflop/s" in row_of(desk, "stencil")
+        assert "DRAM 1.559 TB/s" in main_screen.text()
+        assert "546.6 Gflop/s" in row_of(main_screen, "stencil")
 
     watch(check, opened())
 
 
 def test_a_second_gpu_lies_below_with_hollow_points_and_its_numbers_in_the_list():
-    async def check(desk, pilot):
-        assert "○" not in desk.text()
-        desk.page.action_second(1)
+    async def check(main_screen, pilot):
+        assert "○" not in main_screen.text()
+        main_screen.page.action_second(1)
         await pilot.pause()
-        assert desk.changes == [Show("roofline.second", "bridges")]
-        text = desk.text()
+        assert main_screen.changes == [Show("roofline.second", "bridges")]
+        text = main_screen.text()
         assert "╍╍○ Tesla P100-PCIE-16GB of bridges" in text
         assert "DRAM 546.7 GB/s" in text
         assert "fp64 4.569 Tflop/s" in text
         # The stencil takes Q / BW on both.
         assert "on bridges" in text
-        assert duration(4593357632 / 546.7274e9) in row_of(desk, "stencil")
+        assert duration(4593357632 / 546.7274e9) in row_of(main_screen, "stencil")
         assert f"{779.4108 / 546.7274:.2f}x" == "1.43x"
-        assert "1.43x" in row_of(desk, "stencil")
-        desk.page.action_second(1)
+        assert "1.43x" in row_of(main_screen, "stencil")
+        main_screen.page.action_second(1)
         await pilot.pause()
-        assert "lassen has the same roofs" in desk.text()
-        desk.page.action_second(1)
+        assert "lassen has the same roofs" in main_screen.text()
+        main_screen.page.action_second(1)
         await pilot.pause()
-        assert desk.study.view.of(RooflineView).second == ""
-        assert "○" not in desk.text()
+        assert main_screen.state.view.of(RooflineView).second == ""
+        assert "○" not in main_screen.text()
 
     watch(check, opened(), (200, 42))
 
@@ -285,16 +285,16 @@ def test_a_second_gpu_lies_below_with_hollow_points_and_its_numbers_in_the_list(
 def test_machines_without_a_gpu_are_passed_over_and_the_comparison_keeps_its_base(monkeypatch):
     monkeypatch.setattr("tests.page_harness.MACHINES", ("bridges", "dahu", "fugaku", "lassen", "summit"))
 
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         # Pressed at once, without waiting for the picture.
         for _ in range(2):
-            desk.page.action_second(1)
+            main_screen.page.action_second(1)
         await pilot.pause()
-        assert desk.changes == [Show("roofline.second", "bridges"), Show("roofline.second", "lassen")]
-        assert desk.study.view.against == ""
-        desk.show(Show("roofline.second", "dahu").apply(desk.study))
+        assert main_screen.changes == [Show("roofline.second", "bridges"), Show("roofline.second", "lassen")]
+        assert main_screen.state.view.against == ""
+        main_screen.show(Show("roofline.second", "dahu").apply(main_screen.state))
         await pilot.pause()
-        frame = next(line for line in desk.lines() if line.startswith("╰"))
+        frame = next(line for line in main_screen.lines() if line.startswith("╰"))
         assert "dahu" in frame
 
     watch(check, opened())
@@ -302,7 +302,7 @@ def test_machines_without_a_gpu_are_passed_over_and_the_comparison_keeps_its_bas
 
 def test_hollow_points_stand_where_the_kernels_are_on_the_second_gpu():
     session = opened()
-    found = second_gpu(session.question, "bridges")
+    found = second_gpu(session.scenario, "bridges")
     chart = Chart(drawn(session, second=found))
     hollow = chart.signs("○")
     pack, stencil = found.kernels[0], found.kernels[2]
@@ -311,26 +311,26 @@ def test_hollow_points_stand_where_the_kernels_are_on_the_second_gpu():
 
 
 def test_the_present_gpu_without_its_edits_is_a_second_one():
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         for _ in range(3):
-            desk.page.action_second(1)
+            main_screen.page.action_second(1)
             await pilot.pause()
-        assert desk.study.view.of(RooflineView).second == "summit"
-        assert "╍╍○ Tesla V100-SXM2-16GB of summit" in desk.text()
-        assert "DRAM 779.4 GB/s" in desk.text()
+        assert main_screen.state.view.of(RooflineView).second == "summit"
+        assert "╍╍○ Tesla V100-SXM2-16GB of summit" in main_screen.text()
+        assert "DRAM 779.4 GB/s" in main_screen.text()
 
-    watch(check, opened(sets={MEMORY: "2 TB/s"}))
+    watch(check, opened(overrides={MEMORY: "2 TB/s"}))
 
 
 @pytest.mark.parametrize(("name", "reason"), [("nowhere", "platform not found"), ("dahu", "has no GPU")])
 def test_a_second_gpu_that_cannot_be_asked_says_why(name, reason):
-    async def check(desk, pilot):
-        desk.show(Show("roofline.second", name).apply(desk.study))
+    async def check(main_screen, pilot):
+        main_screen.show(Show("roofline.second", name).apply(main_screen.state))
         await pilot.pause()
-        assert f"on {name}" in desk.text()
-        assert reason in desk.text()
-        assert "○" not in desk.text()
-        assert duration(predicted()["terms"]["stencil"]) in desk.text()
+        assert f"on {name}" in main_screen.text()
+        assert reason in main_screen.text()
+        assert "○" not in main_screen.text()
+        assert duration(predicted()["terms"]["stencil"]) in main_screen.text()
 
     watch(check, opened())
 
@@ -338,13 +338,13 @@ def test_a_second_gpu_that_cannot_be_asked_says_why(name, reason):
 def test_a_machine_without_gpus_has_no_roofs():
     session = made_up(f"ranks_per_node = 4\n{OVERHEAD}", "dahu")
 
-    async def check(desk, pilot):
+    async def check(main_screen, pilot):
         for picture, size in product(("plot", "table"), SIZES):
             await pilot.resize_terminal(*size)
-            desk.show(Show("picture", picture).apply(desk.study))
-            desk.show(Show("roofline.second", "summit").apply(desk.study))
+            main_screen.show(Show("picture", picture).apply(main_screen.state))
+            main_screen.show(Show("roofline.second", "summit").apply(main_screen.state))
             await pilot.pause()
-            words = " ".join(desk.text().translate(str.maketrans("│╭╮╰╯─", " " * 6)).split())
+            words = " ".join(main_screen.text().translate(str.maketrans("│╭╮╰╯─", " " * 6)).split())
             assert "nan" not in words
             assert size[0] < 20 or "has no GPU" in words, size
 
@@ -354,94 +354,94 @@ def test_a_machine_without_gpus_has_no_roofs():
 def test_an_answer_for_another_gpu_than_the_one_asked_for_is_forgotten():
     session = opened()
 
-    async def check(desk, pilot):
-        desk.page.show(Show("roofline.second", "bridges").apply(desk.study))
-        desk.page.take(second_gpu(session.question, "bridges"))
+    async def check(main_screen, pilot):
+        main_screen.page.show(Show("roofline.second", "bridges").apply(main_screen.state))
+        main_screen.page.take(second_gpu(session.scenario, "bridges"))
         await pilot.pause()
-        assert "Tesla P100" in desk.text()
-        desk.page.show(Show("roofline.second", "lassen").apply(desk.study))
+        assert "Tesla P100" in main_screen.text()
+        main_screen.page.show(Show("roofline.second", "lassen").apply(main_screen.state))
         await pilot.pause()
-        assert "Tesla P100" not in desk.text()
+        assert "Tesla P100" not in main_screen.text()
 
     watch(check, session)
 
 
 def test_a_scenario_without_kernels_says_so_below_all_roofs():
-    async def check(desk, pilot):
-        text = desk.text()
+    async def check(main_screen, pilot):
+        text = main_screen.text()
         assert "This scenario has no kernels" in text
         assert "fp32 13.08 Tflop/s" in text
-        assert not desk.page.query_one(ColumnsView).display
-        desk.page.action_second(1)
-        desk.page.action_table()
+        assert not main_screen.page.query_one(ColumnsView).display
+        main_screen.page.action_second(1)
+        main_screen.page.action_table()
         await pilot.pause()
-        assert "546.7 GB/s" in desk.text()
-        assert "fp32 peak on bridges" in desk.text()
+        assert "546.7 GB/s" in main_screen.text()
+        assert "fp32 peak on bridges" in main_screen.text()
 
     watch(check, made_up(OVERHEAD))
 
 
 def test_an_impossible_point_has_roofs_and_a_reason():
-    async def check(desk, pilot):
-        text = desk.text()
+    async def check(main_screen, pilot):
+        text = main_screen.text()
         assert "No kernel can be drawn: the ranks need more nodes than the platform has (platform.node_count)" in text
         assert "DRAM 779.4 GB/s" in text
         assert "●" not in text
-        desk.page.action_table()
+        main_screen.page.action_table()
         await pilot.pause()
-        assert "No kernel can be drawn: the ranks need more nodes" in desk.text()
-        assert "779.4 GB/s" in desk.text()
+        assert "No kernel can be drawn: the ranks need more nodes" in main_screen.text()
+        assert "779.4 GB/s" in main_screen.text()
 
-    watch(check, opened(sets={RANKS: "60000"}))
+    watch(check, opened(overrides={RANKS: "60000"}))
 
 
 def test_the_reason_is_there_in_the_smallest_window():
-    async def check(desk, pilot):
-        assert "No kernel can be drawn" in desk.text()
+    async def check(main_screen, pilot):
+        assert "No kernel can be drawn" in main_screen.text()
 
-    watch(check, opened(sets={RANKS: "60000"}), (24, 4))
+    watch(check, opened(overrides={RANKS: "60000"}), (24, 4))
 
 
 def test_kernels_without_bytes_or_operations_stand_at_the_rim():
     body = kernel("computing", 10**9, 0) + kernel("copying", 0, 10**9) + kernel("idle", 0, 0)
     body += kernel("both", 10**9, 10**9)
 
-    async def check(desk, pilot):
-        picture = [line.strip("│") for line in desk.lines() if "▸" in line or "◂" in line]
+    async def check(main_screen, pilot):
+        picture = [line.strip("│") for line in main_screen.lines() if "▸" in line or "◂" in line]
         (right,), (left,) = [line for line in picture if "▸" in line], [line for line in picture if "◂" in line]
         assert "▸" in right[-2:]
         assert "◂b" in left[:8]
-        assert desk.text().count("●") == 1
-        assert "no bytes" in row_of(desk, "computing")
-        assert "0 flop/s" in row_of(desk, "copying")
-        assert duration(10**9 / 779.4108e9) in row_of(desk, "copying")
-        assert "0 s" in row_of(desk, "idle")
+        assert main_screen.text().count("●") == 1
+        assert "no bytes" in row_of(main_screen, "computing")
+        assert "0 flop/s" in row_of(main_screen, "copying")
+        assert duration(10**9 / 779.4108e9) in row_of(main_screen, "copying")
+        assert "0 s" in row_of(main_screen, "idle")
 
     watch(check, made_up(body))
 
 
 def test_the_table_lists_kernels_and_roofs():
-    async def check(desk, pilot):
-        desk.page.action_table()
+    async def check(main_screen, pilot):
+        main_screen.page.action_table()
         await pilot.pause()
-        assert desk.study.view.picture == "table"
-        assert not desk.page.query_one("#roofs").display
-        text = desk.text()
+        assert main_screen.state.view.picture == "table"
+        assert not main_screen.page.query_one("#roofs").display
+        text = main_screen.text()
         assert "kernels and roofs" in text
         assert re.search(r"DRAM +779\.4 GB/s", text)
         assert re.search(r"fp64 peak +6\.34 Tflop/s +from 8\.135 flop/B", text)
         assert re.search(r"integer peak +12\.17 Tflop/s +from 15\.62 flop/B", text)
-        desk.page.action_table()
+        main_screen.page.action_table()
         await pilot.pause()
-        assert desk.page.query_one("#roofs").display
-        assert "integer peak" not in desk.text()
+        assert main_screen.page.query_one("#roofs").display
+        assert "integer peak" not in main_screen.text()
 
     watch(check, opened())
 
 
 def test_the_kernel_under_the_cursor_is_stressed():
-    async def check(desk, pilot):
-        view = desk.page.query_one(RoofsView)
+    async def check(main_screen, pilot):
+        view = main_screen.page.query_one(RoofsView)
 
         def stressed():
             words = "".join(run.text for line in view.draw(*view.size) for run in line if run.style == "marker")
@@ -457,31 +457,31 @@ def test_the_kernel_under_the_cursor_is_stressed():
 
 @pytest.mark.parametrize(("name", "sizes"), [("minimd", SIZES[::2])])
 def test_every_size_shows_kernels(name, sizes):
-    async def check(desk, pilot):
-        first = kernel_points(desk.study.session.program, desk.study.session.at)[0].name
+    async def check(main_screen, pilot):
+        first = kernel_points(main_screen.state.session.program, main_screen.state.session.at)[0].name
         for size in sizes:
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            assert first[:4] in desk.text()
-            assert size[0] < 44 or first in desk.text()
-            assert (size[1] >= 8) == ("●" in desk.text())
+            assert first[:4] in main_screen.text()
+            assert size[0] < 44 or first in main_screen.text()
+            assert (size[1] >= 8) == ("●" in main_screen.text())
         for size in sizes:
             await pilot.press("right", "left", "down")
             for _ in range(2):
-                desk.page.action_second(1)
-                desk.page.action_table()
+                main_screen.page.action_second(1)
+                main_screen.page.action_table()
                 await pilot.pause()
             await pilot.resize_terminal(*size[::-1])
             await pilot.resize_terminal(*size)
-            assert len(desk.lines()) == size[1]
+            assert len(main_screen.lines()) == size[1]
 
     watch(check, opened(name), sizes[0])
 
 
 @pytest.mark.parametrize("marker", ["braille", "block", "ascii"])
 def test_every_marker_fills_every_size(marker):
-    session = opened("minimd", sets={"application.phases.force.model": "roofline_l2"})
-    second = second_gpu(session.question, "bridges")
+    session = opened("minimd", overrides={"application.phases.force.model": "roofline_l2"})
+    second = second_gpu(session.scenario, "bridges")
     for width in (0, 1, 7, 16, 17, 40, 141):
         for height in (0, 1, 2, 5, 9, 30):
             lines = drawn(session, width, height, second, marker)
@@ -506,7 +506,7 @@ def test_the_explorer_opens_the_page_and_its_keys_work():
     async def check(driver):
         await driver.press("3", "x")
         await driver.until(lambda: "Tesla P100" in driver.screen_text())
-        assert driver.study.view.of(RooflineView).second == "bridges"
+        assert driver.state.view.of(RooflineView).second == "bridges"
         await driver.edit(MEMORY, "1558.8216 GB/s")
         assert "DRAM 1.559 TB/s" in driver.screen_text()
         await driver.press("v")

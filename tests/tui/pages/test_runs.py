@@ -27,7 +27,7 @@ from whatif.table import Column, Table
 from whatif.tui.commands import EditAll, Show
 from whatif.tui.pages.runs import NOTHING, RunsPage, RunsView, term_rows
 from whatif.tui.regression_job import Regressed, regressed, write_regressed
-from whatif.tui.screens.dialogs import Asking
+from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.state import ExplorerState
 from whatif.units import ONE, SECOND
 
@@ -153,15 +153,15 @@ def test_what_is_wrong_with_runs_or_a_formula_is_said(tmp_path, text):
 
 def test_a_model_is_taken_in_as_a_phase_and_another_one_in_its_place(tmp_path):
     shutil.copy(ROOT / "scenarios" / "jacobi2d.toml", tmp_path / "own.toml")
-    study = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
+    state = ExplorerState.start(Session.start(Scenario.open(tmp_path / "own.toml")))
     for formula in ("", "time_per_epoch ~ log(batch_size)"):
         view = replace(VIEW, formula=formula)
         taken = write_regressed(view, tmp_path / "model.toml", None)
-        study = EditAll(taken.edits).apply(study)
+        state = EditAll(taken.edits).apply(state)
         fit = regressed(view)
-        assert float(study.session.point.terms["time_per_epoch"]) > fit.measured.min()
-    assert not any("power_limit" in path for path in study.unsaved())
-    assert study.unsaved()["application.phases.time_per_epoch.variables.batch_size"] == "24.0"
+        assert float(state.session.point.terms["time_per_epoch"]) > fit.measured.min()
+    assert not any("power_limit" in path for path in state.unsaved())
+    assert state.unsaved()["application.phases.time_per_epoch.variables.batch_size"] == "24.0"
 
 
 def test_where_a_scenario_cannot_find_the_model_one_is_written_that_does(tmp_path):
@@ -209,7 +209,7 @@ def test_every_size_of_screen_can_be_drawn():
             assert "●" in page.text or size[1] < 9
         for action in ("table", "against"):
             await page.act(action)
-        assert page.app.study.view.of(RunsView).against == "batch_size"
+        assert page.app.state.view.of(RunsView).against == "batch_size"
         assert "upper" in page.text
 
     on_page(RunsPage, check, changes=(Show("runs.files", str(FILE)),))
@@ -219,18 +219,18 @@ def test_terms_go_in_and_out_by_key_and_the_copied_command_fits_the_same(whatif_
     async def check(page):
         await page.act("others")
         await page.press("enter")
-        assert page.app.study.view.of(RunsView).formula == f"{FIRST} + log(power_limit)"
+        assert page.app.state.view.of(RunsView).formula == f"{FIRST} + log(power_limit)"
         await page.press("up")
         await page.act("term")
         await page.act("link")
         formula = "log(time_per_epoch) ~ batch_size + log(power_limit)"
-        assert page.app.study.view.of(RunsView).formula == formula
+        assert page.app.state.view.of(RunsView).formula == formula
         assert "+ power_limit" in page.text
         assert "residual in %" in page.text
         await page.change(Show("runs.formula", "time_per_epoch ~ nowhere"))
         assert "refused: time_per_epoch ~ nowhere" in page.text
         await page.act("link")
-        assert page.app.study.view.of(RunsView).formula == with_other_link(formula)
+        assert page.app.state.view.of(RunsView).formula == with_other_link(formula)
         words.extend(shlex.split(page.page.command))
 
     words = []
@@ -240,7 +240,7 @@ def test_terms_go_in_and_out_by_key_and_the_copied_command_fits_the_same(whatif_
 
 async def typed(driver, formula):
     await driver.pilot.press("f")
-    await driver.until(lambda: isinstance(driver.app.screen, Asking))
+    await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
     driver.app.screen.query_one("Input").value = formula
     await driver.press("enter")
 
@@ -256,13 +256,15 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
     monkeypatch.setattr("whatif.tui.pages.runs._beside", here)
 
     async def check(driver):
-        await driver.until(lambda: isinstance(driver.desk.page, RunsPage) and driver.desk.page._found is not None)
-        page, before = driver.desk.page, driver.study.baseline
+        await driver.until(
+            lambda: isinstance(driver.main_screen.page, RunsPage) and driver.main_screen.page._found is not None
+        )
+        page, before = driver.main_screen.page, driver.state.baseline
         assert "no such column" in driver.screen_text()
         await typed(driver, FIRST)
         await driver.until(lambda: isinstance(page._found, Regressed))
         await driver.press("b", "o")
-        assert driver.study.baseline is before
+        assert driver.state.baseline is before
         await driver.until(lambda: "pinned" in driver.screen_text())
         await typed(driver, "time_per_epoch ~ batchsize")
         await driver.until(lambda: "did you mean `batch_size`" in driver.status.full)
@@ -270,9 +272,9 @@ def test_in_the_explorer_a_model_is_pinned_changed_taken_back_and_accepted(tmp_p
         await driver.press("u", "u")
         await driver.until(lambda: page._found.formula == FIRST)
         await driver.pilot.press("a")
-        await driver.until(lambda: isinstance(driver.app.screen, Asking))
+        await driver.until(lambda: isinstance(driver.app.screen, TextPrompt))
         await driver.pilot.press("enter")
-        await driver.until(lambda: "application.phases.time_per_epoch.extends" in driver.study.unsaved())
+        await driver.until(lambda: "application.phases.time_per_epoch.extends" in driver.state.unsaved())
         assert Path("time_per_epoch_model.toml").exists()
 
     wrong = Show("runs.formula", "time_per_epoch ~ nowhere").line()

@@ -354,9 +354,9 @@ def test_key_5_opens_the_page_and_v_its_table():
         assert "■ stencil" in driver.screen_text()
         assert "100 iterations: 1.0222 s, of which setup 0 s." in driver.screen_text()
         await driver.press("v")
-        assert driver.study.view.picture == "table"
+        assert driver.state.view.picture == "table"
         assert "category" in driver.screen_text()
         await driver.press("u")
-        assert driver.study.view.picture == "plot"
+        assert driver.state.view.picture == "plot"
 
     drive(check)

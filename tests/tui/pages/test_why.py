@@ -327,7 +327,7 @@ def test_the_next_result_is_explained_columns_first_then_phases():
     async def check(page):
         seen = []
         for _ in range(14):
-            seen.append(explained(page.app.study))
+            seen.append(explained(page.app.state))
             assert f"why {in_words(seen[-1])}" in page.lines[0]
             assert f"elasticities of {in_words(seen[-1])}" in page.lines[0]
             await page.act("result", 1)
@@ -335,9 +335,9 @@ def test_the_next_result_is_explained_columns_first_then_phases():
         columns = [name for name, number in row.items() if name not in ("terms", "impossible", "grade") and number > 0]
         assert set(seen) == {*columns, *(f"terms.{name}" for name in row["terms"])}
         assert [name.startswith("terms.") for name in seen] == sorted(name.startswith("terms.") for name in seen)
-        assert explained(page.app.study) == seen[0]
+        assert explained(page.app.state) == seen[0]
         await page.act("result", -1)
-        assert explained(page.app.study) == seen[-1]
+        assert explained(page.app.state) == seen[-1]
 
     on_page(WhyPage, check)
 
@@ -392,7 +392,7 @@ def test_a_result_of_zero_has_a_tree_but_no_elasticities():
 
 
 def test_a_reason_of_another_result_is_given_up_with_it():
-    assert leverage(Session.start(Scenario.open("jacobi2d")).asked, "transfer_time").reason == "`transfer_time` is 0"
+    assert leverage(Session.start(Scenario.open("jacobi2d")).inputs, "transfer_time").reason == "`transfer_time` is 0"
 
     async def check(page):
         await page.change(Show("why", "kernel_time"))
@@ -489,11 +489,11 @@ def test_key_6_opens_the_page_and_y_explains_the_next_result():
         await driver.until(lambda: "dram_bandwidth" in driver.screen_text().partition("elasticities")[2])
         assert "why the iteration time" in driver.screen_text()
         await driver.press("y")
-        assert driver.study.view.why != "iteration_time"
-        assert f"why {in_words(driver.study.view.why)}" in driver.screen_text()
+        assert driver.state.view.why != "iteration_time"
+        assert f"why {in_words(driver.state.view.why)}" in driver.screen_text()
         await driver.press("Y")
-        assert driver.study.view.why == "iteration_time"
+        assert driver.state.view.why == "iteration_time"
         await driver.press("m")
-        assert driver.app.focused is driver.desk.query_one(ElasticityBars)
+        assert driver.app.focused is driver.main_screen.query_one(ElasticityBars)
 
     drive(check)

@@ -22,7 +22,7 @@ from whatif.tui.state import View
 class DecisionRequest:
     """A study in short."""
 
-    asked: SessionInputs
+    inputs: SessionInputs
     baseline: SessionInputs
     changed: bool
     """Whether the values differ from those of the baseline."""
@@ -39,37 +39,37 @@ class DecisionRequest:
     @property
     def program(self) -> Program:
         """The compiled question."""
-        return self.asked.program
+        return self.inputs.program
 
     @property
-    def question(self) -> Scenario:
+    def scenario(self) -> Scenario:
         """The file with its changes."""
-        return self.asked.question
+        return self.inputs.scenario
 
     @property
     def present(self) -> str:
         """The name of the platform's file; empty where the scenario describes its machine itself."""
-        question = self.question
-        return question.platform or stated_platform(question.document, question.folders) or ""
+        scenario = self.scenario
+        return scenario.platform or stated_platform(scenario.document, scenario.folders) or ""
 
     @property
     def unedited(self) -> Scenario:
         """The question without edits of the present machine: they say nothing of the others."""
-        return self.question.on_platform(self.question.platform)
+        return self.scenario.on_platform(self.scenario.platform)
 
     @property
     def edited(self) -> bool:
         """Whether values of the present machine are edited."""
-        return self.unedited.sets != self.question.sets
+        return self.unedited.overrides != self.scenario.overrides
 
     def platforms(self) -> list[str]:
         """All platforms that are known, the present one first."""
-        names = dict.fromkeys([self.present, *known_platforms(self.question)])
+        names = dict.fromkeys([self.present, *known_platforms(self.scenario)])
         return [name for name in names if name]
 
-    def command(self, verb: str, *options: str, question: Scenario | None = None, machine: bool = True) -> str:
+    def command(self, verb: str, *options: str, scenario: Scenario | None = None, machine: bool = True) -> str:
         """A command line about the same scenario, on its machine or on those that the options name."""
-        words = scenario_words(question or self.question, machine=machine)
+        words = scenario_words(scenario or self.scenario, machine=machine)
         return shlex.join(["whatif", *verb.split(), *words, *options])
 
 

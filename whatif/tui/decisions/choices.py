@@ -34,8 +34,8 @@ def machines(request: DecisionRequest) -> Decision:
     program, result, platforms = request.program, request.result, request.platforms()
     sampling = sampling_of(request.view)
     now = float(evaluate(program).numbers(program.term_of(result)))
-    asked = {_JOB: request.unedited}
-    found = ranking(asked, platforms, references={_JOB: now}, result=result, sampling=sampling)
+    inputs = {_JOB: request.unedited}
+    found = ranking(inputs, platforms, references={_JOB: now}, result=result, sampling=sampling)
     able = sum(math.isfinite(its.merit) for its in found.standings)
     what = format_quantity(now, found.dimension, 4)
     said = [f"{able} of {len(platforms)} machines can run it; merit 1 is {result} {what}, as it stands here."]
@@ -49,14 +49,14 @@ def machines(request: DecisionRequest) -> Decision:
         _with_costs(ranking_table(found), found),
         BarChart("machines", AxisDescription("merit"), bars),
         tuple(_adopting(its.platform, math.isfinite(its.merit), request) for its in found.standings),
-        request.command("compare", *named, "--result", result, question=asked[_JOB], machine=False),
+        request.command("compare", *named, "--result", result, scenario=inputs[_JOB], machine=False),
     )  # fmt: skip
 
 
 def _of_machines(request: DecisionRequest, alone: str) -> list[str]:
     """What was changed of the present machine counts for, and what the scenario's file changes of all of them."""
     edited = [f"What was changed of the present machine counts in {alone} alone."] if request.edited else []
-    return [*edited, *values_on_all_platforms(request.question)]
+    return [*edited, *values_on_all_platforms(request.scenario)]
 
 
 def _adopting(name: str, able: bool, request: DecisionRequest) -> Adopt | None:
@@ -82,7 +82,7 @@ def _machine(its: Standing, request: DecisionRequest) -> BarRow:
         return BarRow(label, math.nan, math.nan, "faint", brief(_reason(its)))
     answer = its.answers[_JOB]
     words = [f"{its.merit:.3g}x", *([f"best {_best(its):.0%}"] if its.chances else [])]
-    words += [format_quantity(cost.value, cost.dimension, 3) for cost in answer.beside.values()]
+    words += [format_quantity(cost.value, cost.dimension, 3) for cost in answer.other_results.values()]
     return BarRow(label, 0.0, its.merit, "faint" if its.platform == request.present else LESS, "  ".join(words))
 
 
@@ -97,13 +97,13 @@ def _labelled(label: str, is_now: bool) -> str:
 
 def _with_costs(table: Table, found: Ranking) -> Table:
     """The ranking with energy and cost of the job; a cost in another currency than the first is left out."""
-    known = [its.answers[_JOB].beside for its in found.standings]
+    known = [its.answers[_JOB].other_results for its in found.standings]
     columns = dict(table.columns)
     reasons = columns.pop("impossible", None)
     for name in BESIDE:
-        dimension = next((beside[name].dimension for beside in known if name in beside), None)
+        dimension = next((worker[name].dimension for worker in known if name in worker), None)
         if dimension is not None and name not in columns:
-            values = [beside.get(name, Quantity(math.nan, dimension)) for beside in known]
+            values = [worker.get(name, Quantity(math.nan, dimension)) for worker in known]
             cells = [[one.value if one.dimension == dimension else math.nan] for one in values]
             columns |= Table.of_rows({name: dimension}, cells).columns
     if reasons is not None:
@@ -118,8 +118,8 @@ def _reason(its: Standing) -> str:
 
 def layout(request: DecisionRequest) -> Decision:
     """The best decompositions of the grid and mappings of its ranks."""
-    question, result, dimension = request.question, request.result, request.program.dimension_of(request.result)
-    found = layouts(question, result)
+    scenario, result, dimension = request.scenario, request.result, request.program.dimension_of(request.result)
+    found = layouts(scenario, result)
     shown = [item for _, item in layouts_shown(found, _LAYOUTS)]
     best, now = found.ranked[0], found.present
     said = [*(f"Left out: {reason}" for reason in found.refused)]
@@ -138,7 +138,7 @@ def layout(request: DecisionRequest) -> Decision:
         tuple(said),
         layouts_table(found, _LAYOUTS),
         BarChart("layouts", AxisDescription(result, dimension), tuple(map(row, shown))),
-        tuple(None if same(item, now) else EditAll(tuple(settings(item, question).items())) for item in shown),
+        tuple(None if same(item, now) else EditAll(tuple(settings(item, scenario).items())) for item in shown),
         request.command("tune grid", "--result", result, "--show", str(_LAYOUTS)),
     )
 
@@ -154,8 +154,8 @@ def budget(request: DecisionRequest) -> Decision:
         return Decision("what this machine is worth elsewhere", (f"Nothing to spend: {missing} is not stated here.",))
     (name, limit), *_ = limits.items()
     text, exact = (format_quantity(limit.value, limit.dimension, digits) for digits in (4, 12))
-    asked = request.unedited
-    found = offers({_JOB: asked}, request.platforms(), limits)
+    inputs = request.unedited
+    found = offers({_JOB: inputs}, request.platforms(), limits)
     known = [row for row in found if not row.reason.startswith("not stated")]
     said = [f"{text} is the {name} of all nodes of the present machine; one job follows the other on them."]
     said += _of_machines(request, f"this {name}")
@@ -171,7 +171,7 @@ def budget(request: DecisionRequest) -> Decision:
         Table({key: column for key, column in table.columns.items() if key != "scenario"}, table.notes),
         BarChart("jobs a day", AxisDescription("jobs a day"), tuple(_offer(row, request) for row in known)),
         tuple(_adopting(row.platform, not row.reason, request) for row in known),
-        request.command("budget", *named, f"--{name}", exact, question=asked, machine=False),
+        request.command("budget", *named, f"--{name}", exact, scenario=inputs, machine=False),
     )
 
 

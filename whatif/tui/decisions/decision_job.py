@@ -10,7 +10,7 @@ import numpy as np
 from whatif.core.evaluate import evaluate
 from whatif.errors import WhatifError
 from whatif.studies.bottlenecks import ideal_parts
-from whatif.studies.search_space import is_played
+from whatif.studies.search_space import is_simulated
 from whatif.tui.decisions.answers import Decision, DecisionRequest
 from whatif.tui.decisions.choices import budget, layout, machines
 from whatif.tui.decisions.explanations import bottlenecks, uncertainty, why
@@ -64,7 +64,7 @@ def _seconds(request: DecisionRequest, points: int) -> float:
     What the present one took has loading and compiling in it: where that would be too long, another one is timed.
     """
     program = request.program
-    if not is_played(program) or points * request.seconds <= _PATIENCE:
+    if not is_simulated(program) or points * request.seconds <= _PATIENCE:
         return 0.0
     parameter = next(
         parameter for parameters in ideal_parts(program, request.result).values() for parameter in parameters

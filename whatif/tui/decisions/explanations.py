@@ -30,14 +30,14 @@ def why(request: DecisionRequest) -> Decision:
     """The waterfall from the baseline to the present values, or to another machine."""
     if request.changed:
         return _waterfall(request, request.baseline.program, request.program, ("before", "now"), "")
-    other, question = request.view.against, request.question
+    other, scenario = request.view.against, request.scenario
     if not other or other == request.present:
         words = "Nothing differs from the baseline: change a value, or press x for another machine."
         return Decision(f"why {request.result} differs", (words,))
-    there = question.on_platform(other).program
+    there = scenario.on_platform(other).program
     names = request.program.loaded.scenario.platform.name, there.loaded.scenario.platform.name
     command = request.command("diff", "--platform", other, "--result", request.result, machine=False)
-    return _waterfall(request, request.program, there, names, "" if question.platform else command)
+    return _waterfall(request, request.program, there, names, "" if scenario.platform else command)
 
 
 def _waterfall(

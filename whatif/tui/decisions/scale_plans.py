@@ -29,7 +29,7 @@ _PRICES: Final = ("total_energy", "total_cost")
 
 def scaling(request: DecisionRequest) -> Decision:
     """The efficiency of strong and weak scaling over the nodes, and where the sweet spots are."""
-    planner = Planner(request.question)
+    planner = Planner(request.scenario)
     plans = {mode: planner.scaling(mode, planner.doublings()) for mode in planner.modes()}
     title = "parallel efficiency over nodes"
     if not any(np.isfinite(plan.time).any() for plan in plans.values()):
@@ -47,10 +47,10 @@ def scaling(request: DecisionRequest) -> Decision:
 
 def pareto(request: DecisionRequest) -> Decision:
     """Total time against energy, cost or ranks, over the ranks or a parameter."""
-    question, varied, said = _over(request)
+    scenario, varied, said = _over(request)
     spec = f"{varied.path}={', '.join(f'{value:g}' for value in varied.values)}" if varied.values else varied.path
     names = ("total_time", _price(request))
-    found = front(question, [varied], [Objective(name) for name in names], points=_POINTS)
+    found = front(scenario, [varied], [Objective(name) for name in names], points=_POINTS)
     title = f"{names[0]} against {names[1]} over {varied.path}"
     if not found.choices:
         return Decision(title, (f"None of {found.points:,} points has a number.",))
@@ -62,8 +62,8 @@ def pareto(request: DecisionRequest) -> Decision:
         (words, *_same(found), said),
         front_table(found, short=True),
         front_picture(found),
-        tuple(_changes(found, request.question, question)),
-        request.command("seek", *options, question=question),
+        tuple(_changes(found, request.scenario, scenario)),
+        request.command("seek", *options, scenario=scenario),
     )
 
 
@@ -84,24 +84,24 @@ def _over(request: DecisionRequest) -> tuple[Scenario, Varied, str]:
     parameter = request.front_over
     if parameter:
         return (
-            request.question,
+            request.scenario,
             parse_varied(parameter, request.program),
             "x on the same parameter: over the ranks again.",
         )
-    planner = Planner(request.question)
+    planner = Planner(request.scenario)
     ranks = tuple(nodes * planner.ranks_per_node for nodes in planner.doublings())
-    question = planner.of_any_ranks("strong")
+    scenario = planner.of_any_ranks("strong")
     words = "The whole grid stays as it is here. " if planner.grid is not None else ""
-    return question, Varied(RANKS, values=ranks), f"{words}x: over the parameter under the cursor of the tree (t)."
+    return scenario, Varied(RANKS, values=ranks), f"{words}x: over the parameter under the cursor of the tree (t)."
 
 
-def _changes(found: Front, present: Scenario, asked: Scenario) -> Iterator[EditAll]:
+def _changes(found: Front, present: Scenario, inputs: Scenario) -> Iterator[EditAll]:
     """What leads from the present question to each point of the front."""
-    beside = [(path, str(text)) for path, text in asked.sets.items() if present.sets.get(path) != text]
+    worker = [(path, str(text)) for path, text in inputs.overrides.items() if present.overrides.get(path) != text]
     for at, choices in enumerate(found.choices):
         values = ((path, array[at]) for path, array in found.values.items() if np.isfinite(array[at]))
-        texts = ((path, _text(asked.program, path, float(value))) for path, value in values)
-        yield EditAll((*beside, *choices.items(), *texts))
+        texts = ((path, _text(inputs.program, path, float(value))) for path, value in values)
+        yield EditAll((*worker, *choices.items(), *texts))
 
 
 def _text(program: Program, path: str, value: float) -> str:

@@ -45,9 +45,9 @@ _ARROWS: Final = (" ▲", " ▼")
 Asked = tuple[Scenario, Grid, str]
 
 
-def compared(question: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
+def compared(scenario: Scenario, grid: Grid, column: str) -> tuple[PlatformRow, ...]:
     """The question on every platform that is known."""
-    return comparison(question, known_platforms(question), grid, column)
+    return comparison(scenario, known_platforms(scenario), grid, column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class ComparePage(Page[CompareView]):
     def __init__(self) -> None:
         super().__init__()
         self._machines: tuple[PlatformRow, ...] = ()
-        self._asked: Asked | None = None
+        self._inputs: Asked | None = None
         self._order: list[int] = []
         self._sorted = ""
 
@@ -112,51 +112,51 @@ class ComparePage(Page[CompareView]):
         self.set_class(event.size.height < SHORT, "-short")
         self.set_class(event.size.height < SLIGHT, "-slight")
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show a study; while the machines are being asked, the last picture stays."""
-        self._study = study
-        if self._fresh(study) or not self._machines:
-            self._fill(study)
+        self._state = state
+        if self._fresh(state) or not self._machines:
+            self._fill(state)
 
-    def _fresh(self, study: ExplorerState) -> bool:
+    def _fresh(self, state: ExplorerState) -> bool:
         """Whether the machines were asked this very question."""
-        if self._asked is None:
+        if self._inputs is None:
             return False
-        question, grid, column = self._asked
-        session = study.session
-        return question is session.question and grid is session.grid and column == study.view.y
+        scenario, grid, column = self._inputs
+        session = state.session
+        return scenario is session.scenario and grid is session.grid and column == state.view.y
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Ask all machines, unless only the view has changed."""
-        if self._fresh(study):
+        if self._fresh(state):
             return None
-        return Job(compared, (study.session.question, Grid(study.session.grid.axes[:1]), study.view.y))
+        return Job(compared, (state.session.scenario, Grid(state.session.grid.axes[:1]), state.view.y))
 
     def take(self, value: tuple[PlatformRow, ...]) -> None:
         """Show what the machines answered."""
-        if self._study is not None:
+        if self._state is not None:
             self._machines = value
-            self._asked = self._study.session.question, self._study.session.grid, self._study.view.y
-            self._fill(self._study)
+            self._inputs = self._state.session.scenario, self._state.session.grid, self._state.view.y
+            self._fill(self._state)
 
-    def _fill(self, study: ExplorerState) -> None:
-        machines, view, pointed = self._machines, self.view_in(study.view), self._pointed
-        base, chosen = baseline(machines, study.view.against), chosen_machines(machines, view.marked)
+    def _fill(self, state: ExplorerState) -> None:
+        machines, view, pointed = self._machines, self.view_in(state.view), self._pointed
+        base, chosen = baseline(machines, state.view.against), chosen_machines(machines, view.marked)
         drawn = [at for at in chosen if _has_curve(machines[at])][:MAXIMUM_CURVES]
         signs = {at: self._sign(place) for place, at in enumerate(drawn)}
         self._order = order(machines, view.sort)
         names, table = keys(machines), self.query_one(ColumnsView)
         table.cursor = next((row for row, at in enumerate(self._order) if names[at] == pointed), 0)
-        content = rows(machines, self._order, base, signs, study.view)
+        content = rows(machines, self._order, base, signs, state.view)
         table.border_title = "machines" if machines else "asking the other machines …"
         table.fill(content, _KEPT, f"ratios to {machines[base].label}" if machines else "")
         if view.sort != self._sorted:
             self._sorted = view.sort
             table.bring(next((at for at, title in enumerate(content.titles) if title.endswith(_ARROWS)), 0))
         if drawn:
-            self._draw(study, [machines[at] for at in drawn])
+            self._draw(state, [machines[at] for at in drawn])
         else:
-            self._draw_nothing(why_no_curves(study, [machines[at] for at in chosen]))
+            self._draw_nothing(why_no_curves(state, [machines[at] for at in chosen]))
 
     @property
     def _pointed(self) -> str:
@@ -169,12 +169,12 @@ class ComparePage(Page[CompareView]):
         """What tells a curve: its colour, or without colours the letter that the plot gives it."""
         return Cell(chr(ord("a") + place) if self.app.no_color else "━━", series_style(place))
 
-    def _draw(self, study: ExplorerState, machines: list[PlatformRow]) -> None:
+    def _draw(self, state: ExplorerState, machines: list[PlatformRow]) -> None:
         """The curves of some machines, or their numbers."""
         panel, plot = self.query_one("#curves"), self.query_one(PlotView)
-        numbers, tabular = self.query_one("#curve-numbers", TableView), study.view.picture == "table"
+        numbers, tabular = self.query_one("#curve-numbers", TableView), state.view.picture == "table"
         self.query_one("#no-curves").display, plot.display, numbers.display = False, not tabular, tabular
-        description = curves(study, machines)
+        description = curves(state, machines)
         over = ".".join(description.x.label.split(".")[-2:])
         panel.border_title = Content(f"{description.y.label} over {over}")
         absent = (machine for machine in self._machines if machine.curve_reason and not machine.reason)
@@ -315,9 +315,9 @@ def _cells(machine: PlatformRow, base: PlatformRow, columns: tuple[str, ...]) ->
     return cells
 
 
-def curves(study: ExplorerState, machines: list[PlatformRow]) -> PlotDescription:
+def curves(state: ExplorerState, machines: list[PlatformRow]) -> PlotDescription:
     """The column of a study's view, for machines, over the first axis."""
-    session, view = study.session, study.view
+    session, view = state.session, state.view
     frame = figure(session.result, Y_COLUMN, session.here, None, _scale(view.x_scale))
     lines = tuple(
         PlotLine(machine.label, frame.lines[0].x, machine.curve) for machine in machines if machine.curve is not None
@@ -331,11 +331,11 @@ def _scale(choice: str) -> Scale | None:
     return None if choice == "auto" else Scale(choice)
 
 
-def why_no_curves(study: ExplorerState, machines: list[PlatformRow]) -> str:
+def why_no_curves(state: ExplorerState, machines: list[PlatformRow]) -> str:
     """Why none of some machines is drawn, in a sentence."""
     if not machines:
         return ""
-    if not study.session.grid.axes:
+    if not state.session.grid.axes:
         return "Nothing is swept: select a value and press s to draw the time over it on every machine."
     reasons = (machine.curve_reason or machine.reason for machine in machines)
     reason = next(filter(None, reasons), "no point of the axis can exist")

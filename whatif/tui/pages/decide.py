@@ -101,7 +101,7 @@ class DecidePage(Page[DecideView]):
     def __init__(self) -> None:
         super().__init__()
         self._decision: Decision | None = None
-        self._asked: tuple[object, ...] = ()
+        self._inputs: tuple[object, ...] = ()
         self._answered: tuple[object, ...] = ()
         self._job: Job | None = None
 
@@ -131,43 +131,43 @@ class DecidePage(Page[DecideView]):
 
     @property
     def _fresh(self) -> bool:
-        return bool(self._asked) and self._asked == self._answered
+        return bool(self._inputs) and self._inputs == self._answered
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show a study; while the same question is answered anew, the last answer stays."""
-        self._study = study
-        before, self._asked = self._asked, _asked(study)
-        if self._asked != before:
+        self._state = state
+        before, self._inputs = self._inputs, _inputs(state)
+        if self._inputs != before:
             self._job = None
-        if self._decision is not None and self._answered[0] != self.view_in(study.view).decision:
+        if self._decision is not None and self._answered[0] != self.view_in(state.view).decision:
             self._decision = None
-        self._fill(study)
+        self._fill(state)
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Answer the question, unless only the picture has changed."""
         if self._fresh:
             return None
         if self._job is None:
-            session, view, own = study.session, study.view, self.view_in(study.view)
-            asked = session.asked, study.baseline.asked, study.changed
+            session, view, own = state.session, state.view, self.view_in(state.view)
+            inputs = session.inputs, state.baseline.inputs, state.changed
             seconds = sum(session.at.seconds.values())
-            request = DecisionRequest(*asked, own.decision, own.front_over, view, explained(study), seconds)
+            request = DecisionRequest(*inputs, own.decision, own.front_over, view, explained(state), seconds)
             self._job = Job(decide, (request,))
         return self._job
 
     def take(self, value: Any) -> None:
         """Show the answer."""
-        self._decision, self._answered = value, self._asked
-        if self._study is not None:
-            self._fill(self._study)
+        self._decision, self._answered = value, self._inputs
+        if self._state is not None:
+            self._fill(self._state)
 
-    def _fill(self, study: ExplorerState) -> None:
-        found, name = self._decision, self.view_in(study.view).decision
+    def _fill(self, state: ExplorerState) -> None:
+        found, name = self._decision, self.view_in(state.view).decision
         self.query_one(Questions).show(name)
         frame = self.query_one("#frame")
         frame.border_title = Content(DECISIONS[name] if found is None else found.title)
         self.set_class(found is None or found.table is None, "-none")
-        self._turn(found, tabular=study.view.picture == "table")
+        self._turn(found, tabular=state.view.picture == "table")
         frame.border_subtitle = Content(f"{self._begins(found)}{name} · m asks the next question")
         words = (_WAITING,) if found is None else found.sentences
         self.query_one("#words", Static).update(Content("\n".join(words)))
@@ -210,37 +210,37 @@ class DecidePage(Page[DecideView]):
     def offers(self, action: str) -> bool:
         """Nothing else to take but for two questions, nothing to carry out where no row changes anything."""
         if action == "other":
-            return self._study is not None and self.view_in(self._study.view).decision in ("why", "pareto")
+            return self._state is not None and self.view_in(self._state.view).decision in ("why", "pareto")
         return action != "take_row" or (self._decision is not None and any(self._decision.changes))
 
     def action_result(self, steps: int) -> None:
         """Ask about the next result."""
-        if self._study is not None:
-            names = columns_to_plot(self._study.session.point)
+        if self._state is not None:
+            names = columns_to_plot(self._state.session.point)
             self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_other(self) -> None:
         """Compare with the next machine, or take the parameter of the tree for the front."""
-        study = self._study
-        if study is None:
+        state = self._state
+        if state is None:
             return
-        decision = self.view_in(study.view).decision
+        decision = self.view_in(state.view).decision
         if decision == "pareto":
             self.ask("front_over", self._parameter())
         elif decision != "why":
             self.post_message(ErrorTold("there is nothing else to take: m goes to why, or to pareto"))
-        elif study.changed:
+        elif state.changed:
             self.post_message(ErrorTold("the values differ from the baseline: pin them (b) to compare machines"))
         else:
-            names = ("", *known_platforms(study.session.question))
+            names = ("", *known_platforms(state.session.scenario))
             self.choose_shared("against", lambda view: stepped(names, view.against))
 
     def _parameter(self) -> str:
         """The parameter under the cursor of the tree; empty where it is the one taken already, or on none."""
         parameter = next((tree.parameter for tree in self.screen.query(ParameterTree)), None)
-        if parameter is None or self._study is None:
+        if parameter is None or self._state is None:
             return ""
-        return "" if parameter.path == self.view_in(self._study.view).front_over else parameter.path
+        return "" if parameter.path == self.view_in(self._state.view).front_over else parameter.path
 
     @on(TableView.Chosen)
     def action_take_row(self) -> None:
@@ -254,8 +254,8 @@ class DecidePage(Page[DecideView]):
             self.post_message(ErrorTold("there is nothing to take in this row"))
 
 
-def _asked(study: ExplorerState) -> tuple[object, ...]:
+def _inputs(state: ExplorerState) -> tuple[object, ...]:
     """All that an answer follows from; the question first."""
-    view, own = study.view, study.view.of(DecideView)
+    view, own = state.view, state.view.of(DecideView)
     looks = view.samples, view.spread, view.against, own.front_over
-    return own.decision, study.session.question, study.baseline.question, explained(study), *looks
+    return own.decision, state.session.scenario, state.baseline.scenario, explained(state), *looks

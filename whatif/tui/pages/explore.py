@@ -68,60 +68,60 @@ class ExplorePage(Page[ExploreView]):
             yield Static("Select a value and press s to draw the time over it.", id="hint", markup=False)
         yield Breakdown()
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show a study."""
-        self._study = study
-        self._show_headline(study)
+        self._state = state
+        self._show_headline(state)
         parts = self.query_one(Breakdown)
-        parts.border_title = f"one iteration by {study.view.breakdown}"
-        parts.show(breakdown(study.session.point, study.view.breakdown))
-        self._show_curves(study)
+        parts.border_title = f"one iteration by {state.view.breakdown}"
+        parts.show(breakdown(state.session.point, state.view.breakdown))
+        self._show_curves(state)
 
-    def _show_headline(self, study: ExplorerState) -> None:
-        program = study.session.program
+    def _show_headline(self, state: ExplorerState) -> None:
+        program = state.session.program
         headline, scenario = self.query_one(HeadlineView), program.loaded.scenario
-        found = self._bands(study)
-        headline.show(study, None if found is None else found.point)
+        found = self._bands(state)
+        headline.show(state, None if found is None else found.point)
         headline.border_title = Content(f"{scenario.application.name} on {scenario.platform.name}")
         headline.border_subtitle = Content.assemble("worst grade: ", (program.grade, grade_style(program.grade)))
 
-    def _show_curves(self, study: ExplorerState) -> None:
-        session, view = study.session, study.view
+    def _show_curves(self, state: ExplorerState) -> None:
+        session, view = state.session, state.view
         drawn, tabular = bool(session.grid.axes), view.picture == "table"
         self.query_one(PlotView).display = drawn and not tabular
         self.query_one(TableView).display = drawn and tabular
         self.query_one("#hint").display = not drawn
         if not drawn:
             return
-        self.query_one("#sweep").border_title = Content(_title(drawn_column(study), session.grid.parameters()))
-        found = self._bands(study)
+        self.query_one("#sweep").border_title = Content(_title(drawn_column(state), session.grid.parameters()))
+        found = self._bands(state)
         self.query_one("#sweep").border_subtitle = Content("" if found is None else found.remark())
-        description = picture(study, found)
+        description = picture(state, found)
         if tabular:
             self.query_one(TableView).show(plot_table(description))
         else:
             self.query_one(PlotView).show(description)
 
-    def _bands(self, study: ExplorerState) -> Uncertainty | None:
+    def _bands(self, state: ExplorerState) -> Uncertainty | None:
         """The bands that were computed for what a study asks."""
-        wanted = sampling_of(study.view)
+        wanted = sampling_of(state.view)
         if self._known is None or wanted is None:
             return None
-        asked, found = self._known
-        return found if asked is study.session.asked and found.point.sampling == wanted else None
+        inputs, found = self._known
+        return found if inputs is state.session.inputs and found.point.sampling == wanted else None
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Draw samples, where they are wanted and not there yet."""
-        sampling = sampling_of(study.view)
-        if sampling is None or self._bands(study) is not None:
+        sampling = sampling_of(state.view)
+        if sampling is None or self._bands(state) is not None:
             return None
-        return Job(uncertainty, (study.session.asked, sampling))
+        return Job(uncertainty, (state.session.inputs, sampling))
 
     def take(self, value: Uncertainty) -> None:
         """Show the bands."""
-        if self._study is not None:
-            self._known = self._study.session.asked, value
-            self.show(self._study)
+        if self._state is not None:
+            self._known = self._state.session.inputs, value
+            self.show(self._state)
 
     def action_bands(self) -> None:
         """Show the bands, or none."""
@@ -129,8 +129,8 @@ class ExplorePage(Page[ExploreView]):
 
     def action_curve(self, steps: int) -> None:
         """Draw the next column or phase."""
-        if self._study is not None:
-            names = columns_to_plot(self._study.session.result)
+        if self._state is not None:
+            names = columns_to_plot(self._state.session.result)
             self.choose_shared("y", lambda view: stepped(names, view.y if view.y in names else Y_COLUMN, steps))
 
     def action_swap(self) -> None:
@@ -138,19 +138,19 @@ class ExplorePage(Page[ExploreView]):
         self.post_message(ChangeAsked(SwapAxes()))
 
 
-def drawn_column(study: ExplorerState) -> str:
+def drawn_column(state: ExplorerState) -> str:
     """The column that is drawn: the one asked for, where it takes any time."""
-    return study.view.y if study.view.y in columns_to_plot(study.session.result) else Y_COLUMN
+    return state.view.y if state.view.y in columns_to_plot(state.session.result) else Y_COLUMN
 
 
-def picture(study: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
+def picture(state: ExplorerState, bands: Uncertainty | None = None) -> PlotDescription | HeatMap:
     """What the sweep of a study is drawn as, with bands where they are known."""
-    session, view, y = study.session, study.view, drawn_column(study)
+    session, view, y = state.session, state.view, drawn_column(state)
     scales = _SCALES[view.x_scale], _SCALES[view.y_scale]
     if view.of(ExploreView).second == "heat" and len(session.grid.axes) > 1:
         places = [session.place_on(axis) for axis in session.grid.axes[:2]]
         return replace(heat_map(session.result, y, (places[0], places[1]), *scales), title="")
-    before = study.behind.result if study.behind is not None else None
+    before = state.behind.result if state.behind is not None else None
     result = session.result if bands is None else replace(session.result, bands=bands.sweep)
     return replace(figure(result, y, session.here, before, *scales), title="")
 

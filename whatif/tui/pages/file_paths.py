@@ -10,18 +10,18 @@ from whatif.tui.fit_job import paths_of
 from whatif.tui.state import ExplorerState
 
 
-def own_folder(study: ExplorerState) -> Path:
+def own_folder(state: ExplorerState) -> Path:
     """Where a person's own platforms for a study go, told from here: beside the scenario, unless it is shipped."""
-    folder = study.session.question.document.folder
+    folder = state.session.scenario.document.folder
     if folder is None or folder.resolve() in (shipped_folder("scenarios").resolve(), Path.cwd()):
         return Path()
     return folder
 
 
-def search_folders(question: Scenario) -> tuple[Path, ...]:
+def search_folders(scenario: Scenario) -> tuple[Path, ...]:
     """Where platforms are looked for, but those that are shipped."""
-    beside = question.document.folder
-    return (*([] if beside is None else [beside]), *question.folders)
+    worker = scenario.document.folder
+    return (*([] if worker is None else [worker]), *scenario.folders)
 
 
 def file_names(text: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from whatif.schema.toml import shown_path
 from whatif.tui.commands import Adopt
 from whatif.tui.events import ChangeAsked, ErrorTold, FileAsked, JobAsked
 from whatif.tui.pages.page import Job, Page, PageKey
-from whatif.tui.screens.dialogs import Asking, TextDialog, may_write, toml_path
+from whatif.tui.screens.dialogs import TextDialog, TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
@@ -63,29 +63,29 @@ class FilesPage(Page[PageView]):
         """The table wants the keys."""
         self.query_one(ColumnsView).focus()
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show which file is open."""
-        self._study = study
+        self._state = state
         self._fill()
 
-    def job(self, study: ExplorerState) -> Job:
+    def job(self, state: ExplorerState) -> Job:
         """Look through the folders."""
-        return Job(catalogue, (_folders(study.session.question),))
+        return Job(catalogue, (_folders(state.session.scenario),))
 
     def take(self, value: tuple[CatalogueEntry, ...]) -> None:
         """Show what is there."""
-        if self._study is not None and not self._entries:
+        if self._state is not None and not self._entries:
             # The first time the cursor stands on the file that is open.
-            present = Path(self._study.session.question.document.name).resolve()
+            present = Path(self._state.session.scenario.document.name).resolve()
             places = [at for at, entry in enumerate(value) if entry.path == present]
             self.query_one(ColumnsView).cursor = places[0] if places else 0
         self._entries = value
         self._fill()
 
     def _fill(self) -> None:
-        if self._study is not None and self._entries:
-            present = Path(self._study.session.question.document.name).resolve()
-            machine = self._study.platform_name
+        if self._state is not None and self._entries:
+            present = Path(self._state.session.scenario.document.name).resolve()
+            machine = self._state.platform_name
             rows = tuple(_row(entry, entry.path == present, entry.name == machine) for entry in self._entries)
             titles = ("", "name", "kind", "where", "question or description")
             self.query_one(ColumnsView).fill(TableRows(titles, rows, frozenset(range(5))), 2, _HINT)
@@ -100,11 +100,11 @@ class FilesPage(Page[PageView]):
     def _tell(self) -> None:
         """Say all about the file under the cursor; of the open one also what is not saved."""
         entry, about = self._entry, self.query_one("#about", Static)
-        if entry is None or self._study is None:
+        if entry is None or self._state is None:
             return
         about.border_title = Content(shown_path(entry.path))
         words = entry.problem or entry.words or "no question in its first lines"
-        opened = entry.path == Path(self._study.session.question.document.name).resolve()
+        opened = entry.path == Path(self._state.session.scenario.document.name).resolve()
         unsaved = ""
         with suppress(WhatifError):
             unsaved = self._difference() if opened else ""
@@ -112,11 +112,11 @@ class FilesPage(Page[PageView]):
 
     def _difference(self) -> str:
         """What would be written; raise `WhatifError` where that cannot be."""
-        if self._study is None:
+        if self._state is None:
             return ""
-        question = self._study.session.question
-        text = rewritten(question.document, question.sets, question.platform, question.folders)
-        return difference(question.document.text, text, question.document.name)
+        scenario = self._state.session.scenario
+        text = rewritten(scenario.document, scenario.overrides, scenario.platform, scenario.folders)
+        return difference(scenario.document.text, text, scenario.document.name)
 
     @on(TableView.Chosen)
     def _chosen(self) -> None:
@@ -143,12 +143,12 @@ class FilesPage(Page[PageView]):
     @work
     async def action_new(self) -> None:
         """Begin a scenario from a template."""
-        name = await self.app.push_screen_wait(Asking("Name of the new scenario", _free("mine")))
-        if name and self._study is not None:
+        name = await self.app.push_screen_wait(TextPrompt("Name of the new scenario", _free("mine")))
+        if name and self._state is not None:
             path = toml_path(name)
-            question = self._study.session.question
-            beside = (question.document.folder,) if question.document.folder is not None else ()
-            text = template(path.stem, self._study.platform_name or "summit", (*beside, *question.folders))
+            scenario = self._state.session.scenario
+            worker = (scenario.document.folder,) if scenario.document.folder is not None else ()
+            text = template(path.stem, self._state.platform_name or "summit", (*worker, *scenario.folders))
             await self._write(path, text.encode(), "scenario")
 
     @work
@@ -157,7 +157,7 @@ class FilesPage(Page[PageView]):
         entry = self._entry
         if entry is None:
             return
-        name = await self.app.push_screen_wait(Asking(f"Copy {entry.name} to", _free(entry.name)))
+        name = await self.app.push_screen_wait(TextPrompt(f"Copy {entry.name} to", _free(entry.name)))
         if name:
             try:
                 content = entry.path.read_bytes()
@@ -185,10 +185,10 @@ def _free(stem: str) -> str:
     return next((name for name in names if not Path(name).exists()), f"{stem}.toml")
 
 
-def _folders(question: Scenario) -> tuple[Path, ...]:
+def _folders(scenario: Scenario) -> tuple[Path, ...]:
     """Where a person's own files are: here, beside the scenario, and where platforms are looked for."""
-    folder = question.document.folder
-    return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *question.folders)))
+    folder = scenario.document.folder
+    return tuple(dict.fromkeys((Path.cwd(), *([folder.resolve()] if folder else []), *scenario.folders)))
 
 
 def _row(entry: CatalogueEntry, opened: bool, machine: bool) -> tuple[Cell, ...]:

@@ -34,7 +34,7 @@ from whatif.tui.fit_job import (
 from whatif.tui.labels import percent, with_error
 from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
-from whatif.tui.screens.dialogs import Asking, may_write, toml_path
+from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState
 from whatif.tui.view_entries import PageView, entry
 from whatif.tui.widgets.column_layout import ColumnsView
@@ -123,7 +123,7 @@ class FitPage(Page[FitView]):
     def __init__(self) -> None:
         super().__init__()
         self._found: DistanceFit | FitRefusal | None = None
-        self._asked: FitView | None = None
+        self._inputs: FitView | None = None
         self._chosen = 1
 
     def compose(self) -> ComposeResult:
@@ -144,43 +144,43 @@ class FitPage(Page[FitView]):
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height < _SLIGHT, "-slight")
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show what is known of the measurements of a study."""
-        self._study = study
-        if not self.view_in(study.view).files:
+        self._state = state
+        if not self.view_in(state.view).files:
             self._found = None
         self._fill()
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""
-        view = self.view_in(study.view)
-        if not view.files or (view == self._asked and self._found is not None):
+        view = self.view_in(state.view)
+        if not view.files or (view == self._inputs and self._found is not None):
             return None
         return Job(fitted, (view,))
 
     def take(self, value: DistanceFit | FitRefusal) -> None:
         """Show a fit, or why there is none."""
-        if self._study is not None:
-            self._found, self._asked = value, self.view_in(self._study.view)
+        if self._state is not None:
+            self._found, self._inputs = value, self.view_in(self._state.view)
             self._fill()
 
     def _fill(self) -> None:
-        study, found = self._study, self._found
-        if study is None:
+        state, found = self._state, self._found
+        if state is None:
             return
         words = self.query_one("#fit-words", Static)
         self.set_class(not isinstance(found, DistanceFit), "-empty")
         if isinstance(found, DistanceFit):
-            self._draw(study, found)
+            self._draw(state, found)
             words.update(summary(found))
         else:
-            files = ", ".join(self.view_in(study.view).files)
+            files = ", ".join(self.view_in(state.view).files)
             waiting = f"reading {files} …" if files else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
 
-    def _draw(self, study: ExplorerState, found: DistanceFit) -> None:
+    def _draw(self, state: ExplorerState, found: DistanceFit) -> None:
         """The picture or the points, and the parameters."""
-        view, tabular = self.view_in(study.view), study.view.picture == "table"
+        view, tabular = self.view_in(state.view), state.view.picture == "table"
         limits = limits_of(view, found)
         plot, table, panel = self.query_one(FitPlot), self.query_one("#points", TableView), self.query_one("#fitted")
         plot.display, table.display = not tabular, tabular
@@ -195,12 +195,12 @@ class FitPage(Page[FitView]):
     @work
     async def action_open(self) -> None:
         """Ask for measurements."""
-        if self._study is None:
+        if self._state is None:
             return
-        question = "Measurements: files or folders, separated by commas"
-        present = ", ".join(self.view_in(self._study.view).files)
-        text = await self.app.push_screen_wait(Asking(question, present, check=missing_paths))
-        view = self.view_in(self._study.view)
+        title = "Measurements: files or folders, separated by commas"
+        present = ", ".join(self.view_in(self._state.view).files)
+        text = await self.app.push_screen_wait(TextPrompt(title, present, check=missing_paths))
+        view = self.view_in(self._state.view)
         files = file_names(text)
         if files and files != view.files and await self._readable(replace(view, files=files, limits=None)):
             if view.limits is not None:
@@ -227,9 +227,9 @@ class FitPage(Page[FitView]):
     @work
     async def action_columns(self) -> None:
         """Ask what the columns of CSV files hold."""
-        if self._study is not None:
-            present = self.view_in(self._study.view).columns or _EMPTY_COLUMNS
-            text = await self.app.push_screen_wait(Asking("Columns of CSV files, as NAME=HEADING [UNIT]", present))
+        if self._state is not None:
+            present = self.view_in(self._state.view).columns or _EMPTY_COLUMNS
+            text = await self.app.push_screen_wait(TextPrompt("Columns of CSV files, as NAME=HEADING [UNIT]", present))
             if text:
                 self.ask("columns", text)
 
@@ -262,7 +262,7 @@ class FitPage(Page[FitView]):
 
     def action_automatic(self) -> None:
         """Find the limits again."""
-        if self._study is not None and self.view_in(self._study.view).limits is not None:
+        if self._state is not None and self.view_in(self._state.view).limits is not None:
             self.ask("limits", None)
 
     def action_accept(self) -> None:
@@ -274,25 +274,25 @@ class FitPage(Page[FitView]):
     @work
     async def action_write(self) -> None:
         """Write a platform that extends the present one, and take it."""
-        study, found = self._study, self._ready()
-        if study is None or found is None:
+        state, found = self._state, self._ready()
+        if state is None or found is None:
             return
-        machine = study.platform_name
+        machine = state.platform_name
         if machine is None:
             self.post_message(ErrorTold("the scenario describes its machine itself: there is no platform to extend"))
             return
-        start = str(own_folder(study) / f"{machine}_measured.toml")
-        name = await self.app.push_screen_wait(Asking(f"Write {machine} with the fitted values to", start))
+        start = str(own_folder(state) / f"{machine}_measured.toml")
+        name = await self.app.push_screen_wait(TextPrompt(f"Write {machine} with the fitted values to", start))
         if name and await may_write(self.app, toml_path(name)):
-            await self._write(study, toml_path(name), machine)
+            await self._write(state, toml_path(name), machine)
 
-    async def _write(self, study: ExplorerState, path: Path, machine: str) -> None:
+    async def _write(self, state: ExplorerState, path: Path, machine: str) -> None:
         """Write a platform beside, and take it where it will be found."""
         writer = Worker()
         try:
-            adoption = _adoption(study.session.question, path)
+            adoption = _adoption(state.session.scenario, path)
             await writer.run(
-                write_fitted, self.view_in(study.view), path, machine, search_folders(study.session.question)
+                write_fitted, self.view_in(state.view), path, machine, search_folders(state.session.scenario)
             )
         except WhatifError as problem:
             self.post_message(ErrorTold(str(problem)))
@@ -304,21 +304,21 @@ class FitPage(Page[FitView]):
 
     def _ready(self) -> DistanceFit | None:
         """The fit that is asked for; while it is on its way, or cannot be, that is told."""
-        if self._study is None or not isinstance(self._found, DistanceFit):
+        if self._state is None or not isinstance(self._found, DistanceFit):
             self.post_message(ErrorTold("there is no fit to take; n reads measurements"))
             return None
-        if self._asked != self.view_in(self._study.view):
+        if self._inputs != self.view_in(self._state.view):
             self.post_message(ErrorTold("the fit is on its way; ask again"))
             return None
         return self._found
 
 
-def _adoption(question: Scenario, path: Path) -> Adopt:
+def _adoption(scenario: Scenario, path: Path) -> Adopt:
     """What takes a platform that is yet to be written; raise `UsageError` where its name would find no, or another,
     file."""
     if not is_name(path.stem) or path.suffix != ".toml":
         raise UsageError(f"{path.name}: a platform needs a plain name: letters, digits, `_`, `-`")
-    folder, folders = path.parent.resolve(), [place.resolve() for place in search_folders(question)]
+    folder, folders = path.parent.resolve(), [place.resolve() for place in search_folders(scenario)]
     earlier = next((place for place in folders if place != folder and is_file(place / path.name)), None)
     if earlier is not None and folder not in folders[: folders.index(earlier)]:
         raise UsageError(f"{path.stem}: {earlier / path.name} has this name and would be found first")

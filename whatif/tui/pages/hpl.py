@@ -15,7 +15,7 @@ from textual.widgets import Static
 from whatif.core.scenario import Scenario
 from whatif.core.sweep_figure import plot_table
 from whatif.linpack.grid_lines import GridLine
-from whatif.linpack.grid_study import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
+from whatif.linpack.process_grids import MOST_PANELS, Grid, GridRate, HPLRunView, Share, grid_of, grids
 from whatif.tui.commands import EditAll
 from whatif.tui.events import ChangeAsked
 from whatif.tui.hpl_job import simulated
@@ -111,7 +111,7 @@ class HPLPage(Page[HPLView]):
         self._rates: dict[Grid, float] = {}
         self._share: Share | None = None
         self._reason = ""
-        self._asked: Scenario | None = None
+        self._inputs: Scenario | None = None
         self._job: Job | None = None
         self._finished = False
 
@@ -143,26 +143,26 @@ class HPLPage(Page[HPLView]):
         """What was under way is given up when another page comes: on return it goes on from what is known."""
         self._job = None
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show what is known of a study's run."""
-        self._study = study
+        self._state = state
         self._fill()
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Play the run and the other grids, as far as they are not known; what is under way is not begun anew."""
-        question = study.session.question
-        if question != self._asked:
-            self._asked, self._finished, self._job, self._share, self._reason = question, False, None, None, ""
+        scenario = state.session.scenario
+        if scenario != self._inputs:
+            self._inputs, self._finished, self._job, self._share, self._reason = scenario, False, None, None, ""
             self._fill()
         if not self._finished and self._job is None:
             known = frozenset(self._rates) if self._current else frozenset[Grid]()
-            self._job = Job(simulated, (study.session.asked, known), reports=True)
+            self._job = Job(simulated, (state.session.inputs, known), reports=True)
         return None if self._finished else self._job
 
     @property
     def _current(self) -> bool:
         """Whether the run in sight is the one that is asked for."""
-        return self._run is not None and self._run_of == self._asked
+        return self._run is not None and self._run_of == self._inputs
 
     def take(self, value: HPLRunView | GridRate | Share | SimulationRefusal | None) -> None:
         """Show what is told: how far the playing is, the run, the rate of a grid, or why there is none."""
@@ -182,13 +182,13 @@ class HPLPage(Page[HPLView]):
         here, before = grid_of(run.outcome.configuration), self._run
         if before is None or grid_of(before.outcome.configuration) != here:
             self.query_one(GridsView).cursor = grids(run.outcome.configuration.rank_count).index(here)
-        self._run, self._run_of, self._share = run, self._asked, None
+        self._run, self._run_of, self._share = run, self._inputs, None
         self._rates = {here: run.outcome.rate}
 
     def _fill(self, *, anew: bool = True) -> None:
         """Show what is known; `anew` draws the run as well."""
-        study, run = self._study, self._run
-        if study is None:
+        state, run = self._state, self._run
+        if state is None:
             return
         refused = bool(self._reason) and not self._current
         self.set_class(run is None or refused, "-empty")
@@ -200,7 +200,7 @@ class HPLPage(Page[HPLView]):
         else:
             words.update(Content("\n".join(self._words(run))))
             if anew:
-                self._draw(run, study.view)
+                self._draw(run, state.view)
             self._draw_grids(run)
         self._arrange()
 
@@ -253,16 +253,16 @@ class HPLPage(Page[HPLView]):
 
     def _arrange(self) -> None:
         """Show the parts that are wanted and have room."""
-        study = self._study
-        if study is None:
+        state = self._state
+        if state is None:
             return
-        wanted = self.view_in(study.view).part
+        wanted = self.view_in(state.view).part
         shown = list(PARTS) if wanted == "all" and self._roomy else [PARTS[0] if wanted == "all" else wanted]
         before = [part for part in PARTS if self.query_one(f"#{part}").display]
         for part in PARTS:
             self.query_one(f"#{part}").display = part in shown
         self.set_class(len(shown) == 1, "-alone")
-        tabular = study.view.picture == "table"
+        tabular = state.view.picture == "table"
         self.query_one(PlotView).display = not tabular
         self.query_one("#rate-table").display = tabular
         focused = self.screen.focused

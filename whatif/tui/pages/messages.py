@@ -53,14 +53,14 @@ class Gathered:
 
 
 def gather(
-    asked: SessionInputs, phase: str | None, width: int, height: int, plane: int | None, view: FitView | None = None
+    inputs: SessionInputs, phase: str | None, width: int, height: int, plane: int | None, view: FitView | None = None
 ) -> Gathered:
     """Curves, messages, k and placement of the point as it stands; the latter two of a halo phase.
 
     The measurements of the fit page are drawn over the curves. The placement has at most `width` columns and `height`
     rows of ranks; `plane` is the one to show, None for that of the busiest node.
     """
-    program = asked.program
+    program = inputs.program
     evaluation = evaluate(program)
     halo = isinstance(program.loaded.scenario.application.phases.get(phase or ""), HaloPhase)
     curves = message_curves(program, evaluation, phase if halo else None)
@@ -91,10 +91,10 @@ def sending_phases(program: Program) -> tuple[str, ...]:
     return tuple(name for name, phase in phases.items() if isinstance(phase, HaloPhase | CollectivePhase))
 
 
-def chosen_phase(study: ExplorerState) -> str | None:
+def chosen_phase(state: ExplorerState) -> str | None:
     """The phase that is looked at: the one that is drawn, where it sends messages, else the first one that does."""
-    names = sending_phases(study.session.program)
-    drawn = study.view.y.removeprefix("terms.")
+    names = sending_phases(state.session.program)
+    drawn = state.view.y.removeprefix("terms.")
     return drawn if drawn in names else next(iter(names), None)
 
 
@@ -210,17 +210,19 @@ class MessagesPage(Page[PageView]):
         """The curves, or the tables, want the keys."""
         self.focus_first(self.query("PlotView, TableView"))
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show the last picture in the way that is asked for."""
-        if self._study is not None and chosen_phase(study) != chosen_phase(self._study):
+        if self._state is not None and chosen_phase(state) != chosen_phase(self._state):
             self._plane = None
-        self._study = study
+        self._state = state
         self._arrange()
 
-    def job(self, study: ExplorerState) -> Job:
+    def job(self, state: ExplorerState) -> Job:
         """Evaluate the point anew for its curves, messages and placement."""
         self._room = self._present_room()
-        return Job(gather, (study.session.asked, chosen_phase(study), *self._room, self._plane, study.view.of(FitView)))
+        return Job(
+            gather, (state.session.inputs, chosen_phase(state), *self._room, self._plane, state.view.of(FitView))
+        )
 
     def take(self, value: Gathered) -> None:
         """Show another point."""
@@ -246,7 +248,7 @@ class MessagesPage(Page[PageView]):
 
     def _arrange(self) -> None:
         """Show the halves that are wanted and have room."""
-        tabular = self._study is not None and self._study.view.picture == "table"
+        tabular = self._state is not None and self._state.view.picture == "table"
         placed = self._found is not None and self._found.placed is not None
         alone = self._half if placed and not tabular and self._half != "both" else "curves"
         shown = ("curves", "ranks") if placed and self._both and self._half == "both" else (alone,)
@@ -258,14 +260,14 @@ class MessagesPage(Page[PageView]):
     @on(PlacementMap.Resized)
     def _resized(self) -> None:
         """Other room shows another part of the ranks."""
-        if self._study is not None and self._present_room() != self._room:
+        if self._state is not None and self._present_room() != self._room:
             self.post_message(JobAsked())
 
     def action_phase(self, steps: int) -> None:
         """Look at another phase that sends messages."""
-        if self._study is None:
+        if self._state is None:
             return
-        names = sending_phases(self._study.session.program)
+        names = sending_phases(self._state.session.program)
         if len(names) > 1:
             self.choose_shared("y", lambda view: f"terms.{stepped(names, view.y.removeprefix('terms.'), steps)}")
 

@@ -59,7 +59,7 @@ class Page(Container, Generic[V]):
 
     def __init__(self) -> None:
         super().__init__(id=self.NAME)
-        self._study: ExplorerState | None = None
+        self._state: ExplorerState | None = None
 
     @classmethod
     def bindings(cls) -> tuple[Binding, ...]:
@@ -76,7 +76,7 @@ class Page(Container, Generic[V]):
         """Command line that computes what is shown; empty for that of the sweep."""
         return ""
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show a state."""
         raise NotImplementedError
 
@@ -113,7 +113,7 @@ class Page(Container, Generic[V]):
         """Show the picture, or the table of its numbers."""
         self.action_turn("picture")
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Job to run in a worker for a state; None if nothing is missing."""
         return None
 

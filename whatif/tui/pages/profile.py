@@ -23,7 +23,7 @@ from whatif.tui.fit_job import FitRefusal
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.profile_job import inputs_of, profiled
-from whatif.tui.screens.dialogs import Asking
+from whatif.tui.screens.dialogs import TextPrompt
 from whatif.tui.simulation_job import fitting
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
@@ -109,7 +109,7 @@ class ProfilePage(Page[ProfileView]):
     def __init__(self) -> None:
         super().__init__()
         self._found: ProfileSummary | FitRefusal | None = None
-        self._asked: ProfileInputs | None = None
+        self._inputs: ProfileInputs | None = None
         self._job: Job | None = None
         self._window: Window | None = None
 
@@ -133,46 +133,46 @@ class ProfilePage(Page[ProfileView]):
         self.set_class(event.size.height < _SHORT, "-short")
         self.set_class(event.size.height <= SLIGHT, "-slight")
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show what is known of the profile of a study."""
-        file = self.view_in(study.view).file
-        if self._study is not None and self.view_in(self._study.view).file != file:
+        file = self.view_in(state.view).file
+        if self._state is not None and self.view_in(self._state.view).file != file:
             self._window = None
-        self._study = study
+        self._state = state
         if not file:
             self._found = None
         self._fill()
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Read, characterise and project, unless only something else has changed; what is under way is not begun
         anew."""
-        view = self.view_in(study.view)
-        asked = inputs_of(study, view, self._window)
-        if not view.file or (asked == self._asked and self._found is not None):
+        view = self.view_in(state.view)
+        inputs = inputs_of(state, view, self._window)
+        if not view.file or (inputs == self._inputs and self._found is not None):
             return None
-        if self._job is None or self._job.arguments != (asked,):
-            self._job = Job(profiled, (asked,))
+        if self._job is None or self._job.arguments != (inputs,):
+            self._job = Job(profiled, (inputs,))
         return self._job
 
     def take(self, value: ProfileSummary | FitRefusal) -> None:
         """Show a profile, or why there is none."""
-        if self._study is None or self._job is None:
+        if self._state is None or self._job is None:
             return
-        self._found, (self._asked,), self._job = value, self._job.arguments, None
+        self._found, (self._inputs,), self._job = value, self._job.arguments, None
         self._fill()
 
     def _fill(self) -> None:
-        study, found = self._study, self._found
-        if study is None:
+        state, found = self._state, self._found
+        if state is None:
             return
         words = self.query_one("#profile-words", Static)
         self.set_class(not isinstance(found, ProfileSummary), "-empty")
         if isinstance(found, ProfileSummary):
-            self._draw(found, study.view)
+            self._draw(found, state.view)
             self.query_one("#profile-head", Static).update(head(found))
-            words.update(summary(found, self.view_in(study.view).side))
+            words.update(summary(found, self.view_in(state.view).side))
         else:
-            file = self.view_in(study.view).file
+            file = self.view_in(state.view).file
             waiting = f"reading {file} …" if file else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\nn reads another profile."))
 
@@ -214,10 +214,10 @@ class ProfilePage(Page[ProfileView]):
     @work
     async def action_open(self) -> None:
         """Ask for a profile."""
-        if self._study is None:
+        if self._state is None:
             return
-        present = self.view_in(self._study.view).file
-        text = await self.app.push_screen_wait(Asking("Profile: a file", present, check=_missing))
+        present = self.view_in(self._state.view).file
+        text = await self.app.push_screen_wait(TextPrompt("Profile: a file", present, check=_missing))
         if text and text != present and await self._readable(text):
             self.ask("file", text)
 
@@ -240,11 +240,11 @@ class ProfilePage(Page[ProfileView]):
 
     def action_latencies(self) -> None:
         """Take the latencies of the next platform that states some; after the last one, the present platform's own."""
-        if self._study is not None:
-            question, present = self._study.session.question, self._study.platform_name
-            beside = question.document.folder
-            folders = (*([] if beside is None else [beside]), *question.folders)
-            names = ("", *(name for name in known_platforms(question) if name != present))
+        if self._state is not None:
+            scenario, present = self._state.session.scenario, self._state.platform_name
+            worker = scenario.document.folder
+            folders = (*([] if worker is None else [worker]), *scenario.folders)
+            names = ("", *(name for name in known_platforms(scenario) if name != present))
             self.choose("source", lambda view: _next_measured(names, view.source, folders))
 
     def action_zoom(self, factor: float) -> None:
@@ -260,8 +260,8 @@ class ProfilePage(Page[ProfileView]):
         self._look(0.0, float("inf"))
 
     def _look(self, shift: float, factor: float) -> None:
-        found, study = self._found, self._study
-        if study is None or not isinstance(found, ProfileSummary) or self.view_in(study.view).side != "streams":
+        found, state = self._found, self._state
+        if state is None or not isinstance(found, ProfileSummary) or self.view_in(state.view).side != "streams":
             return
         (low, high), whole = self._window or found.streams.window, found.streams.whole
         length = min((high - low) * factor, whole)
@@ -388,8 +388,8 @@ def class_rows(projected: ProjectionSummary) -> TableRows:
     own, else as so many times the measured time."""
     table = projected.classes
     columns = {name: column.values for name, column in table.columns.items()}
-    beside = "error" if projected.own else ""
-    titles = ("copies", "measured", *(part for name in _WAYS for part in (name, beside)), "count", "bytes")
+    worker = "error" if projected.own else ""
+    titles = ("copies", "measured", *(part for name in _WAYS for part in (name, worker)), "count", "bytes")
     rows = []
     for row in range(len(table)):
         measured = float(columns["time"][row])

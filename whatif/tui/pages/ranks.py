@@ -121,7 +121,7 @@ class RanksPage(Page[RanksView]):
         super().__init__()
         self._found: SimulationPart | SimulationRefusal | None = None
         self._summary: RunSummary | None = None
-        self._asked: tuple[object, ...] = ()
+        self._inputs: tuple[object, ...] = ()
         self._job: tuple[tuple[object, ...], Job] | None = None
         self._rank: int | None = None
         self._half = "both"
@@ -149,49 +149,49 @@ class RanksPage(Page[RanksView]):
         self.set_class(event.size.height < _FLAT, "-flat")
         self._arrange()
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show what is known of a study's run."""
-        if self._study is not None and self._study.session.question != study.session.question:
+        if self._state is not None and self._state.session.scenario != state.session.scenario:
             self._rank = None
-        self._study = study
+        self._state = state
         self._fill()
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Play the run, or look at another part of it; what is under way already is not begun anew."""
-        wanted = self._wanted(study)
-        if wanted == self._asked:
+        wanted = self._wanted(state)
+        if wanted == self._inputs:
             return None
         if self._job is None or self._job[0] != wanted:
-            known = self._summary is not None and wanted[:2] == self._asked[:2]
-            self._job = wanted, Job(played, (study.session.asked, self.view_in(study.view), self._rank, known))
+            known = self._summary is not None and wanted[:2] == self._inputs[:2]
+            self._job = wanted, Job(played, (state.session.inputs, self.view_in(state.view), self._rank, known))
         return self._job[1]
 
     def take(self, value: SimulationPart | SimulationRefusal) -> None:
         """Show a part of a run, or why there is none."""
-        if self._study is None or self._job is None:
+        if self._state is None or self._job is None:
             return
-        self._found, (self._asked, _), self._job = value, self._job, None
+        self._found, (self._inputs, _), self._job = value, self._job, None
         self._summary = None if isinstance(value, SimulationRefusal) else value.summary or self._summary
         self._fill()
 
-    def _wanted(self, study: ExplorerState) -> tuple[object, ...]:
+    def _wanted(self, state: ExplorerState) -> tuple[object, ...]:
         """What decides the answer: the run first, then the part of it."""
-        view = self.view_in(study.view)
-        return study.session.question, view.iterations, view.window, block_of(view.first_rank), self._rank
+        view = self.view_in(state.view)
+        return state.session.scenario, view.iterations, view.window, block_of(view.first_rank), self._rank
 
     def _ready(self) -> RunSummary | None:
         """What is known of the run that is asked for; None while it is on its way, or cannot be."""
-        if self._study is None or self._wanted(self._study)[:2] != self._asked[:2]:
+        if self._state is None or self._wanted(self._state)[:2] != self._inputs[:2]:
             return None
         return self._summary
 
     def _fill(self) -> None:
-        study, found, summary = self._study, self._found, self._summary
-        if study is None:
+        state, found, summary = self._state, self._found, self._summary
+        if state is None:
             return
         self.set_class(summary is None, "-empty")
         if isinstance(found, SimulationPart) and summary is not None:
-            self._draw(study, found.lanes, summary)
+            self._draw(state, found.lanes, summary)
         words = self.query_one("#run-words", Static)
         if summary is not None:
             words.update(Content("\n".join(sentences(summary, self._rank))))
@@ -201,13 +201,13 @@ class RanksPage(Page[RanksView]):
             words.update(_WAITING)
         self._arrange()
 
-    def _draw(self, study: ExplorerState, lanes: Lanes, summary: RunSummary) -> None:
+    def _draw(self, state: ExplorerState, lanes: Lanes, summary: RunSummary) -> None:
         """The picture, the table, and what the time is spent on."""
         panel = self.query_one("#lanes")
         panel.border_title = Content(headed(summary))
         waiting = self._ready() is None
         panel.border_subtitle = Content("playing …" if waiting else window_words(lanes.window, summary.run_time))
-        self.query_one(RankBars).show(lanes, self.view_in(study.view).first_rank, self._rank)
+        self.query_one(RankBars).show(lanes, self.view_in(state.view).first_rank, self._rank)
         self.query_one("#rank-times", TableView).show(rank_times(summary))
         self.query_one("#spent").border_title = "what the run time is made of"
         self.query_one(Facts).show(path_facts(summary), "")
@@ -218,7 +218,7 @@ class RanksPage(Page[RanksView]):
         """Show the halves that are wanted and have room."""
         both = self.size.height >= _ROOMY
         shown = self._half if self._half != "both" else "both" if both else "lanes"
-        tabular = self._study is not None and self._study.view.picture == "table"
+        tabular = self._state is not None and self._state.view.picture == "table"
         self.set_class(shown == "spent", "-alone")
         for half, other in (("lanes", "spent"), ("spent", "lanes")):
             self.query_one(f"#{half}").display = self._summary is not None and shown != other
@@ -249,10 +249,10 @@ class RanksPage(Page[RanksView]):
 
     def action_rank(self, steps: int) -> None:
         """Choose the next rank, and bring it into sight; after the last one, none."""
-        summary, study = self._ready(), self._study
-        if summary is None or study is None:
+        summary, state = self._ready(), self._state
+        if summary is None or state is None:
             return
-        first, count = min(self.view_in(study.view).first_rank, self._last_first), len(summary.node)
+        first, count = min(self.view_in(state.view).first_rank, self._last_first), len(summary.node)
         stop = min(first + self._in_sight, count)
         rank = self._rank + steps if self._rank is not None else first if steps > 0 else stop - 1
         self._choose(rank if 0 <= rank < count else None)
@@ -261,7 +261,7 @@ class RanksPage(Page[RanksView]):
 
     def _bring(self, rank: int) -> None:
         """Bring a rank into sight."""
-        first = self.view_in(self._study.view).first_rank if self._study is not None else 0
+        first = self.view_in(self._state.view).first_rank if self._state is not None else 0
         first = min(first, self._last_first)
         if not first <= rank < first + self._in_sight:
             wanted = rank if rank < first else rank - self._in_sight + 1
@@ -305,7 +305,7 @@ class RanksPage(Page[RanksView]):
 
     def action_whole(self) -> None:
         """Look at the whole run."""
-        if self._study is not None and self.view_in(self._study.view).window is not None:
+        if self._state is not None and self.view_in(self._state.view).window is not None:
             self.ask("window", None)
 
     def _look(self, shift: float, factor: float) -> None:

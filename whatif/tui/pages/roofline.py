@@ -107,17 +107,17 @@ class RooflinePage(Page[RooflineView]):
         self.set_class(event.size.height < SHORT, "-short")
         self.set_class(event.size.height < SLIGHT, "-slight")
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show a study: the present GPU at once, the second one as it was until it has been asked."""
-        self._study = study
-        if self._second is not None and self._second.platform != self.view_in(study.view).second:
+        self._state = state
+        if self._second is not None and self._second.platform != self.view_in(state.view).second:
             self._second = None
         self._fill()
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Ask the second GPU."""
-        name = self.view_in(study.view).second
-        return Job(second_gpu, (study.session.question, name)) if name else None
+        name = self.view_in(state.view).second
+        return Job(second_gpu, (state.session.scenario, name)) if name else None
 
     def take(self, value: SecondGpu) -> None:
         """Show the second GPU."""
@@ -125,16 +125,16 @@ class RooflinePage(Page[RooflineView]):
         self._fill()
 
     def _fill(self) -> None:
-        study = self._study
-        if study is None:
+        state = self._state
+        if state is None:
             return
-        scene, reason = scene_of(study, self._second)
-        second = self.view_in(study.view).second
+        scene, reason = scene_of(state, self._second)
+        second = self.view_in(state.view).second
         # A machine without GPUs has no peaks.
         roofed = bool(scene.gpu.peaks)
-        tabular = study.view.picture == "table" and roofed
+        tabular = state.view.picture == "table" and roofed
         panel, table = self.query_one("#roofs"), self.query_one(ColumnsView)
-        panel.border_title = Content(f"{scene.gpu.name} of {study.session.program.loaded.scenario.platform.name}")
+        panel.border_title = Content(f"{scene.gpu.name} of {state.session.program.loaded.scenario.platform.name}")
         panel.border_subtitle = Content(_in_words(scene, second))
         self.set_class(tabular, "-tabular")
         self.set_class(not scene.kernels, "-bare")
@@ -155,31 +155,31 @@ class RooflinePage(Page[RooflineView]):
 
     def action_second(self, steps: int) -> None:
         """Lay the GPU of the next platform that has one beside it; after the last one, none."""
-        if self._study is not None:
-            question = self._study.session.question
-            choices = ("", *_others(question))
-            self.choose("second", lambda view: _next_with_gpu(question, choices, view.second, steps))
+        if self._state is not None:
+            scenario = self._state.session.scenario
+            choices = ("", *_others(scenario))
+            self.choose("second", lambda view: _next_with_gpu(scenario, choices, view.second, steps))
 
 
-def _others(question: Scenario) -> list[str]:
+def _others(scenario: Scenario) -> list[str]:
     """The platforms whose GPU is another one; that of the present platform is, where its values were changed."""
-    present = question.platform or stated_platform(question.document, question.folders)
-    edited = any(path.startswith("platform.node.gpu.") for path in question.sets)
-    return [name for name in known_platforms(question) if edited or name != present]
+    present = scenario.platform or stated_platform(scenario.document, scenario.folders)
+    edited = any(path.startswith("platform.node.gpu.") for path in scenario.overrides)
+    return [name for name in known_platforms(scenario) if edited or name != present]
 
 
-def _next_with_gpu(question: Scenario, choices: Sequence[str], present: str, steps: int) -> str:
+def _next_with_gpu(scenario: Scenario, choices: Sequence[str], present: str, steps: int) -> str:
     """The next platform that has a GPU; empty after the last one."""
     name = stepped(choices, present, steps)
-    while name and not _has_gpu(question, name):
+    while name and not _has_gpu(scenario, name):
         name = stepped(choices, name, steps)
     return name
 
 
-def _has_gpu(question: Scenario, name: str) -> bool:
-    beside = question.document.folder
+def _has_gpu(scenario: Scenario, name: str) -> bool:
+    worker = scenario.document.folder
     try:
-        platform, _ = load_platform(name, (*([] if beside is None else [beside]), *question.folders))
+        platform, _ = load_platform(name, (*([] if worker is None else [worker]), *scenario.folders))
     except WhatifError:
         return False
     return platform.node.gpu is not None
@@ -194,9 +194,9 @@ def _in_words(scene: Scene, name: str) -> str:
     return f"{second.platform} has the same roofs" if same else f"╍╍○ {second.roofs.name} of {second.platform}"
 
 
-def scene_of(study: ExplorerState, second: SecondGpu | None) -> tuple[Scene, str]:
+def scene_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Scene, str]:
     """What is to be drawn of a study, and why there are no kernels; empty where there are."""
-    program, at = study.session.program, study.session.at
+    program, at = state.session.program, state.session.at
     gpu = gpu_roofs(program, at)
     if not gpu.peaks:
         return Scene(gpu, (), None), NO_GPU

@@ -23,7 +23,7 @@ from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
 from whatif.tui.regression_job import Regressed, SavedModel, regressed, write_regressed
-from whatif.tui.screens.dialogs import Asking, may_write, toml_path
+from whatif.tui.screens.dialogs import TextPrompt, may_write, toml_path
 from whatif.tui.state import ExplorerState, View
 from whatif.tui.view_entries import PageView
 from whatif.tui.widgets.column_layout import WORDS, ColumnsView
@@ -120,7 +120,7 @@ class RunsPage(Page[RunsView]):
     def __init__(self) -> None:
         super().__init__()
         self._found: Regressed | FitRefusal | None = None
-        self._asked: RunsView | None = None
+        self._inputs: RunsView | None = None
         self._refused = ""
         self._last = ""
         self._seen: dict[str, None] = {}
@@ -152,45 +152,45 @@ class RunsPage(Page[RunsView]):
     @property
     def command(self) -> str:
         """The command line that fits the same."""
-        if self._study is None or not isinstance(self._found, Regressed):
+        if self._state is None or not isinstance(self._found, Regressed):
             return ""
-        view = self.view_in(self._study.view)
+        view = self.view_in(self._state.view)
         words = ["whatif", "fit", "regression", *map(str, paths_of(view.files)), "--formula", self._found.formula]
         words += ["--columns", view.columns] if view.columns else []
         words += ["--where", view.rows] if view.rows else []
         return shlex.join(words)
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show what is known of the runs of a study."""
-        self._study = study
-        files = self.view_in(study.view).files
-        if self._asked is None or self._asked.files != files:
+        self._state = state
+        files = self.view_in(state.view).files
+        if self._inputs is None or self._inputs.files != files:
             self._seen, self._last, self._refused = {}, "", ""
             if not files:
                 self._found = None
         self._fill()
 
-    def job(self, study: ExplorerState) -> Job | None:
+    def job(self, state: ExplorerState) -> Job | None:
         """Read and fit, unless only something else has changed."""
-        view = self.view_in(study.view)
-        if not view.files or (self._found is not None and self._is_current(study)):
+        view = self.view_in(state.view)
+        if not view.files or (self._found is not None and self._is_current(state)):
             return None
         return Job(regressed, (view, self._before(view), tuple(self._seen)))
 
     def _before(self, view: RunsView) -> str:
         """The formula that the one of a view follows, of the same runs."""
         found = self._found
-        if not isinstance(found, Regressed) or self._asked is None or self._asked.source != view.source:
+        if not isinstance(found, Regressed) or self._inputs is None or self._inputs.source != view.source:
             return ""
         return found.formula if found.formula != (view.formula or found.first) else self._last
 
     def take(self, value: Regressed | FitRefusal) -> None:
         """Show a fit; where there can be none, say why and keep the last one of the same runs."""
-        if self._study is None:
+        if self._state is None:
             return
-        view = self.view_in(self._study.view)
-        same = self._asked is not None and self._asked.files == view.files
-        before, self._asked = self._before(view), view
+        view = self.view_in(self._state.view)
+        same = self._inputs is not None and self._inputs.files == view.files
+        before, self._inputs = self._before(view), view
         self._refused = view.formula if isinstance(value, FitRefusal) else ""
         if isinstance(value, FitRefusal) and same and isinstance(self._found, Regressed):
             self.post_message(ErrorTold(value.reason))
@@ -202,17 +202,17 @@ class RunsPage(Page[RunsView]):
         self._fill()
 
     def _fill(self) -> None:
-        study, found = self._study, self._found
-        if study is None:
+        state, found = self._state, self._found
+        if state is None:
             return
         empty = not isinstance(found, Regressed)
         words = self.query_one("#runs-words", Static)
         self.set_class(empty, "-empty")
         if isinstance(found, Regressed):
-            self._draw(study.view, found)
+            self._draw(state.view, found)
             words.update(told(found))
         else:
-            files = ", ".join(self.view_in(study.view).files)
+            files = ", ".join(self.view_in(state.view).files)
             waiting = f"reading {files} …" if files else NOTHING
             words.update(Content(waiting if found is None else f"{found.reason}\n\n{_ELSE}"))
 
@@ -245,12 +245,12 @@ class RunsPage(Page[RunsView]):
     @work
     async def action_open(self) -> None:
         """Ask for runs."""
-        if self._study is None:
+        if self._state is None:
             return
-        question = "Runs: files or folders, separated by commas"
-        present = ", ".join(self.view_in(self._study.view).files)
-        text = await self.app.push_screen_wait(Asking(question, present, check=missing_paths))
-        view, files = self.view_in(self._study.view), file_names(text)
+        title = "Runs: files or folders, separated by commas"
+        present = ", ".join(self.view_in(self._state.view).files)
+        text = await self.app.push_screen_wait(TextPrompt(title, present, check=missing_paths))
+        view, files = self.view_in(self._state.view), file_names(text)
         if files and files != view.files and await self._readable(replace(view, files=files, formula="")):
             if view.formula:
                 self.ask("formula", "")
@@ -270,9 +270,9 @@ class RunsPage(Page[RunsView]):
     @work
     async def action_columns(self) -> None:
         """Ask what the columns of CSV files hold."""
-        if self._study is not None:
-            present = self.view_in(self._study.view).columns or "time=Wall time [ms],nodes=nodes"
-            text = await self.app.push_screen_wait(Asking("Columns of CSV files, as NAME=HEADING [UNIT]", present))
+        if self._state is not None:
+            present = self.view_in(self._state.view).columns or "time=Wall time [ms],nodes=nodes"
+            text = await self.app.push_screen_wait(TextPrompt("Columns of CSV files, as NAME=HEADING [UNIT]", present))
             if text:
                 self.ask("columns", text)
 
@@ -280,10 +280,10 @@ class RunsPage(Page[RunsView]):
     async def action_formula(self) -> None:
         """Ask for a formula; one that was refused is there to be mended."""
         found = self._found
-        if self._study is None or found is None:
+        if self._state is None or found is None:
             return
-        question = "Formula, as `time ~ x1 * x2 + I(x1**2) - x1:x2 + log(x3)`"
-        text = await self.app.push_screen_wait(Asking(question, self._refused or getattr(found, "formula", "")))
+        title = "Formula, as `time ~ x1 * x2 + I(x1**2) - x1:x2 + log(x3)`"
+        text = await self.app.push_screen_wait(TextPrompt(title, self._refused or getattr(found, "formula", "")))
         if text:
             self._seen = {}
             self.ask("formula", text)
@@ -338,27 +338,27 @@ class RunsPage(Page[RunsView]):
     @work
     async def action_accept(self) -> None:
         """Write the model to a file, and take it into the scenario."""
-        study, found = self._study, self._found
-        if study is None or not isinstance(found, Regressed) or not self._is_current(study):
+        state, found = self._state, self._found
+        if state is None or not isinstance(found, Regressed) or not self._is_current(state):
             self.post_message(ErrorTold("there is no fit to take yet; n reads runs"))
             return
-        start = str(own_folder(study) / f"{found.response}_model.toml")
-        name = await self.app.push_screen_wait(Asking("Write the model to", start))
+        start = str(own_folder(state) / f"{found.response}_model.toml")
+        name = await self.app.push_screen_wait(TextPrompt("Write the model to", start))
         path = toml_path(name) if name else None
         if path is not None and await may_write(self.app, path):
-            await self._write(study, replace(self.view_in(study.view), formula=found.formula), path)
+            await self._write(state, replace(self.view_in(state.view), formula=found.formula), path)
 
-    def _is_current(self, study: ExplorerState) -> bool:
+    def _is_current(self, state: ExplorerState) -> bool:
         """Whether the fit in sight is the one of the view."""
-        return self._asked is not None and self._asked.fit == self.view_in(study.view).fit
+        return self._inputs is not None and self._inputs.fit == self.view_in(state.view).fit
 
-    async def _write(self, study: ExplorerState, view: RunsView, path: Path) -> None:
+    async def _write(self, state: ExplorerState, view: RunsView, path: Path) -> None:
         """Write a model; where the scenario finds it, take it in, else write a scenario that asks it."""
-        folders = [folder.resolve() for folder in search_folders(study.session.question)]
+        folders = [folder.resolve() for folder in search_folders(state.session.scenario)]
         within = path.parent.resolve() in folders
         try:
             taken: SavedModel = await _beside(
-                write_regressed, view, path, None if within else study.platform_name or "summit"
+                write_regressed, view, path, None if within else state.platform_name or "summit"
             )
         except WhatifError as problem:
             self.post_message(ErrorTold(str(problem)))

@@ -51,19 +51,19 @@ class TimelinePage(Page[PageView]):
         """The table wants the keys."""
         self.query_one(TableView).focus()
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show a study."""
-        self._study = study
+        self._state = state
         try:
-            now = timeline(study.session.program, study.session.at)
+            now = timeline(state.session.program, state.session.at)
         except ImpossiblePointError as problem:
             self._show_nothing(str(problem))
             return
-        before, remark = _before(study, now)
-        self._show_picture(now, before, tabular=study.view.picture == "table")
+        before, remark = _before(state, now)
+        self._show_picture(now, before, tabular=state.view.picture == "table")
         self.query_one("#frame").border_title = Content(f"one iteration: {duration(now.iteration_time)}")
-        self.query_one("#kinds", Static).update(Content(_kinds(study.session)))
-        self.query_one("#words", Static).update(Content(" ".join([_run(study.session), *_overlaps(now), remark])))
+        self.query_one("#kinds", Static).update(Content(_kinds(state.session)))
+        self.query_one("#words", Static).update(Content(" ".join([_run(state.session), *_overlaps(now), remark])))
 
     def _show_picture(self, now: Schedule, before: Schedule | None, *, tabular: bool) -> None:
         self.query_one(TimeBars).display = not tabular
@@ -89,12 +89,12 @@ class TimelinePage(Page[PageView]):
         self.set_class(self.size.height < 8, "-flat")
 
 
-def _before(study: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
+def _before(state: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
     """The iteration that is compared with, where it differs, and a sentence about it."""
-    if not study.changed:
+    if not state.changed:
         return None, ""
     try:
-        before = timeline(study.baseline.program, study.baseline.at)
+        before = timeline(state.baseline.program, state.baseline.at)
     except ImpossiblePointError as problem:
         return None, f"What it is compared with is {problem}."
     return before if before.bars != now.bars else None, _difference(now.iteration_time, before.iteration_time)

@@ -83,30 +83,30 @@ class WhyPage(Page[PageView]):
     def on_resize(self) -> None:
         """Lay the halves side by side, one below the other, or show one of them."""
         width, height = self.size
-        beside, one = width >= _WIDE, width < _WIDE and height < _TALL
+        worker, one = width >= _WIDE, width < _WIDE and height < _TALL
         classes = {
-            "-beside": beside,
+            "-beside": worker,
             "-one": one,
-            "-tall": height >= (_TALL if beside else 2 * _TALL),
+            "-tall": height >= (_TALL if worker else 2 * _TALL),
             "-small": width < 64 or height < 18,
             "-flat": height < 10,
         }
         for name, holds in classes.items():
             self.set_class(holds, name)
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show a study: the tree at once, the elasticities when they are there."""
-        self._study = study
-        name, at = explained(study), study.session.at
+        self._state = state
+        name, at = explained(state), state.session.at
         reasons = at.reasons()
         self.set_class(bool(reasons), "-impossible")
-        self._turn_to_table(table=study.view.picture == "table")
+        self._turn_to_table(table=state.view.picture == "table")
         self.query_one("#tree").border_title = Content(f"why {in_words(name)}")
         if reasons:
             text = f"This point cannot exist: {'; '.join(reasons)}. {_UNDO}"
             self.query_one("#reasons", Static).update(Content(text))
         else:
-            self.query_one(WhyTree).show(explain(at, _term_of(study, name)))
+            self.query_one(WhyTree).show(explain(at, _term_of(state, name)))
         self._show_leverage()
 
     def _turn_to_table(self, *, table: bool) -> None:
@@ -116,9 +116,9 @@ class WhyPage(Page[PageView]):
         if turned and isinstance(self.screen.focused, ElasticityBars | TableView):
             self.call_after_refresh(self.enter)
 
-    def job(self, study: ExplorerState) -> Job:
+    def job(self, state: ExplorerState) -> Job:
         """Compute the elasticities."""
-        return Job(leverage, (study.session.asked, explained(study)))
+        return Job(leverage, (state.session.inputs, explained(state)))
 
     def take(self, value: Leverage) -> None:
         """Show the elasticities."""
@@ -126,12 +126,12 @@ class WhyPage(Page[PageView]):
         self._show_leverage()
 
     def _show_leverage(self) -> None:
-        found, study = self._leverage, self._study
-        if found is None or study is None:
+        found, state = self._leverage, self._state
+        if found is None or state is None:
             return
         self.set_class(bool(found.reason), "-none")
         self.query_one("#leverage").border_title = Content(f"elasticities of {in_words(found.result)}")
-        hint = _UNDO if study.session.point.reasons else "y explains the next result."
+        hint = _UNDO if state.session.point.reasons else "y explains the next result."
         self.query_one("#nothing", Static).update(Content(f"There are no elasticities: {found.reason}. {hint}"))
         timed = is_time(found.result)
         meaning = _MEANING.format("time" if timed else "of the result")
@@ -160,8 +160,8 @@ class WhyPage(Page[PageView]):
 
     def action_result(self, steps: int) -> None:
         """Explain the next result."""
-        if self._study is not None:
-            names = columns_to_plot(self._study.session.point)
+        if self._state is not None:
+            names = columns_to_plot(self._state.session.point)
             self.choose_shared("why", lambda view: stepped(names, view.why if view.why in names else Y_COLUMN, steps))
 
     def action_half(self) -> None:
@@ -179,14 +179,14 @@ class WhyPage(Page[PageView]):
         self.set_class(not leverage, "-tree")
 
 
-def explained(study: ExplorerState) -> str:
+def explained(state: ExplorerState) -> str:
     """The result that is explained: the one asked for, where there is such a one."""
-    return study.view.why if has_column(study.session.point, study.view.why) else Y_COLUMN
+    return state.view.why if has_column(state.session.point, state.view.why) else Y_COLUMN
 
 
-def _term_of(study: ExplorerState, name: str) -> str:
+def _term_of(state: ExplorerState, name: str) -> str:
     """The term of a result column or `terms.PHASE`."""
-    program = study.session.program
+    program = state.session.program
     phases = {f"terms.{phase.phase}": phase.term for phase in program.phases}
     return {**program.columns, **phases}[name]
 

@@ -30,12 +30,12 @@ class TextDialog(ModalScreen[None]):
     def __init__(self, text: str | Content, title: str = "") -> None:
         super().__init__()
         self._text = Content(text) if isinstance(text, str) else text
-        self._title = title
+        self._heading = title
 
     def compose(self) -> ComposeResult:
         """The text in a window that scrolls."""
         with VerticalScroll(id="window") as window:
-            window.border_title = Content(self._title)
+            window.border_title = Content(self._heading)
             window.border_subtitle = "esc"
             yield Static(self._text, markup=False)
         yield KeyBar(show_command_palette=False)
@@ -45,7 +45,7 @@ class TextDialog(ModalScreen[None]):
         self.query_one("#window").scroll_relative(y=lines, animate=False)
 
 
-class Deciding(ModalScreen[str]):
+class ChoicePrompt(ModalScreen[str]):
     """A question with a few answers, each with its key; escape answers with nothing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -81,7 +81,7 @@ class Deciding(ModalScreen[str]):
         self.query_one("#told").scroll_relative(y=lines, animate=False)
 
 
-class Asking(ModalScreen[str]):
+class TextPrompt(ModalScreen[str]):
     """A line to type, with suggestions; escape answers with nothing.
 
     What `check` finds wrong with a line stands below it, and the window stays.
@@ -93,19 +93,19 @@ class Asking(ModalScreen[str]):
 
     def __init__(
         self,
-        question: str,
+        title: str,
         text: str = "",
         suggestions: tuple[str, ...] = (),
         check: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__()
-        self._question, self._line, self._suggestions, self._check = question, text, suggestions, check
+        self._heading, self._line, self._suggestions, self._check = title, text, suggestions, check
 
     def compose(self) -> ComposeResult:
         """The question, the line, and what could be typed."""
         suggester = SuggestFromList(self._suggestions, case_sensitive=False) if self._suggestions else None
         with Vertical(id="window"):
-            yield Static(self._question, markup=False)
+            yield Static(self._heading, markup=False)
             yield Input(self._line, suggester=suggester, compact=True)
             yield Static(id="wrong", markup=False)
             if self._suggestions:
@@ -127,7 +127,7 @@ async def may_write(app: App[Any], path: Path) -> bool:
     if not path.exists():
         return True
     text = f"{path} exists; what it says will be lost."
-    return await app.push_screen_wait(Deciding(text, {"o": "overwrite it"})) == "o"
+    return await app.push_screen_wait(ChoicePrompt(text, {"o": "overwrite it"})) == "o"
 
 
 def toml_path(name: str) -> Path:

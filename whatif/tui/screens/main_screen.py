@@ -55,9 +55,9 @@ class MainScreen(Screen[None]):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (30, "-tall")]  # noqa: RUF012
 
-    def __init__(self, study: ExplorerState) -> None:
+    def __init__(self, state: ExplorerState) -> None:
         super().__init__()
-        self.study = study
+        self.state = state
         self.busy = False
         self._error = ""
         self._tree: bool | None = None
@@ -70,7 +70,7 @@ class MainScreen(Screen[None]):
         """Lay out the panels."""
         yield Title(id="title")
         with Horizontal(id="body"):
-            yield ParameterPanel(self.study, id="parameters")
+            yield ParameterPanel(self.state, id="parameters")
             with ContentSwitcher(initial=ExplorePage.NAME, id="answer"):
                 yield ExplorePage()
         yield Breakdown(id="below")
@@ -107,13 +107,13 @@ class MainScreen(Screen[None]):
             bound.key_to_bindings[key] = [*bindings, *bound.key_to_bindings.get(key, ())]
         self._bindings = bound
 
-    def show(self, study: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
+    def show(self, state: ExplorerState, error: str = "", *, busy: bool = False, notice: str = "") -> None:
         """Show another study, or only what was wrong with the last wish, or that it is being computed.
 
         A notice is what stays wrong, whatever is asked.
         """
-        new = study is not self.study
-        self.study, self._error, self.busy = study, error or notice, busy
+        new = state is not self.state
+        self.state, self._error, self.busy = state, error or notice, busy
         if not busy:
             self.query_one(ParameterPanel).answered(error)
         if new:
@@ -122,14 +122,14 @@ class MainScreen(Screen[None]):
 
     def _show_study(self) -> None:
         """Hand the study down to every widget."""
-        study = self.study
-        self.query_one(ParameterPanel).show(study)
-        self.query_one("#below", Breakdown).show(breakdown(study.session.point, study.view.breakdown))
-        if study.page == self.page.NAME:
+        state = self.state
+        self.query_one(ParameterPanel).show(state)
+        self.query_one("#below", Breakdown).show(breakdown(state.session.point, state.view.breakdown))
+        if state.page == self.page.NAME:
             self._show_page(self.page)
         else:
             # Called when its turn comes: one that is overtaken before that is never begun.
-            turn: Any = partial(self._turn, study.page)
+            turn: Any = partial(self._turn, state.page)
             self.run_worker(turn, exclusive=True, group="page")
 
     async def _turn(self, name: str) -> None:
@@ -152,14 +152,14 @@ class MainScreen(Screen[None]):
 
     def _show_page(self, page: Page[Any]) -> None:
         for picture in page.query(Picture):
-            picture.marker = self.study.view.marker
-        page.show(self.study)
+            picture.marker = self.state.view.marker
+        page.show(self.state)
         self._gather()
 
     @on(JobAsked)
     def _gather(self) -> None:
         """Have computed beside what the page in sight lacks, and nothing else any more."""
-        before, self._gathered = self._gathered, self.page.job(self.study)
+        before, self._gathered = self._gathered, self.page.job(self.state)
         if self._gathered is None:
             self.latest.stop()
         elif not (self._gathered is before and self.latest.busy):
@@ -184,14 +184,14 @@ class MainScreen(Screen[None]):
 
     def _show_words(self) -> None:
         """The title, the explanation and the status line."""
-        study = self.study
-        loaded, row = study.session.program.loaded, self.query_one(ParameterTree).row
-        self.query_one(Title).show(loaded.question or loaded.name, study.view.screen, len(study.unsaved()))
+        state = self.state
+        loaded, row = state.session.program.loaded, self.query_one(ParameterTree).row
+        self.query_one(Title).show(loaded.question or loaded.name, state.view.screen, len(state.unsaved()))
         if row is not None:
-            self.query_one(ParameterHelp).show(study, row.path)
+            self.query_one(ParameterHelp).show(state, row.path)
         status = self.query_one(Status)
         told = status.telling
-        status.show(study, self._error, busy=self.busy)
+        status.show(state, self._error, busy=self.busy)
         if status.telling != told:
             self.refresh_bindings()
 
@@ -205,7 +205,7 @@ class MainScreen(Screen[None]):
 
     @on(ParameterSelected)
     def _selected(self, event: ParameterSelected) -> None:
-        self.query_one(ParameterHelp).show(self.study, event.path)
+        self.query_one(ParameterHelp).show(self.state, event.path)
 
     def action_go(self, name: str) -> None:
         """Go to another page."""

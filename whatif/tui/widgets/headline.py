@@ -33,14 +33,14 @@ class HeadlineView(Container):
         for name in ("iteration", "total", "communication", "bottleneck"):
             yield Tile(id=name, markup=False)
 
-    def show(self, study: ExplorerState, bands: Bands | None = None) -> None:
+    def show(self, state: ExplorerState, bands: Bands | None = None) -> None:
         """Show another answer, with its band where samples were drawn."""
-        now = headline(study.session.point)
-        before = headline(study.baseline.point) if study.changed else None
-        self._show_times(now, before, study, bands)
-        self._show_parts(now, study)
+        now = headline(state.session.point)
+        before = headline(state.baseline.point) if state.changed else None
+        self._show_times(now, before, state, bands)
+        self._show_parts(now, state)
 
-    def _show_times(self, now: Headline, before: Headline | None, study: ExplorerState, bands: Bands | None) -> None:
+    def _show_times(self, now: Headline, before: Headline | None, state: ExplorerState, bands: Bands | None) -> None:
         was = f"was {duration(before.iteration_time)}" if before else ""
         if bands is not None:
             lower, _, upper = (duration(float(value), 3) for value in bands.values["iteration_time"])
@@ -48,12 +48,12 @@ class HeadlineView(Container):
             was = f"{lower.removesuffix(f' {unit}')} .. {upper}"
         iteration = ((duration(now.iteration_time), "bold $text-primary"), _change(now, before))
         self._tile("iteration").show("iteration", iteration, was)
-        count = study.session.program.parameters.get("application.iteration_count")
+        count = state.session.program.parameters.get("application.iteration_count")
         total = (duration(now.total_time), "bold")
         self._tile("total").show("total", (total,), f"{count.text()} iterations" if count else "")
 
-    def _show_parts(self, now: Headline, study: ExplorerState) -> None:
-        phases = study.session.program.phases
+    def _show_parts(self, now: Headline, state: ExplorerState) -> None:
+        phases = state.session.program.phases
         category = next((phase.category for phase in phases if phase.phase == now.bottleneck), "")
         share = (percent(now.communication_fraction), "bold")
         self._tile("communication").show("communication", (share,), duration(now.communication_time))

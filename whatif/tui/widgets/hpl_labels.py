@@ -8,10 +8,10 @@ from typing import ClassVar, Final
 import numpy as np
 
 from whatif.linpack.grid_lines import WORK, GridLine
-from whatif.linpack.grid_study import Grid, HPLRunView, Share
 from whatif.linpack.machine import NOISES
 from whatif.linpack.output_reader import COMPONENTS, variant_code
 from whatif.linpack.prediction_tables import PARTS
+from whatif.linpack.process_grids import Grid, HPLRunView, Share
 from whatif.linpack.simulation.simulator import HPLOutcome
 from whatif.models.quantities import FloatArray
 from whatif.plotting.description import HEAT_STYLES, AxisDescription, PlotDescription, PlotLine

@@ -18,14 +18,14 @@ Part = tuple[str, str]
 class ParameterHelp(Static):
     """Two lines about a parameter or a table, with its path in the border."""
 
-    def show(self, study: ExplorerState, path: str) -> None:
+    def show(self, state: ExplorerState, path: str) -> None:
         """Explain another parameter, or a table by what it holds."""
         self.border_title = Content(path)
-        parameter = study.session.program.parameters.get(path)
+        parameter = state.session.program.parameters.get(path)
         parts = (
-            _table(study.session, path)
+            _table(state.session, path)
             if parameter is None
-            else (*_meaning(parameter), ("\n", ""), *_origin(parameter, study))
+            else (*_meaning(parameter), ("\n", ""), *_origin(parameter, state))
         )
         self.update(Content.assemble(*parts), layout=False)
 
@@ -53,12 +53,12 @@ def allowed(parameter: Parameter) -> str:
     return " | ".join(parameter.choices) if parameter.choices else "any text"
 
 
-def _origin(parameter: Parameter, study: ExplorerState) -> tuple[Part, ...]:
+def _origin(parameter: Parameter, state: ExplorerState) -> tuple[Part, ...]:
     """Where its value comes from and how far to trust it; of an edited value, what it was."""
-    before = study.parameter_before(parameter.path)
+    before = state.parameter_before(parameter.path)
     if before is not None:
-        word = "edited" if parameter.path in study.session.question.sets else "changed"
+        word = "edited" if parameter.path in state.session.scenario.overrides else "changed"
         return ((word, "$text-warning"), (f"  was {before.text()} ({before.grade}: {before.source})", MUTED))
-    idle = () if matters(study.session.program, parameter) else (("  not used in this scenario", "$text-warning"),)
+    idle = () if matters(state.session.program, parameter) else (("  not used in this scenario", "$text-warning"),)
     written = f"{parameter.value.text}  " if isinstance(parameter.value, Expression) else ""
     return ((written, ""), (parameter.grade, grade_style(parameter.grade)), (f"  {parameter.source}", MUTED), *idle)

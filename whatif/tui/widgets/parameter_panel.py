@@ -26,14 +26,14 @@ class ParameterPanel(Vertical):
     ParameterPanel Prompt { layer: above; position: absolute; }
     """
 
-    def __init__(self, study: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, state: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._study = study
+        self._state = state
         self._answering = False
 
     def compose(self) -> ComposeResult:
         """The tree, and above it the line."""
-        yield ParameterTree(self._study)
+        yield ParameterTree(self._state)
         yield Prompt()
 
     def on_mount(self) -> None:
@@ -53,15 +53,15 @@ class ParameterPanel(Vertical):
     @property
     def session(self) -> Session:
         """The session shown."""
-        return self._study.session
+        return self._state.session
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show another study."""
-        self._study = study
-        self.parameter_tree.show(study)
+        self._state = state
+        self.parameter_tree.show(state)
 
     @on(PromptAsked)
-    def _asked(self, event: PromptAsked) -> None:
+    def _inputs(self, event: PromptAsked) -> None:
         event.stop()
         tree, parameter = self.parameter_tree, self.parameter_tree.parameter
         self.prompt.styles.offset = Offset(tree.indent, tree.cursor_line)

@@ -72,10 +72,10 @@ class ParameterTree(ScrollView, can_focus=True):
     """
     ALLOW_SELECT = False
 
-    def __init__(self, study: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, state: ExplorerState, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._study = study
-        self._folded = set(idle_tables(study.session.program))
+        self._state = state
+        self._folded = set(idle_tables(state.session.program))
         self._words = ""
         self._rows: tuple[TreeRow, ...] = ()
         self._cursor = 0
@@ -106,7 +106,7 @@ class ParameterTree(ScrollView, can_focus=True):
     @property
     def session(self) -> Session:
         """The session shown."""
-        return self._study.session
+        return self._state.session
 
     @property
     def cursor_line(self) -> int:
@@ -118,10 +118,10 @@ class ParameterTree(ScrollView, can_focus=True):
         """The cells before the name in the line of the cursor."""
         return 0 if self.row is None else len(self._guides(self.row).text) - 1
 
-    def show(self, study: ExplorerState) -> None:
+    def show(self, state: ExplorerState) -> None:
         """Show another study; the cursor stays on its parameter."""
-        same = study.session.program.parameters.keys() == self.session.program.parameters.keys()
-        self._study = study
+        same = state.session.program.parameters.keys() == self.session.program.parameters.keys()
+        self._state = state
         if same:
             self.refresh()
         else:
@@ -290,7 +290,7 @@ class ParameterTree(ScrollView, can_focus=True):
         """What the tree says of a parameter."""
         session = self.session
         number, unit = _words_of(parameter, session)
-        swept, edited = parameter.path in session.grid.parameters(), parameter.path in session.question.sets
+        swept, edited = parameter.path in session.grid.parameters(), parameter.path in session.scenario.overrides
         if swept or edited:
             return Shown(number, unit, SWEPT if swept else EDITED, "edited" if edited else "swept")
         if isinstance(parameter.value, Expression):

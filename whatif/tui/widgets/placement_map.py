@@ -40,14 +40,14 @@ def node_colours(nodes: Ranks) -> NDArray[np.intp]:
 
     Nodes side by side, and one above the other, differ as far as five colours go, given out in the order of the nodes.
     """
-    beside: dict[int, set[int]] = {node: set() for node in np.unique(nodes).tolist()}
+    worker: dict[int, set[int]] = {node: set() for node in np.unique(nodes).tolist()}
     for one, other in ((nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])):
         apart = one != other
         for first, second in np.unique(np.stack([one[apart], other[apart]]), axis=1).T.tolist():
-            beside[first].add(second)
-            beside[second].add(first)
+            worker[first].add(second)
+            worker[second].add(first)
     colours: dict[int, int] = {}
-    for node, others in beside.items():
+    for node, others in worker.items():
         taken = {colours[other] for other in others if other in colours}
         choices = [(node + step) % COLOURS for step in range(COLOURS)]
         colours[node] = next((colour for colour in choices if colour not in taken), choices[0])

@@ -17,9 +17,9 @@ class Status(Static):
         self.full = ""
         self.telling = False
 
-    def show(self, study: ExplorerState, error: str = "", *, busy: bool = False) -> None:
+    def show(self, state: ExplorerState, error: str = "", *, busy: bool = False) -> None:
         """Say what matters most."""
-        mark, style, self.full = _message(study, error, busy=busy)
+        mark, style, self.full = _message(state, error, busy=busy)
         self.telling = bool(mark) and not busy
         line = " ".join(brief(self.full).split())
         self.tooltip = Content(self.full) if mark else None
@@ -31,46 +31,46 @@ class Status(Static):
             await self.run_action("screen.detail")
 
 
-def _message(study: ExplorerState, error: str, *, busy: bool) -> tuple[str, str, str]:
+def _message(state: ExplorerState, error: str, *, busy: bool) -> tuple[str, str, str]:
     """Mark, style and text of the line."""
     if error:
         return "✗", "$text-error", error
     if busy:
         return "…", MUTED, "computing; escape stops it"
-    warning = _warning(study)
-    return ("▲", "$text-warning", warning) if warning else ("", MUTED, _plain(study))
+    warning = _warning(state)
+    return ("▲", "$text-warning", warning) if warning else ("", MUTED, _plain(state))
 
 
-def _warning(study: ExplorerState) -> str:
+def _warning(state: ExplorerState) -> str:
     """What makes an answer less than it seems; empty where nothing does."""
-    session = study.session
+    session = state.session
     if session.at.reasons():
         return f"this point cannot exist: {'; '.join(session.at.reasons())}"
     count, size = session.result.impossible, session.grid.size
     if count and session.grid.axes:
         return f"{count} of {size} points cannot exist: {'; '.join(session.result.reasons)}"
-    flat = _without_effect(study)
+    flat = _without_effect(state)
     if flat:
         return f"{flat} has no effect here: the curve is flat"
     return "; ".join(session.result.extrapolated)
 
 
-def _without_effect(study: ExplorerState) -> str:
-    program = study.session.program
-    swept = (path for path in study.session.grid.parameters() if path in program.parameters)
+def _without_effect(state: ExplorerState) -> str:
+    program = state.session.program
+    swept = (path for path in state.session.grid.parameters() if path in program.parameters)
     return next((p for p in swept if not program.parameters[p].structural and p not in program.reached), "")
 
 
-def _plain(study: ExplorerState) -> str:
-    session = study.session
-    edited = len(study.unsaved())
+def _plain(state: ExplorerState) -> str:
+    session = state.session
+    edited = len(state.unsaved())
     swept = (
         f"{' x '.join(axis.name for axis in session.grid.axes)}: {session.grid.size} points"
         if session.grid.axes
         else ""
     )
     changes = f"{edited} value{'s' * (edited != 1)} edited, not saved" if edited else "nothing edited"
-    view = study.view
+    view = state.view
     drawn = (
         ""
         if view.samples is None and view.spread == "none"

@@ -23,10 +23,10 @@ class Title(Horizontal):
         yield Static(id="question", markup=False)
         yield Pages(id="pages", markup=False)
 
-    def show(self, question: str, page: str, unsaved: int) -> None:
+    def show(self, scenario: str, page: str, unsaved: int) -> None:
         """Show another question or page; a star says that something is not saved."""
         self.query_one("#badge", Static).update(f"whatif{'*' if unsaved else ' '}", layout=False)
-        self.query_one("#question", Static).update(Content(question), layout=False)
+        self.query_one("#question", Static).update(Content(scenario), layout=False)
         self.query_one(Pages).show(page, self.app.size.width)
 
 

@@ -11,12 +11,11 @@ from click.testing import CliRunner
 
 from tests.paths import DATA
 from whatif.cli.main import program
-from whatif.cli.scenario_sources import open_source
 from whatif.core.platform import Platform
 from whatif.core.sweep import file_axes, grid_of
 from whatif.errors import InvalidFileError, UsageError
 from whatif.files.trace_scenario import trace_scenario
-from whatif.studies.scenario_sources import ScenarioSource
+from whatif.studies.scenario_sources import ScenarioSource, open_source
 from whatif.table import Table
 from whatif.units import ONE
 
@@ -33,7 +32,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(source: str, platform: str | None = None) -> ScenarioSource:
-    return open_source(source, platform, (), ())
+    return open_source(source, platform=platform)
 
 
 def machine(source: ScenarioSource) -> str:
@@ -123,8 +122,8 @@ def test_a_trace_has_a_rank_for_each_core_where_they_are_numbers():
 
 
 def test_the_scenario_of_a_trace_asks_for_three_replays():
-    question = opened(TRACE.name).scenario
-    grid = grid_of(file_axes(question.program, 1000), 1000)
+    scenario = opened(TRACE.name).scenario
+    grid = grid_of(file_axes(scenario.program, 1000), 1000)
     assert grid.shape == (3,)
     result = CliRunner().invoke(program, ["import", "trace", TRACE.name, "-o", "tree.toml"])
     assert result.exit_code == 0, result.output

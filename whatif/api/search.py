@@ -1,0 +1,113 @@
+"""Search: values that meet targets, break-even points and Pareto fronts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from whatif.api.common import AnyPlatform, AnyScenario, Overrides, load
+from whatif.studies.break_even import BreakEven
+from whatif.studies.pareto import Front
+from whatif.studies.search_result import SearchResult
+from whatif.studies.seeking import Vary, break_even_study, front_study, seek_study
+from whatif.studies.threshold import SeekResult
+
+
+def seek(
+    scenario: AnyScenario,
+    vary: Vary,
+    targets: str | Sequence[str] = (),
+    *,
+    minimise: str | None = None,
+    maximise: str | None = None,
+    points: int | None = None,
+    seed: int | None = None,
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> SeekResult | SearchResult:
+    """Values of parameters that meet all targets, the nearest to the present ones, or those with the best result.
+
+    `vary` has texts such as `PATH`, `PATH=LOW .. HIGH`, `PATH=A, B` or `platform=summit, lassen`, or the ranges by
+    path; the default range is a thousandth of the present value to a thousand times it. A target is a text such as
+    `iteration_time <= 5 ms`, `terms.halo <= 80 %` (of the present result) or `total_cost >= 1 USD`. `minimise` or
+    `maximise` is a result, a phase (`terms.NAME`) or a parameter; without it, the sum of the squared logarithms of
+    the factors is minimal, after the number of changed choices.
+
+    One parameter with one target has a root finder (`SeekResult`), unless `points` or `seed` ask for a search
+    (`SearchResult`): at most `points` points per combination of choices, 20000 by default, 200 if each is simulated.
+    Both have `values` by path in base units, and `is_met`; `obstacle()` is the reason if no value meets the targets.
+    Raise `UsageError` for unknown names, parameters without effect and empty ranges, `ImpossiblePointError` if no
+    value in the range of a root finder has a result.
+
+    >>> import whatif
+    >>> bandwidth = "platform.node.gpu.dram_bandwidth"
+    >>> found = whatif.seek("minife", bandwidth, "iteration_time <= 4 ms")
+    >>> found.is_met, round(found.values[bandwidth] / 1e12, 2)
+    (True, 1.06)
+    >>> vary = {"platform": "summit, lassen", bandwidth: "0.5 TB/s .. 4 TB/s"}
+    >>> cheapest = whatif.seek("jacobi2d", vary, "iteration_time <= 8 ms", minimise=bandwidth, points=500)
+    >>> cheapest.choices
+    {'platform': 'lassen'}
+    """
+    opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+    return seek_study(opened, vary, targets, minimise, maximise, points, seed, progress)
+
+
+def break_even(
+    scenario: AnyScenario,
+    vary: Vary,
+    equal_to: AnyPlatform,
+    *,
+    result: str = "iteration_time",
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> BreakEven:
+    """Values of a parameter at which a result is the same on another platform, or with another value.
+
+    `equal_to` is a platform, or a text `PATH=VALUE`; `vary` as in `seek`, one parameter that is a number, or two: a
+    curve over the second one. Parameters of the platform vary on the scenario's own platform only. `crossings` are in
+    base units; `leaders()` has the name with the smaller result if there is none, as `obstacle()` has in words.
+    Raise `UsageError` for unknown names, choices, and parameters without effect on the result.
+
+    >>> import whatif
+    >>> found = whatif.break_even("jacobi2d", "platform.node.gpu.dram_bandwidth", "lassen")
+    >>> found.names, found.crossings[0].less_above
+    (('Summit', 'Lassen'), 'Summit')
+    """
+    opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+    return break_even_study(opened, vary, equal_to, result, progress)
+
+
+def pareto_front(
+    scenario: AnyScenario,
+    vary: Vary,
+    objectives: str | Sequence[str],
+    *,
+    targets: str | Sequence[str] = (),
+    within: str | float = "10%",
+    points: int | None = None,
+    platform: AnyPlatform | None = None,
+    platform_dirs: Sequence[str | Path] = (),
+    overrides: Overrides | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Front:
+    """Points that no other point beats in one result without being worse in another, over a grid of parameters.
+
+    `objectives` are at least two results, phases or parameters, to minimise or, as `max RESULT`, to maximise; `vary`
+    and `targets` as in `seek`. The grid has at most `points` points per combination of choices, 20000 by default, 100
+    if each is simulated. The operating range, in the notes, has every objective within a share of its best.
+    `values` and `results` are arrays [point] in base units, in order of the first objective.
+    Raise `UsageError` for unknown names, fewer than two objectives, and a grid of more points.
+
+    >>> import whatif
+    >>> vary = {"application.rank_count": [6, 12, 24, 48]}
+    >>> front = whatif.pareto_front("jacobi2d_strong", vary, ["iteration_time", "application.rank_count"])
+    >>> front.values["application.rank_count"].tolist()
+    [48.0, 24.0, 12.0, 6.0]
+    """
+    opened = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=overrides)
+    return front_study(opened, vary, objectives, targets, within, points, progress)
