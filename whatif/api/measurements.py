@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from whatif.atomic import write_text
 from whatif.importers.measurement_files import (
     ColumnNames,
     Files,
@@ -39,11 +41,15 @@ class ImportedTable(Presentable):
 class ImportedKernels(ImportedTable):
     """Profiled kernels."""
 
-    def toml(self) -> str:
+    def to_toml(self) -> str:
         """The kernels as `[application.phases.NAME]` tables of a scenario."""
         from whatif.importers.kernel_phases import kernels_toml
 
         return kernels_toml(self.values)
+
+    def write(self, path: str | Path) -> None:
+        """Write the tables to a file, whole or not at all."""
+        write_text(path, self.to_toml())
 
 
 def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:
@@ -96,7 +102,7 @@ def import_kernels(files: Files) -> ImportedKernels:
 
     >>> import whatif
     >>> kernels = whatif.import_kernels("tests/data/gpuroofperf/kernel_params/jacobi2d/jacobi2d.json")
-    >>> "[application.phases." in kernels.toml()
+    >>> "[application.phases." in kernels.to_toml()
     True
     """
     return ImportedKernels(read_kernel_files(files))
