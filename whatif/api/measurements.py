@@ -16,20 +16,13 @@ from whatif.importers.measurement_files import (
     read_run_files,
     warnings_of,
 )
-from whatif.plotting.presentable import Presentable
+from whatif.plotting.presentable import PresentableTable
 from whatif.profiles.copy_files import read_transfer_files
-from whatif.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImportedTable(Presentable):
-    """Measurements with the notes of their files."""
-
-    values: Table
-
-    def table(self) -> Table:
-        """The measurements, a row each."""
-        return self.values
+class ImportedTable(PresentableTable):
+    """Measurements, a row each, with the notes of their files."""
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.file_checks import FileChecks, check_files
 from whatif.limits import LISTED
+from whatif.plotting.presentable import PresentableTable
 from whatif.schema.json_schema import file_schema
-from whatif.table import Table
 from whatif.units import parse_share
 
 if TYPE_CHECKING:
@@ -51,22 +51,22 @@ def check(
     return check_files(files, folders, None if against is None else Path(against), share, update=update)
 
 
-def list_(what: str, scenario: AnyScenario | None = None) -> Table:
+def list_(what: str, scenario: AnyScenario | None = None) -> PresentableTable:
     """Table of the shipped `platforms`, `parts` or `scenarios`, or of the `parameters` of a scenario (`jacobi2d`).
 
     Raise `UsageError` for anything else, and for a scenario that is not used.
 
     >>> import whatif
-    >>> "summit" in whatif.list_("platforms").columns["platform"].values
+    >>> "summit" in set(whatif.list_("platforms").to_pandas()["platform"])
     True
     """
     if what == "parameters":
-        return parameter_list(load("jacobi2d" if scenario is None else scenario))
+        return PresentableTable(parameter_list(load("jacobi2d" if scenario is None else scenario)))
     if what not in SHIPPED:
         raise UsageError(f"`{what}`: expected one of {', '.join(LISTED)}{did_you_mean(what, LISTED)}")
     if scenario is not None:
         raise UsageError(f"`{scenario}`: no effect on the list of {what}; a scenario has `parameters`")
-    return SHIPPED[what]()
+    return PresentableTable(SHIPPED[what]())
 
 
 def resolve(

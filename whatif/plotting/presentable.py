@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -80,6 +81,17 @@ class Presentable:
         """The type, the number of rows, and the first rows."""
         table = worth_showing(self.table())
         return f"<{type(self).__name__}: {len(table)} rows>\n{_head(table)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PresentableTable(Presentable):
+    """Table as a result."""
+
+    values: Table
+
+    def table(self) -> Table:
+        """The table itself."""
+        return self.values
 
 
 def plotted(description: Drawable, path: str | Path | None = None) -> Figure:
