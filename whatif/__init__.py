@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from whatif.api.scenarios import list_ as list_
     from whatif.api.scenarios import resolve as resolve
     from whatif.api.scenarios import validate as validate
-    from whatif.api.search import break_even as break_even
-    from whatif.api.search import pareto_front as pareto_front
-    from whatif.api.search import seek as seek
+    from whatif.api.searches import break_even as break_even
+    from whatif.api.searches import pareto_front as pareto_front
+    from whatif.api.searches import seek as seek
     from whatif.api.simulations import import_trace as import_trace
     from whatif.api.simulations import simulate as simulate
     from whatif.core.platform import Platform as Platform
@@ -73,7 +73,7 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
     "whatif.api.measurements": ("import_gpu", "import_kernels", "import_network", "import_runs", "import_transfer"),
     "whatif.api.profiles": ("import_profile", "project"),
     "whatif.api.scenarios": ("check", "json_schema", "list_", "resolve", "validate"),
-    "whatif.api.search": ("break_even", "pareto_front", "seek"),
+    "whatif.api.searches": ("break_even", "pareto_front", "seek"),
     "whatif.api.simulations": ("import_trace", "simulate"),
     "whatif.core.platform": ("Platform",),
     "whatif.core.result": ("Result",),

@@ -44,6 +44,12 @@ def atomic_file(path: Path, keep: tuple[type[BaseException], ...] = (KeyboardInt
         temporary.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with atomic_file(Path(path)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def _kept(temporary: Path, path: Path) -> str:
     """Keep the partial file if it is not empty; return a remark for the error message."""
     if not temporary.stat().st_size:

@@ -7,10 +7,12 @@ import io
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 import numpy as np
 
+from whatif.errors import UsageError
 from whatif.table import Column, Table
 from whatif.units import ONE, Dimension, format_quantity
 
@@ -113,6 +115,34 @@ def _cell(value: Any, dimension: Dimension | None) -> str:
     if isinstance(value, str):
         return "; ".join(value.splitlines())
     return format_quantity(value, dimension or ONE, digits=5)
+
+
+FORMATS_BY_SUFFIX: Final = {
+    ".csv": "csv",
+    ".html": "html",
+    ".json": "json",
+    ".md": "markdown",
+    ".out": "hpl",
+    ".parquet": "parquet",
+    ".toml": "toml",
+    ".txt": "table",
+}
+
+
+def format_of(path: Path | None, stated: str | None, formats: Collection[str]) -> str:
+    """Format of a table: the stated one, else that of the file name, else `table`.
+
+    Raise `UsageError` for a name that stands for another format, or for none of `formats`.
+    """
+    if path is None:
+        return stated or "table"
+    named = FORMATS_BY_SUFFIX.get(path.suffix.lower())
+    if stated is not None and named not in (None, stated):
+        raise UsageError(f"{path}: `{path.suffix}` stands for the format {named}, not for {stated}")
+    if stated is None and named not in formats:
+        known = ", ".join(suffix for suffix, name in FORMATS_BY_SUFFIX.items() if name in formats)
+        raise UsageError(f"{path}: cannot tell the format from `{path.suffix}`: use {known}, or --format")
+    return stated or str(named)
 
 
 TABLE_WRITERS: Final[dict[str, Callable[[Table, TextIO], object]]] = {

@@ -35,6 +35,7 @@ WRITING = {
     "fit_transfer": _PLATFORM_FILE,
     "hpl": {"save"},
     "simulate": {"timeline"},
+    "tune_grid": {"save"},
     "tune_hpl": {"write_input"},
 }
 """Options of files that a verb writes besides its table: parameters of a method of the result."""

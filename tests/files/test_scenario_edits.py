@@ -288,7 +288,8 @@ def typed(draw, parameter):
         number = str(draw(st.integers(int(least), int(most))))
     else:
         number = repr(draw(st.floats(least, most, exclude_min=domain.above_minimum)))
-    space = draw(st.sampled_from(["", " ", "  "]))
+    # `1.01/s` would be another number.
+    space = draw(st.sampled_from([" ", "  ", *([] if str(parameter.dimension).startswith("1") else [""])]))
     return number if parameter.dimension == ONE else f"{number}{space}{parameter.dimension}"
 
 

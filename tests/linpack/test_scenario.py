@@ -8,11 +8,11 @@ from whatif.core.compile import compile_scenario
 from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.errors import InvalidFileError, UsageError
+from whatif.linpack.hpl_terms import outcome_at
 from whatif.linpack.machine import CHOICES, plan_of
 from whatif.linpack.simulation.configuration import Broadcast, Configuration, Looking, RowSwap
 from whatif.linpack.simulation.costs import AT_ONCE, KERNELS, RENDEZVOUS, WHEN_RECEIVED, PieceColumn
 from whatif.linpack.simulation.simulator import HPLMachine, simulate
-from whatif.linpack.wiring import outcome_at
 from whatif.schema.load import load_scenario
 
 # An ideal machine: one switch, kernels with a linear cost, as the emulated runs of validation/hpl_emulator.csv.

@@ -119,10 +119,10 @@ def test_a_machine_of_a_data_sheet_is_searched_as_well(whatif_main, platform):
 
 
 def test_a_killed_search_goes_on_and_plays_nothing_twice(whatif_main, tmp_path):
-    code, undisturbed, _ = whatif_main(*QUESTION, "--candidates", "40", "-o", "whole.jsonl", "--format", "csv")
+    code, undisturbed, _ = whatif_main(*QUESTION, "--candidates", "40", "--log", "whole.jsonl", "--format", "csv")
     assert code == 0
     file = tmp_path / "cut.jsonl"
-    arguments = [*QUESTION, "--candidates", "40", "-o", "cut.jsonl"]
+    arguments = [*QUESTION, "--candidates", "40", "--log", "cut.jsonl"]
     assert ended_process(signal.SIGKILL, tmp_path, arguments, written="best so far").returncode == -signal.SIGKILL
     # What a process leaves that is killed while it writes.
     with file.open("a") as end:
@@ -130,7 +130,7 @@ def test_a_killed_search_goes_on_and_plays_nothing_twice(whatif_main, tmp_path):
     before = len(file.read_text().splitlines()) - 2
     assert before >= 2
 
-    code, resumed, told = whatif_main(*QUESTION, "--candidates", "40", "-o", "cut.jsonl", "--format", "csv")
+    code, resumed, told = whatif_main(*QUESTION, "--candidates", "40", "--log", "cut.jsonl", "--format", "csv")
     assert (code, resumed) == (0, undisturbed)
     assert f"{before} of them known" in told
     assert len(set(played(file))) == len(played(file))
@@ -138,7 +138,7 @@ def test_a_killed_search_goes_on_and_plays_nothing_twice(whatif_main, tmp_path):
 
 
 def test_an_interrupted_search_prints_the_best_so_far(tmp_path):
-    arguments = [*QUESTION, "--candidates", "40", "-o", "runs.jsonl", "--format", "csv"]
+    arguments = [*QUESTION, "--candidates", "40", "--log", "runs.jsonl", "--format", "csv"]
     done = ended_process(signal.SIGINT, tmp_path, arguments, written="best so far")
     assert done.returncode == 130
     assert "interrupted; the same command continues from runs.jsonl" in done.stderr
@@ -160,7 +160,7 @@ def test_an_interrupted_search_prints_the_best_so_far(tmp_path):
     ],
 )
 def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tmp_path, change, told):
-    few = ("--broadcasts", "ring", "--swaps", "mix", "--candidates", "3", "-o", "runs.jsonl")
+    few = ("--broadcasts", "ring", "--swaps", "mix", "--candidates", "3", "--log", "runs.jsonl")
     assert whatif_main(*QUESTION, *few)[0] == 0
     before = (tmp_path / "runs.jsonl").read_bytes()
     code, out, error = whatif_main(*QUESTION, *few, *change)
@@ -182,7 +182,7 @@ def test_a_file_of_another_question_is_refused_and_left_as_it_is(whatif_main, tm
     ],
 )
 def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_main, tmp_path, text, told):
-    few = (*QUESTION, "--broadcasts", "ring", "--swaps", "mix", "--candidates", "1", "-o", "runs.jsonl")
+    few = (*QUESTION, "--broadcasts", "ring", "--swaps", "mix", "--candidates", "1", "--log", "runs.jsonl")
     file = tmp_path / "runs.jsonl"
     assert whatif_main(*few)[0] == 0
     whole = file.read_bytes()
@@ -213,7 +213,7 @@ def test_a_file_that_is_none_of_a_search_is_refused_and_left_as_it_is(whatif_mai
         (["--block-sizes", ",".join(map(str, range(1, 1002)))], "1,001 values; at most 1,000"),
         (["--matrix-sizes", ",".join(map(str, range(1, 999))), "--block-sizes", ",".join(map(str, range(1, 999)))],
          "combinations are too many"),
-        (["--ranks", "4", "-o", "none/runs.jsonl"], "none/runs.jsonl: cannot be written"),
+        (["--ranks", "4", "--log", "none/runs.jsonl"], "none/runs.jsonl: cannot be written"),
         (["--write-input", "none/HPL.dat"], "there is no folder none"),
         (["--set", "application.matrix_size=5"], "--set application.matrix_size"),
     ],

@@ -224,8 +224,10 @@ def test_verbs_write_pictures(whatif_main, tmp_path, words, seen):
     ("words", "code", "message"),
     [
         (("run", "jacobi2d", "--plot", "-o", "x.svg"), 2, "-o FILE.svg alone draws"),
-        (("sensitivity", "jacobi2d", "-o", "x.csv"), 2, "x.csv: pictures must end in .svg, .png, .pdf"),
-        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "pictures must end in"),
+        (("sensitivity", "jacobi2d", "-o", "x.svg", "--format", "csv"), 2, "no effect on the picture x.svg"),
+        (("run", "jacobi2d", "-o", "x.svg", "--format", "csv"), 2, "no effect on the picture x.svg"),
+        (("budget", "jacobi2d", "--platform", "summit", "--power", "1 MW", "-o", "x.svg"), 2, "has no picture"),
+        (("diff", "minimd", "--platform", "summit", "-o", "x"), 2, "cannot tell the format"),
         (("run", "jacobi2d", "-o", "no/x.svg"), 2, "no/x.svg: cannot be written"),
         (("run", "jacobi2d", "--set", "application.rank_count=10000000", "-o", "x.svg"), 4, "more nodes"),
     ],

@@ -90,10 +90,10 @@ def test_first_line_names_the_schema(kind, path):
 def test_scenario_begins_with_its_question(path):
     lines = path.read_text(encoding="utf-8").splitlines()[1:]
     assert lines[0].startswith("# ")
-    scenario = load_scenario(path).scenario
-    assert scenario.endswith(("?", "."))
-    assert 20 < len(scenario) < 200
-    assert scenario.startswith(lines[0].removeprefix("# ")[:20])
+    question = load_scenario(path).question
+    assert question.endswith(("?", "."))
+    assert 20 < len(question) < 200
+    assert question.startswith(lines[0].removeprefix("# ")[:20])
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

@@ -14,7 +14,7 @@ from tests.simulation.traces import pipeline_trace
 from whatif.errors import UsageError
 from whatif.models import collectives
 from whatif.models.patterns import GridPattern, message_counts, message_kinds
-from whatif.models.phase_times import serialised_time
+from whatif.models.phase import serialised_time
 from whatif.simulation import generate, posted, rounds, steps
 from whatif.simulation.lower import lower
 from whatif.simulation.posted import halo_times

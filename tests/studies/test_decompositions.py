@@ -66,7 +66,7 @@ def test_a_bisection_is_one_of_them_and_of_equal_ones_the_present_stands_first()
 
 def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(whatif_main, tmp_path):
     code, out, err = whatif_main("tune", "grid", "jacobi2d", "--set", f"{RANKS}=24", "--whole-grid", "--show", "3",
-                                 "-o", "best.toml", "--format", "csv")  # fmt: skip
+                                 "--save", "best.toml", "--format", "csv")  # fmt: skip
     assert code == 0
     rows = list(csv.DictReader(io.StringIO(out)))
     assert "written: best.toml" in err
@@ -89,7 +89,7 @@ def test_the_verb_keeps_the_whole_grid_and_writes_the_best_with_its_comments(wha
     ("arguments", "code", "said"),
     [
         (["jacobi2d", "--set", f"{RANKS}=30000"], 4, "the ranks need more nodes than the platform has"),
-        (["jacobi2d", "--set", f"{RANKS}=6", "-o", "no/folder/x.toml"], 2, "cannot be written"),
+        (["jacobi2d", "--set", f"{RANKS}=6", "--save", "no/folder/x.toml"], 2, "cannot be written"),
         (["jacobi2d", "--set", f"{RANKS}=6", "--result", "terms.hallo"], 2, "did you mean `terms.halo`"),
         (["jacobi2d", "--set", f"{RANKS}=1", "--result", "terms.halo"], 0, "terms.halo: 0 s as it stands, 0 s at best"),
         (["jacobi2d", "--result", f"{GRID}.cells.x"], 2, f"whatif: `{GRID}.cells.x`: there is no such result"),

@@ -216,12 +216,18 @@ def test_the_verb_prints_choices_parameters_and_results_with_what_binds(whatif_m
         (["--vary", BANDWIDTH, "--minimise", "terms.halo"], f"`{BANDWIDTH}` has no effect on terms.halo"),
         (["--vary", BANDWIDTH, "--equal-to", "lassen", "--pareto", "a,b"], "--equal-to goes without"),
         (["--vary", BANDWIDTH, "--equal-to", f"{BANDWIDTH}=1 TB/s"], f"`{BANDWIDTH}` is moved by --vary"),
-        (["--vary", BANDWIDTH, "--equal-to", "lassen", "--seed", "1"], "--seed: nothing is drawn"),
-        (["--vary", BANDWIDTH, "--equal-to", "lassen", "--points", "9"], "--points: --equal-to takes"),
+        (
+            ["--vary", BANDWIDTH, "--equal-to", "lassen", "--seed", "1"],
+            "--seed: no effect with --equal-to and --pareto",
+        ),
+        (["--vary", BANDWIDTH, "--equal-to", "lassen", "--points", "9"], "--points: no effect with --equal-to"),
         (["--vary", BANDWIDTH, "--pareto", f"total_time,{BANDWIDTH}", "--points", "1"], "2 points; --points is 1"),
         (["--vary", BANDWIDTH, "--pareto", "total_time"], "at least two results"),
         (["--vary", BANDWIDTH, "--pareto", "total_time,most total_time"], "expected RESULT, or max RESULT"),
-        (["--vary", BANDWIDTH, "--target", "total_time <= 1 s", "--plot"], "--plot and -o draw"),
+        (
+            ["--vary", BANDWIDTH, "--target", "total_time <= 1 s", "--plot"],
+            "--plot and pictures need --equal-to or --pareto",
+        ),
         (["--vary", f"{BANDWIDTH}=1 s, 2 s", "--minimise", "total_time"], "`1 s` is in s"),
     ],
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from whatif.atomic import write_text
 from whatif.importers.measurement_files import (
     ColumnNames,
     Files,
@@ -14,20 +16,13 @@ from whatif.importers.measurement_files import (
     read_run_files,
     warnings_of,
 )
-from whatif.plotting.presentable import Presentable
+from whatif.plotting.presentable import PresentableTable
 from whatif.profiles.copy_files import read_transfer_files
-from whatif.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImportedTable(Presentable):
-    """Measurements with the notes of their files."""
-
-    values: Table
-
-    def table(self) -> Table:
-        """The measurements, a row each."""
-        return self.values
+class ImportedTable(PresentableTable):
+    """Measurements, a row each, with the notes of their files."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -39,11 +34,15 @@ class ImportedTable(Presentable):
 class ImportedKernels(ImportedTable):
     """Profiled kernels."""
 
-    def toml(self) -> str:
+    def to_toml(self) -> str:
         """The kernels as `[application.phases.NAME]` tables of a scenario."""
         from whatif.importers.kernel_phases import kernels_toml
 
         return kernels_toml(self.values)
+
+    def write(self, path: str | Path) -> None:
+        """Write the tables to a file, whole or not at all."""
+        write_text(path, self.to_toml())
 
 
 def import_network(files: Files, *, columns: ColumnNames | None = None, where: RowFilter = ()) -> ImportedTable:
@@ -96,7 +95,7 @@ def import_kernels(files: Files) -> ImportedKernels:
 
     >>> import whatif
     >>> kernels = whatif.import_kernels("tests/data/gpuroofperf/kernel_params/jacobi2d/jacobi2d.json")
-    >>> "[application.phases." in kernels.toml()
+    >>> "[application.phases." in kernels.to_toml()
     True
     """
     return ImportedKernels(read_kernel_files(files))

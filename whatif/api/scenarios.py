@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from whatif.api.common import AnyPlatform, AnyScenario, Overrides, Share, load
 from whatif.core.inventory import SHIPPED, parameter_list
@@ -13,54 +13,60 @@ from whatif.core.scenario import Scenario
 from whatif.errors import UsageError, did_you_mean
 from whatif.files.file_checks import FileChecks, check_files
 from whatif.limits import LISTED
+from whatif.plotting.presentable import PresentableTable
 from whatif.schema.json_schema import file_schema
-from whatif.table import Table
 from whatif.units import parse_share
 
 if TYPE_CHECKING:
     from whatif.validation.comparisons import Comparisons
 
 
+_TOLERANCE: Final = "0.1 %"
+
+
 def check(
     *files: AnyScenario,
     platform_dirs: Sequence[str | Path] = (),
     against: str | Path | None = None,
-    tolerance: Share = "0.1 %",
+    tolerance: Share | None = None,
     update: bool = False,
 ) -> FileChecks:
     """Problems of scenario, platform and part files, given by path or name, and results that differ from stored ones.
 
-    `against` is a JSON file of results; a result may differ by the share `tolerance`. `update` writes the present
-    results into that file. The outcome is returned; its `raise_for_problems` raises `InvalidFileError` and
+    `against` is a JSON file of results; a result may differ by the share `tolerance` (default 0.1 %). `update` writes
+    the present results into that file. The outcome is returned; its `raise_for_problems` raises `InvalidFileError` and
     `MovedError`. Raise `UsageError` for options that do not fit together.
 
     >>> import whatif
     >>> [file.kind for file in whatif.check("jacobi2d", "summit").files]
     ['scenario', 'platform']
     """
-    share = parse_share(tolerance) if isinstance(tolerance, str) else tolerance
+    if tolerance is not None and (against is None or update):
+        raise UsageError("--tolerance: no effect without --against, and with --update")
+    stated = _TOLERANCE if tolerance is None else tolerance
+    share = parse_share(stated) if isinstance(stated, str) else stated
     if share is None or share < 0:
         raise UsageError(f"--tolerance {tolerance}: expected a share such as `1 %` or 0.01")
     folders = tuple(map(Path, platform_dirs))
     return check_files(files, folders, None if against is None else Path(against), share, update=update)
 
 
-def list_(what: str, scenario: AnyScenario | None = None) -> Table:
+def list_(what: str, scenario: AnyScenario | None = None) -> PresentableTable:
     """Table of the shipped `platforms`, `parts` or `scenarios`, or of the `parameters` of a scenario (`jacobi2d`).
 
     Raise `UsageError` for anything else, and for a scenario that is not used.
 
     >>> import whatif
-    >>> "summit" in whatif.list_("platforms").columns["platform"].values
+    >>> "summit" in set(whatif.list_("platforms").to_pandas()["platform"])
     True
     """
     if what == "parameters":
-        return parameter_list(load("jacobi2d" if scenario is None else scenario))
+        return PresentableTable(parameter_list(load("jacobi2d" if scenario is None else scenario)))
     if what not in SHIPPED:
         raise UsageError(f"`{what}`: expected one of {', '.join(LISTED)}{did_you_mean(what, LISTED)}")
     if scenario is not None:
         raise UsageError(f"`{scenario}`: no effect on the list of {what}; a scenario has `parameters`")
-    return SHIPPED[what]()
+    return PresentableTable(SHIPPED[what]())
 
 
 def resolve(

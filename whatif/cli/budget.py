@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from whatif.cli.options import parse_sets, platforms_option, set_option
-from whatif.cli.study_output import write_study
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.output import Output, output_options
 
 
 @click.command("budget", short_help="Show what a budget of money or power buys.")
@@ -20,10 +19,10 @@ from whatif.limits import TABLE_FORMATS
 @click.option("--power", metavar="POWER", help="Most power of the nodes under load, with cooling, e.g. '5 MW'.")
 @platforms_option
 @set_option
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@output_options(picture=False)
 def command(
     scenarios: tuple[str, ...], platforms: tuple[str, ...], capital: str | None, cost: str | None, power: str | None,
-    platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], file_format: str,
+    platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], output: Output,
 ) -> None:  # fmt: skip
     """Show how many nodes of each platform a budget buys, and how many jobs of each SCENARIO they run.
 
@@ -36,4 +35,4 @@ def command(
         scenarios, platforms, capital=capital, cost=cost, power=power, platform_dirs=platform_dirs,
         overrides=parse_sets(overrides),
     )  # fmt: skip
-    write_study(found, file_format)
+    output.write(found)

@@ -15,8 +15,8 @@ from whatif.cli.options import platforms_option, show_notes
 @platforms_option
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="JSON",
               help="Exit with 5 if a result of a scenario differs from this file.")  # fmt: skip
-@click.option("--tolerance", default="0.1 %", show_default=True, metavar="SHARE",
-              help="Share by which a result may differ: `1 %` or 0.01.")  # fmt: skip
+@click.option("--tolerance", metavar="SHARE",
+              help="Share by which a result may differ: `1 %` or 0.01.  [default: 0.1 %]")  # fmt: skip
 @click.option("--update", is_flag=True, help="Write the present results into the file of --against.")
 def command(files: tuple[str, ...], **options: Any) -> None:
     """Check FILE.., each a scenario, a platform or a part, by path or name; exit with 3 if any is invalid."""

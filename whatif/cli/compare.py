@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import drawing, parse_sets, picture_option, platforms_option, set_option, uncertainty_options
-from whatif.cli.study_output import values_by_name, write_study
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.options import parse_sets, platforms_option, set_option, uncertainty_options
+from whatif.cli.output import Output, output_options
+from whatif.cli.study_output import values_by_name
 
 if TYPE_CHECKING:
     from whatif.studies.ranking import RankingView
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
 @click.option("--show", type=click.Choice(["ranking", "commitment"]), default="ranking", show_default=True,
               help="One row per platform, or per platform and application with the time to commit to.")  # fmt: skip
 @click.option("--result", default="total_time", show_default=True, help="A result to compare: a time, energy or cost.")
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-@picture_option
+@output_options()
 def command(
     scenarios: tuple[str, ...], platforms: tuple[str, ...], weights: tuple[str, ...], references: tuple[str, ...],
     platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], within: tuple[str, ...], show: RankingView,
-    result: str, file_format: str, output: Path | None, **sampling: Any,
+    result: str, output: Output, **sampling: Any,
 ) -> None:  # fmt: skip
     """Rank platforms by the weighted geometric mean of their speedups over the reference times of all SCENARIOs.
 
@@ -46,10 +45,9 @@ def command(
     """
     from whatif.api.decisions import compare
 
-    draw = drawing(False, output)
     found = compare(
         scenarios, platforms, platform_dirs=platform_dirs, overrides=parse_sets(overrides),
         weights=values_by_name("--weight", weights), references=values_by_name("--reference", references),
         within=values_by_name("--within", within), result=result, show=show, **sampling,
     )  # fmt: skip
-    write_study(found, file_format, draw)
+    output.write(found)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import drawing, parse_sets, picture_option, platforms_option, set_option
-from whatif.cli.study_output import write_study
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.options import parse_sets, platforms_option, set_option
+from whatif.cli.output import Output, output_options
 
 if TYPE_CHECKING:
     from whatif.studies.difference import Grouping
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
 @click.option("--by", type=click.Choice(["parameter", "table"]), default="parameter", show_default=True,
               help="Treat each parameter, or each table of parameters, as one change.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-@picture_option
+@output_options()
 def command(
     first: str, second: str | None, platforms: tuple[str, ...], platform_dirs: tuple[Path, ...],
-    overrides: tuple[str, ...], result: str, by: Grouping, seed: int, file_format: str, output: Path | None,
+    overrides: tuple[str, ...], result: str, by: Grouping, seed: int, output: Output,
 ) -> None:  # fmt: skip
     """Attribute the difference between A and B to the parameters that changed (Shapley values, independent of order).
 
@@ -40,9 +38,8 @@ def command(
     """
     from whatif.api.causes import diff
 
-    draw = drawing(False, output)
     found = diff(
         first, second, platforms=platforms, platform_dirs=platform_dirs, overrides=parse_sets(overrides),
         result=result, by=by, seed=seed,
     )  # fmt: skip
-    write_study(found, file_format, draw)
+    output.write(found)

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import print_table, share_of
+from whatif.cli.options import share_of
+from whatif.cli.output import Output
 from whatif.errors import UsageError
 
 
@@ -59,6 +60,6 @@ def command(
     target.write(result, case=case)
     table = result.table(in_words=file_format in ("table", "markdown"))
     if len(table):
-        print_table(table, file_format)
+        Output(file_format).print_table(table)
     if target.output is None and not (options["targets"] or options["points"]):
         tell(["nothing is written without -o MODEL.toml"])

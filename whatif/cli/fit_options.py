@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from whatif.cli.options import print_table
+from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 from whatif.vocabulary import DISTANCES
@@ -83,7 +83,7 @@ class PlatformTarget:
         table = result.points() if self.points else result.table(in_words=in_words)
         if self.output is not None:
             tell(result.write(self.output, self.extends, self.source))
-        print_table(table, self.file_format)
+        Output(self.file_format).print_table(table)
         if self.output is None:
             tell(["nothing is written without -o PLATFORM.toml"])
 

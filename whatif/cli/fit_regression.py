@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from whatif.cli.fit_options import ModelTarget, format_option, model_options, tell
-from whatif.cli.options import print_table, share_of
+from whatif.cli.options import share_of
+from whatif.cli.output import Output
 from whatif.errors import UsageError
 from whatif.limits import REGRESSION_TABLES
 
@@ -54,4 +55,4 @@ def command(files: tuple[Path, ...], target: ModelTarget, level: str | None, fil
     for number, table in enumerate(result.tables.values()):
         if number:
             click.echo()
-        print_table(table, file_format)
+        Output(file_format).print_table(table)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 from whatif.cli.options import parse_sets, platforms_option, set_option
+from whatif.cli.output import Output, output_options
 from whatif.errors import UsageError
 from whatif.limits import TABLE_FORMATS
 
@@ -69,12 +70,12 @@ def machine_options(command: Command) -> Command:
     help="Compare the predictions with the runs of an output of HPL.",
 )
 @click.option("--components", is_flag=True, help="Add the parts of the time, as HPL's detailed timing.")
-@click.option("--format", "file_format", type=click.Choice(("hpl", *TABLE_FORMATS)), default="hpl", show_default=True)
+@output_options(picture=False, formats=("hpl", *TABLE_FORMATS))
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
               help="Write the first combination as a scenario instead of simulating.")  # fmt: skip
 @click.option("--max-points", type=click.IntRange(1, 1_000_000), default=10_000, show_default=True,
               help="Most combinations that are simulated.")  # fmt: skip
-def command(input_file: Path, file_format: str, save: Path | None, overrides: tuple[str, ...], **options: Any) -> None:
+def command(input_file: Path, output: Output, save: Path | None, overrides: tuple[str, ...], **options: Any) -> None:
     """Simulate every combination of HPL.dat on a platform, in HPL's order, and print HPL's own table.
 
     Each line appears as soon as it is known. With noise or replicates the time is the mean, and the interval holds 95 %
@@ -91,11 +92,12 @@ def command(input_file: Path, file_format: str, save: Path | None, overrides: tu
     _echo_notes(notes)
     with meter(result.run_count) as progress:
         predictions = result.predictions(progress)
-        if file_format == "hpl":
-            for line in result.lines(predictions):
-                click.echo(line)
-        else:
-            _write_table(result, predictions, file_format)
+        with output.opened() as out:
+            if output.file_format == "hpl":
+                for line in result.lines(predictions):
+                    click.echo(line, file=out)
+            else:
+                _write_table(result, predictions, output.file_format, out)
     _echo_notes(result.notes[len(notes) :])
 
 
@@ -140,24 +142,24 @@ def meter(count: int) -> Iterator[Callable[[int, float], None]]:
         patience.cancel()
 
 
-def _write_table(result: HPLPredictions, predictions: Iterable[HPLPrediction], file_format: str) -> None:
-    """Print rows as soon as they are known; JSON, which is one object, at the end or when interrupted."""
-    from whatif.table_writers import column_rows, csv_rows, json_rows, markdown_rows
+def _write_table(result: HPLPredictions, predictions: Iterable[HPLPrediction], file_format: str, out: TextIO) -> None:
+    """Write rows as soon as they are known; JSON and HTML, which are one document, at the end or when interrupted."""
+    from whatif.table_writers import TABLE_WRITERS, column_rows, csv_rows, markdown_rows
 
-    if file_format == "json":
+    if file_format in {"json", "html"}:
         found: list[HPLPrediction] = []
         try:
             for item in predictions:
                 found.append(item)  # noqa: PERF402 - kept when the iteration is interrupted
         finally:
             if found:
-                json_rows(result.table_of(found), sys.stdout)
+                TABLE_WRITERS[file_format](result.table_of(found), out)
         return
     widths: list[int] = []
     for number, item in enumerate(predictions):
         if file_format == "table":
-            widths = column_rows(result.table_of([item]), sys.stdout, widths)
+            widths = column_rows(result.table_of([item]), out, widths)
         else:
             write = csv_rows if file_format == "csv" else markdown_rows
-            write(result.table_of([item]), sys.stdout, heading=number == 0)
-        sys.stdout.flush()
+            write(result.table_of([item]), out, heading=number == 0)
+        out.flush()

@@ -17,5 +17,5 @@ def command(what: str, scenario: str | None) -> None:
     """
     from whatif.api.scenarios import list_
 
-    for row in list_(what, scenario).rows():
+    for row in list_(what, scenario).table().rows():
         click.echo("\t".join(row))

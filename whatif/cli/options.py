@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import click
 
 from whatif.errors import UsageError
-from whatif.limits import TABLE_FORMATS
-
-if TYPE_CHECKING:
-    from whatif.core.scenario import Scenario
-    from whatif.plotting.description import Description
-    from whatif.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,13 +32,6 @@ set_option = click.option(
     metavar="PATH=VALUE",
     help="Override a parameter, e.g. --set platform.node.gpu_count=8.",
 )
-picture_option = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write a picture to this file: .svg, .png or .pdf.",
-)
 
 
 def question_options(command: Command) -> Command:
@@ -57,21 +42,6 @@ def question_options(command: Command) -> Command:
 def scenario_options(command: Command) -> Command:
     """SCENARIO with `--platform`, `--platform-dir` and `--set`."""
     return click.argument("scenario")(question_options(command))
-
-
-def format_option(
-    formats: Sequence[str] = TABLE_FORMATS, default: str | None = "table"
-) -> Callable[[Command], Command]:
-    """`--format` with a choice of formats; without a default it follows from the name of the output file."""
-    text = "Output format." if default else "Output format; by default that of the file name, else table."
-    return click.option(
-        "--format",
-        "file_format",
-        type=click.Choice(formats),
-        default=default,
-        show_default=default is not None,
-        help=text,
-    )
 
 
 def uncertainty_options(command: Command) -> Command:
@@ -119,52 +89,6 @@ def share_of(option: str, text: str) -> float:
     if share is None or not 0 < share <= 1:
         raise UsageError(f"{option} {text}: expected a share above 0 and at most 100 %, such as 95%")
     return share
-
-
-def print_table(table: Table, file_format: str, optional: Sequence[Collection[str]] = ()) -> None:
-    """Write a table to stdout; for a terminal that is too narrow without the first groups of optional columns."""
-    from whatif.table_writers import TABLE_WRITERS, narrowed
-
-    if file_format == "table" and sys.stdout.isatty():
-        table = narrowed(table, shutil.get_terminal_size().columns, optional)
-    TABLE_WRITERS[file_format](table, sys.stdout)
-
-
-Draw = Callable[["Description"], None]
-"""What is done with a picture."""
-
-
-def drawing(plot: bool, output: Path | None) -> Draw | None:
-    """How --plot and -o draw: on the terminal, or into a file that can be one; None where neither is asked for."""
-    from whatif.plotting.picture import check_picture, write_picture
-
-    if output is not None:
-        check_picture(output)
-        return lambda picture: write_picture(picture, output)
-    return show_picture if plot else None
-
-
-def show_picture(picture: Description) -> None:
-    """Draw a plot in the size of the terminal, in colours unless stdout is a file."""
-    from whatif.plotting.terminal import terminal_picture
-
-    click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)
-
-
-def named_platform(platform: str, platform_dirs: tuple[Path, ...]) -> tuple[str, tuple[Path, ...]]:
-    """Name of a platform, and the folders to search for it."""
-    from whatif.api.common import named_platform as named
-
-    return named(platform, platform_dirs)
-
-
-def open_question(
-    scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...]
-) -> Scenario:
-    """Scenario that the options ask for."""
-    from whatif.api.common import load
-
-    return load(scenario, platform=platform, overrides=overrides_of(overrides), platform_dirs=platform_dirs)
 
 
 def overrides_of(texts: Sequence[str]) -> dict[str, str]:

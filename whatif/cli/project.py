@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from whatif.cli.options import platforms_option
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.output import Output, output_options
 
 _PROFILE = click.Path(path_type=Path, exists=True)
 
@@ -26,10 +25,10 @@ _PROFILE = click.Path(path_type=Path, exists=True)
 @click.option("--operations", is_flag=True, help="Print every copy and fill.")
 @click.option("--sizes", is_flag=True, help="Print sums by direction, memory and decade of the size.")
 @platforms_option
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@output_options(picture=False)
 def command(
     profile: Path, source: str, target: str, target_profile: Path | None, operations: bool, sizes: bool,
-    platform_dirs: tuple[Path, ...], file_format: str,
+    platform_dirs: tuple[Path, ...], output: Output,
 ) -> None:  # fmt: skip
     """Project the copies and fills of a PROFILE to another machine by three approaches.
 
@@ -37,11 +36,7 @@ def command(
     the peak bandwidth; envelope: the peak bandwidth alone. Errors are sums of absolute errors over the sum of times.
     """
     from whatif.api.profiles import project
-    from whatif.table_writers import TABLE_WRITERS, worth_showing
 
     found = project(profile, source, target, target_profile=target_profile, operations=operations, sizes=sizes,
                     platform_dirs=platform_dirs)  # fmt: skip
-    for note in found.notes:
-        click.echo(note, err=True)
-    table = found.table()
-    TABLE_WRITERS[file_format](worth_showing(table) if file_format == "table" else table, sys.stdout)
+    output.write(found)

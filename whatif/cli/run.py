@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from whatif.cli.options import (
-    format_option,
     overrides_of,
     scenario_options,
     show_notes,
-    show_picture,
     uncertainty_options,
 )
+from whatif.cli.output import Output
 from whatif.cli.parallel_options import on_option, workers_option
 from whatif.errors import UsageError
 from whatif.limits import DEFAULT_MAXIMUM_POINTS, FORMATS, MOST_POINTS, PICTURES
-
-if TYPE_CHECKING:
-    from whatif.studies.sweep_parts import SweepParts
 
 
 @click.command("run", short_help="Evaluate a scenario, or sweep its parameters.")
@@ -36,7 +32,8 @@ if TYPE_CHECKING:
 )
 @uncertainty_options
 @click.option("--point", is_flag=True, help="Ignore the scenario's own sweep.")
-@format_option(FORMATS, default=None)
+@click.option("--format", "file_format", type=click.Choice(FORMATS),
+              help="Output format; by default that of the file name, else table.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Write a table, or a picture (.svg, .png, .pdf). With --on and a name without suffix, write a "
                    "folder of Parquet files; repeat the command to continue it.")  # fmt: skip
@@ -65,32 +62,23 @@ def command(
     """Evaluate SCENARIO over the grid of all --sweep options, by default over its own sweep."""
     from whatif.api.evaluation import sweep_parts
 
-    if plot and (output is not None or file_format is not None or on is not None):
-        raise UsageError(
-            "--plot draws on the terminal; it goes with neither -o (-o FILE.svg alone draws) nor --format nor --on"
-        )
+    if plot and on is not None:
+        raise UsageError("--plot draws on the terminal; it goes with neither -o nor --format nor --on")
+    draws = plot or (output is not None and output.suffix.lower() in PICTURES)
+    picture = Output.of(file_format, output, plot) if draws else None
     parts = sweep_parts(scenario, *axes, overrides=overrides_of(overrides), on=on, **options)
     show_notes(parts.notes)
-    _show(parts, file_format, output, plot)
-    show_notes(parts.remarks)
-    parts.raise_if_infeasible()
-
-
-def _show(parts: SweepParts, file_format: str | None, output: Path | None, plot: bool) -> None:
     parts.message = lambda text: click.echo(text, err=True)
     if sys.stderr.isatty():
         parts.progress = _show_progress
-    if plot:
-        if not parts.request.grid.axes:
-            raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
-        show_picture(parts.whole().picture())
-    elif file_format is None and output is not None and output.suffix.lower() in PICTURES:
-        from whatif.plotting.picture import check_picture, write_picture
-
-        check_picture(output)
-        write_picture(parts.picture(), output)
+    if plot and not parts.request.grid.axes:
+        raise UsageError("--plot needs a sweep; add --sweep PATH=SPEC")
+    if picture is not None:
+        picture.draw(parts)
     else:
         parts.write(output, file_format)
+    show_notes(parts.remarks)
+    parts.raise_if_infeasible()
 
 
 def _show_progress(share: float) -> None:

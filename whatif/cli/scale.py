@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whatif.cli.options import drawing, parse_sets, picture_option, scenario_options
-from whatif.cli.study_output import write_study
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.options import parse_sets, scenario_options
+from whatif.cli.output import Output, output_options
 
 if TYPE_CHECKING:
     from whatif.studies.scaling_plan import ScalingView
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
 @click.option("--show", type=click.Choice(["scaling", "answers", "isoefficiency"]), default="scaling",
               show_default=True,
               help="All points, the recommended numbers of nodes, or the growth of the grid.")  # fmt: skip
-@click.option("--plot", is_flag=True, help="Draw the efficiencies, or the required growth of the grid.")
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-@picture_option
+@output_options(plot="Draw the efficiencies, or the required growth of the grid.")
 def command(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], nodes: str | None,
-    efficiency: str, show: ScalingView, plot: bool, file_format: str, output: Path | None,
+    efficiency: str, show: ScalingView, output: Output,
 ) -> None:  # fmt: skip
     """Plan the scaling of SCENARIO on full nodes: strong scaling of its whole grid, weak scaling of a rank's cells.
 
@@ -40,9 +37,8 @@ def command(
     """
     from whatif.api.decisions import scale
 
-    draw = drawing(plot, output)
     found = scale(
         scenario, nodes=nodes, efficiency=efficiency, show=show, platform=platform, platform_dirs=platform_dirs,
         overrides=parse_sets(overrides),
     )  # fmt: skip
-    write_study(found, file_format, draw)
+    output.write(found)

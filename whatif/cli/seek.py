@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import drawing, parse_sets, picture_option, scenario_options
-from whatif.cli.study_output import progress, write_study
+from whatif.cli.options import parse_sets, scenario_options
+from whatif.cli.output import Output, output_options
+from whatif.cli.study_output import progress
 from whatif.errors import UsageError
-from whatif.limits import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from whatif.studies.study_result import StudyResult
@@ -29,22 +28,21 @@ if TYPE_CHECKING:
               "possible.")  # fmt: skip
 @click.option("--equal-to", metavar="PLATFORM", help="Platform, or PATH=VALUE, with which the result of the scenario "
               "is the same: for one parameter, or as a curve over a second one.")  # fmt: skip
-@click.option("--result", default="iteration_time", show_default=True, help="Result that --equal-to compares.")
+@click.option("--result", help="Result that --equal-to compares.  [default: iteration_time]")
 @click.option("--pareto", "objectives", metavar="RESULT,..",
               help="Objectives of a Pareto front, to minimise or, as `max RESULT`, to maximise.")  # fmt: skip
-@click.option("--within", default="10%", show_default=True,
-              help="Operating range: share of the best of each --pareto objective.")  # fmt: skip
+@click.option("--within", metavar="SHARE",
+              help="Operating range: share of the best of each --pareto objective.  [default: 10%]")  # fmt: skip
 @click.option("--points", type=click.IntRange(1, 10_000_000), metavar="N",
               help="Most points per combination of choices; by default 20000, or if each is simulated 200, with "
               "--pareto 100.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**31), metavar="N", help="Random seed.  [default: 0]")
-@click.option("--plot", is_flag=True, help="Draw the result of --equal-to or --pareto.")
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-@picture_option
+@output_options(plot="Draw the result of --equal-to or --pareto.")
 def command(
     scenario: str, vary: tuple[str, ...], targets: tuple[str, ...], minimise: str | None, maximise: str | None,
-    equal_to: str | None, result: str, objectives: str | None, within: str, points: int | None, seed: int | None,
-    plot: bool, file_format: str, output: Path | None, overrides: tuple[str, ...], **options: Any,
+    equal_to: str | None, result: str | None, objectives: str | None, within: str | None, points: int | None,
+    seed: int | None,
+    output: Output, overrides: tuple[str, ...], **options: Any,
 ) -> None:  # fmt: skip
     """Find the values of parameters of SCENARIO, nearest to the present ones, that meet all targets; or the best ones.
 
@@ -54,23 +52,28 @@ def command(
     evolution. The output shows which targets bind and which values are at an end of their range. Exits with 4 if
     nothing meets the targets, with the closest results and the longest phases there.
     """
-    from whatif.api.search import break_even, pareto_front, seek
+    from whatif.api.searches import break_even, pareto_front, seek
 
-    draw = drawing(plot, output)
     _refuse_mixed(bool(targets), bool(minimise or maximise), equal_to is not None, objectives is not None)
-    _refuse_unused(equal_to is not None, objectives is not None, draw is not None, points, seed)
+    _refuse_unused(equal_to is not None, objectives is not None, points, seed)
+    if output.is_picture and equal_to is None and objectives is None:
+        raise UsageError("--plot and pictures need --equal-to or --pareto")
+    if result is not None and equal_to is None:
+        raise UsageError("--result: no effect without --equal-to")
+    if within is not None and objectives is None:
+        raise UsageError("--within: no effect without --pareto")
     options["overrides"] = parse_sets(overrides)
     found: StudyResult
     with progress() as line:
         if equal_to is not None:
-            found = break_even(scenario, vary, equal_to, result=result, progress=line, **options)
+            found = break_even(scenario, vary, equal_to, result=result or "iteration_time", progress=line, **options)
         elif objectives is not None:
-            found = pareto_front(scenario, vary, objectives, targets=targets, within=within, points=points,
+            found = pareto_front(scenario, vary, objectives, targets=targets, within=within or "10%", points=points,
                                  progress=line, **options)  # fmt: skip
         else:
             found = seek(scenario, vary, targets, minimise=minimise, maximise=maximise, points=points, seed=seed,
                          progress=line, **options)  # fmt: skip
-    write_study(found, file_format, draw)
+    output.write(found)
 
 
 def _refuse_mixed(targets: bool, aims: bool, equal: bool, pareto: bool) -> None:
@@ -80,10 +83,8 @@ def _refuse_mixed(targets: bool, aims: bool, equal: bool, pareto: bool) -> None:
         raise UsageError("--pareto goes without --minimise and --maximise: it has objectives of its own")
 
 
-def _refuse_unused(equal: bool, pareto: bool, plot: bool, points: int | None, seed: int | None) -> None:
-    if plot and not (equal or pareto):
-        raise UsageError("--plot and -o draw what --equal-to or --pareto finds")
+def _refuse_unused(equal: bool, pareto: bool, points: int | None, seed: int | None) -> None:
     if equal and points is not None:
-        raise UsageError("--points: --equal-to takes as many points as the last digit needs")
+        raise UsageError("--points: no effect with --equal-to, which has a root finder")
     if (equal or pareto) and seed is not None:
-        raise UsageError("--seed: nothing is drawn for --equal-to and --pareto")
+        raise UsageError("--seed: no effect with --equal-to and --pareto, which use no random numbers")

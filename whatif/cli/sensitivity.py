@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whatif.cli.options import drawing, parse_sets, picture_option, scenario_options, uncertainty_options
-from whatif.cli.study_output import write_study
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.options import parse_sets, scenario_options, uncertainty_options
+from whatif.cli.output import Output, output_options
 
 if TYPE_CHECKING:
     from whatif.studies.sensitivity_study import SensitivityKind
@@ -23,11 +22,10 @@ if TYPE_CHECKING:
                    "values.")  # fmt: skip
 @uncertainty_options
 @click.option("--all", "everything", is_flag=True, help="Include parameters without effect.")
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-@picture_option
+@output_options()
 def command(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], result: str,
-    show: SensitivityKind, everything: bool, file_format: str, output: Path | None, **sampling: Any,
+    show: SensitivityKind, everything: bool, output: Output, **sampling: Any,
 ) -> None:  # fmt: skip
     """Rank the parameters of SCENARIO by elasticity: the change of the result in percent for 1 % of the parameter.
 
@@ -36,9 +34,8 @@ def command(
     """
     from whatif.api.causes import sensitivity
 
-    draw = drawing(False, output)
     found = sensitivity(
         scenario, show=show, result=result, platform=platform, platform_dirs=platform_dirs,
         overrides=parse_sets(overrides), everything=everything, **sampling,
     )  # fmt: skip
-    write_study(found, file_format, draw)
+    output.write(found)

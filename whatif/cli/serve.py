@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from whatif.cli.options import open_question, scenario_options
+from whatif.cli.options import parse_sets, scenario_options
 from whatif.errors import UsageError
 
 _LOCAL: Final = "127.0.0.1"
@@ -35,10 +35,11 @@ def command(
     public_url: str | None,
 ) -> None:
     """Show the explorer on SCENARIO in a browser, one for each page that is opened, until Ctrl+C."""
+    from whatif.api.common import load
     from whatif.tui.config import read_config
 
-    # Everything wrong with the files is said here, not on a page that stays empty.
-    _ = open_question(scenario, platform, platform_dirs, overrides).program
+    # Errors in the files are reported here, not on an empty page.
+    _ = load(scenario, platform=platform, platform_dirs=platform_dirs, overrides=parse_sets(overrides)).program
     _ = read_config()
     explorer = _explorer(scenario, platform, platform_dirs, overrides)
     with _listener(host, port) as listener:

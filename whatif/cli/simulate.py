@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from threading import Timer
 
 import click
 
 from whatif.cli.options import parse_sets, question_options
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.output import Output, output_options
 from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, TraceModel
 
 
@@ -30,7 +29,7 @@ from whatif.vocabulary import SIMULATION_TABLES, TRACE_MODELS, SimulationTable, 
     show_default=True,
     help="Time of each rank, all messages, the critical path, or slopes of the run time in latency and bandwidth.",
 )
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@output_options(picture=False)
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -46,7 +45,7 @@ def command(
     ranks: int | None,
     iterations: int,
     show: SimulationTable,
-    file_format: str,
+    output: Output,
     timeline: Path | None,
 ) -> None:
     """Simulate the phases of a SCENARIO, or a TRACE (DUMPI, SimGrid, GOAL, OTF2), message by message on a platform.
@@ -55,7 +54,6 @@ def command(
     time changes with latency and bandwidth.
     """
     from whatif.api.simulations import check_timeline, simulate
-    from whatif.table_writers import TABLE_WRITERS
 
     if timeline is not None:
         check_timeline(timeline)
@@ -68,9 +66,7 @@ def command(
         )  # fmt: skip
     finally:
         patience.cancel()
-    for note in found.notes:
-        click.echo(note, err=True)
-    TABLE_WRITERS[file_format](found.table(), sys.stdout)
+    output.write(found)
     if timeline is not None:
         found.write_timeline(timeline)
         click.echo(f"time line in {timeline}", err=True)

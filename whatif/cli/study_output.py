@@ -6,39 +6,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 import click
 
-from whatif.cli.options import Draw, print_table
-from whatif.errors import ImpossiblePointError, UsageError
-
-if TYPE_CHECKING:
-    from whatif.plotting.description import Description
-    from whatif.studies.study_result import StudyResult
+from whatif.errors import UsageError
 
 _PATIENCE: Final = 1.0
 """Seconds before progress is shown on a terminal."""
-
-
-def write_study(result: StudyResult, file_format: str, draw: Draw | None = None) -> None:
-    """Print the notes, then draw the picture or print the table; raise `ImpossiblePointError` without an answer."""
-    for note in result.notes:
-        click.echo(note, err=True)
-    obstacle = result.obstacle()
-    if draw is not None and (result.shows_failures or not obstacle):
-        # Bar charts are drawn into files only: their verbs have no --plot.
-        draw(cast("Description", result.picture()))
-    elif result.shows_failures or not obstacle:
-        readable = file_format == "table"
-        table = result.readable_table() if readable else result.table()
-        if len(table) or not readable:
-            print_table(table, file_format, result.optional_columns)
-    if result.interruption():
-        sys.stdout.flush()
-        raise KeyboardInterrupt(result.interruption())
-    if obstacle:
-        raise ImpossiblePointError(obstacle)
 
 
 def values_by_name(option: str, texts: tuple[str, ...]) -> dict[str, str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from whatif.cli.options import parse_sets, scenario_options
-from whatif.cli.study_output import progress, write_study
-from whatif.limits import TABLE_FORMATS
+from whatif.cli.output import Output, output_options
+from whatif.cli.study_output import progress
 
 
 @click.command("grid", short_help="Decomposition and mapping of an application's grid.")
@@ -17,12 +17,12 @@ from whatif.limits import TABLE_FORMATS
               "cells of a rank.")  # fmt: skip
 @click.option("--result", default="iteration_time", show_default=True, help="A result, or a phase: terms.NAME.")
 @click.option("--show", "count", type=click.IntRange(1), default=10, show_default=True, help="Number of layouts shown.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="SCENARIO.toml",
               help="Write SCENARIO with the best layout to a scenario file; comments are kept.")  # fmt: skip
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
+@output_options(picture=False)
 def command(
     scenario: str, platform: str | None, platform_dirs: tuple[Path, ...], overrides: tuple[str, ...], whole_grid: bool,
-    result: str, count: int, output: Path | None, file_format: str,
+    result: str, count: int, save: Path | None, output: Output,
 ) -> None:  # fmt: skip
     """Rank all decompositions of SCENARIO's grid: all factors of its ranks along the dimensions, in every order, and
     the bisection, with every mapping to nodes and numbering of ranks.
@@ -37,7 +37,7 @@ def command(
             scenario, whole_grid=whole_grid, result=result, count=count, platform=platform,
             platform_dirs=platform_dirs, overrides=parse_sets(overrides), progress=line,
         )  # fmt: skip
-    write_study(found, file_format)
-    if output is not None:
-        found.write(output)
-        click.echo(f"written: {output}", err=True)
+    output.write(found)
+    if save is not None:
+        found.write(save)
+        click.echo(f"written: {save}", err=True)

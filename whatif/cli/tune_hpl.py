@@ -5,17 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from whatif.cli.hpl import machine_options, meter
 from whatif.cli.options import parse_sets
+from whatif.cli.output import Output, output_options
 from whatif.cli.parallel_options import on_option, workers_option
-from whatif.limits import TABLE_FORMATS
-
-if TYPE_CHECKING:
-    from whatif.api.linpack import HPLTuning
 
 
 @click.command("hpl", short_help="N, NB, P x Q, broadcast, swap and depth of HPL.")
@@ -32,14 +29,14 @@ if TYPE_CHECKING:
 @click.option("--candidates", type=click.IntRange(1, 100_000), default=200, show_default=True,
               help="Combinations to simulate, drawn at random where there are more.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**53), default=0, show_default=True, help="Random seed.")
-@click.option("-o", "--output", "log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Keep every run in this file; the same search continues from it.")  # fmt: skip
 @click.option("--write-input", type=click.Path(path_type=Path, dir_okay=False), metavar="HPL.dat",
               help="Write the best configuration as an HPL.dat.")  # fmt: skip
 @on_option
 @workers_option
-@click.option("--format", "file_format", type=click.Choice(TABLE_FORMATS), default="table", show_default=True)
-def command(overrides: tuple[str, ...], write_input: Path | None, file_format: str, **options: Any) -> None:
+@output_options(picture=False)
+def command(overrides: tuple[str, ...], write_input: Path | None, output: Output, **options: Any) -> None:
     """Search N, NB, P x Q, broadcast, swap and look-ahead of HPL for the highest rate that the memory allows.
 
     Candidates are simulated on small matrices first, the better ones on larger ones, the best at full size; then single
@@ -62,16 +59,10 @@ def command(overrides: tuple[str, ...], write_input: Path | None, file_format: s
         tuning = tune_hpl(overrides=parse_sets(overrides), observer=Narrator(), **options)
     except TuningInterrupted as interruption:
         if interruption.tuning is not None:
-            _print(interruption.tuning, file_format)
+            output.print_table(interruption.tuning.table())
+            sys.stdout.flush()
         raise
-    _print(tuning, file_format)
+    output.print_table(tuning.table())
     if write_input is not None:
         tuning.write_input(write_input)
         click.echo(f"written: {write_input}", err=True)
-
-
-def _print(tuning: HPLTuning, file_format: str) -> None:
-    from whatif.table_writers import TABLE_WRITERS
-
-    TABLE_WRITERS[file_format](tuning.table(), sys.stdout)
-    sys.stdout.flush()

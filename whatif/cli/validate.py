@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from whatif.cli.options import format_option, print_table
+from whatif.cli.output import Output, output_options
+from whatif.errors import UsageError
 from whatif.limits import VALIDATION_TOPICS
 
 
 @click.command("validate", short_help="Compare with measurements and other simulators.")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]..", type=click.Choice(VALIDATION_TOPICS))
-@format_option()
-def command(topics: tuple[str, ...], file_format: str) -> None:
+@output_options(picture=False)
+def command(topics: tuple[str, ...], output: Output) -> None:
     """Print tables that compare our results with others, of each TOPIC or of all of them.
 
     schedules: end times of LogGOPSim; links: flow-level times of SimGrid; counts: K of Table 5 of Choi et al.;
@@ -21,7 +22,9 @@ def command(topics: tuple[str, ...], file_format: str) -> None:
     """
     from whatif.api.scenarios import validate
 
+    if output.path is not None and len(topics) != 1:
+        raise UsageError("-o holds one table: name one TOPIC")
     for topic, table in validate(*topics):
         if not topics:
             click.echo(f"\n{topic}: {table.notes.get('title', '')}", err=True)
-        print_table(table, file_format)
+        output.print_table(table)

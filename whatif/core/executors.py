@@ -165,6 +165,9 @@ def _end_with_parent() -> None:
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
     """Block SIGINT in workers that are started here: Ctrl-C on the terminal would make each print a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has no mask of signals.
+        yield
+        return
     # If it were started later, it would unblock the signal.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.errors import InvalidFileError, Problem
 from whatif.schema.load import load_platform_document, open_document
 from whatif.schema.platform_spec import PlatformSpec
@@ -88,12 +88,6 @@ class Platform:
 def built_document(tables: Mapping[str, Any], name: str) -> Document:
     """Document of nested tables; raise `InvalidFileError` for a value that a file could not state."""
     return parse_document(toml_text(_plain(tables, (), name)), name)
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    with atomic_file(Path(path)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def _plain(value: Any, at: KeyPath, name: str) -> Any:

@@ -9,9 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from whatif.atomic import write_text
 from whatif.axes import Axis, Grid
 from whatif.core.compile import compile_scenario
-from whatif.core.platform import BUILT, Platform, built_document, write_text
+from whatif.core.platform import BUILT, Platform, built_document
 from whatif.core.sweep import PLATFORM_PARAMETER, structural_points
 from whatif.core.term import Program
 from whatif.core.uncertainty import Sampling

@@ -178,26 +178,6 @@ def _arrow(values: NDArray[Any]) -> Any:
     return pa.array(values)
 
 
-FORMATS_BY_SUFFIX: Final = {
-    ".json": "json",
-    ".csv": "csv",
-    ".md": "markdown",
-    ".parquet": "parquet",
-    ".txt": "table",
-}
-
-
-def format_of(path: Path | None) -> str:
-    """Format that the name of a file stands for, `table` without one; raise `UsageError` for any other name."""
-    if path is None:
-        return "table"
-    if is_folder(path):
-        raise UsageError(f"{path}: is a directory; --on makes a data set in it")
-    if path.suffix not in FORMATS_BY_SUFFIX:
-        raise UsageError(f"{path}: cannot tell the format from `{path.suffix}`; say --format")
-    return FORMATS_BY_SUFFIX[path.suffix]
-
-
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder; a name that no file can have is none."""
     try:

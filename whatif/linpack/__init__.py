@@ -8,7 +8,7 @@ from whatif.plugins import ApplicationKind, Plugin, PluginPage, Verb
 
 PLUGIN: Final = Plugin(
     applications={
-        "hpl": ApplicationKind("whatif.linpack.hpl_application:HPLApplication", "whatif.linpack.wiring:wire_hpl")
+        "hpl": ApplicationKind("whatif.linpack.hpl_application:HPLApplication", "whatif.linpack.hpl_terms:wire_hpl")
     },
     verbs={
         "hpl": Verb("whatif.cli.hpl", "Predict every run of an HPL.dat."),

@@ -19,10 +19,10 @@ import numpy as np
 from whatif.core.evaluate import Evaluation, evaluate
 from whatif.core.executors import Place
 from whatif.core.term import Program
+from whatif.linpack.hpl_terms import run_at
 from whatif.linpack.machine import CHOICES, NUMBERS, SEED, WORDS, Plan
 from whatif.linpack.simulation.configuration import Configuration
 from whatif.linpack.simulation.simulator import HPLOutcome, Progress
-from whatif.linpack.wiring import run_at
 from whatif.units import BYTE, format_quantity
 
 _MEMORY: Final = "platform.node.host.memory_size"

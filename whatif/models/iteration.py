@@ -10,13 +10,14 @@ from typing import Final
 import numpy as np
 
 from whatif.models.quantities import Count, FloatArray, Fraction, Seconds, model
+from whatif.vocabulary import CATEGORIES
 
 _Z: Final = np.linspace(-9.0, 9.0, 1801)
 """Standard normal deviates; the probability outside is 1e-18."""
 _BELOW: Final = np.array([0.5 * math.erfc(-z / math.sqrt(2)) for z in _Z])
 
 
-@model("t = kernel + communication + transfer + overhead − overlap", "Choi et al. 2020, sec. 3.4")
+@model(f"t = {' + '.join(CATEGORIES)} − overlap", "Choi et al. 2020, sec. 3.4")
 def iteration_time(*times: Seconds) -> Seconds:
     """Time of one iteration: the sum of the times of all categories, minus the overlap (last argument). Elementwise."""
     *category_times, hidden_time = times

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from whatif.errors import UsageError
 from whatif.table import Table
@@ -31,6 +33,26 @@ class Presentable:
     def notes(self) -> tuple[str, ...]:
         """Remarks on the result, such as assumed inputs; the command line prints them to stderr."""
         return ()
+
+    shows_failures: ClassVar[bool] = False
+    """Whether the table is worth printing although there is no answer: it then says why, row by row."""
+
+    @property
+    def optional_columns(self) -> Sequence[Collection[str]]:
+        """Groups of columns that a narrow terminal leaves out, the first group first."""
+        return ()
+
+    def readable_table(self) -> Table:
+        """Table for a terminal: as `table`, without empty columns."""
+        return worth_showing(self.table())
+
+    def obstacle(self) -> str:
+        """Reason why there is no answer, empty if there is one; the command line prints it and exits with 4."""
+        return ""
+
+    def interruption(self) -> str:
+        """Remark on a result that is incomplete because Ctrl-C was pressed; empty for a complete one."""
+        return ""
 
     def picture(self) -> Drawable:
         """The result as a plot description. Raise `UsageError` if it has no picture."""
@@ -59,6 +81,17 @@ class Presentable:
         """The type, the number of rows, and the first rows."""
         table = worth_showing(self.table())
         return f"<{type(self).__name__}: {len(table)} rows>\n{_head(table)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PresentableTable(Presentable):
+    """Table as a result."""
+
+    values: Table
+
+    def table(self) -> Table:
+        """The table itself."""
+        return self.values
 
 
 def plotted(description: Drawable, path: str | Path | None = None) -> Figure:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from whatif.atomic import atomic_file
+from whatif.atomic import write_text
 from whatif.core.platform import Platform
 from whatif.core.scenario import named_platform
 from whatif.errors import UsageError
@@ -58,9 +58,7 @@ class CharacterisedProfile(Presentable):
 
     def write(self, path: str | Path) -> None:
         """Write the scenario file, whole or not at all."""
-        text = self.to_toml()
-        with atomic_file(Path(path)) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, self.to_toml())
 
 
 def characterised(

@@ -263,4 +263,4 @@ def _find(kind: type, items: tuple[Any, ...]) -> Iterator[Any]:
 class StrictTable(BaseModel):
     """A table of a file: strict, frozen, without unknown keys; docstrings of fields become their help."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")

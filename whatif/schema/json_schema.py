@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from whatif.schema.field_help import SchemaWithHelp
 from whatif.schema.platform_spec import PlatformSpec
 from whatif.schema.scenario_spec import ScenarioSpec
 
@@ -17,7 +18,7 @@ _PHASES = ("RegressionPhase", "StructuredGridPhase")
 def file_schema(kind: str) -> dict[str, Any]:
     """JSON Schema of a `platform` or `scenario` file, as plain data."""
     model = PlatformSpec if kind == "platform" else ScenarioSpec
-    schema: dict[str, Any] = _partial(model.model_json_schema())
+    schema: dict[str, Any] = _partial(model.model_json_schema(schema_generator=SchemaWithHelp))
     schema["$schema"] = "http://json-schema.org/draft-07/schema#"
     schema["title"] = f"whatif {kind} file"
     schema["properties"]["extends"] = _EXTENDS

@@ -47,11 +47,19 @@ class Parameter:
     field: QuantityField | None
     dimension: Dimension
     choices: tuple[str, ...]
-    description: str
+    declared: tuple[type[BaseModel], str] | None
+    """Table and name of its field in the schema."""
     source: str
     grade: Grade | Literal["stated"]
     fitted: FittedParameter | None = None
     """Uncertainty, if its file states the fit."""
+
+    @property
+    def description(self) -> str:
+        """Help text of the schema."""
+        from whatif.schema.field_help import field_help
+
+        return "" if self.declared is None else field_help(self.declared[0]).get(self.declared[1], "")
 
     @property
     def structural(self) -> bool:
@@ -84,11 +92,11 @@ def parameter_table(loaded: Loaded) -> dict[str, Parameter]:
 
 
 class _Known(NamedTuple):
-    """Description of a value in the schema."""
+    """Definition of a value in the schema."""
 
     field: QuantityField | None = None
     choices: tuple[str, ...] = ()
-    description: str = ""
+    declared: tuple[type[BaseModel], str] | None = None
 
 
 _NOTHING: Final = _Known()
@@ -98,7 +106,7 @@ _NOTHING: Final = _Known()
 def _fields(kind: type[BaseModel]) -> tuple[tuple[str, _Known], ...]:
     """Fields of a table; cached, as scenarios have hundreds of values and are compiled often."""
     return tuple(
-        (name, _Known(quantity_field(info), _choices(info), info.description or ""))
+        (name, _Known(quantity_field(info), _choices(info), (kind, name)))
         for name, info in kind.model_fields.items()
     )
 
@@ -123,7 +131,7 @@ def _parameter(path: KeyPath, value: Any, known: _Known, layers: Layers) -> Para
     layer = layers.origin(path)
     source, grade = _provenance(path, layers, layer)
     fitted = None if field is None or layer is None else _fitted(path, layer)
-    return Parameter(".".join(path), value, field, dimension, known.choices, known.description, source, grade, fitted)
+    return Parameter(".".join(path), value, field, dimension, known.choices, known.declared, source, grade, fitted)
 
 
 def _choices(info: FieldInfo) -> tuple[str, ...]:

@@ -147,7 +147,9 @@ def _stamp(names: dict[str, Any], functions: dict[str, FunctionType], inlined: f
     """
     numbers = sorted((name, value) for name, value in names.items() if isinstance(value, int | float))
     contents = [(name, _contents(functions[name].__code__)) for name in sorted(functions)]
-    return f"{crc32(repr((numbers, contents, sorted(inlined), fields)).encode()):08x}"
+    # The cache holds pickled argument types: one of a class that was renamed could not be read.
+    kinds = sorted(f"{value.__module__}.{value.__qualname__}" for value in names.values() if isinstance(value, type))
+    return f"{crc32(repr((numbers, contents, kinds, sorted(inlined), fields)).encode()):08x}"
 
 
 def _contents(code: CodeType) -> tuple[Any, ...]:

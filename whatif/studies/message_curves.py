@@ -29,7 +29,7 @@ LARGEST_SIZE: Final = 2.0**40
 
 # The parameter that is swept; no name in a file has a space.
 _SIZE: Final = "message curve.size"
-_SIZE_PARAMETER: Final = Parameter(_SIZE, 1.0, QuantityField(BYTE), BYTE, (), "", DEFAULT, STATED)
+_SIZE_PARAMETER: Final = Parameter(_SIZE, 1.0, QuantityField(BYTE), BYTE, (), None, DEFAULT, STATED)
 
 
 @dataclass(frozen=True, slots=True)

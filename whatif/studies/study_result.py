@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
 from whatif.core.evaluate import evaluate
 from whatif.core.fit_range import extrapolations
@@ -23,8 +22,6 @@ _LISTED: Final = 3
 class StudyResult(Presentable):
     """Base of the results of studies."""
 
-    shows_failures: ClassVar[bool] = False
-    """Whether the table is worth printing although there is no answer: it then says why, row by row."""
     remarks: tuple[str, ...] = ()
     """Remarks on the inputs, such as assumed values."""
 
@@ -33,26 +30,13 @@ class StudyResult(Presentable):
         """Remarks on the inputs, then the summary of the answer; the command line prints them to stderr."""
         return (*self.remarks, *self.summary())
 
-    @property
-    def optional_columns(self) -> Sequence[Collection[str]]:
-        """Groups of columns that a narrow terminal leaves out, the first group first."""
-        return ()
+    def readable_table(self) -> Table:
+        """Table for a terminal: as `table`, where an empty column is an answer, too."""
+        return self.table()
 
     def summary(self) -> tuple[str, ...]:
         """The answer in words, a line each."""
         return ()
-
-    def readable_table(self) -> Table:
-        """Table for a terminal: as `table`, with short headings and with bars drawn as text."""
-        return self.table()
-
-    def obstacle(self) -> str:
-        """Reason why there is no answer, empty if there is one; the command line prints it and exits with 4."""
-        return ""
-
-    def interruption(self) -> str:
-        """Remark on a result that is incomplete because Ctrl-C was pressed; empty for a complete one."""
-        return ""
 
     def about(self, *scenarios: Scenario) -> Self:
         """The same result with the remarks on the inputs of some scenarios."""

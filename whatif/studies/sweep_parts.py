@@ -16,6 +16,7 @@ from whatif.core.result import Result, run, run_whole
 from whatif.core.result_summary import Tally
 from whatif.core.scenario import EvaluationRequest
 from whatif.errors import ImpossiblePointError, UsageError
+from whatif.limits import FORMATS
 from whatif.plotting.picture import Drawable
 from whatif.plotting.presentable import Presentable
 from whatif.table import Table
@@ -120,13 +121,16 @@ class SweepParts(Presentable):
         With workers, a path without a suffix is a folder for the parts of a Parquet data set. It is completed where
         it has been begun.
         """
-        from whatif.files.result_writers import WRITERS, format_of, is_folder, write_file
+        from whatif.files.result_writers import WRITERS, is_folder, write_file
+        from whatif.table_writers import format_of
 
         path = None if path is None else Path(path)
         if path is not None and file_format is None and self.parallel.on and (is_folder(path) or not path.suffix):
             self._write_data_set(path)
             return
-        chosen = file_format or format_of(path)
+        if path is not None and is_folder(path):
+            raise UsageError(f"{path}: is a directory; --on makes a data set in it")
+        chosen = format_of(path, file_format, FORMATS)
         if path is None and chosen == "parquet":
             raise UsageError("Parquet is not for a terminal; name a file with -o")
         if path is not None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from whatif.core.platform import Platform, write_text
+from whatif.atomic import write_text
+from whatif.core.platform import Platform
 from whatif.core.scenario import Scenario
 from whatif.errors import UsageError
 from whatif.importers.trace_formats import read_trace

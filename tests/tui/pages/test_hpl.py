@@ -12,9 +12,9 @@ from whatif.core.evaluate import evaluate
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
 from whatif.linpack.grid_lines import WORK, GridLine
+from whatif.linpack.hpl_terms import outcome_at
 from whatif.linpack.process_grids import GridRate, HPLRunView, Share, grids
 from whatif.linpack.simulation.configuration import Broadcast
-from whatif.linpack.wiring import outcome_at
 from whatif.studies.rank_lanes import PARTS
 from whatif.tui.commands import Edit, Revert, Show
 from whatif.tui.hpl_lanes import panel_lanes

@@ -12,7 +12,7 @@ from whatif.core.term import PhaseTerm, Reference
 from whatif.models import placement
 from whatif.models.k_model import effective_process_count, k_factor
 from whatif.models.patterns import message_kinds
-from whatif.models.phase_times import concurrent_time, node_aware_time, serialised_time
+from whatif.models.phase import concurrent_time, node_aware_time, serialised_time
 from whatif.models.ranks import fits
 from whatif.models.workload import by_kind, halo_sizes, rank_size, repeated
 from whatif.schema.application import HaloPhase

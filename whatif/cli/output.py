@@ -1,0 +1,169 @@
+"""Output of results: notes to stderr, then a table or a picture to stdout or to a file."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+
+import click
+
+from whatif.atomic import atomic_file
+from whatif.cli.options import Command, show_notes
+from whatif.errors import ImpossiblePointError, UsageError
+from whatif.limits import PICTURES, TABLE_FORMATS
+
+if TYPE_CHECKING:
+    from whatif.plotting.description import Description
+    from whatif.plotting.presentable import Presentable
+    from whatif.table import Table
+
+
+class TomlResult(Protocol):
+    """Result that can be written as a part or scenario file."""
+
+    def to_toml(self) -> str:
+        """Text of the file."""
+
+    def write(self, path: Path) -> object:
+        """Write the file, whole or not at all."""
+
+
+_PLOT_ALONE = "--plot draws on the terminal; it goes with neither -o (-o FILE.svg alone draws) nor --format"
+
+
+@dataclass(frozen=True)
+class Output:
+    """A table in some format, or a picture, on stdout or in a file."""
+
+    file_format: str = "table"
+    """Format of a table."""
+    path: Path | None = None
+    is_picture: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        file_format: str | None,
+        path: Path | None,
+        plot: bool = False,
+        formats: Sequence[str] = TABLE_FORMATS,
+    ) -> Output:
+        """Output that `--format`, `-o` and `--plot` describe; raise `UsageError` for options without effect."""
+        from whatif.table_writers import format_of
+
+        if plot and (path is not None or file_format is not None):
+            raise UsageError(_PLOT_ALONE)
+        if path is None or path.suffix.lower() not in PICTURES:
+            return cls(format_of(path, file_format, formats), path, plot)
+        from whatif.plotting.picture import check_picture
+
+        if file_format is not None:
+            raise UsageError(f"--format {file_format}: no effect on the picture {path}")
+        check_picture(path)
+        return cls("table", path, is_picture=True)
+
+    def write(self, result: Presentable) -> None:
+        """Print the notes of a result and write the result; raise `ImpossiblePointError` if it has no answer."""
+        show_notes(result.notes)
+        obstacle = result.obstacle()
+        if result.shows_failures or not obstacle:
+            self._write(result)
+        if result.interruption():
+            sys.stdout.flush()
+            raise KeyboardInterrupt(result.interruption())
+        if obstacle:
+            raise ImpossiblePointError(obstacle)
+
+    def _write(self, result: Presentable) -> None:
+        if self.is_picture:
+            self.draw(result)
+            return
+        if self.file_format == "toml":
+            self._write_toml(cast("TomlResult", result))
+            return
+        readable = self.file_format == "table"
+        table = result.readable_table() if readable else result.table()
+        if len(table) or not readable:
+            self.print_table(table, result.optional_columns)
+
+    def _write_toml(self, result: TomlResult) -> None:
+        if self.path is None:
+            click.echo(result.to_toml(), nl=False)
+        else:
+            result.write(self.path)
+            click.echo(f"written: {self.path}", err=True)
+
+    def draw(self, result: Presentable) -> None:
+        """Draw the picture of a result into the file, or on the terminal."""
+        from whatif.plotting.picture import write_picture
+
+        if self.path is not None:
+            write_picture(result.picture(), self.path)
+        else:
+            # Bar charts are drawn into files only: their verbs have no --plot.
+            show_picture(cast("Description", result.picture()))
+
+    def print_table(self, table: Table, optional: Sequence[Collection[str]] = ()) -> None:
+        """Write a table; a narrow terminal omits the first groups of optional columns."""
+        from whatif.table_writers import TABLE_WRITERS, narrowed
+
+        if self.path is None and self.file_format == "table" and sys.stdout.isatty():
+            table = narrowed(table, shutil.get_terminal_size().columns, optional)
+        with self.opened() as out:
+            TABLE_WRITERS[self.file_format](table, out)
+
+    @contextmanager
+    def opened(self) -> Iterator[TextIO]:
+        """Text stream of the file, which appears when it is complete, or stdout."""
+        if self.path is None:
+            yield sys.stdout
+            return
+        with atomic_file(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            yield file
+
+
+def output_options(
+    *, picture: bool = True, plot: str = "", formats: Sequence[str] = TABLE_FORMATS
+) -> Callable[[Command], Command]:
+    """`-o` and `--format`, and `--plot` with a help text; handed to the command as `output`.
+
+    The first of the formats is the default; `toml` is written by the result itself.
+    """
+    file = click.Path(path_type=Path, dir_okay=False)
+    drawn = " or a picture (.svg, .png, .pdf)" if picture else " or a scenario (.toml)" if "toml" in formats else ""
+    options = [
+        click.option("-o", "--output", type=file, metavar="FILE",
+                     help=f"Write a table (.csv, .json, .md, .html, .txt){drawn} to this file."),
+        click.option("--format", "file_format", type=click.Choice(formats),
+                     help=f"Output format; by default that of the file name, else {formats[0]}."),
+    ]  # fmt: skip
+    if plot:
+        options.insert(0, click.option("--plot", is_flag=True, help=plot))
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_output(*, output: Path | None, file_format: str | None, plot: bool = False, **given: Any) -> Any:
+            if output is not None and not picture and output.suffix.lower() in PICTURES:
+                raise UsageError(f"{output}: this result has no picture")
+            stated = file_format if output is not None or plot else file_format or formats[0]
+            return command(output=Output.of(stated, output, plot, formats), **given)
+
+        decorated: Any = with_output
+        for option in reversed(options):
+            decorated = option(decorated)
+        return cast("Command", decorated)
+
+    return decorate
+
+
+def show_picture(picture: Description) -> None:
+    """Draw a plot in the size of the terminal, in colours unless stdout is a file."""
+    from whatif.plotting.terminal import terminal_picture
+
+    click.echo(terminal_picture(picture), color=None if sys.stdout.isatty() else False)
