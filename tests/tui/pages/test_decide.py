@@ -93,8 +93,8 @@ def test_the_command_that_is_copied_prints_the_table_in_sight(name, looks):
 def test_a_front_of_points_that_come_to_the_same_says_so():
     # Beyond some bandwidth the arithmetic of the kernels is all that is left.
     faster = answer("pareto", Edit(MEMORY, "800 TB/s"), front_over=MEMORY)
-    assert "All of them come to the same: nothing is traded here." in faster.sentences
-    assert not any("to the same" in sentence for sentence in answer("pareto").sentences)
+    assert "All of them have the same results: there is no trade-off." in faster.sentences
+    assert not any("have the same results" in sentence for sentence in answer("pareto").sentences)
 
 
 def test_the_waterfall_goes_from_the_pinned_time_to_the_present_one():
@@ -153,7 +153,7 @@ def test_what_is_taken_gives_the_time_that_was_told(name):
 @pytest.mark.parametrize(
     ("name", "looks", "words"),
     [
-        ("why", {}, "press x for another machine"),
+        ("why", {}, "press x for another platform"),
         ("uncertain", {}, "press B to draw"),
         ("uncertain", {"samples": 256}, "press % (assumed values vary"),
         ("bottlenecks", {"result": "total_cost"}, "does not state platform.price.node_price"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from whatif.api.editing import scenario_words
 from whatif.core.scenario import Scenario
 from whatif.core.session import SessionInputs
 from whatif.core.term import Program
-from whatif.files.scenario_edits import scenario_words
 from whatif.plotting.bars import BarChart
 from whatif.plotting.description import PlotDescription
 from whatif.schema.load import stated_platform

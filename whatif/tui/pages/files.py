@@ -11,10 +11,10 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
+from whatif.api.editing import difference, template
 from whatif.atomic import atomic_file
 from whatif.core.scenario import Scenario
 from whatif.errors import WhatifError
-from whatif.files.scenario_edits import difference, template
 from whatif.schema.catalogue import CatalogueEntry, catalogue
 from whatif.schema.rewriting import rewritten
 from whatif.schema.toml import shown_path

@@ -25,11 +25,11 @@ from whatif.tui.fit_job import (
     FitParameter,
     FitRefusal,
     Protocol,
-    fitted,
+    fit_of_view,
     limits_of,
-    moved,
+    moved_limits,
     paths_of,
-    write_fitted,
+    write_fit,
 )
 from whatif.tui.labels import percent, with_error
 from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
@@ -156,7 +156,7 @@ class FitPage(Page[FitView]):
         view = self.view_in(state.view)
         if not view.files or (view == self._inputs and self._found is not None):
             return None
-        return Job(fitted, (view,))
+        return Job(fit_of_view, (view,))
 
     def take(self, value: DistanceFit | FitRefusal) -> None:
         """Show a fit, or why there is none."""
@@ -214,7 +214,7 @@ class FitPage(Page[FitView]):
         reader = Worker()
         self.query_one("#fitted").border_subtitle = Content(f"reading {', '.join(view.files)} …")
         try:
-            value = await reader.run(fitted, view)
+            value = await reader.run(fit_of_view, view)
         except WhatifError as problem:
             value = FitRefusal(str(problem))
         finally:
@@ -258,7 +258,7 @@ class FitPage(Page[FitView]):
         """Move the limit to another measured size; the other one is never passed."""
         found, chosen = self._found, self._chosen
         if isinstance(found, DistanceFit):
-            self.choose("limits", lambda view: moved(view, found, chosen, steps))
+            self.choose("limits", lambda view: moved_limits(view, found, chosen, steps))
 
     def action_automatic(self) -> None:
         """Find the limits again."""
@@ -291,9 +291,7 @@ class FitPage(Page[FitView]):
         writer = Worker()
         try:
             adoption = _adoption(state.session.scenario, path)
-            await writer.run(
-                write_fitted, self.view_in(state.view), path, machine, search_folders(state.session.scenario)
-            )
+            await writer.run(write_fit, self.view_in(state.view), path, machine, search_folders(state.session.scenario))
         except WhatifError as problem:
             self.post_message(ErrorTold(str(problem)))
         else:

@@ -21,7 +21,7 @@ from whatif.schema.application import CollectivePhase, HaloPhase
 from whatif.studies.message_curves import KCounts, MessageCurves, PhaseMessages, counts, message_curves
 from whatif.studies.placement_layout import placement_picture
 from whatif.tui.events import JobAsked
-from whatif.tui.fit_job import Measured, measured
+from whatif.tui.fit_job import MeasuredPoints, points_of_view
 from whatif.tui.labels import duration
 from whatif.tui.pages.fit import FitView
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -49,7 +49,7 @@ class Gathered:
     counts: KCounts | None
     placed: Placed | None
     reason: str
-    measured: Measured | None = None
+    measured: MeasuredPoints | None = None
 
 
 def gather(
@@ -65,7 +65,7 @@ def gather(
     halo = isinstance(program.loaded.scenario.application.phases.get(phase or ""), HaloPhase)
     curves = message_curves(program, evaluation, phase if halo else None)
     sent = next((item for item in curves.phases if item.phase == phase), None)
-    points = measured(view) if view is not None else None
+    points = points_of_view(view) if view is not None else None
     if phase is None or not halo or curves.impossible:
         return Gathered(curves, sent, None, None, _why_no_placement(curves, phase), points)
     found = counts(program, evaluation, phase)

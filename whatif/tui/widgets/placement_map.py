@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.style import Style
 from textual.message import Message
 
-from whatif.models.patterns import Ranks
 from whatif.plotting.cells import Cells, TextRun
 from whatif.plotting.description import BarSegment, StackedBar, shorten, text_cells
 from whatif.studies.placement_layout import PlacementPicture
 from whatif.tui.widgets.breakdown import bar_legend, bar_runs, legend_runs
 from whatif.tui.widgets.sweep_plot import Picture
 from whatif.units import ONE
+
+if TYPE_CHECKING:
+    from whatif.models.patterns import Ranks
 
 COLOURS: Final = 5
 """How many colours tell neighbouring nodes apart."""

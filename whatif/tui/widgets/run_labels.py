@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from whatif.models.quantities import FloatArray
-from whatif.simulation.activity import GROUPS
-from whatif.studies.rank_lanes import PathSummary, RunSummary, Window
+from whatif.studies.rank_lanes import GROUPS, PathSummary, RunSummary, Window
 from whatif.table import Column, Table
 from whatif.tui.labels import duration, percent
 from whatif.tui.widgets.data_table import Cell, TableRows
 from whatif.tui.widgets.message_costs import DISTANCE_LABELS
 from whatif.units import BYTE, ONE, SECOND, format_quantity
 from whatif.vocabulary import MODEL_LABELS
+
+if TYPE_CHECKING:
+    from whatif.models.quantities import FloatArray
 
 _CHOOSE: Final = "y chooses a rank, x one on the critical path: where its messages leave and arrive is marked."
 _DISTANCES: Final = tuple(DISTANCE_LABELS.values())
