@@ -337,7 +337,7 @@ def test_bad_calibrations_are_refused_with_the_reason(whatif_main, tmp_path, tex
         (("--model", "M-3"), "unknown model `M-3`"),
         (("--model", "M_H-1"), "needs columns `node` or `cpu`"),
         (("--noise", "N'"), "unknown noise `N'`"),
-        (("--columns", "k=depth"), "there is no column `depth`"),
+        (("--columns", "k=depth"), "no column `depth`"),
         (("--without", "3"), "--without: no processors were calibrated"),
     ],
 )

@@ -125,7 +125,7 @@ def test_mixbench_before_intensities_were_printed():
     )
 
 
-def test_mixbench_that_was_cut_off_after_a_whole_row_is_told():
+def test_mixbench_cut_off_after_a_whole_row_is_a_warning():
     assert "cut off" in parse_mixbench(MIXBENCH[: MIXBENCH.rindex("------")].rstrip("-\n") + "\n").notes["warnings"]
 
 
@@ -193,12 +193,12 @@ def test_babelstream_with_triad_alone():
     assert (row["function"], row["array_size"], row["bandwidth"]) == ("triad", 4000.0, 2.5 * 2**30)
 
 
-def test_a_bandwidth_that_does_not_fit_its_time_is_told():
+def test_a_bandwidth_that_does_not_fit_its_time_is_a_warning():
     text = (BABELSTREAM / "v3.3-titanxp-cuda.txt").read_text().replace("433182.244", "533182.244")
     assert "do not agree for copy" in parse_babelstream(text).notes["warnings"]
 
 
-def test_tables_of_several_files_tell_the_file_of_each_row():
+def test_tables_of_several_files_have_a_column_for_the_file():
     one, other = (parse_gpu_rates(V100.read_text(), file) for file in ("a.csv", "b.csv"))
     assert "file" not in joined([one]).columns
     table = joined([one, other], ["c.csv: left out"])
@@ -235,7 +235,7 @@ def test_tables_of_several_files_tell_the_file_of_each_row():
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place(parse, text: str, told: str):
+def test_errors_name_file_and_line(parse, text: str, told: str):
     with pytest.raises(InvalidFileError, match=re.escape(told)):
         parse(text, "t")
 
@@ -285,7 +285,7 @@ def test_a_kernel_file_given_for_a_gpu_is_recognised():
         read_gpu(MINIFE)
     with pytest.raises(UsageError, match="not a table of profiled kernels"):
         kernels_toml(read_gpu_rates(V100))
-    with pytest.raises(UsageError, match="not a table of Nsight Compute"):
+    with pytest.raises(UsageError, match="not a table of kernel launches"):
         kernel_metrics(read_babelstream(BABELSTREAM / "stream-knl.txt"))
 
 

@@ -39,7 +39,7 @@ def test_a_mapping_is_read_from_one_line(text, mapping):
 
 
 @pytest.mark.parametrize("text", ["", "size", "=size", "size,time=t"])
-def test_what_is_no_mapping_is_refused(text):
+def test_malformed_mappings_are_refused(text):
     with pytest.raises(UsageError, match="is not a list such as"):
         parse_mapping(text)
 
@@ -61,7 +61,7 @@ def test_what_is_no_mapping_is_refused(text):
         ),
     ],
 )
-def test_the_files_of_fugaku_are_what_the_csv_module_reads(name, mapping, time):
+def test_the_files_of_fugaku_are_read_as_by_the_csv_module(name, mapping, time):
     path = DATA / f"{name}.csv"
     with path.open() as file:
         rows = list(csv.DictReader(file))
@@ -95,7 +95,7 @@ def test_separators_comments_quotes_and_units(text, mapping, time):
     assert_allclose(values(table, "time"), time, rtol=1e-12)
 
 
-def test_a_value_stands_for_a_column_that_is_not_there():
+def test_a_value_replaces_a_missing_column():
     table = parse_columns(
         SMALL, parse_mapping("message_size=size,time=time,pair_count=4,test=lat,buffers=host to device")
     )
@@ -117,14 +117,18 @@ def test_a_value_stands_for_a_column_that_is_not_there():
         ("size (KB),time (s)\n8,1\n", "message_size=size,time=time", "did you mean kB or KiB?"),
         ("size (B),bw (Gb/s)\n8,1\n", "message_size=size,bandwidth=bw", "did you mean Gbit or GB?"),
         ("size (us),time (s)\n8,1\n", "message_size=size,time=time", "message_size cannot be in us"),
-        (SMALL, "message_size=size", "say which columns hold `message_size` and `time` or `bandwidth`"),
-        (SMALL, "message_size=size,time=tme", "there is no column `tme`"),
-        (SMALL, "message_size=size,time=time,pair_count=pairs", "there is no column `pairs`; the columns are `size"),
-        (SMALL, "message_size=sizes [B],time=time", "there is no column `sizes [B]`; did you mean `size`?"),
-        ("size (B),time (seconds)\n8,1\n", "message_size=size,time=time (us)", "says us, but the column's heading is"),
+        (SMALL, "message_size=size", "name the columns of `message_size` and `time` or `bandwidth`"),
+        (SMALL, "message_size=size,time=tme", "no column `tme`"),
+        (SMALL, "message_size=size,time=time,pair_count=pairs", "no column `pairs`; the columns are `size"),
+        (SMALL, "message_size=sizes [B],time=time", "no column `sizes [B]`; did you mean `size`?"),
+        (
+            "size (B),time (seconds)\n8,1\n",
+            "message_size=size,time=time (us)",
+            "has the unit us, but the column's heading is",
+        ),
         ("size (B),time (ms)\n8,1\n", "message_size=size [kB],time=time", "heading is `size (B)`"),
         (SMALL, "message_size=size,time=time,pairs=4", "`pairs` is no column of measurements"),
-        (SMALL, "message_size=size,time=time,test=Which Test", "there is no column `Which Test`"),
+        (SMALL, "message_size=size,time=time,test=Which Test", "no column `Which Test`"),
         ("t (s),t (s)\n1,2\n", "message_size=8 B,time=t", "`t` is the heading of 2 columns"),
         (SMALL, "message_size=3 us,time=time", "must be in B"),
     ],
@@ -174,7 +178,7 @@ def test_rows_are_chosen_by_the_values_of_other_columns():
     assert len(parse_columns(text, mapping, where={"k": "1.0"})) == 2
     with pytest.raises(InvalidFileError, match="no rows with machine=sierra"):
         parse_columns(text, mapping, where={"machine": "sierra"})
-    with pytest.raises(UsageError, match="there is no column `machin`; did you mean `machine`"):
+    with pytest.raises(UsageError, match="no column `machin`; did you mean `machine`"):
         parse_columns(text, mapping, where={"machin": "lassen"})
 
 

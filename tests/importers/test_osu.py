@@ -81,7 +81,7 @@ def lines_of(path):
         ("openmpi_11", "alltoall", "host", 8),
     ],
 )
-def test_osu_outputs_of_alps_are_what_a_plain_loop_reads(name, test, buffers, processes):
+def test_osu_outputs_of_alps_are_read_as_by_a_plain_loop(name, test, buffers, processes):
     path = DATA / f"{name}.txt"
     table = read_osu(path)
     rows = np.array(lines_of(path))
@@ -162,7 +162,7 @@ def test_several_tests_in_one_file_with_noise_between_them_keep_their_order():
     assert "warnings" not in table.notes
 
 
-def test_a_row_whose_validation_failed_is_kept_and_told():
+def test_a_row_with_failed_validation_is_kept_with_a_warning():
     text = (DATA / "openmpi_10.txt").read_text()
     lines = text.splitlines()
     lines[6] = lines[6].replace("Pass", "Fail")

@@ -442,7 +442,7 @@ def test_what_is_not_yet_in_the_file_is_told(tmp_path):
         profile = read_profile(path)
     assert len(profile.operations) == 1
     assert (
-        "p.sqlite-wal exists, so it is being written or was not closed: what is in it was not read"
+        "p.sqlite-wal exists, so it is being written or was not closed: its changes were not read"
         in (profile.operations.notes["warnings"])
     )
 
