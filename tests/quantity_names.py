@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 import whatif.models
 from whatif.core.term import signature
-from whatif.linpack import application as hpl
+from whatif.linpack import hpl_application as hpl
 from whatif.schema import application, network, price
 from whatif.schema import blas_kernels as kernels
 from whatif.schema import platform_spec as platform

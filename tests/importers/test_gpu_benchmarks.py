@@ -209,7 +209,7 @@ def test_tables_of_several_files_have_a_column_for_the_file():
 
 
 @pytest.mark.parametrize(
-    ("parse", "text", "told"),
+    ("parse", "text", "message"),
     [
         (parse_gpu_rates, V100.read_text().replace("779.4108", "n/a"), "t:2:1: GBSEC - DRAM: `n/a` is not a number"),
         (
@@ -235,13 +235,13 @@ def test_tables_of_several_files_have_a_column_for_the_file():
         ),
     ],
 )
-def test_errors_name_file_and_line(parse, text: str, told: str):
-    with pytest.raises(InvalidFileError, match=re.escape(told)):
+def test_errors_name_file_and_line(parse, text: str, message: str):
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
         parse(text, "t")
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "message"),
     [
         ("mix_compute", 1.5, "mix_compute: must be a number between 0 and 1, not 1.5"),
         ("dram_bytes", "many", "dram_bytes: must be a number of at least 0, not many"),
@@ -252,17 +252,17 @@ def test_errors_name_file_and_line(parse, text: str, told: str):
         ("l2_bytes", float("nan"), "l2_bytes: must be a number of at least 0, not nan"),
     ],
 )
-def test_a_mistake_in_a_kernel_profile_names_kernel_and_key(key: str, value: object, told: str, tmp_path: Path):
+def test_a_mistake_in_a_kernel_profile_names_kernel_and_key(key: str, value: object, message: str, tmp_path: Path):
     document = json.loads(MINIFE.read_text())
     name, kernel = next(iter(document["data"].items()))
     path = tmp_path / "k.json"
     path.write_text(json.dumps(document | {"data": {name: kernel | {key: value}}}))
-    with pytest.raises(InvalidFileError, match=re.escape(told)):
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
         read_kernels(path)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "the file is empty"),
         (b"<!DOCTYPE html><html>404</html>", "web page"),
@@ -273,10 +273,10 @@ def test_a_mistake_in_a_kernel_profile_names_kernel_and_key(key: str, value: obj
     ],
 )
 @pytest.mark.parametrize("read", [read_gpu, read_kernels])
-def test_files_of_something_else_are_refused(read, content: bytes, told: str, tmp_path: Path):
+def test_files_of_something_else_are_refused(read, content: bytes, message: str, tmp_path: Path):
     path = tmp_path / "file.txt"
     path.write_bytes(content)
-    with pytest.raises(InvalidFileError, match=told):
+    with pytest.raises(InvalidFileError, match=message):
         read(path)
 
 

@@ -106,7 +106,7 @@ def test_a_value_replaces_a_missing_column():
 
 
 @pytest.mark.parametrize(
-    ("text", "mapping", "said"),
+    ("text", "mapping", "message"),
     [
         (
             "size,time\n8,1\n",
@@ -133,14 +133,14 @@ def test_a_value_replaces_a_missing_column():
         (SMALL, "message_size=3 us,time=time", "must be in B"),
     ],
 )
-def test_a_mapping_that_does_not_fit_is_refused(text, mapping, said):
+def test_a_mapping_that_does_not_fit_is_refused(text, mapping, message):
     with pytest.raises(UsageError) as caught:
         parse_columns(text, parse_mapping(mapping), "m.csv")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "said"),
+    ("text", "place", "message"),
     [
         (SMALL.replace("2.5", "=A1+B2"), "m.csv:3:1", "`=A1+B2` is a formula: save the values"),
         (SMALL.replace("2.5", '"2,5"'), "m.csv:3:1", "decimal comma"),
@@ -155,11 +155,11 @@ def test_a_mapping_that_does_not_fit_is_refused(text, mapping, said):
         ("size (bytes),time (us)\n", "m.csv", "no rows"),
     ],
 )
-def test_cells_that_are_no_numbers_are_refused_with_their_line(text, place, said):
+def test_cells_that_are_no_numbers_are_refused_with_their_line(text, place, message):
     with pytest.raises(InvalidFileError) as caught:
         parse_columns(text, {"message_size": "size", "time": "time"}, "m.csv")
     assert str(caught.value).startswith(place)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_last_row_that_was_cut_off_and_empty_cells_are_left_out_with_a_warning():
@@ -226,12 +226,14 @@ def test_a_last_row_without_a_line_end_is_left_out_with_its_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("heading", "told"), [("k_pairs", True), ("pairs", True), ("Pair_Count", True), ("repairs", False)]
+    ("heading", "expected"), [("k_pairs", True), ("pairs", True), ("Pair_Count", True), ("repairs", False)]
 )
-def test_a_column_that_looks_like_pair_counts_is_named_where_none_was_given(heading, told):
+def test_a_column_that_looks_like_pair_counts_is_named_where_none_was_given(heading, expected):
     text = f"size (B),time (us),{heading}\n8,1,2\n16,2,2\n"
-    said = parse_columns(text, parse_mapping("message_size=size,time=time")).notes["warnings"]
-    assert (f"no pair_count was given, but a column looks like it: `pair_count={heading}` uses it" in said) is told
-    if told:
+    reported = parse_columns(text, parse_mapping("message_size=size,time=time")).notes["warnings"]
+    assert (
+        f"no pair_count was given, but a column looks like it: `pair_count={heading}` uses it" in reported
+    ) is expected
+    if expected:
         given = parse_columns(text, parse_mapping(f"message_size=size,time=time,pair_count={heading}"))
         assert "no pair_count" not in given.notes["warnings"]

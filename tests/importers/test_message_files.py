@@ -257,7 +257,7 @@ def test_a_folder_is_read_as_its_files_with_a_warning_for_others(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "empty"),
         (b"\n \n", "empty"),
@@ -269,13 +269,13 @@ def test_a_folder_is_read_as_its_files_with_a_warning_for_others(tmp_path):
         (b'<?xml version="1.0"?>\n<platform version="4.1"/>\n', "parameters, no measurements"),
     ],
 )
-def test_other_files_are_refused_with_a_list_of_known_formats(tmp_path, content, said):
+def test_other_files_are_refused_with_a_list_of_known_formats(tmp_path, content, message):
     path = tmp_path / "x.txt"
     path.write_bytes(content)
     with pytest.raises(InvalidFileError) as caught:
         read_network(path)
-    assert said in str(caught.value)
-    if "known" in said:
+    assert message in str(caught.value)
+    if "known" in message:
         assert all(known.name in str(caught.value) for known in FORMATS)
 
 

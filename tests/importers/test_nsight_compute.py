@@ -144,7 +144,7 @@ def test_half_precision_and_tensor_cores_are_warnings():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ('"1,250.50"', '"1250,50"', ":4:1: gpu__time_duration.sum: `1250,50` is not a number"),
         ('"usecond"', '"fortnight"', "unexpected unit `fortnight`"),
@@ -154,8 +154,8 @@ def test_half_precision_and_tensor_cores_are_warnings():
         ('"Kernel Name"', '"Function Name"', 'no heading with "Kernel Name"'),
     ],
 )
-def test_errors_in_files_of_nsight_compute_name_the_line(old: str, new: str, told: str):
-    with pytest.raises(InvalidFileError, match=re.escape(told)):
+def test_errors_in_files_of_nsight_compute_name_the_line(old: str, new: str, message: str):
+    with pytest.raises(InvalidFileError, match=re.escape(message)):
         parse_nsight_compute(raw_page().replace(old, new), "a.csv")
 
 

@@ -179,7 +179,7 @@ def test_lines_that_only_look_like_rows_of_a_validated_run_are_no_rows():
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         (OSU_V3.replace("1.27", "1.2x7"), 4, "`1.2x7` is not a number"),
         (OSU_V3.replace("1.27", "1,27"), 4, "`1,27` is not a number"),
@@ -192,11 +192,11 @@ def test_lines_that_only_look_like_rows_of_a_validated_run_are_no_rows():
         (OSU_MULTIPLE.replace("8.00", "eight"), 4, "`eight` is not a number"),
     ],
 )
-def test_a_damaged_row_is_refused_with_its_line(text, line, said):
+def test_a_damaged_row_is_refused_with_its_line(text, line, message):
     with pytest.raises(InvalidFileError) as caught:
         parse_osu(text, "o.txt")
     assert f"o.txt:{line}:1" in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_row_that_was_cut_off_is_left_out_with_a_warning():

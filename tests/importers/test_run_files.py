@@ -162,7 +162,7 @@ def test_rows_are_chosen_by_the_values_of_a_column():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "it is empty"),
         ("n,t\n", "no rows"),
@@ -177,13 +177,13 @@ def test_rows_are_chosen_by_the_values_of_a_column():
         (",".join(f"c{i}" for i in range(2001)) + "\n", "more than 2,000 columns"),
     ],
 )
-def test_errors_name_the_line_and_column_of_a_wrong_cell(text, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_errors_name_the_line_and_column_of_a_wrong_cell(text, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_runs_csv(text, "f.csv")
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "message"),
     [
         ("n,price (apples)\n1,2\n", {}, r"--columns 'price=price \(apples\) \[1\]'` reads it as"),
         ("t [s],t [ms]\n1,2\n", {}, r"both `t`: .*--columns 't_1=t \[s\],t_2=t \[ms\]'`$"),
@@ -200,8 +200,8 @@ def test_errors_name_the_line_and_column_of_a_wrong_cell(text, said):
         (SMALL, {"long": ("metric", "gpu")}, "no column `metric`"),
     ],
 )
-def test_headings_that_do_not_fit_are_refused_with_a_hint(text, options, said):
-    with pytest.raises(UsageError, match=said):
+def test_headings_that_do_not_fit_are_refused_with_a_hint(text, options, message):
+    with pytest.raises(UsageError, match=message):
         parse_runs_csv(text, "f.csv", **options)
 
 
@@ -236,7 +236,7 @@ def test_files_in_other_units_are_one_table_in_the_unit_of_the_first(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         ("n,t [W]\n1,2\n", "`t` is in s in .*a.csv, but in W in .*b.csv"),
         ("n,t\n1,2\n", "`t` is in s in .*a.csv, but a number without a unit in .*b.csv"),
@@ -245,9 +245,9 @@ def test_files_in_other_units_are_one_table_in_the_unit_of_the_first(tmp_path):
         ("n,t [s],u\n1,2,3\n", "a.csv has no column `u`, which .*b.csv has"),
     ],
 )
-def test_files_that_do_not_agree_are_both_named(tmp_path, other, said):
+def test_files_that_do_not_agree_are_both_named(tmp_path, other, message):
     paths = [written(tmp_path, "a.csv", "n,t [s]\n1,20\n"), written(tmp_path, "b.csv", other)]
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         read_runs(paths)
 
 
@@ -307,7 +307,7 @@ def test_every_file_of_extra_p_is_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("PARAMETER x\nPOINTS (1)\nDATA a\n", "f:3:1: `a` is not a number"),
         ("PARAMETER x\nPOINTS (1)\nDATA 1\nDATA 2\n", "f:4:1: more lines of DATA than the 1 points"),
@@ -325,8 +325,8 @@ def test_every_file_of_extra_p_is_read():
         ('{"parameters":["x"],"measurements":{"r":', "is the file cut off"),
     ],
 )
-def test_malformed_files_of_extra_p_are_refused(text, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_malformed_files_of_extra_p_are_refused(text, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_extrap(text, "f")
 
 
@@ -369,7 +369,7 @@ def test_commas_and_equal_signs_in_a_profile_of_caliper_are_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("__rec=node,id=x\n", "f:1:1: `x` is not the number of a node"),
         ("__rec=ctx,ref=99\n", "f:1:1: node 99 is not defined above"),
@@ -379,8 +379,8 @@ def test_commas_and_equal_signs_in_a_profile_of_caliper_are_read():
         ("".join(f"__rec=node,id={20 + i},attr=8,data=a,parent={19 + i if i else 3}\n" for i in range(600)), "deeper"),
     ],
 )
-def test_malformed_profiles_of_caliper_are_refused(text, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_malformed_profiles_of_caliper_are_refused(text, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_caliper(text, "f")
 
 
@@ -439,11 +439,11 @@ def test_a_unit_that_is_not_known_belongs_to_the_name_of_a_metric():
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"),
+    ("cell", "message"),
     [("true", "f: `t` is read as texts: `true` is not a number"), ('"a"', '`"a"` is not'), ("1e999", "infinite")],
 )
-def test_texts_among_numbers_are_a_warning(cell, said):
-    assert said in parse_caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
+def test_texts_among_numbers_are_a_warning(cell, message):
+    assert message in parse_caliper_json(f'[{{"t":1}},{{"t":{cell}}},{{"t":null}}]', "f").notes["warnings"]
 
 
 def test_two_keys_of_one_name_are_refused():
@@ -550,14 +550,14 @@ def test_logs_and_sheets_are_distinguished_by_their_headings(tmp_path, text, is_
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("68.50 W", "68.50 kW", r"f:2:1: power.draw \[W\]: `68.50 kW` is not a number"),
         ("2026/03/01 12:00:01.350", "yesterday", "f:3:1: timestamp: `yesterday` is no time such as"),
     ],
 )
-def test_errors_name_the_line_and_column_of_a_wrong_cell_of_a_log(old, new, said):
-    with pytest.raises(InvalidFileError, match=said):
+def test_errors_name_the_line_and_column_of_a_wrong_cell_of_a_log(old, new, message):
+    with pytest.raises(InvalidFileError, match=message):
         parse_nvidia_smi(QUERY.replace(old, new), "f")
 
 

@@ -142,7 +142,7 @@ def test_a_dumpi_file_that_was_cut_off_keeps_earlier_calls_with_a_warning(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("MPI_Recv returning", "MPI_Recv coming back"), "ring-0001.txt:31:1: MPI_Recv is damaged"),
         (("int size=4", "int size=5"), "the ranks disagree on their number"),
@@ -156,8 +156,8 @@ def test_a_dumpi_file_that_was_cut_off_keeps_earlier_calls_with_a_warning(tmp_pa
         (("MPI_Comm comm=2", "MPI_Comm comm=5"), "the communicator 5 was not created"),
     ],
 )
-def test_a_damaged_dumpi_file_is_refused_with_the_line(tmp_path, words, said):
-    assert said in refused(read_dumpi, ring(tmp_path, rank=1, words=words))
+def test_a_damaged_dumpi_file_is_refused_with_the_line(tmp_path, words, message):
+    assert message in refused(read_dumpi, ring(tmp_path, rank=1, words=words))
 
 
 def test_a_rank_without_a_file_and_a_binary_trace_are_refused_with_a_hint(tmp_path):
@@ -408,7 +408,7 @@ def test_an_index_file_names_what_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("0 init\n0 sned 1 0 5\n", ":2:1: `sned` is no action; did you mean `send`"),
         ("0 send 1 0\n1 init\n", ":1:1: `send`: 2 values: the 3. is missing"),
@@ -428,8 +428,8 @@ def test_an_index_file_names_what_is_missing(tmp_path):
         ("", "no action"),
     ],
 )
-def test_errors_in_actions_name_the_line(text, said):
-    assert said in refused(parse_actions, text)
+def test_errors_in_actions_name_the_line(text, message):
+    assert message in refused(parse_actions, text)
 
 
 def test_a_last_action_that_was_cut_off_is_left_out_with_a_warning(tmp_path):
@@ -533,7 +533,7 @@ def test_every_schedule_has_the_operations_of_its_text():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("num_ranks 1\nrank 0 {\na: calc 5\na: calc 6\n}\n", ":4:1: the label `a` is defined twice in rank 0"),
         ("num_ranks 1\nrank 0 {\na: calc 5\na requires b\n}\n", ":4:1: rank 0 has no label `b`"),
@@ -556,8 +556,8 @@ def test_every_schedule_has_the_operations_of_its_text():
         ("", "`num_ranks` is missing"),
     ],
 )
-def test_errors_in_a_schedule_name_the_line(text, said):
-    assert said in refused(parse_goal, text)
+def test_errors_in_a_schedule_name_the_line(text, message):
+    assert message in refused(parse_goal, text)
 
 
 def test_a_schedule_that_was_cut_off_keeps_its_last_rank_up_to_there(tmp_path):
@@ -580,7 +580,7 @@ FIRST = 14 + 32 + 8 + 4  # two ranks, and one root of the first
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (WHOLE[:-1], "outside of the file: cut off?"),
         (WHOLE[:30], "too few for their offsets: cut off?"),
@@ -598,10 +598,10 @@ FIRST = 14 + 32 + 8 + 4  # two ranks, and one root of the first
         (goal_binary([[(3, 0, 1, 0, 0, 0, [1], []), (3, 0, 1, 0, 0, 0, [], [0])]]), "in a circle: number 1, 2"),
     ],
 )
-def test_a_binary_schedule_that_contradicts_itself_is_refused(tmp_path, data, said):
+def test_a_binary_schedule_that_contradicts_itself_is_refused(tmp_path, data, message):
     file = tmp_path / "bad.bin"
     file.write_bytes(data)
-    assert said in refused(read_goal, file)
+    assert message in refused(read_goal, file)
 
 
 # OTF2
@@ -720,7 +720,7 @@ def test_a_damaged_archive_is_refused_without_output_on_the_terminal(tmp_path, c
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "reported"),
     [
         (b"", "the file is empty"),
         (b"<!DOCTYPE html><html>not found</html>", "a web page"),
@@ -730,12 +730,12 @@ def test_a_damaged_archive_is_refused_without_output_on_the_terminal(tmp_path, c
         (b"time,rank\n1,2\n", "text of another kind"),
     ],
 )
-def test_errors_name_the_format_of_files_that_are_not_traces(tmp_path, data, said):
+def test_errors_name_the_format_of_files_that_are_not_traces(tmp_path, data, reported):
     file = tmp_path / "trace.goal"
     file.write_bytes(data)
     assert not is_trace(file)
     message = refused(read_trace, file)
-    assert said in message
+    assert reported in message
     assert "readable formats: DUMPI" in message
 
 
