@@ -118,16 +118,16 @@ def test_a_front_has_no_point_that_another_one_beats():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((BANDWIDTH,), "say what is sought"),
         (([], "total_time <= 1 s"), "state at least one parameter"),
         (({BANDWIDTH: "1 TB/s .. 2 TB/s"}, "total_time <= 1 s", 0), "--points 0: expected at least 1"),
     ],
 )
-def test_invalid_arguments_are_refused(arguments, said):
+def test_invalid_arguments_are_refused(arguments, message):
     vary, *targets = arguments[:2]
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         whatif.seek("jacobi2d", vary, *targets, points=arguments[2] if len(arguments) > 2 else None)
 
 

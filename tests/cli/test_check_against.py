@@ -60,7 +60,7 @@ def test_an_update_keeps_the_other_scenarios(held):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "code", "said"),
+    ("text", "options", "code", "message"),
     [
         (None, ["--against", "none.json"], 2, "none.json: no such file; --update makes it"),
         ("{}", [], 3, "held.json: no file of results"),
@@ -70,13 +70,13 @@ def test_an_update_keeps_the_other_scenarios(held):
         (None, ["--tolerance", "much"], 2, "--tolerance much: expected a share"),
     ],
 )
-def test_bad_input_is_said(held, text, options, code, said):
+def test_invalid_input_is_refused(held, text, options, code, message):
     run, _, file = held
     if text is not None:
         file.write_text(text)
     found = run("check", "mine.toml", "--against", "held.json", *options)
     assert found[0] == code
-    assert said in found[2]
+    assert message in found[2]
 
 
 def test_an_update_needs_a_file_and_a_scenario_an_answer(held):

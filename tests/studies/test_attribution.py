@@ -141,7 +141,7 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["jacobi2d"], "state a second scenario, or the platform"),
         (["jacobi2d", "--platform", "a", "--platform", "b", "--platform", "c"], "at most twice"),
@@ -151,10 +151,10 @@ def test_the_verb_draws_a_waterfall_that_ends_at_the_other_time(whatif_main):
         ),
     ],
 )
-def test_bad_questions_say_what_to_do(whatif_main, arguments, said):
+def test_invalid_options_are_refused_with_a_hint(whatif_main, arguments, message):
     code, out, err = whatif_main("diff", *arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
 
 @needs_git
 @pytest.mark.parametrize(
-    ("name", "code", "said"),
+    ("name", "code", "message"),
     [
         ("nope:scenarios/mine.toml", 2, "`nope` is no revision of this repository"),
         ("HEAD:scenarios/other.toml", 2, "no `scenarios/other.toml` in HEAD"),
@@ -204,7 +204,7 @@ def test_a_path_is_that_of_the_present_folder(whatif_main, repository, monkeypat
         ("HEAD:scenarios/broken.toml", 3, "HEAD:scenarios/broken.toml:2:1: application.rank_cuont"),
     ],
 )
-def test_what_a_revision_does_not_hold_is_said(whatif_main, repository, name, code, said):
+def test_a_file_missing_from_a_revision_is_an_error(whatif_main, repository, name, code, message):
     found, out, err = whatif_main("diff", name, "scenarios/mine.toml")
     assert (found, out) == (code, "")
-    assert said in err
+    assert message in err

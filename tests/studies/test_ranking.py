@@ -111,7 +111,7 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("weights", "references", "said"),
+    ("weights", "references", "message"),
     [
         ({"a": 0.0, "b": 0.0}, {}, "weights add up to 0"),
         ({"a": -1.0}, {}, "weight of `a`: -1 must be 0 or more"),
@@ -119,8 +119,8 @@ def test_a_machine_commits_to_the_time_it_keeps(whatif_main):
         ({}, {"c": 1.0}, "reference time of `c`"),
     ],
 )
-def test_weights_that_say_nothing_are_refused(weights, references, said):
-    with pytest.raises(UsageError, match=said):
+def test_weights_that_say_nothing_are_refused(weights, references, message):
+    with pytest.raises(UsageError, match=message):
         ranking(applications(), ["summit", "lassen"], weights, references)
 
 
@@ -142,7 +142,7 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (["--weight", "minife"], 2, "--weight minife: expected SCENARIO=VALUE"),
         (["--weight", "minife=much"], 2, "`much` is no number"),
@@ -160,10 +160,10 @@ def test_the_verb_prints_a_row_a_machine(whatif_main):
         (["--set", "application.rank_count=1000000", "--reference", "minife=1 s"], 4, "no machine has an answer"),
     ],
 )
-def test_bad_questions_are_said(whatif_main, options, code, said):
+def test_invalid_options_are_refused(whatif_main, options, code, message):
     found, _, err = whatif_main("compare", "minife", "--platform", "summit", *options)
     assert found == code
-    assert said in err
+    assert message in err
 
 
 def test_machines_are_compared_by_their_energy_too(whatif_main):

@@ -132,7 +132,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
 
 
 @pytest.mark.parametrize(
-    ("vary", "target", "said"),
+    ("vary", "target", "message"),
     [
         (BANDWIDTH, "iteration_time <= 4 GB", "iteration_time is in s; `4 GB` is not"),
         (BANDWIDTH, "iteration_time = 4 ms", "expected RESULT <= TIME"),
@@ -147,7 +147,7 @@ def test_the_verb_prints_the_value_or_what_stands_in_the_way(whatif_main):
         (f"{BANDWIDTH}== 3 .. 4 GB/s", "iteration_time <= 4 ms", "is no number"),
     ],
 )
-def test_bad_questions_are_said(whatif_main, vary, target, said):
+def test_invalid_options_are_refused(whatif_main, vary, target, message):
     code, out, err = whatif_main("seek", "minife", "--vary", vary, "--target", target)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err

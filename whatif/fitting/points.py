@@ -28,7 +28,7 @@ WINDOWED: Final = ("bandwidth",)
 """Tests with several messages in flight: their time is that of a message in a stream."""
 MESSAGE_TESTS: Final = ("ping_pong", "ping_ping", "sendrecv", "exchange", *WINDOWED)
 """Tests whose times are those of messages between two processes; all others are of collectives or both ways."""
-NOT_SAID: Final = "not said"
+NOT_STATED: Final = "not stated"
 """What rows without a kind of buffers are called."""
 
 
@@ -164,14 +164,14 @@ def _streamed(test: str) -> str:
 
 def _of_buffers(table: Table, buffers: str | None) -> NDArray[np.bool_]:
     held = table.columns["buffers"].values.astype(str)
-    kinds = {kind or NOT_SAID: kind for kind in sorted(set(held.tolist()))}
+    kinds = {kind or NOT_STATED: kind for kind in sorted(set(held.tolist()))}
     if buffers is None and len(kinds) > 1:
         said = f"the measurements are of several kinds of buffers ({', '.join(kinds)})"
         raise UsageError(f"{said}; choose one by `--buffers`")
-    if buffers is not None and (buffers or NOT_SAID) not in kinds:
+    if buffers is not None and (buffers or NOT_STATED) not in kinds:
         hint = did_you_mean(buffers, kinds)
         raise UsageError(f"no measurements with buffers `{buffers}`; `--buffers` can be {', '.join(kinds)}{hint}")
-    chosen = next(iter(kinds), "") if buffers is None else buffers or NOT_SAID
+    chosen = next(iter(kinds), "") if buffers is None else buffers or NOT_STATED
     mask: NDArray[np.bool_] = held == kinds.get(chosen, "")
     return mask
 
