@@ -213,7 +213,7 @@ def test_a_file_that_is_not_of_a_search_is_refused_and_unchanged(whatif_main, tm
         (["--block-sizes", ",".join(map(str, range(1, 1002)))], "1,001 values; at most 1,000"),
         (["--matrix-sizes", ",".join(map(str, range(1, 999))), "--block-sizes", ",".join(map(str, range(1, 999)))],
          "combinations are too many"),
-        (["--ranks", "4", "-o", "none/runs.jsonl"], "none/runs.jsonl: cannot be written"),
+        (["--ranks", "4", "--log", "none/runs.jsonl"], "none/runs.jsonl: cannot be written"),
         (["--write-input", "none/HPL.dat"], "no folder none"),
         (["--set", "application.matrix_size=5"], "--set application.matrix_size"),
     ],

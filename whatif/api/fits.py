@@ -228,8 +228,8 @@ def fit_regression(
     `search` finds the terms of `time ~ x1 + x2`; `compare` are formulas of other models. `folds` cross-validates,
     `repeat` times; `held_out` is a file of runs to predict, `hold_out` the number of runs to draw for that. `at` are
     points to predict, `nodes=512,size=8 GB`. `level` (default 0.95) and `interval` (prediction or confidence) are those
-    of the predictions. `show` chooses one table, such as influence. Raise `UsageError` for options that contradict each other
-    or have no effect, and for runs that allow no fit.
+    of the predictions. `show` chooses one table, such as influence. Raise `UsageError` for options that contradict
+    each other or have no effect, and for runs that allow no fit.
 
     >>> import whatif
     >>> file = "tests/data/runs/caliper/lulesh_grid_runs.csv"
