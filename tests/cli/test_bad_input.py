@@ -622,7 +622,7 @@ IMPOSSIBLE = {
     "expression": (["--set", "application.rank_count== 7 / 2"], "must be a whole number of at least 1"),
     "too many": (
         ["--set", "application.rank_count=16777217", "--set", "platform.node_count=9999999"],
-        "impossible: ",
+        "infeasible: ",
     ),
 }
 
@@ -650,7 +650,7 @@ def test_a_sweep_with_some_possible_points(whatif_main):
     assert code == 0
     times = [row["total_time"] for row in json.loads(out)["rows"]]
     assert (times[0] == times[2] > 0, times[1]) == (True, None)
-    assert "1 of 3 points are impossible: application.memory_size does not fit" in err
+    assert "1 of 3 points are infeasible: application.memory_size does not fit" in err
     code, out, _ = whatif_main("run", "jacobi2d", *sweep, "--format", "csv")
     assert code == 0
     assert out.splitlines()[2].startswith("17000000000.0,,")

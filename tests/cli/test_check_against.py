@@ -88,7 +88,7 @@ def test_an_update_needs_a_file_and_a_scenario_an_answer(held):
     scenario.write_text(one_phase("2 s", iterations=10).replace("rank_count = 6", "rank_count = 1000000"))
     code, _, err = run("check", "mine.toml", "--against", "held.json")
     assert code == 4
-    assert err.startswith("whatif: mine.toml: impossible: ")
+    assert err.startswith("whatif: mine.toml: infeasible: ")
 
 
 def test_a_result_without_a_number_is_not_held(whatif_main, tmp_path):

@@ -241,8 +241,8 @@ def test_a_cap_needs_the_powers_that_it_caps_and_parameters_some_to_compute_with
 
 
 def test_a_cap_that_cannot_be_kept_or_followed_is_refused():
-    impossible = run_whole(scenario(MACHINE + CAPPED.format(9700, 0), platform__node__gpu__power_cap="50 W"), Grid())
-    assert impossible.reasons == (
+    infeasible = run_whole(scenario(MACHINE + CAPPED.format(9700, 0), platform__node__gpu__power_cap="50 W"), Grid())
+    assert infeasible.reasons == (
         "the power cap leaves nothing to compute with (platform.node.gpu.power_cap is not above idle_power)",
     )
     with pytest.raises(InvalidFileError, match="`work` was measured and does not follow a power cap"):

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.paths import ROOT
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.simulation import replay as replay_module
 from whatif.simulation.activity import GROUPS
 from whatif.simulation.critical import critical_path
@@ -386,7 +386,7 @@ DEADLOCKS = {
 
 @pytest.mark.parametrize(("ranks", "words"), DEADLOCKS.values(), ids=DEADLOCKS)
 def test_what_cannot_be_replayed_is_told_with_rank_and_call(ranks, words):
-    with pytest.raises(ImpossiblePointError) as message:
+    with pytest.raises(InfeasiblePointError) as message:
         played(build(ranks), postal(1e-6, 1e-9, eager_limit=1000.0))
     for word in words:
         assert word in str(message.value)
@@ -394,7 +394,7 @@ def test_what_cannot_be_replayed_is_told_with_rank_and_call(ranks, words):
 
 def test_a_deadlock_of_many_ranks_names_five():
     ring = [[(RECEIVE, (rank - 1) % 99, 8, 0, []), (SEND, (rank + 1) % 99, 8, 0, [0])] for rank in range(99)]
-    with pytest.raises(ImpossiblePointError, match="99 of 99 ranks wait forever") as message:
+    with pytest.raises(InfeasiblePointError, match="99 of 99 ranks wait forever") as message:
         played(build(ring), postal(1e-6, 0.0))
     assert str(message.value).count("receive of 8 B") == 5
 

@@ -14,7 +14,7 @@ from tests.one_phase import one_phase
 from whatif.axes import Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies import attribution
 from whatif.studies.attribution import STRUCTURE, attribute
@@ -117,7 +117,7 @@ def test_a_phase_can_be_asked_for_and_a_wrong_name_is_refused():
 
 
 def test_a_way_that_leads_through_the_impossible_says_so():
-    with pytest.raises(ImpossiblePointError, match=r"the changes of parameters.b: .*--by table"):
+    with pytest.raises(InfeasiblePointError, match=r"the changes of parameters.b: .*--by table"):
         attribute(program("sqrt(b - a)"), program("sqrt(b - a)", a=0.5, b=1.0))
     found = attribute(program("sqrt(b - a)"), program("sqrt(b - a)", a=0.5, b=1.0), by_table=True)
     assert contributions(found) == pytest.approx({"parameters": np.sqrt(0.5) - 1}, rel=1e-12)

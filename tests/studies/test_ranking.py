@@ -15,7 +15,7 @@ from whatif.axes import Axis, Grid
 from whatif.core.result import run_whole
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import Sampling
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.schema.toml import parse_document
 from whatif.studies.ranking import ranking
 from whatif.studies.required_nodes import required_nodes
@@ -194,12 +194,12 @@ def test_the_fewest_nodes_for_a_target_are_those_of_all_numbers_tried(whatif_mai
 
 
 def test_a_target_that_no_number_of_nodes_meets_says_so(whatif_main):
-    with pytest.raises(ImpossiblePointError, match="met on none of up to 4,608 nodes"):
+    with pytest.raises(InfeasiblePointError, match="met on none of up to 4,608 nodes"):
         required_nodes(Scenario.open("jacobi2d_strong"), "iteration_time <= 1 ns")
-    with pytest.raises(ImpossiblePointError, match="no whole problem to spread"):
+    with pytest.raises(InfeasiblePointError, match="no whole problem to spread"):
         required_nodes(scenario("2"), "iteration_time <= 1 s")
     machine = ("--platform", "summit")
     code, out, err = whatif_main("compare", "minife", *machine, "--within", "minife=iteration_time <= 1 ns")
-    assert (code, "on summit: impossible" in err, "minife nodes" in out) == (0, True, True)
+    assert (code, "on summit: infeasible" in err, "minife nodes" in out) == (0, True, True)
     code, _, err = whatif_main("compare", "minife", *machine, "--within", "minimd=iteration_time <= 1 ns")
     assert (code, "`minimd` is none of the applications" in err) == (2, True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whatif.errors import UsageError, did_you_mean
-from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_impossible
+from whatif.fitting.input_checks import FEWEST_SIZES, ONE_KIND, POOR, disagreement, refuse_invalid_numbers
 from whatif.fitting.pairs import (
     Mask,
     pairs_in_words,
@@ -183,7 +183,7 @@ def _points(table: Table, mask: NDArray[np.bool_], test: str) -> MessagePoints:
     if bad.any():
         raise UsageError(f"{bad.sum()} rows of the {test} test have no time above zero or no message size")
     _refuse_counts(count, table.columns["file"].values[mask], test)
-    refuse_impossible(f"the {test} test", size, time)
+    refuse_invalid_numbers(f"the {test} test", size, time)
     order = np.lexsort((count, size))
     points = MessagePoints(size[order], count[order], time[order])
     _refuse_useless(points.alone(), test)

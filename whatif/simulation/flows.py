@@ -68,7 +68,7 @@ def replay_flows(
     """Start and end of each operation in s; the loop is compiled for large schedules, or according to `compiled_loop`.
 
     Node n of `places` is node n of the topology. Raises UsageError for a schedule that is not consistent and for nodes
-    that do not exist, ImpossiblePointError for sizes that are not finite, a deadlock, messages left over and messages
+    that do not exist, InfeasiblePointError for sizes that are not finite, a deadlock, messages left over and messages
     larger than their receives.
     """
     check_schedule(schedule, places, costs)

@@ -16,7 +16,7 @@ from tests.page_harness import SIZES, few_machines, on_page
 from whatif.cli.main import program
 from whatif.core.scenario import Scenario
 from whatif.core.session import Session
-from whatif.errors import ImpossiblePointError, UsageError
+from whatif.errors import InfeasiblePointError, UsageError
 from whatif.plotting.bars import LESS, MORE, BarRow
 from whatif.tui.commands import Adopt, Edit, EditAll, Show, parse_line
 from whatif.tui.decisions.answers import Decision, DecisionRequest
@@ -320,7 +320,7 @@ def test_seeking_sets_a_parameter_to_a_value_that_meets_the_target(path, target,
 
 def test_a_target_that_nothing_meets_says_how_close_it_comes():
     best = predicted(f"{MEMORY}=779.411 TB/s")["iteration_time"]
-    with pytest.raises(ImpossiblePointError, match=f"at best it is {best * 1e3:.3g}.* ms.*stands in the way: stencil"):
+    with pytest.raises(InfeasiblePointError, match=f"at best it is {best * 1e3:.3g}.* ms.*stands in the way: stencil"):
         Seek(MEMORY, "<= 1 ns").apply(study_of())
     with pytest.raises(UsageError, match="met as it stands"):
         Seek(MEMORY, "<= 1 s").apply(study_of())

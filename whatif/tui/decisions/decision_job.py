@@ -49,7 +49,7 @@ def decide(request: DecisionRequest) -> Decision:
             return Decision(DECISIONS[name], (words, f"It is not started here; `whatif {verb}` does it."))
         return answer(request)
     except WhatifError as problem:
-        return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('impossible: ')}.",))
+        return Decision(DECISIONS[name], (f"There is no answer: {str(problem).removeprefix('infeasible: ')}.",))
 
 
 def _is_refused(request: DecisionRequest) -> bool:

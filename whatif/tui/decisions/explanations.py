@@ -7,7 +7,7 @@ from dataclasses import replace
 from whatif.api import causes
 from whatif.core.scenario import Scenario
 from whatif.core.uncertainty import uncertain
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.studies.attribution import Attribution
 from whatif.tui.band_job import sampling_of
 from whatif.tui.decisions.answers import Decision, DecisionRequest
@@ -57,7 +57,7 @@ def _attribution(one: Scenario, other: Scenario, result: str) -> Attribution:
     """Attribution to values, or to whole tables if a value is infeasible without the others of its table."""
     try:
         return causes.diff(one, other, result=result)
-    except ImpossiblePointError:
+    except InfeasiblePointError:
         return causes.diff(one, other, result=result, by="table")
 
 

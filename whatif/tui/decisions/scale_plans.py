@@ -11,7 +11,7 @@ from whatif.api.decisions import scale
 from whatif.api.searches import pareto_front
 from whatif.core.scenario import Scenario
 from whatif.core.term import Program
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.studies.pareto import Front
 from whatif.studies.scaling import RANKS, Planner
 from whatif.studies.scaling_tables import places_in_words
@@ -30,8 +30,8 @@ def scaling(request: DecisionRequest) -> Decision:
     title = "parallel efficiency over nodes"
     try:
         plan = scale(request.scenario)
-    except ImpossiblePointError as problem:
-        reason = str(problem).removeprefix("impossible: ")
+    except InfeasiblePointError as problem:
+        reason = str(problem).removeprefix("infeasible: ")
         return Decision(title, (f"No number of nodes is feasible: {reason}.",))
     sentences = (*places_in_words(plan.answers), *Planner(request.scenario).remarks)
     return Decision(title, sentences, plan.table(), plan.picture(), command=request.command("scale"))

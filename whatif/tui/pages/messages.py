@@ -66,7 +66,7 @@ def gather(
     curves = message_curves(program, evaluation, phase if halo else None)
     sent = next((item for item in curves.phases if item.phase == phase), None)
     points = points_of_view(view) if view is not None else None
-    if phase is None or not halo or curves.impossible:
+    if phase is None or not halo or curves.infeasible:
         return Gathered(curves, sent, None, None, _why_no_placement(curves, phase), points)
     found = counts(program, evaluation, phase)
     try:
@@ -77,8 +77,8 @@ def gather(
 
 
 def _why_no_placement(curves: MessageCurves, phase: str | None) -> str:
-    if curves.impossible:
-        return f"This point cannot exist: {curves.impossible}. u takes the last change back."
+    if curves.infeasible:
+        return f"This point cannot exist: {curves.infeasible}. u takes the last change back."
     if phase is None:
         return "No phase of this application sends messages: the curves are the platform's. 8 goes to other scenarios."
     more = f", y goes on to {curves.phase}" if curves.phase is not None else ""

@@ -203,7 +203,7 @@ def scene_of(state: ExplorerState, second: SecondGpu | None) -> tuple[Scene, str
     try:
         kernels = kernel_points(program, at)
     except WhatifError as problem:
-        return Scene(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('impossible: ')}"
+        return Scene(gpu, (), second), f"No kernel can be drawn: {str(problem).removeprefix('infeasible: ')}"
     return Scene(gpu, kernels, second), "" if kernels else NO_KERNELS
 
 

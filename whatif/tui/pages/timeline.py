@@ -13,7 +13,7 @@ from textual.widgets import Static
 from whatif.core.iteration_timeline import Timeline as Schedule
 from whatif.core.iteration_timeline import timeline
 from whatif.core.session import Session
-from whatif.errors import ImpossiblePointError
+from whatif.errors import InfeasiblePointError
 from whatif.tui.labels import duration, percent
 from whatif.tui.pages.page import Page, PageKey
 from whatif.tui.state import ExplorerState
@@ -56,7 +56,7 @@ class TimelinePage(Page[PageView]):
         self._state = state
         try:
             now = timeline(state.session.program, state.session.at)
-        except ImpossiblePointError as problem:
+        except InfeasiblePointError as problem:
             self._show_nothing(str(problem))
             return
         before, remark = _before(state, now)
@@ -95,7 +95,7 @@ def _before(state: ExplorerState, now: Schedule) -> tuple[Schedule | None, str]:
         return None, ""
     try:
         before = timeline(state.baseline.program, state.baseline.at)
-    except ImpossiblePointError as problem:
+    except InfeasiblePointError as problem:
         return None, f"What it is compared with is {problem}."
     return before if before.bars != now.bars else None, _difference(now.iteration_time, before.iteration_time)
 

@@ -46,7 +46,7 @@ def _warning(state: ExplorerState) -> str:
     session = state.session
     if session.at.reasons():
         return f"this point cannot exist: {'; '.join(session.at.reasons())}"
-    count, size = session.result.impossible, session.grid.size
+    count, size = session.result.infeasible, session.grid.size
     if count and session.grid.axes:
         return f"{count} of {size} points cannot exist: {'; '.join(session.result.reasons)}"
     flat = _without_effect(state)
