@@ -183,7 +183,7 @@ def test_what_would_take_minutes_where_points_are_played_is_not_started(tmp_path
     monkeypatch.setattr("whatif.tui.decisions.decision_job._PATIENCE", 0.0)
     found = answer("bottlenecks", scenario=path, seconds=100.0)
     assert found.table is None
-    assert "Every point of this scenario is played" in found.sentences[0]
+    assert "Every point of this scenario is simulated" in found.sentences[0]
     assert "`whatif sensitivity --show ladder` does it" in found.sentences[1]
 
 

@@ -84,4 +84,4 @@ class Decision:
     changes: tuple[Adopt | Edit | EditAll | None, ...] = ()
     """What taking a row of the table, or of the bars, changes."""
     command: str = ""
-    """The command line that gives the same answer; empty where there is none."""
+    """Command line with the same answer; empty without one."""

@@ -102,9 +102,9 @@ def _with_costs(table: Table, found: Ranking) -> Table:
     columns = dict(table.columns)
     reasons = columns.pop("impossible", None)
     for name in BESIDE:
-        dimension = next((worker[name].dimension for worker in known if name in worker), None)
+        dimension = next((others[name].dimension for others in known if name in others), None)
         if dimension is not None and name not in columns:
-            values = [worker.get(name, Quantity(math.nan, dimension)) for worker in known]
+            values = [others.get(name, Quantity(math.nan, dimension)) for others in known]
             cells = [[one.value if one.dimension == dimension else math.nan] for one in values]
             columns |= Table.of_rows({name: dimension}, cells).columns
     if reasons is not None:

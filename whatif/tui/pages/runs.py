@@ -17,7 +17,7 @@ from textual.widgets import Static
 from whatif.api.formulas import with_other_link, with_term, without_term
 from whatif.errors import WhatifError
 from whatif.tui.commands import EditAll
-from whatif.tui.events import ChangeAsked, ErrorTold
+from whatif.tui.events import ChangeRequested, ErrorReported
 from whatif.tui.fit_job import FitRefusal, paths_of
 from whatif.tui.pages.file_paths import file_names, missing_paths, own_folder, search_folders
 from whatif.tui.pages.page import Job, Page, PageKey, stepped
@@ -163,7 +163,7 @@ class RunsPage(Page[RunsView]):
         return shlex.join(words)
 
     def show(self, state: ExplorerState) -> None:
-        """Show what is known of the runs of a study."""
+        """Show the known regression of the runs of a state."""
         self._state = state
         files = self.view_in(state.view).files
         if self._inputs is None or self._inputs.files != files:
@@ -195,7 +195,7 @@ class RunsPage(Page[RunsView]):
         before, self._inputs = self._before(view), view
         self._refused = view.formula if isinstance(value, FitRefusal) else ""
         if isinstance(value, FitRefusal) and same and isinstance(self._found, RunsRegression):
-            self.post_message(ErrorTold(value.reason))
+            self.post_message(ErrorReported(value.reason))
         else:
             self._found = value
         if isinstance(value, RunsRegression):
@@ -266,7 +266,7 @@ class RunsPage(Page[RunsView]):
         value = await _beside(regression_of_view, view)
         if isinstance(value, FitRefusal):
             self._fill()
-            self.post_message(ErrorTold(value.reason))
+            self.post_message(ErrorReported(value.reason))
         return isinstance(value, RunsRegression)
 
     @work
@@ -297,7 +297,7 @@ class RunsPage(Page[RunsView]):
             good = found.formula if refused else ""
             self.choose("formula", lambda view: change(good or view.formula or found.first))
         else:
-            self.post_message(ErrorTold("there is no fit to change; n reads runs"))
+            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
 
     @on(TableView.Chosen, "#terms")
     def action_term(self) -> None:
@@ -313,7 +313,7 @@ class RunsPage(Page[RunsView]):
         """List the terms that could be added, the most telling first, or no longer."""
         found = self._found
         if not isinstance(found, RunsRegression):
-            self.post_message(ErrorTold("there is no fit to change; n reads runs"))
+            self.post_message(ErrorReported("there is no fit to change; n reads runs"))
             return
         self._adding = not self._adding
         self._fill()
@@ -342,7 +342,7 @@ class RunsPage(Page[RunsView]):
         """Write the model to a file, and take it into the scenario."""
         state, found = self._state, self._found
         if state is None or not isinstance(found, RunsRegression) or not self._is_current(state):
-            self.post_message(ErrorTold("there is no fit to take yet; n reads runs"))
+            self.post_message(ErrorReported("there is no fit to take yet; n reads runs"))
             return
         start = str(own_folder(state) / f"{found.response}_model.toml")
         name = await self.app.push_screen_wait(TextPrompt("Write the model to", start))
@@ -363,10 +363,10 @@ class RunsPage(Page[RunsView]):
                 write_model, view, path, None if within else state.platform_name or "summit"
             )
         except WhatifError as problem:
-            self.post_message(ErrorTold(str(problem)))
+            self.post_message(ErrorReported(str(problem)))
             return
         if taken.edits:
-            self.post_message(ChangeAsked(EditAll(taken.edits)))
+            self.post_message(ChangeRequested(EditAll(taken.edits)))
         asks = "" if taken.scenario is None else f"; {taken.scenario} asks it: 8 opens it, or `whatif open`"
         self.notify(f"written to {path}{asks}", markup=False)
 
@@ -418,7 +418,7 @@ def model_rows(found: RunsRegression) -> TableRows:
 
 
 def told(found: RunsRegression) -> Content:
-    """How good the fit is, what it is beside the others, and what to mind."""
+    """Quality of the fit, its comparison with the others, and warnings."""
     compared = [f"{item.name}: {item.verdict}" for item in found.models if item.verdict]
     lines = "\n".join((" · ".join(found.left_out), *compared, " · ".join(found.quality)))
     return Content.assemble(lines, *((f"\n▲ {line}", "$text-warning") for line in _few(found.warnings)))

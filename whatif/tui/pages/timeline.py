@@ -1,4 +1,4 @@
-"""The timeline page: one iteration phase by phase, beside the one it is compared with."""
+"""The timeline page: one iteration phase by phase, and the one it is compared with."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _run(session: Session) -> str:
     """What all iterations take."""
     total, setup = (duration(_column(session, name)) for name in ("total_time", "setup_time"))
     count = float(np.ravel(session.at.values[_COUNT])[0])
-    return f"{count:.15g} iteration{'s' * (count != 1)}: {total}, of which setup {setup}."
+    return f"{count:.15g} iteration{'s' * (count != 1)}: {total}, including {setup} of setup."
 
 
 def _kinds(session: Session) -> str:

@@ -137,7 +137,7 @@ def points_line(label: str, size: FloatArray, value: FloatArray) -> PlotLine:
 
 
 def measured_line(points: MeasuredPoints) -> PlotLine:
-    """Measured times, as many as can be told apart."""
+    """Measured times, as many as can be distinguished."""
     with np.errstate(divide="ignore"):
         chosen = distinct(np.log(points.size), np.log(points.time))
     return points_line("measured", points.size[chosen], points.time[chosen])
